@@ -1,4 +1,4 @@
-"""The board's models: those that are shipped, those that are published, and the ViT paper's own two."""
+"""The models of the scoreboard: shipped checkpoints, published weights, and models of the ViT paper."""
 
 from __future__ import annotations
 
@@ -15,101 +15,94 @@ from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
 
 IMAGENET = "imagenet"
-SETS = ("cifar10", IMAGENET, "digits", "mnist", "shapes")  # the order of the control
+TEST_SETS = ("cifar10", IMAGENET, "digits", "mnist", "shapes")
 TITLES = {IMAGENET: "ImageNet-1k"}
 
 
-def title(test_set: str) -> str:
-    """What a test set is called."""
-    return TITLES.get(test_set) or catalogue.data_title(test_set)
+def get_title(test_set: str) -> str:
+    return TITLES.get(test_set) or catalogue.get_dataset_title(test_set)
 
 
-def board() -> tuple[Entry, ...]:
-    """Every model, shipped ones first."""
-    return (*(found for choice in catalogue.shipped() if (found := _shipped(choice))), *_published())
+def list_models() -> tuple[Entry, ...]:
+    entries = map(_load_shipped, catalogue.list_checkpoints())
+    return (*(entry for entry in entries if entry), *_list_published())
 
 
-def _shipped(choice: ModelChoice) -> Entry | None:
-    """A checkpoint of this project, with what its own card says; None for one that says too little."""
+def _load_shipped(choice: ModelChoice) -> Entry | None:
+    """Return the entry of a checkpoint, from its header; None for one without a training dataset."""
     if choice.path is None or choice.trained_on is None:
         return None
-    header = catalogue.header(choice.path)
+    header = catalogue.read_header(choice.path)
     card = header.card
-    data = title(choice.trained_on)
+    dataset = get_title(choice.trained_on)
     seconds, images = card.get("seconds"), int(card.get("test_images", 0))
     return Entry(
         key=choice.key,
         title=choice.title,
-        family=family_of(choice.config, data),
+        family=family_of(choice.config, dataset),
         config=choice.config,
         side_px=choice.preparation.image_size,
         test_set=choice.trained_on,
         accuracy=choice.accuracy,
         pictures=images,
-        source=f"measured here on {images:,} test pictures, {card.get('date', 'undated')}",
-        trained_on=data,
-        training_pictures=training_pictures(header.history),
+        source=f"measured by this project on {images:,} test images",
+        trained_on=dataset,
+        training_pictures=count_training_images(header.history),
         training_s=float(seconds) if isinstance(seconds, int | float) else None,
         trained_with=str(card.get("machine", "")),
     )
 
 
-def training_pictures(history: Sequence[Mapping[str, Any]]) -> int | None:
-    """How many different pictures a training saw: pictures seen over epochs, of its last record."""
+def count_training_images(history: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the number of distinct training images: images seen per epoch, from the last record."""
     steps = [record for record in history if record.get("seen") and record.get("epoch")]
     if not steps:
         return None
-    return int(float(f"{steps[-1]['seen'] / steps[-1]['epoch']:.4g}"))  # the epoch is kept to five digits
+    return int(
+        float(f"{steps[-1]['seen'] / steps[-1]['epoch']:.4g}")
+    )  # The epoch is stored with five digits.
 
 
 @lru_cache(maxsize=1)
-def _published() -> tuple[Entry, ...]:
-    return (*_weights(), *_paper())
+def _list_published() -> tuple[Entry, ...]:
+    return (*map(_build_pretrained, PRETRAINED), *_list_paper_models())
 
 
-def _weights() -> list[Entry]:
-    """All whose weights this app can read, with the accuracy that their publisher states."""
-    found = []
-    for entry in PRETRAINED.values():
-        top1 = published_results.TOP1.get(entry.name)
-        source = "no head for classes" if top1 is None else published_results.source(entry.name)
-        found.append(
-            Entry(
-                key=f"pretrained:{entry.name}",
-                title=entry.title,
-                family=family_of(entry.config, entry.trained_on)
-                if not entry.name.startswith("deit")
-                else "DeiT",
-                config=entry.config,
-                side_px=entry.opens_at_px,
-                test_set=IMAGENET,
-                accuracy=None if top1 is None else top1 / 100,
-                pictures=0,
-                source=source,
-                trained_on=entry.trained_on,
-                training_pictures=published_results.TRAINING_PICTURES.get(entry.trained_on),
-            )
-        )
-    return found
+def _build_pretrained(name: str) -> Entry:
+    weights = PRETRAINED[name]
+    top1 = published_results.TOP1.get(name)
+    return Entry(
+        key=f"pretrained:{name}",
+        title=weights.title,
+        family="DeiT" if name.startswith("deit") else family_of(weights.config, weights.trained_on),
+        config=weights.config,
+        side_px=weights.opens_at_px,
+        test_set=IMAGENET,
+        accuracy=None if top1 is None else top1 / 100,
+        pictures=0,
+        source="no classifier head" if top1 is None else published_results.cite_accuracy(name),
+        trained_on=weights.trained_on,
+        training_pictures=published_results.TRAINING_IMAGES.get(weights.trained_on),
+    )
 
 
-def _paper() -> list[Entry]:
-    """The ViT paper's three, whose weights of JFT-300M were never published, at the size they were fine-tuned at."""
+def _list_paper_models() -> list[Entry]:
+    """Return the ViT paper's models, whose JFT-300M weights are unpublished, at their fine-tuning resolution."""
     return [
         Entry(
-            key=f"paper:{one.preset}:{one.data}",
-            title=f"{one.name}, {one.side_px} px, {one.data}",
-            family=one.family,
-            config=replace(PRESETS[one.preset].config, image_size=one.side_px),
-            side_px=one.side_px,
+            key=f"paper:{transfer.preset}:{transfer.data}",
+            title=f"{transfer.name}, {transfer.side_px} px, {transfer.data}",
+            family=transfer.family,
+            config=replace(PRESETS[transfer.preset].config, image_size=transfer.side_px),
+            side_px=transfer.side_px,
             test_set=IMAGENET,
-            accuracy=one.accuracy["ImageNet"] / 100,
+            accuracy=transfer.accuracy["ImageNet"] / 100,
             pictures=0,
             source=published_results.VIT_PAPER,
-            trained_on=one.data,
-            training_pictures=published_results.TRAINING_PICTURES.get(one.data),
-            core_days=one.core_days,
+            trained_on=transfer.data,
+            training_pictures=published_results.TRAINING_IMAGES.get(transfer.data),
+            core_days=transfer.core_days,
         )
-        for one in published_results.TRANSFERS
-        if one.preset
+        for transfer in published_results.TRANSFERS
+        if transfer.preset
     ]

@@ -1,4 +1,4 @@
-"""DeiT: a student's second token, and what it has learned from a teacher."""
+"""Distillation: a student's two tokens, its agreement with its teacher, and the effect of the teacher."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.controls import sections, widgets
+from pages.controls import widgets
 from pages.frame import page, registry
-from pages.lenses.distillation import student_training, teacher_effect, token_agreement
+from pages.lenses.distillation import captions, student_training, teacher_effect, token_agreement
 from pages.selection import selection, subject, substitute
 from pages.selection.subject import Subject
 from pages.stores import cached, catalogue, runs
 from pages.stores.model_choice import ModelChoice
-from pages.views.bars import bars
-from pages.views.maps import maps
+from pages.views.bars import draw_bars
+from pages.views.maps import draw_maps
 from vitviz.analysis import student_tokens as analysis
 from vitviz.analysis.map_similarity import shared_mass
 from vitviz.config import ModelConfig, ViTConfig
@@ -28,338 +28,279 @@ from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.attention import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
-from vitviz.text import apart, percent, plain, signed
+from vitviz.text import percent, plain
 from vitviz.training.distillation import distillation_loss
 
-MEASURED = "distillation.json"
-TAUGHT = {"hard": "answers, not its probabilities", "soft": "probabilities, not its answers alone"}
-NOT_SHIPPED = "Measured for shipped students beside their teacher; this model is none of them."
+RESULTS = "distillation.json"
+UNAVAILABLE = "Agreement over all test images is available for shipped students only."
 STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
-TOP = 4  # classes in a voice's bars
+TOP = 4  # classes per classifier
 MEAN = "mean"
-REPEATS = "Repeats the teacher's mistakes"
+REPEATS = "Repeated mistakes"
 FloatArray = NDArray[np.floating[Any]]
-Voice = tuple[tuple[str, ...], FloatArray]  # class names and probabilities
+ClassScores = tuple[tuple[str, ...], FloatArray]  # class names and probabilities
 MATH = r"""
-A student carries a second token, [DIST], beside [CLS]: $N + 2$ positions, two heads. With the teacher's hard decision
-$y_t = \arg\max_c Z_t(c)$ (Touvron et al. 2021, equation 3):
+A student has a second token, [DIST], beside [CLS]: $N + 2$ positions and two heads. Hard distillation uses the
+teacher's predicted class $y_t = \arg\max_c Z_t(c)$ (Touvron et al. 2021, equation 3):
 
 $$
 L = \tfrac12\,\mathrm{CE}\bigl(Z_{cls},\, y\bigr) + \tfrac12\,\mathrm{CE}\bigl(Z_{dist},\, y_t\bigr).
 $$
 
-Where pictures are mixed (mixup, CutMix), $y$ is the mixture of both labels, and the teacher decides about the mixed
-picture that the student sees.
-
-At test time the model answers with the mean of the two heads' logits, $(Z_{cls} + Z_{dist}) / 2$, as timm does; the
-paper adds the two softmaxes, $\mathrm{softmax}(Z_{cls}) + \mathrm{softmax}(Z_{dist})$. Softly, with
-temperature $\tau$ and weight $\lambda$ (3 and 0.1 in the paper):
+For mixed images (mixup, CutMix), $y$ is the mixture of both labels, and $y_t$ is the teacher's prediction for the mixed
+image. Soft distillation with temperature $\tau$ and weight $\lambda$ (3 and 0.1 in the paper) uses
 $(1-\lambda)\,\mathrm{CE}(Z_{cls}, y) + \lambda\tau^2\,\mathrm{KL}(p_t\,\|\,p_{dist})$ with
 $p = \mathrm{softmax}(Z/\tau)$.
 
-**Cosine of the two tokens** after every layer: $\frac{x_{cls}\cdot x_{dist}}{\|x_{cls}\|\,\|x_{dist}\|}$. In the
-paper's ImageNet models it is 0.06 as they enter and 0.93 at the end. **Shared mass** of two rows of attention:
-$\sum_k \min(a_k, b_k)$ over all keys.
+At test time the prediction is the mean of the two heads' logits, $(Z_{cls} + Z_{dist}) / 2$, as in timm; the paper adds
+the two softmaxes, $\mathrm{softmax}(Z_{cls}) + \mathrm{softmax}(Z_{dist})$.
+
+**Cosine similarity of the two tokens** after every layer:
+$\frac{x_{cls}\cdot x_{dist}}{\|x_{cls}\|\,\|x_{dist}\|}$. In the paper's ImageNet models it is 0.06 at the input and
+0.93 at the end. **Shared attention** of two rows: $\sum_k \min(a_k, b_k)$ over all keys.
 """
 ASKS = (
     Question(
         "Which share of their attention do [CLS] and [DIST] have in common in the last layer?",
-        model_measures.TokensShare(),
+        model_measures.SharedAttention(),
     ),
 )
 
 
-def student() -> tuple[ModelChoice, int]:
-    """The sidebar's model and step if it has a distillation token; else the nearest student."""
-    chosen = selection.choice()
-    if has_two_heads(chosen.config):
-        return chosen, selection.current().step
-    best = substitute.nearest(has_two_heads)
-    return best, best.steps[-1]
-
-
-def has_two_heads(config: ModelConfig) -> bool:
-    """Whether a model has a second token, and a head for each."""
-    return bool(abilities(config).distillation)
-
-
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="distillation"):
-    """The layer, from 1, and the head of its attention, from 1, or 'mean'."""
+class AttentionControls(widgets.ControlValues, page="distillation"):
+    """The layer, from 1, and the head, from 1, or 'mean'."""
 
     block: int
     head: int | str
 
-    @property
-    def one_head(self) -> int | None:
-        """The head; None for the mean of all."""
-        return self.head if isinstance(self.head, int) else None
-
 
 @dataclass(frozen=True)
-class OwnPicture(widgets.Chosen, page="distillation"):
-    """Whether the chosen picture is shown although the student never learned from such ones."""
+class ImageControls(widgets.ControlValues, page="distillation"):
+    """If `own_picture` is True, the selected image is shown although the student was trained on other images."""
 
     own_picture: bool
 
 
-def choose(config: ViTConfig) -> Choice:
-    """Draws the controls."""
+@dataclass(frozen=True)
+class PageControls(widgets.ControlValues, page="distillation"):
+    """The section that is shown, a key of `VIEWS`."""
+
+    view: str
+
+
+def has_two_heads(config: ModelConfig) -> bool:
+    return bool(abilities(config).distillation)
+
+
+def select_student() -> tuple[ModelChoice, int]:
+    """Return the sidebar's model and step if it is a student, else the nearest student; draw a note on it."""
+    choice, step = selection.get_model_choice(), selection.get_current().step
+    if not has_two_heads(choice.config):
+        choice = substitute.find_nearest_model(has_two_heads)
+        step = choice.steps[-1]
+    substitute.draw_substitute_note(
+        choice, lacks="distillation token", button="Choose this student", key="distillation.choose"
+    )
+    return choice, step
+
+
+def draw_controls(config: ViTConfig) -> tuple[int, int | None]:
+    """Draw the controls; return layer and head, both from 1; no head for the mean."""
     with page.row():
         with st.container(width=168):
-            block = widgets.slider(Choice.key("block"), "Layer", 1, config.depth, config.depth)
+            block = widgets.slider(AttentionControls.key("block"), "Layer", 1, config.depth, config.depth)
         heads: list[int | str] = [MEAN, *range(1, config.num_heads + 1)]
         with st.container(width="content"):
-            head = widgets.segmented(Choice.key("head"), "Head", heads, MEAN)
-    return Choice(block, head)
+            head = widgets.segmented(AttentionControls.key("head"), "Head", heads, MEAN)
+    return block, head if isinstance(head, int) else None
 
 
-def look(now: Subject, block: int, head: int | None) -> tuple[FloatArray, FloatArray]:
-    """The rows of [CLS] and [DIST] over all keys, of one head or the mean."""
-    heads = now.attn[block - 1]
-    rows = heads.mean(axis=0) if head is None else heads[head - 1]
-    return rows[0], rows[1]
-
-
-def opinions(now: Subject, teacher: ModelChoice | None) -> dict[str, Voice]:
-    """Class names and probabilities of every voice on this picture."""
-    found = now.capture(STREAM)
-    voices: dict[str, Voice] = {
-        "[CLS] head": (now.classes, subject.probabilities(now.model, found["logits_cls"][0])),
-        "[DIST] head": (now.classes, subject.probabilities(now.model, found["logits_dist"][0])),
+def compute_class_scores(student: Subject, teacher: ModelChoice | None) -> dict[str, ClassScores]:
+    activations = student.capture(STREAM)
+    scores: dict[str, ClassScores] = {
+        f"{name} head": (student.classes, student.model.probabilities(activations[logits][0]))
+        for name, logits in (("[CLS]", "logits_cls"), ("[DIST]", "logits_dist"))
     }
-    if teacher is not None:
-        logits = cached.captured(teacher, None, now.image, ("logits",), now.offset).logits[0]
-        loaded = cached.loaded(teacher)
-        voices = {
-            f"Teacher: {teacher.title}": (loaded.classes, subject.probabilities(loaded, logits)),
-            **voices,
-        }
-    return voices
+    if teacher is None:
+        return scores
+    logits = cached.capture_activations(teacher, None, student.image, ("logits",), student.offset).logits[0]
+    model = cached.load_model(teacher)
+    return {f"Teacher: {teacher.title}": (model.classes, model.probabilities(logits)), **scores}
 
 
-def stage(now: Subject, block: int, head: int | None, teacher: ModelChoice | None) -> None:
-    """Where both tokens look, and what every voice says of the picture."""
-    pictures, voices = st.columns([2, 1], gap="medium")
-    by_cls, by_dist = look(now, block, head)
-    prefix = now.layout.num_prefix_tokens
-    rows = np.stack([by_cls, by_dist])
-    names = ("[CLS]", "[DIST]")
-    with pictures:
-        on_patches = rows[:, prefix:].sum(axis=1)
-        maps(
+def draw_attention(student: Subject, layer: int, head: int | None, teacher: ModelChoice | None) -> None:
+    left, right = st.columns([2, 1], gap="medium")
+    heads = student.attn[layer - 1]
+    rows = (heads.mean(axis=0) if head is None else heads[head - 1])[:2]
+    prefix = student.layout.num_prefix_tokens
+    with left:
+        draw_maps(
             maps_view(
-                now.ground(seen=False),
+                student.ground(seen=False),
                 rows[:, prefix:],
-                [f"{name} looks at" for name in names],
-                now.layout.grid,
+                ["Attention of [CLS]", "Attention of [DIST]"],
+                student.layout.grid,
                 shared_scale=True,
-                notes=[f"{percent(share, 0)} of its mass on patches" for share in on_patches],
+                notes=[
+                    f"{percent(share, 0)} of its mass on patches" for share in rows[:, prefix:].sum(axis=1)
+                ],
             ),
             key="distillation.maps",
         )
-        which = "on the mean of all heads" if head is None else f"in head {head}"
-        page.caption(
-            f"Layer {block}, {which}: the two tokens share"
-            f" {percent(float(shared_mass(*rows)), 0)} of their attention."
-            f" [CLS] gives {percent(by_cls[0])} to itself and {percent(by_cls[1])} to [DIST]; [DIST]"
-            f" {percent(by_dist[1])} to itself and {percent(by_dist[0])} to [CLS]. One scale for both."
-        )
-    with voices:
-        for index, (name, (classes, chances)) in enumerate(opinions(now, teacher).items()):
+        page.caption(captions.describe_attention(rows[0], rows[1], float(shared_mass(*rows)), layer, head))
+    with right:
+        for index, (name, (classes, probabilities)) in enumerate(
+            compute_class_scores(student, teacher).items()
+        ):
             st.markdown(f"**{name}**")
-            top = np.argsort(-chances, kind="stable")[:TOP]
-            bars([classes[i] for i in top], chances[top], key=f"distillation.voice{index}")
-        page.caption(together(now))
+            top = np.argsort(-probabilities, kind="stable")[:TOP]
+            draw_bars([classes[i] for i in top], probabilities[top], key=f"distillation.voice{index}")
+        page.caption(describe_combinations(student))
 
 
-def together(now: Subject) -> str:
-    """What both heads say as one, by either way of combining them."""
-    found = now.capture(STREAM)
-    both = analysis.combined(found["logits_cls"][0], found["logits_dist"][0])
+def describe_combinations(student: Subject) -> str:
+    activations = student.capture(STREAM)
+    both = analysis.combined(activations["logits_cls"][0], activations["logits_dist"][0])
     mean, total = (
-        f"{plain(now.classes[int(chances.argmax())])} at {percent(float(chances.max()))}"
-        for chances in both.values()
+        f"{plain(student.classes[int(probabilities.argmax())])} at {percent(float(probabilities.max()))}"
+        for probabilities in both.values()
     )
     return (
-        f"Together: {mean} by the mean of the logits, which is timm's and this app's answer; {total} by the paper's sum"
-        " of the softmaxes."
+        f"Both heads: {mean} by the mean of the logits (used here and in timm), {total} by the paper's sum of the"
+        " softmaxes."
     )
 
 
-def depth(now: Subject, choice: ModelChoice, block: int) -> None:
-    """How alike the two tokens are after every layer."""
-    st.subheader("How alike are the two tokens?", anchor=False)
-    similarity = _similarity(now)
+def draw_similarity(student: Subject, choice: ModelChoice, layer: int) -> None:
+    st.subheader("How similar are the two tokens?", anchor=False)
+    similarity = _compute_similarity(student)
     first = choice.steps[0]
-    start = None if now.step == first else _similarity(subject.of(choice, first, now.image))
-    page.figure(similarity_figure(similarity, start, block, selection.mode()), "distillation.similarity")
-    far = int(similarity.argmin())
-    before = "" if start is None else f" Before training the last was {signed(start[-1])}."
-    page.caption(
-        f"They enter with a cosine of {signed(similarity[0])} and leave layer {len(similarity) - 1} with"
-        f" {signed(similarity[-1])}; they are furthest apart {'as they enter' if not far else f'after layer {far}'}."
-        + before
+    before = (
+        None
+        if student.step == first
+        else _compute_similarity(subject.load_subject(choice, first, student.image))
     )
+    page.figure(
+        similarity_figure(similarity, before, layer, selection.get_theme()), "distillation.similarity"
+    )
+    page.caption(captions.describe_similarity(similarity, before))
 
 
-def _similarity(now: Subject) -> NDArray[np.float64]:
-    found = now.capture(STREAM)
-    layers = len([name for name in found.arrays if name.removeprefix("blocks.").isdigit()])
-    stream = [found["embedded"][0], *(found[f"blocks.{layer}"][0] for layer in range(layers))]
+def _compute_similarity(student: Subject) -> NDArray[np.float64]:
+    activations = student.capture(STREAM)
+    depth = len([name for name in activations.arrays if name.removeprefix("blocks.").isdigit()])
+    stream = [activations["embedded"][0], *(activations[f"blocks.{layer}"][0] for layer in range(depth))]
     return analysis.token_similarity(np.stack(stream))
 
 
-def teacher_of(choice: ModelChoice) -> ModelChoice | None:
-    """The shipped model that a student was taught by, as its file says; None where it has none, or another."""
+def find_teacher(choice: ModelChoice) -> ModelChoice | None:
+    """Return the shipped teacher of a student, from its header; None if it is missing or was replaced."""
     if choice.path is None:
         return None
-    header = catalogue.header(choice.path)
+    header = catalogue.read_header(choice.path)
     if header.train is None or header.train.distill_from is None:
         return None
-    found = selection.models().get(f"checkpoint:{Path(header.train.distill_from).stem}")
-    if found is None or found.path is None:
+    teacher = selection.list_models().get(f"checkpoint:{Path(header.train.distill_from).stem}")
+    if teacher is None or teacher.path is None:
         return None
-    digest = f"{catalogue.header(found.path).digest}:{found.last_step}"
-    return found if header.card.get("teacher") in (None, "", digest) else None
+    digest = f"{catalogue.read_header(teacher.path).digest}:{teacher.last_step}"
+    return teacher if header.card.get("teacher") in (None, "", digest) else None
 
 
-def measured(choice: ModelChoice) -> dict[str, Any] | str:
-    """What was measured for exactly these files, or a sentence about why there is nothing."""
-    file = catalogue.CHECKPOINTS / MEASURED
+def load_agreement(choice: ModelChoice) -> dict[str, Any] | str:
+    """Return the stored agreement for exactly these files, or a sentence why there is none."""
+    file = catalogue.CHECKPOINTS / RESULTS
     if not file.is_file() or choice.path is None or not choice.key.startswith("checkpoint:"):
-        return NOT_SHIPPED
+        return UNAVAILABLE
     stored = json.loads(file.read_text("utf-8"))
-    entry = stored["students"].get(choice.path.stem)
+    entry: dict[str, Any] | None = stored["students"].get(choice.path.stem)
     if entry is None:
-        return NOT_SHIPPED
+        return UNAVAILABLE
     for name, digest in entry["digests"].items():
         path = catalogue.CHECKPOINTS / f"{name}.safetensors"
-        if not path.is_file() or catalogue.header(path).digest != digest:
-            when, how = stored["measured"], stored["command"]
-            return f"A file has changed since this was measured on {when}: measure again with `{how}`."
-    found: dict[str, Any] = entry | {"date": stored["measured"], "command": stored["command"]}
-    return found
+        if not path.is_file() or catalogue.read_header(path).digest != digest:
+            return (
+                f"A checkpoint has changed since {stored['measured']}. To update, run `{stored['command']}`."
+            )
+    return entry | {"date": stored["measured"], "command": stored["command"]}
 
 
-def twin_of(choice: ModelChoice, entry: dict[str, Any] | str) -> ModelChoice | None:
-    """The model without a teacher that a student was measured, or trained, beside; None where there is none."""
+def find_twin(choice: ModelChoice, entry: dict[str, Any] | str) -> ModelChoice | None:
+    """Return the model without a teacher to which a student is compared."""
     if isinstance(entry, str):
-        run = runs.find(choice.key.removeprefix("run:")) if choice.key.startswith("run:") else None
-        beside = None if run is None else token_agreement.twin_in_run(run)
-        return None if beside is None else selection.models().get(f"run:{beside.id}")
-    return None if entry["twin"] is None else selection.models().get(f"checkpoint:{entry['twin']}")
+        run = runs.find_run(choice.key.removeprefix("run:")) if choice.key.startswith("run:") else None
+        twin = None if run is None else token_agreement.find_twin(run)
+        return None if twin is None else selection.list_models().get(f"run:{twin.id}")
+    return None if entry["twin"] is None else selection.list_models().get(f"checkpoint:{entry['twin']}")
 
 
-def agreement(entry: dict[str, Any] | str) -> None:
-    """Who decides differently from whom, over all test pictures."""
+def draw_differences(entry: dict[str, Any] | str) -> None:
     if isinstance(entry, str):
         st.markdown(f":gray[{entry}]")
         return
     names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with left:
-        page.figure(disagreement_figure(names, differs, selection.mode()), "distillation.differs")
+        page.figure(disagreement_figure(names, differs, selection.get_theme()), "distillation.differs")
     with right:
-        helped = st.column_config.NumberColumn(
-            help="Share of the teacher's wrong pictures that get the same wrong class."
+        repeats = st.column_config.NumberColumn(
+            help="Share of the teacher's misclassified images with the same wrong class."
         )
         page.table(
-            {"Voice": names, "Accuracy": accuracy, REPEATS: [None, *entry["repeats"][1:]]},
+            {"Classifier": names, "Accuracy": accuracy, REPEATS: [None, *entry["repeats"][1:]]},
             dict.fromkeys(("Accuracy", REPEATS), percent),
-            {REPEATS: helped},
+            {REPEATS: repeats},
             "distillation.voices",
         )
-    page.caption(describe_agreement(entry))
+    page.caption(captions.describe_differences(entry))
+    page.provenance(f"Models at their last step, {entry['date']}. `{entry['command']}`")
 
 
-def describe_agreement(entry: dict[str, Any]) -> str:
-    """Which head stands nearer to the teacher, and what the teacher was worth."""
-    names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
-    cls, dist, both = (names.index(name) for name in ("[CLS] head", "[DIST] head", "both heads"))
-    nearer, other = sorted((cls, dist), key=lambda voice: differs[0, voice])
-    text = (
-        f"Percent of {entry['pictures']:,} test pictures that two voices decide differently. The {names[nearer]}"
-        f" differs from the teacher on {percent(differs[0, nearer])}, the {names[other]} on"
-        f" {percent(differs[0, other])}. [DIST] learnt the teacher's {TAUGHT[entry['taught']]}."
-    )
-    if "twin" in names:
-        twin = names.index("twin")
-        gain = apart(accuracy[both], accuracy[twin])
-        noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
-        text += (
-            f" The twin without a teacher differs on {percent(differs[0, twin])}; with a teacher and its token the same"
-            f" body, after as many updates, is {abs(gain):.1f} points {'better' if gain >= 0 else 'worse'}"
-            f" ({percent(accuracy[both])} against {percent(accuracy[twin])}),"
-            f" {'more' if abs(gain) > noise else 'no more'} than the {noise:.1f} points that the"
-            " choice of so many test pictures alone can make. Another seed would move both models as well."
-        )
-    added = "both, added"
-    if added in names:
-        total = percent(accuracy[names.index(added)])
-        text += (
-            f" With the heads' softmaxes added, as in the paper, it has {total}; the mean of their logits,"
-            f" 'both heads' here, {percent(accuracy[both])}."
-        )
-    return text + f" Measured at the last step, {entry['date']}, with `{entry['command']}`."
-
-
-def tokens() -> None:
-    """Where both tokens look at one picture, what they say of it, and how alike they are layer by layer."""
-    chosen, step = student()
-    substitute.say_which(
-        chosen, lacks="distillation token", button="Choose this student", key="distillation.choose"
-    )
-    seen = subject.of(chosen, step, substitute.picture_or_own(chosen, OwnPicture.key("own_picture")))
-    said = choose(as_vit(chosen.config))
-    stage(seen, said.block, said.one_head, teacher_of(chosen))
-    depth(seen, chosen, said.block)
+def draw_tokens() -> None:
+    choice, step = select_student()
+    image = substitute.draw_image_toggle(choice, ImageControls.key("own_picture"))
+    student = subject.load_subject(choice, step, image)
+    layer, head = draw_controls(as_vit(choice.config))
+    draw_attention(student, layer, head, find_teacher(choice))
+    draw_similarity(student, choice, layer)
     page.drawers(
         "distillation",
         math=MATH,
         code=(distillation_loss, analysis.combined, analysis.token_similarity, shared_mass),
         asks=ASKS,
-        at=seen,
+        at=student,
     )
 
 
-def voices() -> None:
-    """Who decides like whom over many pictures, and what the student takes over from its teacher."""
-    chosen, step = student()
-    substitute.say_which(
-        chosen, lacks="distillation token", button="Choose this student", key="distillation.choose"
-    )
-    entry = measured(chosen)
-    agreement(entry)
-    token_agreement.draw(chosen, step, teacher_of(chosen), twin_of(chosen, entry))
+def draw_agreement() -> None:
+    choice, step = select_student()
+    entry = load_agreement(choice)
+    draw_differences(entry)
+    token_agreement.draw(choice, step, find_teacher(choice), find_twin(choice, entry))
     page.drawers("distillation.voices", code=(analysis.disagreement, analysis.combined))
 
 
-def lesson() -> None:
-    """A lesson of one's own, and the whole one on CIFAR-10."""
+def draw_training() -> None:
     student_training.draw()
-    selection.link_to(
-        "live_lab", "Train a student of CIFAR-10, live", **{"live_lab.recipe": "cifar10_deit_soft"}
-    )
-    page.drawers("distillation.lesson", code=(student_training.lesson, distillation_loss))
+    selection.link_to("live_lab", "Train a student on CIFAR-10", **{"live_lab.recipe": "cifar10_deit_soft"})
+    page.drawers("distillation.lesson", code=(student_training.build_lineup, distillation_loss))
 
 
 VIEWS = {
-    "tokens": ("Two tokens", tokens),
-    "voices": ("Who decides like whom?", voices),
+    "tokens": ("Two tokens", draw_tokens),
+    "voices": ("Agreement", draw_agreement),
     "worth": ("Does a teacher help?", teacher_effect.draw),
-    "lesson": ("Teach one yourself", lesson),
+    "lesson": ("Train a student", draw_training),
 }
 
-
-@dataclass(frozen=True)
-class View(widgets.Chosen, page="distillation"):
-    """Which of `VIEWS` is shown."""
-
-    view: str
-
-
-entry_of_page = registry.BY_SLUG["distillation"]
-page.header(entry_of_page.title, entry_of_page.question)
-widgets.hold(Choice, OwnPicture, token_agreement.Choice, teacher_effect.Choice, student_training.Choice)
-sections.choose(View.key("view"), VIEWS)()
+registry_entry = registry.BY_SLUG["distillation"]
+page.header(registry_entry.title, registry_entry.question)
+widgets.keep_pending(
+    AttentionControls,
+    ImageControls,
+    token_agreement.AgreementControls,
+    teacher_effect.TeacherControls,
+    student_training.TrainingControls,
+)
+widgets.choose_section(PageControls.key("view"), VIEWS)()

@@ -1,4 +1,4 @@
-"""A lesson of one's own: how many pictures, how much the teacher counts, how soft it is; trained live in the lab."""
+"""Configure a distillation experiment with own hyperparameters and open it in the live lab."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from vitviz.training.presets import TRAINING_PRESETS
 
 RECIPE, TEACHER = "digits_live", "digits_cnn"
 SHARES = (0.1, 0.25, 0.5, 1.0)
-EPOCHS = 12  # of all pictures; of fewer as many more, so that every lesson has as many updates
+EPOCHS = 12  # of the full dataset; fewer images are seen more often, for the same number of updates
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="distillation"):
-    """A lesson: the share of the pictures, the teacher's weight λ, its temperature τ."""
+class TrainingControls(widgets.ControlValues, page="distillation"):
+    """Share of the training images, and the teacher's weight λ and temperature τ."""
 
     lesson_share: float
     lesson_weight: float
@@ -29,61 +29,70 @@ class Choice(widgets.Chosen, page="distillation"):
 
 
 def draw() -> None:
-    """The three controls, and the link that opens the lab with twin, hard and soft student ready to start."""
-    if f"checkpoint:{TEACHER}" not in selection.models():
-        page.caption("The teacher of this lesson, a CNN that reads digits, is not on this server.")
+    if f"checkpoint:{TEACHER}" not in selection.list_models():
+        page.caption("The teacher, a CNN trained on digits, is missing on this server.")
         return
-    chosen = _choose()
-    entries = lesson(chosen.lesson_share, chosen.lesson_weight, chosen.lesson_temperature)
+    controls = _draw_controls()
+    entries = build_lineup(controls.lesson_share, controls.lesson_weight, controls.lesson_temperature)
     selection.link_to(
         "live_lab",
         "Train twin, hard and soft student in the lab",
         **{"live_lab.train": "several", "live_lab.lineup": lineup.encode(entries)},
     )
     page.caption(
-        f"Three models from one seed on the same digits, {entries[0].train.epochs:g} epochs each: without a teacher,"
-        " with its answers, and with its probabilities. The teacher has learned from all training digits,"
-        " also where its student sees a part of them; the paper's saw what its student saw."
+        f"Three models from one seed on the same digits, {entries[0].train.epochs:g} epochs each: no teacher, hard"
+        " distillation, soft distillation. The teacher was trained on all training digits; in the paper it was trained"
+        " on the student's."
     )
 
 
-def _choose() -> Choice:
+def _draw_controls() -> TrainingControls:
     with page.row():
         with st.container(width=200):
             share = widgets.select_slider(
-                Choice.key("lesson_share"),
-                "Training pictures",
+                TrainingControls.key("lesson_share"),
+                "Training images",
                 SHARES,
                 1.0,
                 format_func=lambda part: f"{100 * part:g} %",
-                help="Of scikit-learn's training digits. The teacher has learned from all of them.",
+                help="Share of scikit-learn's training digits; the teacher was trained on all.",
             )
         with st.container(width=200):
-            words = "Of the soft lesson; a hard one counts one half."
             weight = widgets.slider(
-                Choice.key("lesson_weight"), "Weight of the teacher, λ", 0.05, 0.95, 0.5, 0.05, help=words
+                TrainingControls.key("lesson_weight"),
+                "Weight of the teacher, λ",
+                0.05,
+                0.95,
+                0.5,
+                0.05,
+                help="For soft distillation; hard distillation uses 0.5.",
             )
         with st.container(width=200):
-            words = "The higher, the more even are the teacher's probabilities."
             temperature = widgets.slider(
-                Choice.key("lesson_temperature"), "Temperature, τ", 1.0, 10.0, 3.0, 0.5, help=words
+                TrainingControls.key("lesson_temperature"),
+                "Temperature, τ",
+                1.0,
+                10.0,
+                3.0,
+                0.5,
+                help="Higher temperatures flatten the teacher's probabilities.",
             )
-    return Choice(share, weight, temperature)
+    return TrainingControls(share, weight, temperature)
 
 
-def lesson(share: float, weight: float, temperature: float) -> tuple[Entry, ...]:
-    """Twin, hard and soft student: one body, one recipe, the same pictures.
+def build_lineup(share: float, weight: float, temperature: float) -> tuple[Entry, ...]:
+    """Return twin, hard and soft student with the same backbone, recipe and images.
 
     Args:
-        share: of the training pictures.
-        weight, temperature: λ and τ of the soft lesson.
+        share: of the training images.
+        weight, temperature: λ and τ of soft distillation.
     """
     preset = TRAINING_PRESETS[RECIPE]
     assert isinstance(preset.model, ViTConfig)
     train = replace(preset.train, train_fraction=share, epochs=EPOCHS / share)
-    taught = replace(train, distill_from=f"checkpoints/{TEACHER}.safetensors")
+    hard = replace(train, distill_from=f"checkpoints/{TEACHER}.safetensors")
     soft = replace(
-        taught,
+        hard,
         distillation="soft",
         distillation_weight=weight,
         distillation_temperature=temperature,
@@ -91,6 +100,6 @@ def lesson(share: float, weight: float, temperature: float) -> tuple[Entry, ...]
     student = replace(preset.model, distilled=True)
     return (
         Entry(RECIPE, "Twin, no teacher", preset.model, train),
-        Entry(RECIPE, "Hard answers", student, taught),
+        Entry(RECIPE, "Hard distillation", student, hard),
         Entry(RECIPE, f"Soft λ {weight:g} τ {temperature:g}", student, soft),
     )

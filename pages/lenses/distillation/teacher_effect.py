@@ -1,4 +1,4 @@
-"""Does a teacher help? Students beside their twins on growing pictures, and every way of teaching at two sizes."""
+"""Measure the effect of a teacher: students and twins over training images, and methods of distillation."""
 
 from __future__ import annotations
 
@@ -24,42 +24,40 @@ from vitviz.analysis.teacher_effect import (
 )
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
-from vitviz.experiments.result import Result, kept_result, told
+from vitviz.experiments.result import Result, describe_provenance, read_result_if_any
 from vitviz.plots.data_size import size_figure
 from vitviz.plots.distillation import lessons_figure, worth_figure
 from vitviz.text import gained, percent, plain, plural
 
-SOFTNESS = (
-    "'hard' learns the teacher's answers as hard labels, 'soft' its probabilities as soft labels: the larger the"
-    " temperature τ, the more even they are, and the larger λ, the less do the true labels count. Pictures are"
-    " augmented."
+METHODS = (
+    "'hard' uses the teacher's predicted classes as hard labels, 'soft' its probabilities as soft labels. A higher"
+    " temperature τ flattens them; a higher λ reduces the weight of the true labels. Images are augmented."
 )
-CHANCE = 0.1  # all sets of the grid have ten classes
+CHANCE = 0.1  # all datasets of the experiment have ten classes
 ROLES = {"cnn": "Teacher, a CNN", "vit": "Twin, no teacher", "deit": "Student"}
-GUESSES = {"wins": "the student", "loses": "its twin", "even": "no difference beyond the seeds"}
+PREDICTIONS = {"wins": "the student", "loses": "its twin", "even": "no difference beyond the seeds"}
 PAPER = """
-In the paper (Touvron et al. 2021, *DeiT*, [table 3](https://arxiv.org/abs/2012.12877)) ViT-B/16 comes to 81.8 % on
-ImageNet without a teacher and with soft labels, to 83.0 % with hard ones and one token, and to 83.4 % with hard ones
-and both. Its teacher is a CNN. Cited, not measured here.
+Published results (Touvron et al. 2021, *DeiT*, [table 3](https://arxiv.org/abs/2012.12877)): ViT-B/16 reaches 81.8 % on
+ImageNet without a teacher and with soft distillation, 83.0 % with hard distillation and one token, and 83.4 % with hard
+distillation and both tokens. The teacher is a CNN.
 """
 
-
 MATH = r"""
-Student and twin of one seed $s$ see the same pictures in the same order and make as many updates; $a_s$ and $b_s$
-are the shares of the test pictures that they read right. The teacher is worth
-$\Delta = \tfrac1n \sum_s (a_s - b_s)$. The student **wins by more than its spread** where
+Student and twin of one seed $s$ see the same images in the same order for as many updates; $a_s$ and $b_s$ are their
+test list_accuracies. The effect of the teacher is $\Delta = \tfrac1n \sum_s (a_s - b_s)$. The student **wins by more
+than its spread** if
 
 $$
 \Delta > \max_s (a_s - b_s) - \min_s (a_s - b_s),
 $$
 
-and loses so where $-\Delta$ is larger than that. Of one seed there is no spread, so nothing is won or lost.
+and loses if $-\Delta$ is larger than that. One seed has no spread, so it neither wins nor loses.
 """
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="distillation"):
-    """The grid's set and half, who is guessed to be better, and the size at which ways of teaching are compared."""
+class TeacherControls(widgets.ControlValues, page="distillation"):
+    """Dataset, augmentation, a key of `PREDICTIONS`, and the number of images for which methods are compared."""
 
     teaching_set: str
     teaching_augmented: bool
@@ -68,148 +66,140 @@ class Choice(widgets.Chosen, page="distillation"):
 
 
 def draw() -> None:
-    """Both measurements and what they say; a sentence where nothing was measured."""
-    grids = _grids()
-    if not grids:
-        st.markdown(
-            ":gray[Nothing measured lies here. `python -m vitviz.experiment data_size_digits` measures it.]"
-        )
+    experiments = _load_experiments()
+    if not experiments:
+        st.markdown(":gray[Results are missing. Run `python -m vitviz.experiment data_size_digits`.]")
         return
-    name, augmented = _choose(grids)
-    if _grid(name, grids[name], augmented):
-        by_set = {DATASETS[each].title: duels(found.rows, augmented) for each, found in grids.items()}
-        page.caption(tally(by_set, augmented))
-    page.caption(_how(grids[name]))
+    name, augmented = _draw_controls(experiments)
+    if _draw_curves(name, experiments[name], augmented):
+        by_title = {DATASETS[key].title: duels(stored.rows, augmented) for key, stored in experiments.items()}
+        page.caption(tally(by_title, augmented))
     selection.link_to(
         "data",
-        "All five models of this grid",
-        **{"data.dataset": name, "data.augmented": widgets.encode(augmented)},
+        "Compare all five models of this experiment",
+        **{"data.dataset": name, "data.augmented": widgets.encode_value(augmented)},
     )
-    _ways(name)
+    methods = _draw_methods(name)
     st.markdown(PAPER)
-    page.drawers("distillation.worth", math=MATH, code=(duels, Duel), numbers=numbers)
+    page.provenance("  \n".join(map(_describe_source, filter(None, (experiments[name], methods)))))
+    page.drawers("distillation.worth", math=MATH, code=(duels, Duel), numbers=draw_table)
 
 
-def _grids() -> dict[str, Result]:
-    return {name: found for name in GRIDS if (found := kept_result(f"data_size_{name}")) is not None}
+def _load_experiments() -> dict[str, Result]:
+    return {name: stored for name in GRIDS if (stored := read_result_if_any(f"data_size_{name}")) is not None}
 
 
-def numbers() -> None:
-    """Every pair of student and twin of every set and half, and the teacher beside them."""
+def draw_table() -> None:
     lines: list[dict[str, object]] = []
-    for name, found in _grids().items():
+    for name, stored in _load_experiments().items():
         for augmented in (True, False):
-            reached = {line.name: line for line in curves(found.rows, ROLES, augmented)}
-            for duel in duels(found.rows, augmented):
-                at = {of: line.at(duel.pictures) for of, line in reached.items()}
+            by_model = {curve.name: curve for curve in curves(stored.rows, ROLES, augmented)}
+            for duel in duels(stored.rows, augmented):
+                indices = {model: curve.at(duel.pictures) for model, curve in by_model.items()}
                 lines.append(
                     {
-                        "set": DATASETS[name].title,
+                        "dataset": DATASETS[name].title,
                         "augmented": augmented,
-                        "pictures": duel.pictures,
+                        "images": duel.pictures,
                         **{
-                            words: None if (place := at.get(of)) is None else float(reached[of].mean[place])
-                            for of, words in ROLES.items()
+                            role: None
+                            if (i := indices.get(model)) is None
+                            else float(by_model[model].mean[i])
+                            for model, role in ROLES.items()
                         },
-                        "student less twin, points": 100 * duel.mean,
+                        "student − twin, points": 100 * duel.mean,
                         "lowest": 100 * min(duel.gains),
                         "highest": 100 * max(duel.gains),
                         "seeds": len(duel.gains),
                         "by more than its spread": duel.verdict,
                     }
                 )
-    points = ("student less twin, points", "lowest", "highest")
-    written: page.Written = {**dict.fromkeys(ROLES.values(), percent), **dict.fromkeys(points, gained)}
-    st.dataframe(page.styled(lines, written), hide_index=True, placeholder=page.MISSING)
+    points = ("student − twin, points", "lowest", "highest")
+    formats: page.Formatters = {**dict.fromkeys(ROLES.values(), percent), **dict.fromkeys(points, gained)}
+    st.dataframe(page.style_table(lines, formats), hide_index=True, placeholder=page.MISSING)
 
 
-def _choose(grids: dict[str, Result]) -> tuple[str, bool]:
-    """Draws the choice of a set, and of its half where student and twin were measured in both."""
+def _draw_controls(experiments: dict[str, Result]) -> tuple[str, bool]:
+    """Draw the controls; augmentation can be toggled if student and twin were trained with and without."""
     with page.row():
         name = widgets.segmented(
-            Choice.key("teaching_set"), "Data set", tuple(grids), format_func=lambda key: DATASETS[key].title
+            TeacherControls.key("teaching_set"),
+            "Dataset",
+            tuple(experiments),
+            format_func=lambda key: DATASETS[key].title,
         )
-        halves = [half for half in (True, False) if duels(grids[name].rows, half)]
-        lacks = "Disabled: student and twin were measured in one half of this grid alone."
+        halves = [half for half in (True, False) if duels(experiments[name].rows, half)]
         augmented = widgets.toggle(
-            Choice.key("teaching_augmented"),
-            "Augmented pictures",
+            TeacherControls.key("teaching_augmented"),
+            "Augmented images",
             True,
-            why_not=lacks if len(halves) < 2 else None,
+            why_not=None if len(halves) > 1 else "Student and twin were trained in one of both ways only.",
         )
     return name, augmented if len(halves) == 2 else halves != [False]
 
 
-def _grid(name: str, found: Result, augmented: bool) -> bool:
-    """Teacher, student and twin over the number of pictures, and what the teacher is worth; False before a guess."""
-    lines = curves(found.rows, ROLES, augmented)
-    pairs = duels(found.rows, augmented)
-    open_question = bool(pairs) and not _guessed(name, augmented, pairs[0])
-    shown = [line for line in lines if line.name != "deit"] if open_question else lines
-    accuracy = size_figure(
-        shown, GRIDS[name].sizes, CHANCE, "accuracy on the test pictures", (), selection.mode()
-    )
-    if open_question or not pairs:
+def _draw_curves(name: str, experiment: Result, augmented: bool) -> bool:
+    """Draw accuracy and the effect of the teacher; return False before a prediction."""
+    lines = curves(experiment.rows, ROLES, augmented)
+    pairs = duels(experiment.rows, augmented)
+    hidden = bool(pairs) and not _ask_winner(name, augmented, pairs[0])
+    visible = [line for line in lines if line.name != "deit"] if hidden else lines
+    accuracy = size_figure(visible, GRIDS[name].sizes, CHANCE, "test accuracy", (), selection.get_theme())
+    if hidden or not pairs:
         page.figure(accuracy, "distillation.grid")
-        page.caption("A guess shows the student." if open_question else describe_duels(pairs))
-        return not open_question
+        page.caption("Predict to see the student." if hidden else describe_duels(pairs))
+        return not hidden
     left, right = st.columns(2, gap="medium")
-    answers = worth(found.rows, augmented)
+    effects = worth(experiment.rows, augmented)
     with left:
         page.figure(accuracy, "distillation.grid")
     with right:
-        page.figure(worth_figure(answers, selection.mode()), "distillation.worth")
-    page.caption(f"{describe_duels(pairs)} {describe_answers(answers)}".strip())
+        page.figure(worth_figure(effects, selection.get_theme()), "distillation.worth")
+    page.caption(f"{describe_duels(pairs)} {describe_answers(effects)}".strip())
     page.caption(
-        "Student and twin begin from one seed, see the same pictures, and make as many updates, each of which costs the"
-        " student its teacher's answer too; the teacher is a CNN that saw the same pictures, its answers hard labels."
-        " More than its spread: the mean of student less twin is larger than the distance between its best and its"
-        " worst seed."
+        "Student and twin share seed, images and number of updates. The teacher, a CNN trained on the same images,"
+        " provides hard labels. 'More than its spread': the mean difference exceeds its range over the seeds."
     )
     return True
 
 
-def _guessed(name: str, augmented: bool, fewest: Duel) -> bool:
-    """Asks who is better with the fewest pictures; once there is a guess says whether it was right."""
-    options = {of: words for of, words in GUESSES.items() if of != "even" or fewest.verdict != "one"}
-    return prediction_gate.first(
-        Choice.key("teaching_guess"),
+def _ask_winner(name: str, augmented: bool, fewest: Duel) -> bool:
+    """Ask which model is better with the fewest images; return True if the student may be shown."""
+    options = {key: text for key, text in PREDICTIONS.items() if key != "even" or fewest.verdict != "one"}
+    return prediction_gate.require_prediction(
+        TeacherControls.key("teaching_guess"),
         (name, augmented),
-        f"With {plural(fewest.pictures, 'picture')}, which is better?",
+        f"With {plural(fewest.pictures, 'image')}, which is better?",
         options,
-        lambda guess: f"You said {options[guess]}: {describe_guess(fewest, guess)}",
+        lambda prediction: f"Your prediction: {options[prediction]}. {describe_guess(fewest, prediction)}",
     )
 
 
-def _ways(name: str) -> None:
-    """Hard and soft lessons at one of two sizes, of this set or of one where they were measured."""
-    kept = {each: known for each in (name, *GRIDS) if (known := kept_result(f"teaching_{each}")) is not None}
-    if not kept:
-        return
-    here = next(iter(kept))
-    stored = kept[here]
-    found = lessons(stored.rows)
-    sizes = tuple(sorted({lesson.pictures for lesson in found}))
-    pictures = widgets.segmented(
-        Choice.key("teaching_pictures"),
-        f"Ways of teaching, {DATASETS[here].title}, training pictures",
-        sizes,
-        format_func=lambda size: f"{size:,}",
+def _draw_methods(name: str) -> Result | None:
+    """Draw methods of distillation on this dataset, or on another that has results; return the experiment."""
+    stored = ((key, read_result_if_any(f"teaching_{key}")) for key in (name, *GRIDS))
+    dataset, experiment = next((pair for pair in stored if pair[1]), (name, None))
+    if experiment is None:
+        return None
+    methods = lessons(experiment.rows)
+    images = widgets.segmented(
+        TeacherControls.key("teaching_pictures"),
+        f"Methods of distillation on {DATASETS[dataset].title}, training images",
+        tuple(sorted({method.pictures for method in methods})),
+        format_func=lambda count: f"{count:,}",
     )
-    own = [lesson for lesson in found if lesson.pictures == pictures]
-    spans = [(min(lesson.test), max(lesson.test)) for lesson in own]
-    names = [lesson.name for lesson in own]
-    page.figure(
-        lessons_figure(names, [lesson.reached for lesson in own], spans, selection.mode()),
-        "distillation.ways",
-    )
-    page.caption(f"{SOFTNESS} {describe_lessons(own)} {_how(stored)}")
+    methods = [method for method in methods if method.pictures == images]
+    ranges = [(min(method.test), max(method.test)) for method in methods]
+    names, means = [method.name for method in methods], [method.reached for method in methods]
+    page.figure(lessons_figure(names, means, ranges, selection.get_theme()), "distillation.ways")
+    page.caption(f"{METHODS} {describe_lessons(methods)}")
+    return experiment
 
 
-def _how(stored: Result) -> str:
+def _describe_source(experiment: Result) -> str:
     missing = (
-        f" {stored.missing} of {stored.missing + len(stored.rows)} trainings are missing."
-        if stored.missing
+        f" {experiment.missing} of {experiment.missing + len(experiment.rows)} runs are missing."
+        if experiment.missing
         else ""
     )
-    return f"Stored, not live; {plain(told(stored.made))}. `{stored.command}`{missing}"
+    return f"Stored results, {plain(describe_provenance(experiment.made))}. `{experiment.command}`{missing}"

@@ -1,4 +1,4 @@
-"""The grid, its windows and their shift: the controls of the two sections that need no model."""
+"""Controls of the sections that need no model: grid, window and shift."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ _LAST_WINDOW = "swin._last_window"
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="swin"):
-    """Patches per side of the picture and of a window, and by how many every second block shifts."""
+class GridControls(widgets.ControlValues, page="swin"):
+    """Patches per side of the image and of a window, and the shift of every second block."""
 
     grid: int
     window: int
     shift: int
 
 
-def read() -> Choice:
-    """Draws the shift, and behind one button the grid and its windows."""
+def draw_controls() -> GridControls:
+    """Draw the shift, and grid and window behind the button 'Options'."""
     with page.row():
         shifts = st.container(width="content")
-        behind = page.options("swin.grid")
-    with behind:
+        options = page.options("swin.grid")
+    with options:
         grid = widgets.segmented(
-            Choice.key("grid"),
+            GridControls.key("grid"),
             "Grid, patches per side",
             GRIDS,
             8,
-            help="H = W. 56 in the first stage of Swin-T.",
+            help="H = W; 56 in the first stage of Swin-T.",
         )
         fitting = tuple(m for m in WINDOWS if grid % m == 0 and m < grid)
         window = widgets.segmented(
-            Choice.key("window"),
+            GridControls.key("window"),
             "Window M, patches",
             fitting,
             4 if 4 in fitting else fitting[-1],
-            help=f"Windows that tile a grid of {grid}. The paper uses M = 7.",
+            help=f"Window sizes that divide {grid}; the paper uses M = 7.",
         )
-    # Another window brings the paper's own shift with it; a link's first word stands.
+    # A new window size sets the paper's shift; the shift of a permalink stays at first.
     if st.session_state.get(_LAST_WINDOW, window) != window:
-        Choice.change(shift=window // 2)
+        GridControls.change(shift=window // 2)
     st.session_state[_LAST_WINDOW] = window
     with shifts:
         shift = widgets.segmented(
-            Choice.key("shift"),
+            GridControls.key("shift"),
             "Shift s, patches",
             tuple(range(window)),
             window // 2,
-            help="The paper shifts every second block by s = ⌊M/2⌋. With 0 no block is shifted.",
+            help="The paper shifts every second block by s = ⌊M/2⌋; 0 disables the shift.",
         )
-    return Choice(grid, window, shift)
+    return GridControls(grid, window, shift)

@@ -1,4 +1,4 @@
-"""Hierarchy: the stages' grids as a pyramid, and one merging of four tokens spelled out."""
+"""Hierarchy: the grids of all stages as a pyramid, and one patch merging in numbers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from functools import partial
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.swin import swin_selection, views
-from pages.lenses.swin.swin_selection import Subject
+from pages.lenses.swin import captions, swin_selection
+from pages.lenses.swin.swin_selection import SelectedSwin
 from pages.selection import selection
+from pages.views.register import register
 from vitviz.analysis.window_attention import Merge, merge_at
 from vitviz.config import SwinConfig
 from vitviz.models.swin import PatchMerging
@@ -17,74 +18,53 @@ from vitviz.plots import swin as plots
 from vitviz.probe.swin_parts import merging_norm
 
 KEY = "swin.pyramid"
+_view = register(__file__, "swin_pyramid")
 
 MATHEMATICS = r"""
-Four neighbours become one token, twice as wide:
+Four neighbouring tokens are merged into one token, twice as wide:
 
 $$
 y = \mathrm{LN}\bigl([x_{0,0};\ x_{1,0};\ x_{0,1};\ x_{1,1}]\bigr)\,W, \qquad W \in \mathbb{R}^{4C \times 2C}
 $$
 
-$x_{r,c}$ are the token in row $r$ and column $c$ of the group, $C$ values each; a row or column that is missing at the
-grid's end is filled with zeros.
+$x_{r,c}$ is the token in row $r$ and column $c$ of the group, with $C$ channels. Missing rows or columns at the end of
+the grid are padded with zeros.
 
 Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*, section 3.1. The
-order of the four is that of the published weights.
+four tokens are concatenated in the order of the published weights.
 """
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="swin"):
-    """Into which stage the four tokens are merged, from 2."""
+class MergeControls(widgets.ControlValues, page="swin"):
+    """The stage, from 2, whose patch merging is shown."""
 
     merge: int
 
 
 def draw() -> None:
-    """The pyramid and the merging into one of its stages, then the drawers."""
-    now = swin_selection.current()
-    swin_selection.introduce(now)
-    payload = plots.pyramid(
-        now.picture, now.config, now.grid, selection.current().pin.point, _merge(now, read(now.config))
-    )
-    views.pyramid(payload, key=KEY, on_change=partial(swin_selection.keep_pin, KEY))
-    page.caption(describe(now.config, now.grid))
+    swin = swin_selection.select_swin()
+    swin_selection.draw_model_line(swin)
+    merge = _compute_merge(swin, choose_merge(swin.config))
+    payload = plots.pyramid(swin.image, swin.config, swin.grid, selection.get_current().pin.point, merge)
+    _view(payload, key=KEY, triggers=("pin",), on_change=partial(swin_selection.store_pin, KEY))
+    page.caption(captions.describe_hierarchy(swin.config, swin.grid))
     page.drawers("swin.merge", math=MATHEMATICS, code=(PatchMerging.forward,))
 
 
-def read(config: SwinConfig) -> Choice | None:
-    """Draws the control where there is more than one merging; None without any."""
+def choose_merge(config: SwinConfig) -> MergeControls | None:
     stages = tuple(range(2, len(config.depths) + 1))
     if len(stages) < 2:
-        return Choice(stages[0]) if stages else None
-    return Choice(widgets.segmented(Choice.key("merge"), "Merging into stage", stages))
+        return MergeControls(stages[0]) if stages else None
+    return MergeControls(widgets.segmented(MergeControls.key("merge"), "Merging into stage", stages))
 
 
-def _merge(now: Subject, chosen: Choice | None) -> Merge | None:
-    """The group of four under the pin, from a stage's output to the next one's input."""
-    if chosen is None:
+def _compute_merge(swin: SelectedSwin, controls: MergeControls | None) -> Merge | None:
+    if controls is None:
         return None
-    into = chosen.merge - 1
-    names = (f"layers.{into - 1}", f"layers.{into}.blocks.0.input")
-    found = selection.captured(now.choice, now.step, names)
-    before, after = (found[name][0] for name in names)
-    place = selection.current().pin.row_col(after.shape[:2])
-    return merge_at(before, after, into, place, merging_norm(now.model.swin, into))
-
-
-def describe(config: SwinConfig, grid: tuple[int, int]) -> str:
-    """The caption: tokens and values from the first stage to the last."""
-    last = len(config.depths) - 1
-    rows, cols = grid
-    for _ in range(last):
-        rows, cols = -(-rows // 2), -(-cols // 2)
-    first, end, dim = grid[0] * grid[1], rows * cols, config.embed_dim
-    side, px, picture_px = config.window_size, config.patch_size, max(grid) * config.patch_size
-    window = f"A window holds {side} × {side} tokens, so it covers {min(side * px, picture_px)}"
-    if not last:
-        return f"{first:,} tokens of {dim:,} values in every block. {window} of the picture's {picture_px} px a side."
-    return (
-        f"{first:,} tokens of {dim:,} values become {end:,} of {dim * 2**last:,}: {first / end:,.0f} times fewer,"
-        f" {2**last} times as wide. {window} of the picture's {picture_px} px a side at first, and"
-        f" {min(side * px * 2**last, picture_px)} at the end."
-    )
+    stage = controls.merge - 1
+    names = (f"layers.{stage - 1}", f"layers.{stage}.blocks.0.input")
+    activations = selection.capture_image(swin.choice, swin.step, names)
+    before, after = (activations[name][0] for name in names)
+    position = selection.get_current().pin.row_col(after.shape[:2])
+    return merge_at(before, after, stage, position, merging_norm(swin.model.swin, stage))

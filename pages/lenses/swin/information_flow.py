@@ -1,4 +1,4 @@
-"""Information travels: what the masks allow after every block, and what gradients measure."""
+"""Information flow between patches: what windows and masks allow after every block, and what gradients measure."""
 
 from __future__ import annotations
 
@@ -7,77 +7,85 @@ from functools import lru_cache, partial
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.swin import gradient_reach, grid_controls, swin_selection, views
+from pages.lenses.swin import captions, grid_controls, swin_selection
+from pages.lenses.swin.swin_selection import SelectedSwin
 from pages.selection import selection
+from pages.stores import cached
+from pages.views.register import register
 from vitviz.analysis import token_reach
 from vitviz.analysis import window_attention as analysis
 from vitviz.lessons import formula_measures
 from vitviz.lessons.lesson import Question
+from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import swin as plots
 from vitviz.plots.swin import Hops
 from vitviz.probe.window_reach import patch_gradients
-from vitviz.text import plural
 
 KEY = "swin.reach"
-BLOCKS = 8  # a corner of 16 x 16 patches reaches the whole picture after 7 with windows of 4
-SHIFTED, UNSHIFTED = "Swin, shifted", "Swin, never shifted"
+BLOCKS = 8  # with windows of 4, a corner of 16 x 16 patches reaches the whole image after 7
 CNN_RADIUS = 2  # two 3 x 3 convolutions, as in a residual block
+MOST_GRADIENTS = 12  # blocks side by side
+_reach_view = register(__file__, "swin_reach", "swin_panels")
+_gradient_view = register(__file__, "swin_gradient", "swin_panels")
 
 MATHEMATICS = r"""
-**What can have been read.** With $L_l$ the Boolean matrix of the pairs (query, key) that block $l$ allows, after $n$
-blocks it is
+**Allowed.** $L_l$ is the Boolean matrix of the pairs (query, key) that block $l$ allows. After $n$ blocks, the allowed
+pairs are
 
 $$
 L_n L_{n-1} \cdots L_1
 $$
 
-Its rows say what a token reads, its columns where a patch reaches. Merging is one more such matrix, four columns to a
-row.
+Row $i$ holds the patches that token $i$ depends on; column $j$ holds the tokens that patch $j$ reaches. Patch merging
+is one more such matrix, with four columns per row.
 
-**What is measured.** For a token of a block's output $z$, and signs $\varepsilon_c = \pm 1$ drawn once, a patch's
-number is
+**Measured.** For a token $z$ of a block's output, and random signs $\varepsilon_c = \pm 1$, each patch has the gradient
 
 $$
 \sum_{\text{its pixels and channels}} \Bigl| \frac{\partial}{\partial x} \sum_c \varepsilon_c\, z_c \Bigr|
 $$
 
-A masked score of $-100$ leaves $e^{-100} \approx 4 \cdot 10^{-44}$ of a weight, which counts as nothing.
+A masked score of $-100$ leaves an attention weight of $e^{-100} \approx 4 \cdot 10^{-44}$, which counts as zero.
 
-Source of the windows: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
+Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
 """
 ASKS = (
     Question(
-        "16 × 16 patches, windows of 4, shift 2: after how many blocks has patch 1 reached them all?",
+        "16 × 16 patches, windows of 4, shift 2: after how many blocks has patch 1 reached all patches?",
         formula_measures.BlocksToReach(16, 4, 2),
     ),
 )
 
 
 @dataclass(frozen=True)
-class Begin(widgets.Chosen, page="swin"):
-    """After how many blocks a link lets the pictures begin; a visitor goes on in the pictures themselves."""
+class FlowControls(widgets.ControlValues, page="swin"):
+    """The number of blocks at which a permalink opens the view, and the first block with a gradient, from 1."""
 
     blocks: int
+    first: int
 
 
 @lru_cache(maxsize=32)
-def tables(chosen: grid_controls.Choice) -> dict[str, Hops]:
-    """By title, the hops of the kinds of block on one grid: without a shift there is one kind of Swin."""
-    side, tokens = (chosen.grid, chosen.grid), chosen.grid**2
-    found = analysis.layout(side, chosen.window, chosen.shift)
-    plain = token_reach.window_links(found.plain, None, tokens)
-    shifted = token_reach.window_links(found.index, found.mask, tokens)
-    every = np.ones((tokens, tokens), bool)
-    near = token_reach.convolution_links(side, CNN_RADIUS)
-    cut = f"windows of {chosen.window}"
-    kinds = {SHIFTED: (f"{cut}, shift {chosen.shift}", plain, shifted)} if chosen.shift else {}
+def compute_hops(controls: grid_controls.GridControls) -> dict[str, Hops]:
+    """Return hops by title: shifted Swin (if there is a shift), unshifted Swin, ViT and CNN, in this order."""
+    side, tokens = (controls.grid, controls.grid), controls.grid**2
+    layout = analysis.layout(side, controls.window, controls.shift)
+    regular = token_reach.window_links(layout.plain, None, tokens)
+    shifted = token_reach.window_links(layout.index, layout.mask, tokens)
+    global_links = np.ones((tokens, tokens), bool)
+    local_links = token_reach.convolution_links(side, CNN_RADIUS)
+    windows = f"windows of {controls.window}"
+    kinds = (
+        {"Swin, shifted": (f"{windows}, shift {controls.shift}", regular, shifted)} if controls.shift else {}
+    )
     kinds |= {
-        UNSHIFTED: (cut, plain, plain),
-        "ViT": ("global attention", every, every),
-        "CNN": ("two 3 × 3 convolutions a block", near, near),
+        "Swin, unshifted": (windows, regular, regular),
+        "ViT": ("global attention", global_links, global_links),
+        "CNN": ("two 3 × 3 convolutions per block", local_links, local_links),
     }
     return {
         title: (note, token_reach.first_block(token_reach.alternate(first, second, BLOCKS)))
@@ -86,17 +94,16 @@ def tables(chosen: grid_controls.Choice) -> dict[str, Hops]:
 
 
 def draw() -> None:
-    """Four pictures that fill up block by block, and the same question to a real model."""
-    chosen = grid_controls.read()
-    side, hops = (chosen.grid, chosen.grid), tables(chosen)
-    pin = selection.current().pin.cell(side)
-    blocks = widgets.settle_choice(Begin.key("blocks"), tuple(range(BLOCKS + 1)), 1)
-    widgets.keep(Begin.key("blocks"), blocks)
-    payload = plots.reach(swin_selection.picture(), side, hops, pin, begin=blocks)
-    views.reach(payload, key=KEY, on_change=partial(swin_selection.keep_pin, KEY))
-    page.caption(describe(hops, pin, chosen.shift))
-    st.subheader("Measured: the gradient of one output token", anchor=False)
-    gradient_reach.draw(swin_selection.current())
+    controls = grid_controls.draw_controls()
+    side, hops = (controls.grid, controls.grid), compute_hops(controls)
+    pin = selection.get_current().pin.cell(side)
+    blocks = widgets.resolve_option(FlowControls.key("blocks"), tuple(range(BLOCKS + 1)), 1)
+    widgets.store_value(FlowControls.key("blocks"), blocks)
+    payload = plots.reach(swin_selection.crop_image(), side, hops, pin, begin=blocks)
+    _reach_view(payload, key=KEY, triggers=("pin",), on_change=partial(swin_selection.store_pin, KEY))
+    page.caption(captions.describe_flow(hops, pin, controls.shift, BLOCKS))
+    st.subheader("Measured: gradient of one output token", anchor=False)
+    _draw_gradients(swin_selection.select_swin())
     page.drawers(
         "swin.travel",
         math=MATHEMATICS,
@@ -105,17 +112,39 @@ def draw() -> None:
     )
 
 
-def describe(hops: dict[str, Hops], pin: int, shift: int) -> str:
-    """The caption, for the pinned patch."""
+def _draw_gradients(swin: SelectedSwin) -> None:
+    swin_selection.draw_model_line(swin)
+    all_blocks = token_reach.swin_blocks(swin.config, swin.grid)
+    first = _choose_first_block(len(all_blocks)) - 1
+    blocks = all_blocks[first : first + MOST_GRADIENTS]
+    selected, names = selection.get_current(), tuple(block.name for block in blocks)
+    gradients = _compute_gradients(
+        swin.model.digest, swin.model, selected.image, selected.offset, names, selected.pin.point
+    )
+    tokens = [selected.pin.cell(block.grid) for block in blocks]
+    allowed = np.stack([token_reach.reads(all_blocks, first + i, token) for i, token in enumerate(tokens)])
+    payload = plots.gradient(
+        swin.image, swin.grid, blocks=blocks, tokens=tokens, allowed=allowed, gradients=gradients
+    )
+    _gradient_view(payload, key="swin.gradient")
+    page.caption(captions.describe_gradients(allowed, gradients))
 
-    def full(title: str) -> str:
-        from_pin = hops[title][1][:, pin]
-        reached = from_pin[from_pin != token_reach.NEVER]
-        if len(reached) < len(from_pin):
-            return f"{len(reached):,} of {len(from_pin):,} patches after {BLOCKS} blocks"
-        return f"the whole picture after {plural(int(reached.max()), 'block')}"
 
-    text = f"From patch {pin + 1}, information reaches {full('ViT')} of a ViT and {full('CNN')} of the CNN."
-    if not shift:
-        return text + f" With a shift of 0 it stays in its window: {full(UNSHIFTED)}."
-    return text + f" Windows that shift reach {full(SHIFTED)}; windows that never shift: {full(UNSHIFTED)}."
+def _choose_first_block(blocks: int) -> int:
+    if blocks <= MOST_GRADIENTS:
+        return 1
+    return int(widgets.slider(FlowControls.key("first"), "First block", 1, blocks - MOST_GRADIENTS + 1, 1))
+
+
+@cached.per_image(shared=24, upload=8, spinner="Computing gradients …")
+def _compute_gradients(
+    digest: str,
+    _model: LoadedModel,
+    image: str,
+    offset: cached.Offset,
+    names: tuple[str, ...],
+    point: tuple[float, float],
+) -> NDArray[np.float64]:
+    """Return (blocks, patches)."""
+    prepared = cached.prepare_image(image, _model.preparation, offset)
+    return patch_gradients(_model.model, prepared.input, names, point)

@@ -1,4 +1,4 @@
-"""Swin: windows, shifts and masks that one can step through."""
+"""Swin: shifted windows and their masks step by step, and a trained Swin's attention, bias, hierarchy and cost."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.controls import sections, widgets
+from pages.controls import widgets
 from pages.frame import page, registry
 from pages.lenses.swin import (
     bias,
     cost,
-    gradient_reach,
     grid_controls,
     hierarchy,
     information_flow,
@@ -22,37 +21,34 @@ from pages.selection import selection
 
 VIEWS = {
     "steps": ("Step by step", stepper.draw),
-    "travel": ("Information travels", information_flow.draw),
-    "attention": ("Real attention", window_attention.draw),
+    "travel": ("Information flow", information_flow.draw),
+    "attention": ("Attention maps", window_attention.draw),
     "bias": ("Position bias", bias.draw),
-    "merge": ("Merging", hierarchy.draw),
+    "merge": ("Patch merging", hierarchy.draw),
     "cost": ("Cost", cost.draw),
 }
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="swin"):
-    """Which of `VIEWS` is shown."""
+class PageControls(widgets.ControlValues, page="swin"):
+    """The section that is shown, a key of `VIEWS`."""
 
     view: str
 
 
 entry = registry.BY_SLUG["swin"]
 page.header(entry.title, entry.question)
-widgets.hold(
-    *(
-        grid_controls.Choice,
-        stepper.Begin,
-        information_flow.Begin,
-        gradient_reach.Choice,
-        window_attention.Choice,
-    ),
-    bias.Choice,
-    hierarchy.Choice,
-    cost.Choice,
-    cost.Clock,
+widgets.keep_pending(
+    grid_controls.GridControls,
+    stepper.StepperStart,
+    information_flow.FlowControls,
+    window_attention.AttentionControls,
+    bias.BiasControls,
+    hierarchy.MergeControls,
+    cost.CostControls,
+    cost.MeasurementControls,
 )
-sections.choose(Choice.key("view"), VIEWS)()
+widgets.choose_section(PageControls.key("view"), VIEWS)()
 with st.container(horizontal=True):
     for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):
-        selection.link_to("live_lab", f"Train a Swin on {name}, live", **{"live_lab.recipe": recipe})
+        selection.link_to("live_lab", f"Train a Swin on {name}", **{"live_lab.recipe": recipe})

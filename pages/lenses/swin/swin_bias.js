@@ -1,13 +1,12 @@
-// The relative position bias: one table per head, and how two tokens of a window index into it.
+// Relative position bias: one table per head, and how a query and a key index into it.
 // header: {rows, cols (of the window), heads, head, steps, at}
 // arrays: table (steps, heads, (2Mh-1)(2Mw-1)) float32; index (Mh Mw, Mh Mw) int32
 
 import { timeline } from '../../views/kit/player.js';
-import { channelsAt, legend } from '../../views/kit/ramp.js';
+import { DIVERGING_LUT, channelsAt, headColor, legend } from '../../views/kit/ramp.js';
 import { counted } from '../../views/kit/words.js';
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
-import { DIVERGING_LUT, headColor } from '../../views/kit/ramp.js';
 
 const FRAME_MS = 300;
 const signed = (v, digits = 4) => `${v < 0 ? '−' : ''}${Math.abs(v).toFixed(digits)}`;
@@ -29,7 +28,7 @@ class SwinBias {
 
   build() {
     this.stage = el(this.root, 'div', { class: 'sw-stage' });
-    this.win = this.column('A window: query and key');
+    this.win = this.column('Window: query and key');
     this.table = this.column('');
     this.matrix = this.column('');
     this.read = el(this.stage, 'div', { class: 'sw-read' });
@@ -43,8 +42,8 @@ class SwinBias {
     this.scale = canvas(this.scaleBox, { role: 'img' });
     this.time = timeline(this.root, {
       class: 'vv-row sw-time',
-      last: () => this.M().steps.length - 1,
-      words: (at) => `step ${counted(this.M().steps[at])} · largest |bias| ${this.largest().toFixed(3)}`,
+      last: () => this.now.header.steps.length - 1,
+      words: (at) => `step ${counted(this.now.header.steps[at])} · largest |bias| ${this.largest().toFixed(3)}`,
       show: () => this.drawAll(),
       dwell: FRAME_MS,
     });
@@ -55,16 +54,16 @@ class SwinBias {
 
   listen() {
     gridNavigation(this.win.map.node, {
-      label: 'The window: pointing chooses the key, Enter makes it the query',
-      rows: () => this.M().rows,
-      cols: () => this.M().cols,
+      label: 'Window: hover selects the key, Enter sets the query',
+      rows: () => this.now.header.rows,
+      cols: () => this.now.header.cols,
       hover: (i, event) => {
         if (i >= 0) this.point(this.query, i, event);
       },
       pick: (i) => this.point(i, i),
     });
     gridNavigation(this.table.map.node, {
-      label: 'The table of biases, one entry per offset',
+      label: 'Bias table, one entry per offset',
       rows: () => this.tall(),
       cols: () => this.wide(),
       hover: (i, event) => {
@@ -73,11 +72,11 @@ class SwinBias {
         if (i >= 0 && event?.type === 'keydown') this.say(text);
       },
       pick: (i) => {
-        // A pair with this offset: the query as far to the side as it must be.
-        const dr = Math.floor(i / this.wide()) - this.M().rows + 1;
-        const dc = (i % this.wide()) - this.M().cols + 1;
-        const q = Math.max(0, dr) * this.M().cols + Math.max(0, dc);
-        const k = Math.max(0, -dr) * this.M().cols + Math.max(0, -dc);
+        // Select a pair with this offset that lies inside the window.
+        const dr = Math.floor(i / this.wide()) - this.now.header.rows + 1;
+        const dc = (i % this.wide()) - this.now.header.cols + 1;
+        const q = Math.max(0, dr) * this.now.header.cols + Math.max(0, dc);
+        const k = Math.max(0, -dr) * this.now.header.cols + Math.max(0, -dc);
         this.point(q, k);
       },
     });
@@ -85,7 +84,7 @@ class SwinBias {
 
   listenMatrix() {
     gridNavigation(this.matrix.map.node, {
-      label: 'The bias matrix, query by key',
+      label: 'Bias matrix, query by key',
       rows: () => this.tokens(),
       cols: () => this.tokens(),
       hover: (i, event) => {
@@ -93,14 +92,14 @@ class SwinBias {
       },
     });
     gridNavigation(this.small.node, {
-      label: 'Heads; Enter chooses one',
-      rows: () => Math.ceil(this.M().heads / this.smallAcross()),
+      label: 'Heads; Enter selects one',
+      rows: () => Math.ceil(this.now.header.heads / this.smallAcross()),
       cols: () => this.smallAcross(),
       hover: (i, event) => {
-        if (i >= 0 && i < this.M().heads && event?.type === 'keydown') this.say(`Head ${i + 1}`);
+        if (i >= 0 && i < this.now.header.heads && event?.type === 'keydown') this.say(`Head ${i + 1}`);
       },
       pick: (i) => {
-        if (i < this.M().heads) {
+        if (i < this.now.header.heads) {
           this.head = i;
           this.drawAll();
         }
@@ -114,28 +113,24 @@ class SwinBias {
     return { box, head: el(box, 'div', { class: 'sw-head' }, title), map: canvas(box, { class: 'sw-cross' }) };
   }
 
-  M() {
-    return this.now.header;
-  }
-
   tokens() {
-    return this.M().rows * this.M().cols;
+    return this.now.header.rows * this.now.header.cols;
   }
 
   wide() {
-    return 2 * this.M().cols - 1;
+    return 2 * this.now.header.cols - 1;
   }
 
   tall() {
-    return 2 * this.M().rows - 1;
+    return 2 * this.now.header.rows - 1;
   }
 
   value(i, h = this.head) {
-    return this.now.arrays.table.data[(this.time.at * this.M().heads + h) * this.wide() * this.tall() + i];
+    return this.now.arrays.table.data[(this.time.at * this.now.header.heads + h) * this.wide() * this.tall() + i];
   }
 
   largest() {
-    const n = this.M().heads * this.wide() * this.tall();
+    const n = this.now.header.heads * this.wide() * this.tall();
     return this.now.arrays.table.data
       .subarray(this.time.at * n, (this.time.at + 1) * n)
       .reduce((m, v) => Math.max(m, Math.abs(v)), 0);
@@ -154,11 +149,11 @@ class SwinBias {
   }
 
   place(t) {
-    return `(${Math.floor(t / this.M().cols)}, ${t % this.M().cols})`;
+    return `(${Math.floor(t / this.now.header.cols)}, ${t % this.now.header.cols})`;
   }
 
   drawWindow() {
-    const { rows, cols } = this.M();
+    const { rows, cols } = this.now.header;
     const step = this.size.window / Math.max(rows, cols);
     const ctx = this.win.map.size(step * cols, step * rows);
     const { colors } = this.now;
@@ -202,7 +197,7 @@ class SwinBias {
       '#0F151C',
       2.5,
     );
-    this.table.head.textContent = `Head ${this.head + 1}’s table, ${this.tall()} × ${this.wide()}`;
+    this.table.head.textContent = `Table of head ${this.head + 1}, ${this.tall()} × ${this.wide()}`;
   }
 
   drawMatrix() {
@@ -214,7 +209,7 @@ class SwinBias {
         ctx.fillStyle = this.color(this.value(this.indexOf(q, k)));
         ctx.fillRect(k * step, q * step, step + 0.3, step + 0.3);
       }
-    // Every pair that reads the same entry of the table.
+    // Outline all pairs that share this entry of the table.
     ctx.strokeStyle = '#0F151C';
     ctx.lineWidth = step > 5 ? 1.5 : 1;
     for (let q = 0; q < n; q++)
@@ -224,8 +219,8 @@ class SwinBias {
     this.matrix.head.textContent = `B, ${n} × ${n}: query (row) × key (column)`;
   }
 
-  drawRead() {
-    const { rows, cols } = this.M();
+  drawIndex() {
+    const { rows, cols } = this.now.header;
     const i = this.lit();
     const dr = Math.floor(i / this.wide()) - rows + 1;
     const dc = (i % this.wide()) - cols + 1;
@@ -239,27 +234,27 @@ class SwinBias {
     this.lines[2].replaceChildren();
     el(this.lines[2], 'span', {}, `table[${i}, head ${this.head + 1}] = `);
     el(this.lines[2], 'span', { class: 'sw-big' }, signed(this.value(i)));
-    this.lines[3].textContent = `read by ${pairs.toLocaleString('en')} of ${(this.tokens() ** 2).toLocaleString('en')} pairs: every pair with this offset`;
+    this.lines[3].textContent = `shared by ${pairs.toLocaleString('en')} of ${(this.tokens() ** 2).toLocaleString('en')} pairs: all pairs with this offset`;
     this.lines[4].textContent = 'Added to the score q·k/√d before the softmax.';
     return `${this.lines[0].textContent}, bias ${signed(this.value(i))}`;
   }
 
   smallSide() {
-    return Math.min(112, Math.max(56, Math.floor(this.now.width / Math.min(this.M().heads, 8)) - 8));
+    return Math.min(112, Math.max(56, Math.floor(this.now.width / Math.min(this.now.header.heads, 8)) - 8));
   }
 
   smallAcross() {
-    return Math.max(1, Math.min(this.M().heads, Math.floor((this.now.width + 8) / (this.smallSide() + 8))));
+    return Math.max(1, Math.min(this.now.header.heads, Math.floor((this.now.width + 8) / (this.smallSide() + 8))));
   }
 
   drawSmall() {
     const s = this.smallSide();
     const across = this.smallAcross();
-    const down = Math.ceil(this.M().heads / across);
+    const down = Math.ceil(this.now.header.heads / across);
     const step = s / this.wide();
     const { colors } = this.now;
     const ctx = this.small.size(across * (s + 8), down * (s + 26));
-    for (let h = 0; h < this.M().heads; h++) {
+    for (let h = 0; h < this.now.header.heads; h++) {
       const x0 = (h % across) * (s + 8);
       const y0 = Math.floor(h / across) * (s + 26) + 18;
       ctx.fillStyle = colors.ink;
@@ -267,7 +262,7 @@ class SwinBias {
       ctx.textAlign = 'left';
       ctx.textBaseline = 'alphabetic';
       ctx.fillText(`Head ${h + 1}`, x0 + 12, y0 - 5);
-      ctx.fillStyle = headColor(h, this.M().heads);
+      ctx.fillStyle = headColor(h, this.now.header.heads);
       ctx.fillRect(x0, y0 - 13, 8, 8);
       for (let i = 0; i < this.wide() * this.tall(); i++) {
         ctx.fillStyle = this.color(this.value(i, h));
@@ -275,7 +270,7 @@ class SwinBias {
       }
       if (h === this.head) this.ring(ctx, x0, y0, s, colors.query, 2.5);
     }
-    this.headsTitle.textContent = `All ${this.M().heads} heads, one scale`;
+    this.headsTitle.textContent = `All ${this.now.header.heads} heads, shared scale`;
   }
 
   drawScale() {
@@ -295,7 +290,7 @@ class SwinBias {
     this.drawMatrix();
     this.drawSmall();
     this.time.draw();
-    return this.drawRead();
+    return this.drawIndex();
   }
 
   point(q, k, event) {

@@ -1,19 +1,18 @@
-// The gradient of one output token to every patch, block by block, and beside it what the masks allow.
+// Gradient of one output token with respect to every patch after each block; allowed patches are outlined.
 // header: {rows, cols, blocks: [{name, rows, cols, token}]}
 // arrays: shown (S, S, 3) uint8; gradient (blocks, patches) float32; reach (blocks, patches) uint8
 
 import { frame } from '../../views/kit/axes.js';
-import { channelsAt, legend } from '../../views/kit/ramp.js';
+import { SEQUENTIAL_LUT, channelsAt, legend } from '../../views/kit/ramp.js';
 import { counted } from '../../views/kit/words.js';
 import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
 import { gridNavigation } from '../../views/kit/grid.js';
 import { blit, picture } from '../../views/kit/pixels.js';
-import { SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
 
 const DECADES = 4;
 
-/** The edge of the reachable set, as a line. */
-function edge(ctx, reach, rows, cols, step) {
+/** Stroke the outline of the allowed patches. */
+function strokeOutline(ctx, reach, rows, cols, step) {
   const inside = (r, c) => r >= 0 && c >= 0 && r < rows && c < cols && reach[r * cols + c] === 1;
   ctx.beginPath();
   for (let r = 0; r <= rows; r++)
@@ -73,12 +72,12 @@ class SwinGradient {
     ctx.globalAlpha = 1;
     ctx.strokeStyle = colors.ink;
     ctx.lineWidth = 1.5;
-    edge(ctx, reach, rows, cols, step);
+    strokeOutline(ctx, reach, rows, cols, step);
     this.drawToken(ctx, blocks[b], self.side, step * rows);
-    const may = reach.reduce((sum, one) => sum + one, 0);
-    const does = gradient.reduce((sum, one) => sum + (one > 1e-20 * top), 0);
+    const allowed = reach.reduce((sum, flag) => sum + flag, 0);
+    const nonzero = gradient.reduce((sum, g) => sum + (g > 1e-20 * top), 0);
     self.head.textContent = blocks[b].name;
-    self.note.textContent = `${counted(does)} measured, ${counted(may)} allowed`;
+    self.note.textContent = `${counted(nonzero)} non-zero, ${counted(allowed)} allowed`;
   }
 
   drawToken(ctx, { token, rows, cols }, width, height) {
@@ -91,7 +90,7 @@ class SwinGradient {
     legend(this.scale, {
       table: SEQUENTIAL_LUT,
       width: Math.min(280, this.now.width),
-      words: ['≤ 1/10,000 of', '', 'the largest gradient of the map'],
+      words: ['≤ 1/10,000', '', 'largest gradient'],
       colors: this.now.colors,
       label: 'Colour scale of the gradient, logarithmic over four decades',
     });
@@ -117,9 +116,9 @@ class SwinGradient {
           return;
         }
         const share = this.now.arrays.gradient.data[b * this.count() + p] / this.largest(b);
-        const may = this.now.arrays.reach.data[b * this.count() + p];
-        const size = share > 1e-20 ? `${(100 * share).toPrecision(2)} % of the largest gradient` : 'no gradient';
-        const text = `Patch ${p + 1}: ${size}\n${may ? 'the masks let it through' : 'no way through the masks'}`;
+        const allowed = this.now.arrays.reach.data[b * this.count() + p];
+        const size = share > 1e-20 ? `${(100 * share).toPrecision(2)} % of the largest gradient` : 'gradient 0';
+        const text = `Patch ${p + 1}: ${size}\n${allowed ? 'allowed by the masks' : 'blocked by the masks'}`;
         if (event?.type === 'keydown') this.say(text);
         const step = self.side / this.now.header.cols;
         this.tip.show(

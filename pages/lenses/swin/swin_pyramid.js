@@ -1,4 +1,4 @@
-// The stages' grids as a pyramid on the picture, and one merging of four tokens spelled out.
+// The token grids of all stages on the image, and the arithmetic of one patch merging.
 // header: {pin: [x, y], stages: [{rows, cols, dim, px, blocks, heads}], merge: {stage, four: [[row, col]...], token: [row, col]} | null}
 // arrays: shown (S, S, 3) uint8; four (4, C), normed (4C), merged (2C) float32
 
@@ -72,7 +72,7 @@ class SwinPyramid {
     self.bar.style.width = `${(w * stage.dim) / Math.max(...stages.map((one) => one.dim))}px`;
   }
 
-  /** The area of the token under the pointer, in the last stage that shows it whole. */
+  /** Frame the token under the pointer, at the coarsest stage that is hovered or merged. */
   drawToken(ctx, s, w, h) {
     const { stages, merge } = this.now.header;
     const level = this.hover ? (this.panels[s].level ?? s) : merge ? merge.stage : s;
@@ -98,7 +98,7 @@ class SwinPyramid {
     const { merge, stages } = this.now.header;
     this.strips.style.display = merge ? '' : 'none';
     if (!merge) {
-      this.mergeHead.textContent = 'One stage: nothing is merged';
+      this.mergeHead.textContent = 'One stage: no patch merging';
       this.note.textContent = '';
       return;
     }
@@ -107,13 +107,13 @@ class SwinPyramid {
     const room = Math.max(80, Math.min(grown(640), this.now.width - (this.now.width >= 640 ? 320 : 150)));
     const peakOf = (data) => data.reduce((m, v) => Math.max(m, Math.abs(v)), 1e-9);
     const top = peakOf(four.data);
-    this.mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.join(', ')}) from these four`;
+    this.mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.join(', ')}) from four tokens`;
     QUAD.forEach((i) => {
       this.rows[i].label.textContent = `x[${i % 2}::2, ${i >> 1}::2]: token (${merge.four[i].join(', ')})`;
       this.strip(i, four.data.subarray(i * C, (i + 1) * C), room / 4, top, [this.colors4()[i]]);
       this.rows[i].shape.textContent = `${C}`;
     });
-    this.rows[4].label.textContent = 'concatenated, 4C';
+    this.rows[4].label.textContent = 'concatenation, 4C';
     this.strip(4, four.data, room, top, this.colors4());
     this.rows[4].shape.textContent = `${4 * C}`;
     this.rows[5].label.textContent = 'LayerNorm';
@@ -125,9 +125,9 @@ class SwinPyramid {
     const before = stages[merge.stage - 1];
     const after = stages[merge.stage];
     const share = (2 * after.rows * after.cols) / (before.rows * before.cols);
-    const fewer = share === 0.5 ? 'half as many numbers' : `${share.toFixed(2)} times as many numbers`;
+    const fewer = share === 0.5 ? 'half as many values' : `${share.toFixed(2)} times as many values`;
     this.note.textContent =
-      `W is ${4 * C} × ${2 * C}. ${before.rows} × ${before.cols} tokens of ${C} values become ` +
+      `W is ${4 * C} × ${2 * C}. ${before.rows} × ${before.cols} tokens of ${C} channels become ` +
       `${after.rows} × ${after.cols} of ${2 * C}: ${fewer}.`;
   }
 
@@ -165,10 +165,10 @@ class SwinPyramid {
     const { stages } = this.now.header;
     const px = `${stages[s].px} × ${stages[s].px} px`;
     const patches = (token, all) => Math.min((token + 1) * 2 ** s, all) - token * 2 ** s; // fewer at an uneven end
-    const made = s ? `, made of ${patches(r, stages[0].rows) * patches(c, stages[0].cols)} patches` : '';
+    const made = s ? `, merged from ${patches(r, stages[0].rows) * patches(c, stages[0].cols)} patches` : '';
     const text = `Stage ${s + 1}, token (${r}, ${c}): ${px}${made}`;
     if (event?.type === 'keydown') this.say(text);
-    // Above the picture: its neighbours stay in sight.
+    // The tooltip stays above the map so that neighbouring tokens remain visible.
     const { offsetLeft, offsetTop } = this.panels[s].map.node;
     this.tip.show(offsetLeft + ((c + 1) * this.panels[s].side) / cols, offsetTop - 16, text);
   }
@@ -183,13 +183,13 @@ class SwinPyramid {
       this.hover = null;
     }
     while (this.panels.length < total) this.add(this.panels.length);
-    // Side by side, each stage smaller than the one before: all fit in the width.
+    // Each stage is smaller than the one before so that all fit side by side.
     const shares = stages.map((_, s) => 0.62 ** s);
     const sum = shares.reduce((a, b) => a + b, 0);
     const narrow = this.now.width < 640;
     const room = this.now.width - 24 * (total - 1);
     let first = narrow ? Math.min(this.now.width, 320) : Math.min(grown(360), room / sum);
-    // Small stages keep the width of their text; the large ones give way.
+    // Small stages keep the width of their text; large stages shrink.
     while (!narrow && first > 160 && shares.reduce((all, share) => all + Math.max(LEAST, share * first), 0) > room)
       first -= 8;
     this.panels.forEach((self, s) => {

@@ -1,6 +1,6 @@
-// Light one patch and step through the blocks: where can its information be, with and without the shift?
+// The patches that information from one patch reaches after each block, for several architectures.
 // header: {rows, cols, pin, blocks, begin, panels: [{title, note}]}
-// arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input can have reached the output
+// arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input reaches the output
 
 import { dot, frame, lattice, levels, line, stroke } from '../../views/kit/axes.js';
 import { counted } from '../../views/kit/words.js';
@@ -30,14 +30,14 @@ class SwinReach {
     const press = (parent, text, label, act) => button(parent, text, act, { 'aria-label': label });
     this.back = press(this.drive, '◀', 'One block back', () => this.jump(this.block - 1));
     this.play = press(this.drive, '', 'Play through the blocks', null);
-    this.next = press(this.drive, '▶', 'One block further', () => this.jump(this.block + 1));
+    this.next = press(this.drive, '▶', 'One block forward', () => this.jump(this.block + 1));
     this.scrub = el(this.drive, 'input', { type: 'range', min: 0, step: 1, 'aria-label': 'Blocks' });
     this.scrub.oninput = () => this.jump(Number(this.scrub.value));
     this.counted = el(this.drive, 'span', { class: 'sw-counted' });
     const ways = el(this.drive, 'span', { class: 'vv-row', role: 'group', 'aria-label': 'Direction' });
     const way = (text, forward) => press(ways, text, text, () => this.turn(forward));
-    this.out = way('Where this patch reaches', true);
-    this.into = way('What this token reads', false);
+    this.out = way('Patches it reaches', true);
+    this.into = way('Patches it depends on', false);
     this.playing = player(this.play, {
       at: () => this.block,
       last: () => this.now.header.blocks,
@@ -102,14 +102,14 @@ class SwinReach {
     lattice(ctx, rows, cols, self.side, step * rows);
     ctx.globalAlpha = 1;
     frame(ctx, (this.active() % cols) * step, Math.floor(this.active() / cols) * step, step, step, colors.query);
-    const found = this.reached(k, this.block);
-    const share = ((100 * found) / this.count()).toFixed(0);
-    self.note.textContent = `${counted(found)} of ${counted(this.count())} patches · ${share} %`;
+    const patches = this.reached(k, this.block);
+    const share = ((100 * patches) / this.count()).toFixed(0);
+    self.note.textContent = `${counted(patches)} of ${counted(this.count())} patches · ${share} %`;
     const title = this.now.header.panels[k].title;
     nameGrid(self.map.node, `${title}, block ${this.block}, patch ${this.active() + 1}: ${self.note.textContent}`);
   }
 
-  /** A patch that is being reached fades in; the ones before stay lit, older ones lighter. */
+  /** Draw a patch: newly reached patches fade in, earlier ones are lighter. */
   drawPatch(ctx, k, q, step) {
     const { cols } = this.now.header;
     const at = this.hop(k, q);
@@ -145,7 +145,7 @@ class SwinReach {
       end.at = i ? Math.max(end.y, ends[i - 1].at + 16) : end.y;
     });
     for (const end of ends) this.drawCurve(ctx, end, area.right, px, (b) => py(share(end.k, b)));
-    this.chartHead.textContent = `Share of the picture ${this.forward ? 'reached' : 'read'}, after each block`;
+    this.chartHead.textContent = `Share of the image ${this.forward ? 'reached' : 'read'} after each block`;
     const steps = (k) => Array.from({ length: blocks + 1 }, (_, b) => this.reached(k, b)).join(', ');
     this.chart.node.setAttribute('aria-label', names.map(({ title }, k) => `${title}: ${steps(k)}`).join('; '));
   }

@@ -1,4 +1,4 @@
-"""What the Swin page looks at: the chosen Swin, or one that stands in for it, and the picture as it is seen."""
+"""Select the Swin that the page shows: the sidebar's model, or a substitute."""
 
 from __future__ import annotations
 
@@ -12,84 +12,87 @@ from PIL import Image
 from pages.selection import selection, substitute
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
-from pages.views.event_values import events_of, pin
+from pages.views.event_values import read_events, read_pin
 from vitviz.config import Preparation, SwinConfig
 from vitviz.models.abilities import abilities, as_swin
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.text import plain
 
-PICTURE_PX = 384
+IMAGE_PX = 384
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A Swin at one step of its training; the picture is the sidebar's."""
+class SelectedSwin:
+    """A Swin at one step of its training, applied to the sidebar's image."""
 
     choice: ModelChoice
     step: int
 
     @property
     def model(self) -> LoadedModel:
-        """With its weights."""
-        return cached.loaded(self.choice, self.step)
+        return cached.load_model(self.choice, self.step)
 
     @property
     def config(self) -> SwinConfig:
-        """Its shape."""
         return as_swin(self.choice.config)
 
     @property
     def grid(self) -> tuple[int, int]:
-        """(rows, columns) of the picture's patches in the first stage."""
-        height, width = selection.prepared(self.model.preparation).input.shape[-2:]
+        """The image's (rows, columns) of patches in the first stage."""
+        height, width = selection.prepare_image(self.model.preparation).input.shape[-2:]
         return self.model.swin.layout(height, width).grid
 
     @property
-    def picture(self) -> NDArray[np.uint8]:
-        """The square that it sees, (S, S, 3)."""
-        return picture(self.model.preparation)
+    def image(self) -> NDArray[np.uint8]:
+        """The square that the model receives, (S, S, 3)."""
+        return crop_image(self.model.preparation)
 
 
-def current() -> Subject:
-    """The sidebar's model and step if it is a Swin; else the nearest one."""
-    chosen = selection.choice()
-    if abilities(chosen.config).windows:
-        return Subject(chosen, selection.current().step)
-    found = substitute.nearest(lambda config: bool(abilities(config).windows))
-    return Subject(found, found.last_step)
+def select_swin() -> SelectedSwin:
+    """Return the sidebar's model and step if it is a Swin, else the nearest Swin."""
+    choice = selection.get_model_choice()
+    if abilities(choice.config).windows:
+        return SelectedSwin(choice, selection.get_current().step)
+    choice = substitute.find_nearest_model(lambda config: bool(abilities(config).windows))
+    return SelectedSwin(choice, choice.last_step)
 
 
-def introduce(now: Subject, *, reads: bool = True) -> None:
-    """One quiet line: which Swin is shown; where it stands in for the sidebar's model, it can be chosen.
+def draw_model_line(swin: SelectedSwin, *, reads_image: bool = True) -> None:
+    """Draw which Swin is shown; a substitute can be chosen.
 
     Args:
-        reads: whether it reads a picture here, which is then one of its own set.
+        reads_image: if True, an image of the model's own dataset replaces an unsuitable one.
     """
-    substitute.say_which(now.choice, lacks="windows", button="Choose this Swin", key="swin.choose")
-    if reads:
-        substitute.take_its_picture(now.choice)
-    if now.choice.key == selection.current().model and now.choice.trained_on is not None:
-        data = plain(catalogue.data_title(now.choice.trained_on))
-        st.markdown(f":small[:gray[{plain(now.choice.title)} · trained on {data}]]")
+    substitute.draw_substitute_note(
+        swin.choice, lacks="windows", button="Choose this Swin", key="swin.choose"
+    )
+    if reads_image:
+        substitute.override_image(swin.choice)
+    if swin.choice.key == selection.get_current().model and swin.choice.trained_on is not None:
+        dataset = plain(catalogue.get_dataset_title(swin.choice.trained_on))
+        st.markdown(f":small[:gray[{plain(swin.choice.title)} · trained on {dataset}]]")
 
 
-def picture(preparation: Preparation | None = None) -> NDArray[np.uint8]:
-    """The square that a model sees (None: the sidebar's), (S, S, 3), from the source's pixels if finer."""
-    image, how = selection.current().image, preparation or selection.choice().preparation
-    prepared = selection.prepared(how)
-    if how.digit:
+def crop_image(preparation: Preparation | None = None) -> NDArray[np.uint8]:
+    """Return the square that a model receives (None: the sidebar's), (S, S, 3), at the source's resolution if finer."""
+    image, preparation = (
+        selection.get_current().image,
+        preparation or selection.get_model_choice().preparation,
+    )
+    prepared = selection.prepare_image(preparation)
+    if preparation.digit:
         return prepared.shown
     top, left, side = prepared.box
-    if side <= PICTURE_PX / 2:
+    if side <= IMAGE_PX / 2:
         return prepared.shown
-    source = Image.fromarray(np.ascontiguousarray(cached.picture(image)))
+    source = Image.fromarray(np.ascontiguousarray(cached.load_image(image)))
     box = (left, top, left + side, top + side)
-    px = min(PICTURE_PX, round(side))
+    px = min(IMAGE_PX, round(side))
     return np.asarray(source.resize((px, px), Image.Resampling.BICUBIC, box=box))
 
 
-def keep_pin(key: str) -> None:
-    """Makes the point that a view was clicked at the pin of every page."""
-    point = pin(events_of(key).get("pin"))
+def store_pin(key: str) -> None:
+    """Set the pin of all pages to the point that was clicked in a view."""
+    point = read_pin(read_events(key).get("pin"))
     if point is not None:
         selection.set_pin(point)

@@ -1,4 +1,4 @@
-// One pair of Swin blocks, step by step: patches stay themselves (their picture, their number) while windows roll.
+// Step through a pair of Swin blocks: numbered patches move while the grid is cut, rolled and masked.
 // header: {rows, cols, window, shift, pin, begin}
 // arrays: shown (S, S, 3) uint8; ids (rows, cols) uint8; plain, index (windows, M M) int32;
 //         allowed (windows, M M, M M) uint8; attn, unmasked the same, float32; leak (patches) float32
@@ -13,9 +13,8 @@ import { rgb } from '../../views/kit/ramp.js';
 import { counted } from '../../views/kit/words.js';
 import { grown } from '../../views/kit/grow.js';
 import { GAP, Windows } from './swin_stepper_windows.js';
-import { LAST, STAGES, pose } from './swin_stepper_poses.js';
-import { shapesOf, tellStage } from './swin_stepper_words.js';
-import { drawStage, paint } from './swin_stepper_stage.js';
+import { LAST, STAGES, describeStage, pose, tensorShapes } from './swin_stepper_stages.js';
+import { drawStage, paint } from './swin_stepper_patches.js';
 import { drawAllWindows, drawMatrix, drawMini } from './swin_stepper_side.js';
 
 const DWELL_MS = 1100;
@@ -24,15 +23,15 @@ class SwinStepper extends Windows {
   constructor({ root, trigger, onUnmount }) {
     super();
     Object.assign(this, { root, trigger, now: null, hover: -1, pinned: 0 });
-    // Where it stands between the stages, and where it is heading (null: nowhere, between two).
+    // `at` is the position between the stages, `goal` its target (null while the slider rests between two stages).
     Object.assign(this, { at: 0, goal: 0, begun: 0, stop: () => {}, dragging: false, leaking: false });
-    // What is made once a message: sizes, pictures of the patches, of the windows' matrices, slots, masked pairs.
+    // Recomputed for each message: sizes, layers of patches and matrices, slots, masked pairs.
     Object.assign(this, { side: 0, tile: null, sheet: null, tinted: null, slots: null, shut: null, frames: 0 });
     this.matrices = new Map();
     this.buildStages();
     this.buildDrive();
-    this.told = el(root, 'div', { class: 'sw-told', 'data-role': 'told' });
-    this.buildPictures();
+    this.sentence = el(root, 'div', { class: 'sw-told', 'data-role': 'told' });
+    this.buildMaps();
     Object.assign(this, { tip: tooltip(root), say: live(root) });
     onUnmount(() => this.pause());
     this.listen();
@@ -52,11 +51,11 @@ class SwinStepper extends Windows {
     const press = (text, label, act) => button(this.drive, text, act, { 'aria-label': label });
     this.back = press('◀', 'One step back', () => this.jump((this.goal ?? Math.ceil(this.at)) - 1));
     this.play = press('', 'Play', null);
-    this.next = press('▶', 'One step forwards', () => this.jump((this.goal ?? Math.floor(this.at)) + 1));
-    const range = { type: 'range', min: 0, max: LAST, step: 0.01, value: 0, 'aria-label': 'Place between the stages' };
+    this.next = press('▶', 'One step forward', () => this.jump((this.goal ?? Math.floor(this.at)) + 1));
+    const range = { type: 'range', min: 0, max: LAST, step: 0.01, value: 0, 'aria-label': 'Position between the stages' };
     this.scrub = el(this.drive, 'input', range);
     this.leak = button(this.drive, 'Without the mask', () => this.switchLeak(), { 'aria-pressed': 'false' });
-    this.leak.title = 'Leaves the mask out of the shifted block: what would each patch also read?';
+    this.leak.title = 'Removes the mask of the shifted block';
     this.playing = player(this.play, {
       at: () => this.at,
       last: () => LAST,
@@ -72,7 +71,7 @@ class SwinStepper extends Windows {
     });
   }
 
-  buildPictures() {
+  buildMaps() {
     this.layout = el(this.root, 'div', { class: 'sw-layout' });
     this.left = el(this.layout, 'div', { class: 'sw-left' });
     const right = el(this.layout, 'div', { class: 'sw-right' });
@@ -112,7 +111,7 @@ class SwinStepper extends Windows {
       step.click();
     };
     gridNavigation(this.map.node, {
-      label: 'The picture’s patches; N and B step, P plays, M leaves the mask out',
+      label: 'Patches of the image; N and B step, P plays, M toggles the mask',
       rows: () => this.H().rows,
       cols: () => this.H().cols,
       cellAt: (x, y) => {
@@ -176,12 +175,12 @@ class SwinStepper extends Windows {
     const k = this.stage();
     const { w, q } = this.home();
     const p = this.active();
-    this.told.textContent = tellStage(k, this.H());
+    this.sentence.textContent = describeStage(k, this.H());
     this.title.textContent = `Patch ${p + 1} · ${this.spot(p)}`;
     this.place.textContent =
-      `${this.isShifted() ? 'after the roll' : 'now'} in window ${w + 1}, slot ${q + 1} of ${this.cells()}` +
+      `${this.isShifted() ? 'after the roll: ' : ''}window ${w + 1}, slot ${q + 1} of ${this.cells()}` +
       (this.isShifted() ? ` · region ${this.regionOf(p)}` : '');
-    const shapes = shapesOf(this.H());
+    const shapes = tensorShapes(this.H());
     this.buttons.forEach(({ node, shape }, i) => {
       if (i === k) node.setAttribute('aria-current', 'step');
       else node.removeAttribute('aria-current');
@@ -230,7 +229,7 @@ class SwinStepper extends Windows {
     const from = this.at;
     const began = performance.now();
     const drawn = this.frames;
-    this.goal = to; // where it is heading: a second press in mid-air goes one further
+    this.goal = to; // A second press during the animation continues from this stage.
     if (to === from) {
       done();
       return;
@@ -242,13 +241,12 @@ class SwinStepper extends Windows {
       () => {
         const seconds = (performance.now() - began) / 1000;
         if (seconds > 0.1) this.root.dataset.fps = ((this.frames - drawn) / seconds).toFixed(1);
-        this.say(`Stage ${to + 1}, ${STAGES[Math.round(to)].name}. ${this.told.textContent}`);
+        this.say(`Stage ${to + 1}, ${STAGES[Math.round(to)].name}. ${this.sentence.textContent}`);
         done();
       },
     );
   }
 
-  /** To a stage, however it was moving. */
   jump(to) {
     this.pause();
     this.go(to);
@@ -282,24 +280,24 @@ class SwinStepper extends Windows {
     return -1;
   }
 
-  /** Keys walk the grid as it stands now: after the roll, the neighbour is the rolled one. */
-  rolledNow() {
+  /** Return the current roll; arrow keys move on the rolled grid. */
+  currentRoll() {
     return pose(this.at).roll > 0.5 ? this.H().shift : 0;
   }
 
   cellOf(p) {
     const { rows, cols } = this.H();
-    const s = this.rolledNow();
+    const s = this.currentRoll();
     return ((Math.floor(p / cols) - s + rows) % rows) * cols + (((p % cols) - s + cols) % cols);
   }
 
   patchIn(cell) {
     const { rows, cols } = this.H();
-    const s = this.rolledNow();
+    const s = this.currentRoll();
     return ((Math.floor(cell / cols) + s) % rows) * cols + (((cell % cols) + s) % cols);
   }
 
-  /** Sizes in pixels, and the colours as numbers, of the present width. */
+  /** Return sizes in pixels and RGB colours for the current width. */
   sizes(rest) {
     const { rows, cols, window: M } = this.H();
     const most = Math.max(rows, cols);

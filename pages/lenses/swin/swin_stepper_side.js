@@ -1,11 +1,11 @@
-// Beside the stepper's stage: what a patch reads in both blocks, its window's matrix, and all windows' matrices.
+// Draw the keys of a patch in both blocks, the matrix of its window, and the matrices of all windows.
 
 import { frame } from '../../views/kit/axes.js';
 import { el } from '../../views/kit/dom.js';
 import { blit, offscreen } from '../../views/kit/pixels.js';
 import { counted, plural } from '../../views/kit/words.js';
-import { readsOf } from './swin_stepper_words.js';
-import { hatch } from './swin_stepper_stage.js';
+import { describeKeys } from './swin_stepper_stages.js';
+import { hatch } from './swin_stepper_patches.js';
 
 export function drawMini(view, { kind, head, map: mini, note }) {
   const { rows, cols, shift } = view.H();
@@ -20,12 +20,12 @@ export function drawMini(view, { kind, head, map: mini, note }) {
   const patch = view.active();
   frame(ctx, (patch % cols) * step, Math.floor(patch / cols) * step, step, step, view.now.colors.query);
   head.textContent = kind === 'shifted' ? `Shifted by ${shift}: SW-MSA` : 'Regular: W-MSA';
-  note.textContent = readsOf([...keys.values()], kind === 'shifted', view.leaking);
+  note.textContent = describeKeys([...keys.values()], kind === 'shifted', view.leaking);
   mini.node.setAttribute('role', 'img');
   mini.node.setAttribute('aria-label', `${head.textContent}: patch ${patch + 1} ${note.textContent}`);
 }
 
-function drawMiniPatch(view, ctx, p, found, isShift, step) {
+function drawMiniPatch(view, ctx, p, key, isShift, step) {
   const { cols } = view.H();
   const { colors, arrays } = view.now;
   const x = (p % cols) * step;
@@ -36,15 +36,15 @@ function drawMiniPatch(view, ctx, p, found, isShift, step) {
     ctx.fillRect(x, y, step, step);
     ctx.globalAlpha = 1;
   };
-  if (!found) {
+  if (!key) {
     const share = view.leaking && isShift && view.hover < 0 ? arrays.leak.data[p] : 0;
     veil(colors.paper, 0.66);
     if (share > 0) veil(colors.primary, Math.min(0.8, share));
-  } else if (found.allowed || (view.leaking && isShift)) veil(found.allowed ? colors.query : colors.primary, 0.35);
+  } else if (key.allowed || (view.leaking && isShift)) veil(key.allowed ? colors.query : colors.primary, 0.35);
   else hatch(view, ctx, x, y, step, true);
 }
 
-/** Colour of one (query, key) cell at this stage: forbidden, allowed, or a weight. */
+/** Return colour and opacity of one (query, key) cell: masked, allowed, or an attention weight. */
 function cellStyle(view, w, q, k) {
   const n = view.cells();
   const i = (w * n + q) * n + k;
@@ -58,7 +58,7 @@ function cellStyle(view, w, q, k) {
   return view.leaking ? [colors.primary, 0.5] : [colors.ink, 0.72];
 }
 
-/** A window's matrix as a small picture, kept: pointing at a patch draws no cell anew. */
+/** Return a window's matrix as an image, cached per mode. */
 function cellImage(view, w) {
   const mode = `${w} ${view.isShifted()} ${view.attending()} ${view.leaking}`;
   if (view.matrices.has(mode)) return view.matrices.get(mode);
@@ -91,18 +91,18 @@ export function drawMatrix(view) {
   const width = view.tile.matrix;
   const n = view.cells();
   drawCells(view, view.matrix.size(width, width), w, 0, 0, width, q);
-  view.matrixHead.textContent = `Window ${w + 1}: ${view.attending() ? 'attention' : 'who may look at whom'}`;
+  view.matrixHead.textContent = `Window ${w + 1}: ${view.attending() ? 'attention' : 'allowed pairs'}`;
   view.matrixNote.textContent = [
     `rows: ${n} queries, columns: ${n} keys`,
     view.isShifted() ? `${counted(view.masked(w))} of ${counted(n * n)} pairs masked` : 'no mask: a regular block',
-    `the marked row is patch ${view.active() + 1}`,
+    `marked row: patch ${view.active() + 1}`,
   ].join('\n');
-  const told = `${view.matrixHead.textContent}: ${view.matrixNote.textContent.replaceAll('\n', '; ')}`;
-  view.matrix.node.setAttribute('aria-label', told);
+  const label = `${view.matrixHead.textContent}: ${view.matrixNote.textContent.replaceAll('\n', '; ')}`;
+  view.matrix.node.setAttribute('aria-label', label);
   view.key.replaceChildren();
   const entries = view.attending()
     ? [['query', 'weight'], ...(view.leaking ? [['leak', 'leaked weight']] : [])]
-    : [['query', 'may attend'], view.leaking ? ['leak', 'leaks in'] : ['masked', 'masked, score − 100']];
+    : [['query', 'allowed'], view.leaking ? ['leak', 'leaks in'] : ['masked', 'masked, score − 100']];
   for (const [kind, text] of entries) {
     const item = el(view.key, 'span', { class: 'sw-item' });
     el(item, 'i', { class: `sw-swatch sw-${kind}` });
@@ -130,8 +130,8 @@ export function drawAllWindows(view) {
   }
   const every = g.total * view.cells() ** 2;
   view.allHead.textContent = !view.isShifted()
-    ? `Regular windows: all ${plural(g.total, 'window')}, nothing masked (query × key)`
+    ? `Regular block: ${plural(g.total, 'window')}, no mask (query × key)`
     : view.attending()
-      ? `Attention of all ${plural(g.total, 'window')} (query × key), ${view.leaking ? 'without the mask' : 'masked'}`
-      : `The mask of each window (query × key): ${plural(pairs, 'pair')} of ${counted(every)} in ${touched} of ${plural(g.total, 'window')}`;
+      ? `Attention in ${plural(g.total, 'window')} (query × key), ${view.leaking ? 'without the mask' : 'masked'}`
+      : `Mask per window (query × key): ${plural(pairs, 'pair')} of ${counted(every)} masked, in ${touched} of ${plural(g.total, 'window')}`;
 }

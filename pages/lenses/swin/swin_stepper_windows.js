@@ -1,10 +1,10 @@
-// What is where in a pair of Swin blocks: which window and slot a patch lies in, and whom it may attend to.
+// Geometry of a pair of Swin blocks: windows, slots and allowed keys of every patch.
 
-import { ATTENTION } from './swin_stepper_poses.js';
+import { ATTENTION } from './swin_stepper_stages.js';
 
 export const GAP = 14;
 
-/** The geometry of a step; the stepper holds the message (`now`), where it stands (`at`) and the patch in hand. */
+/** Windows at one position (`at`) between the stages, for the message `now` and the active patch. */
 export class Windows {
   H() {
     return this.now.header;
@@ -34,7 +34,7 @@ export class Windows {
     return this.at > 1.5;
   }
 
-  /** Whether weights are shown instead of what is allowed. */
+  /** Return true if attention weights are drawn instead of allowed pairs. */
   attending() {
     return this.isShifted() && this.stage() >= ATTENTION;
   }
@@ -54,7 +54,7 @@ export class Windows {
     this.slots = { regular: find(this.now.arrays.plain.data), shifted: find(this.now.arrays.index.data) };
   }
 
-  /** The keys that share a patch's window, in slot order: {patch, allowed, weight, unmasked}. */
+  /** Return the keys in a patch's window, in slot order: {patch, allowed, weight, unmasked}. */
   keysOf(p, kind) {
     const n = this.cells();
     const slot = this.slots[kind][p];
@@ -76,7 +76,7 @@ export class Windows {
     return new Map(this.keysOf(this.active(), kind).map((key) => [key.patch, key]));
   }
 
-  /** Top left of a patch on the stage, in pixels; where it wraps it is drawn a second time. */
+  /** Return the top left corner of a patch in pixels; a wrapped patch is drawn a second time. */
   corner(p, { gap, roll }) {
     const { rows, cols, window: M, shift } = this.H();
     const step = this.tile.step;
@@ -89,7 +89,7 @@ export class Windows {
     return { x: x0 + c * step + open(c), y: y0 + r * step + open(r), c, r, x0, y0 };
   }
 
-  /** The region of a patch; it belongs to the place after the roll, so it is looked up there. */
+  /** Return the region id of a patch, which is stored by its position after the roll. */
   regionOf(p) {
     const { rows, cols, shift } = this.H();
     const r = (Math.floor(p / cols) - shift + rows) % rows;

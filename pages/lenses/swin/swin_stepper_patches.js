@@ -1,13 +1,12 @@
-// The stepper's stage: every patch with its picture and number where it stands between two stages.
-// A view has the numbers (H, count, corner, keysByPatch, …), `tile` the sizes, `now` the message.
+// Draw all patches at their positions between two stages of the stepper.
 
 import { frame } from '../../views/kit/axes.js';
 import { PALETTE } from '../../views/kit/palette.js';
 import { blit, picture } from '../../views/kit/pixels.js';
-import { LAST, pose } from './swin_stepper_poses.js';
+import { LAST, pose } from './swin_stepper_stages.js';
 
-/** A canvas of its own at the screen's resolution, to copy from. */
-function sheetOf(width, height) {
+/** Create an offscreen canvas at the screen's resolution. */
+function createLayer(width, height) {
   const scale = window.devicePixelRatio || 1;
   const node = document.createElement('canvas');
   node.width = Math.ceil(width * scale);
@@ -17,7 +16,7 @@ function sheetOf(width, height) {
   return { node, ctx, scale };
 }
 
-/** White text with a dark edge, to be read on any picture. */
+/** Draw white text with a dark outline, readable on any image. */
 function write(ctx, font, text, x, y, align, base) {
   ctx.font = font;
   ctx.textAlign = align;
@@ -30,15 +29,15 @@ function write(ctx, font, text, x, y, align, base) {
   ctx.fillText(text, x, y);
 }
 
-/** Patches with their numbers, once plain and once tinted by region: a frame only copies from them. */
+/** Render numbered patches plain and tinted by region; animation frames copy from these layers. */
 export function paint(view) {
   const { rows, cols } = view.H();
   const step = view.tile.step;
   const image = picture(view.now.arrays.shown);
   [view.sheet, view.tinted] = [0, 1].map(() => {
-    const one = sheetOf(cols * step, rows * step);
-    blit(one.ctx, image, 0, 0, cols * step, rows * step, image.width > cols * step);
-    return one;
+    const layer = createLayer(cols * step, rows * step);
+    blit(layer.ctx, image, 0, 0, cols * step, rows * step, image.width > cols * step);
+    return layer;
   });
   for (let p = 0; p < view.count(); p++) paintPatch(view, p, (p % cols) * step, Math.floor(p / cols) * step);
 }
@@ -56,7 +55,7 @@ function paintPatch(view, p, x, y) {
   const px = Math.max(9, Math.min(15, step * 0.32));
   const font = (size) => `600 ${size}px ${view.now.colors.font}`;
   if (step >= 17)
-    for (const one of [view.sheet, view.tinted]) write(one.ctx, font(px), `${p + 1}`, x + 3, y + 2, 'left', 'top');
+    for (const layer of [view.sheet, view.tinted]) write(layer.ctx, font(px), `${p + 1}`, x + 3, y + 2, 'left', 'top');
   if (step >= 24) write(ctx, font(Math.min(px, 12)), `id ${id}`, x + step - 3, y + step - 3, 'right', 'bottom');
   else write(ctx, font(Math.max(9, px)), `${id}`, x + step - 2, y + step - 1, 'right', 'bottom');
 }
@@ -77,7 +76,7 @@ export function drawStage(view) {
   }
   for (let p = 0; p < view.count(); p++) {
     const { x, y, c, r } = view.corner(p, at);
-    // A patch that leaves at one edge comes in at the other: it is drawn at both while it crosses.
+    // A patch that crosses an edge is drawn at both edges.
     const xs = closed && c > cols - 1 + 1e-6 ? [x, x - cols * step] : [x];
     const ys = closed && r > rows - 1 + 1e-6 ? [y, y - rows * step] : [y];
     for (const left of xs) for (const top of ys) drawPatch(view, ctx, p, left, top, at, keys);
@@ -90,7 +89,7 @@ export function drawStage(view) {
   view.root.dataset.frames = String(view.frames);
 }
 
-/** Windows as thin frames while the grid is closed: at rest they are where the gaps will open. */
+/** Draw windows as thin frames while there are no gaps between them. */
 function drawWindows(view, ctx, { x0, y0 }) {
   const { rows, cols, window: M } = view.H();
   const wide = M * view.tile.step;
@@ -119,12 +118,12 @@ function drawPatch(view, ctx, p, x, y, { tint }, keys) {
   ctx.strokeRect(x, y, step, step);
 }
 
-/** How a patch stands to the query: a key it may attend to, a masked neighbour, or outside its window. */
+/** Mark a patch as allowed key, masked key, or outside the query's window. */
 function overlay(view, ctx, p, x, y, step, keys, strong, shiftedBlock) {
-  const found = keys.get(p);
+  const key = keys.get(p);
   const { colors } = view.now;
   const attending = shiftedBlock && view.attending();
-  if (!found) {
+  if (!key) {
     if (strong) {
       ctx.globalAlpha = 0.74;
       ctx.fillStyle = colors.paper;
@@ -133,9 +132,9 @@ function overlay(view, ctx, p, x, y, step, keys, strong, shiftedBlock) {
     }
     return;
   }
-  if (found.allowed || (view.leaking && shiftedBlock)) {
-    const leaks = !found.allowed;
-    const weight = leaks || view.leaking ? found.unmasked : found.weight;
+  if (key.allowed || (view.leaking && shiftedBlock)) {
+    const leaks = !key.allowed;
+    const weight = leaks || view.leaking ? key.unmasked : key.weight;
     ctx.globalAlpha = attending ? Math.min(0.85, Math.sqrt(weight) * 1.4) : strong ? 0.28 : 0.16;
     ctx.fillStyle = leaks ? colors.primary : colors.query;
     ctx.fillRect(x, y, step, step);

@@ -1,0 +1,98 @@
+"""Sentences about the numbers of the lens 'Distillation'."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.text import percent, percent_difference, plural, signed
+
+TEACHER, CLS, DIST, MEAN, SUM, TWIN = (
+    "Teacher",
+    "[CLS] head",
+    "[DIST] head",
+    "Both, mean of the logits",
+    "Both, sum of the softmaxes",
+    "Twin without a teacher",
+)
+TARGETS = {"hard": "predicted classes (hard labels)", "soft": "probabilities (soft labels)"}
+Predictions = dict[str, NDArray[np.int64]]  # by classifier
+
+
+def describe_attention(
+    by_cls: NDArray[np.floating], by_dist: NDArray[np.floating], shared: float, layer: int, head: int | None
+) -> str:
+    """Return how much attention both tokens share, from their rows over all keys.
+
+    Args:
+        shared: mass of both rows, in [0, 1].
+        layer: from 1.
+        head: from 1; None for the mean of all heads.
+    """
+    heads = "mean of all heads" if head is None else f"head {head}"
+    return (
+        f"[CLS] and [DIST] share {percent(shared, 0)} of their attention in layer {layer}, {heads}. [CLS] gives"
+        f" {percent(by_cls[0])} to itself and {percent(by_cls[1])} to [DIST]; [DIST] gives {percent(by_dist[1])} to"
+        f" itself and {percent(by_dist[0])} to [CLS]."
+    )
+
+
+def describe_similarity(similarity: NDArray[np.float64], before: NDArray[np.float64] | None) -> str:
+    """Return the cosines of both tokens at the first and the last layer; before: the same before training."""
+    lowest = int(similarity.argmin())
+    return (
+        f"Cosine similarity is {signed(similarity[0])} at the input and {signed(similarity[-1])} after layer"
+        f" {len(similarity) - 1}; it is lowest {f'after layer {lowest}' if lowest else 'at the input'}."
+        + ("" if before is None else f" Before training, the last was {signed(before[-1])}.")
+    )
+
+
+def describe_differences(entry: dict[str, Any]) -> str:
+    """Return which head agrees more with the teacher, and what the teacher adds over all test images."""
+    names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
+    cls, dist, both = (names.index(name) for name in ("[CLS] head", "[DIST] head", "both heads"))
+    nearer, other = sorted((cls, dist), key=lambda head: differs[0, head])
+    sentences = [
+        f"The {names[nearer]} disagrees with the teacher on {percent(differs[0, nearer])} of {entry['pictures']:,} test"
+        f" images, the {names[other]} on {percent(differs[0, other])}. [DIST] was trained on the teacher's"
+        f" {TARGETS[entry['taught']]}. Cells: percent of images on which two classifiers disagree."
+    ]
+    if "twin" in names:
+        twin = names.index("twin")
+        gain = percent_difference(accuracy[both], accuracy[twin])
+        noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
+        sentences.append(
+            f"Distillation {'gains' if gain >= 0 else 'loses'} {abs(gain):.1f} points ({percent(accuracy[both])}"
+            f" against {percent(accuracy[twin])} for the twin without a teacher, after as many updates),"
+            f" {'more than' if abs(gain) > noise else 'within'} two standard errors ({noise:.1f} points) of the test"
+            f" set. The twin disagrees with the teacher on {percent(differs[0, twin])}. One seed each."
+        )
+    added = "both, added"
+    if added in names:
+        sentences.append(
+            f"The paper's sum of the softmaxes gives {percent(accuracy[names.index(added)])}, the mean of the logits"
+            f" {percent(accuracy[both])}."
+        )
+    return " ".join(sentences)
+
+
+def describe_agreement(predictions: Predictions, labels: NDArray[np.int64]) -> str:
+    """Return the accuracy of both combinations, and the agreement of student and twin with the teacher."""
+    mean, total = predictions[MEAN], predictions[SUM]
+    sentences = [
+        f"Of {plural(len(labels), 'image')}, the mean of the logits (used here and in timm) gets"
+        f" {percent(float((mean == labels).mean()))} right, the paper's sum of the softmaxes"
+        f" {percent(float((total == labels).mean()))}; they differ on {plural(int((mean != total).sum()), 'image')}."
+    ]
+    teacher, twin = predictions.get(TEACHER), predictions.get(TWIN)
+    if teacher is not None and twin is not None:
+        student_share, twin_share = (float((classes == teacher).mean()) for classes in (mean, twin))
+        sentences.append(
+            f"The student agrees with its teacher on {percent(student_share)}, the twin without a teacher on"
+            f" {percent(twin_share)}."
+        )
+    if teacher is not None and (teacher == labels).all():
+        sentences.append("The teacher makes no mistake on these images, so no mistake can be repeated.")
+    return " ".join(sentences)

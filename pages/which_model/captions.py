@@ -1,0 +1,115 @@
+"""Sentences about the numbers of the page 'Which model'."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.scoreboard import QUANTITIES, Quantity
+from vitviz.analysis.window_attention import log_slope
+from vitviz.models import parameter_count
+from vitviz.models.published_results import Transfer
+from vitviz.plots.scoreboard import Point
+from vitviz.probe.window_cost import Measurement
+from vitviz.text import percent, plain, plural
+
+MOST_NAMED = 4  # models of the Pareto front
+
+
+def describe_front(points: Sequence[Point], count: int, axes: tuple[Quantity, Quantity]) -> str:
+    """Return the Pareto front, the sources of the accuracies, and how many of `count` models have no number."""
+    front = sorted((p for p in points if p.front), key=lambda p: p.x)
+    names = ", ".join(f"**{plain(p.name)}**" for p in front[:MOST_NAMED])
+    more = f" and {len(front) - MOST_NAMED} more" if len(front) > MOST_NAMED else ""
+    better = [f"{'more' if q.more_is_better else 'fewer'} {q.title}" for q in axes]
+    cited = sum(p.hollow for p in points)
+    sentences = [f"Pareto front: {names}{more}. No other model here has both {better[0]} and {better[1]}."]
+    if QUANTITIES["accuracy"] in axes:
+        sentences.append(describe_sources(len(points) - cited, cited))
+    if any(p.y_error for p in points):
+        sentences.append(
+            "Bars: two standard errors from the number of test images, without variation over seeds."
+        )
+    if missing := count - len(points):
+        sentences.append(f"Missing numbers: {plural(missing, 'model')} of this test set.")
+    return " ".join(sentences)
+
+
+def describe_sources(measured: int, cited: int) -> str:
+    if measured and cited:
+        return (
+            f"{plural(measured, 'accuracy was', 'accuracies were')} measured by this project, {cited}"
+            f" {'is' if cited == 1 else 'are'} cited (hollow)."
+        )
+    source = "measured by this project" if measured else "cited (hollow)"
+    count = measured + cited
+    return f"All {count} accuracies are {source}." if count > 1 else f"The accuracy is {source}."
+
+
+def describe_parts(weights: parameter_count.Counts, adds: parameter_count.Counts, *, windows: bool) -> str:
+    """Return the part with most parameters, and how the cost of attention grows; windows: of a fixed size."""
+    part = max(weights, key=lambda name: weights[name])
+    share, products = weights[part] / sum(weights.values()), adds.get(parameter_count.ATTENTION, 0)
+    largest = f"The {part} hold{'' if part.endswith('s') else 's'} {percent(share)} of the parameters."
+    if not products:
+        return f"{largest} Without attention, the cost grows with the number of pixels."
+    growth = (
+        "the number of tokens (windows have a fixed size)"
+        if windows
+        else "the square of the number of tokens"
+    )
+    return (
+        f"{largest} The products QKᵀ and AV, which grow with {growth}, are {percent(products / sum(adds.values()))} of"
+        " the multiply-adds."
+    )
+
+
+def describe_transfers(vit: Transfer, cnn: Transfer, test_set: str, usual_dataset: str) -> str:
+    lead = vit.accuracy[test_set] - cnn.accuracy[test_set]
+    return (
+        f"On {test_set}, {vit.name} ({vit.data}) reaches {vit.accuracy[test_set]:.2f} %, {abs(lead):.2f} points"
+        f" {'above' if lead > 0 else 'below'} {cnn.name} ({cnn.accuracy[test_set]:.2f} %), with {vit.core_days:,.0f}"
+        f" instead of {cnn.core_days:,.0f} core-days: {cnn.core_days / vit.core_days:.1f} times fewer. Cited from table"
+        f" 2; pre-trained on {usual_dataset} unless another dataset is named."
+    )
+
+
+def describe_formula(
+    tokens: NDArray[np.float64],
+    costs: tuple[NDArray[np.float64], NDArray[np.float64]],
+    selected: tuple[float, float],
+    sizes: tuple[int, int, int, int],
+) -> str:
+    """Return the slopes of both costs, and their shares at the selected number of tokens.
+
+    Args:
+        tokens: (n,), of the curves.
+        costs: of the linear maps and of the attention products, (n,) each.
+        selected: both costs at the selected number of tokens.
+        sizes: number of tokens, sides of patch and image in px, and width.
+    """
+    linear, products = selected
+    count, patch_px, image_px, width = sizes
+    equal = 6 * width
+    return (
+        f"Attention is {percent(products / (products + linear))} of the layer's {(products + linear) / 1e6:,.0f}"
+        f" million multiply-adds at N = {count:,} (patches of {patch_px} px, image of {image_px:,} px). Slopes:"
+        f" {log_slope(tokens, costs[1]):.2f} for attention over all tokens, {log_slope(tokens, costs[0]):.2f} for the"
+        f" linear maps. Costs are equal at N = 6 D = {equal:,}, an image of {equal**0.5 * patch_px:,.0f} px."
+    )
+
+
+def describe_measured(measurements: Sequence[Measurement]) -> str:
+    """Return the measured slopes, which include four linear maps, and both times at the largest size."""
+    tokens = np.array([m.side**2 for m in measurements[-2:]], float)
+    full = np.array([m.global_s for m in measurements[-2:]])
+    windows = np.array([m.window_s for m in measurements[-2:]])
+    last = measurements[-1]
+    return (
+        f"Measured slopes between the two largest sizes: {log_slope(tokens, full):.2f} for all tokens,"
+        f" {log_slope(tokens, windows):.2f} for windows. Both include four linear maps of slope 1, so the limits are 2"
+        f" and 1. At {last.side} × {last.side} tokens: {1000 * last.global_s:,.1f} against {1000 * last.window_s:,.1f}"
+        " ms (medians of 3 runs)."
+    )
