@@ -1,4 +1,4 @@
-"""The class's challenge in the lab: what the form describes is handed in, as the challenge trains it."""
+"""Let students submit the lab's settings as a run to their class's challenge."""
 
 from __future__ import annotations
 
@@ -10,60 +10,62 @@ from pages.classroom import membership
 from pages.frame import run_start
 from pages.train.lab import fields, keys, runs_table
 from vitviz.classes import challenge as rules
-from vitviz.classes.codes import spaced
+from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
 from vitviz.text import plain
 from vitviz.training.run_config import RunConfig
 
 
 def draw(config: RunConfig | ValueError, show: Callable[[str], None]) -> None:
-    """The row under the form, where the class has a challenge that takes runs.
+    """Draw the row under the form if the class has an open challenge.
 
     Args:
-        config: what the form describes.
-        show: brings a run onto the stage.
+        config: settings of the form, or the reason why they are invalid.
+        show: callback that shows a run by its id.
     """
-    place = membership.current()
-    if place is None or not place.challenge:
+    classroom = membership.get_membership()
+    if classroom is None or not classroom.challenge:
         return
-    bounded = _bounded(config)
-    why_not = ""
-    if isinstance(bounded, ValueError):
-        why_not = fields.said(str(bounded))
+    limited_config = _apply_limits(config)
+    refusal = ""
+    if isinstance(limited_config, ValueError):
+        refusal = fields.translate_field_names(str(limited_config))
     with st.container(key="live_lab-challenge", border=True):
-        words = f":material/trophy: **The challenge of {spaced(place.code)}.** {rules.TERMS}"
-        st.markdown(words if not why_not else f"{words} Not yet: {plain(why_not)}.")
+        text = f":material/trophy: **Challenge of class {format_code(classroom.code)}.** {rules.TERMS}"
+        st.markdown(text if not refusal else f"{text} Not yet: {plain(refusal)}.")
         st.button(
-            "Hand it in",
+            "Submit this model",
             key="live_lab._hand_in",
             icon=":material/upload:",
-            disabled=bool(why_not),
-            on_click=_hand_in,
-            args=(bounded, run_start.clicks_served(), show),
+            disabled=bool(refusal),
+            on_click=_submit,
+            args=(limited_config, run_start.count_clicks(), show),
         )
 
 
-def _bounded(config: RunConfig | ValueError) -> RunConfig | ValueError:
+def _apply_limits(config: RunConfig | ValueError) -> RunConfig | ValueError:
     try:
-        return config if isinstance(config, ValueError) else rules.bounded(config)
+        return config if isinstance(config, ValueError) else rules.apply_rules(config)
     except ValueError as error:
         return error
 
 
-def _hand_in(config: RunConfig, click: int, show: Callable[[str], None]) -> None:
-    """Starts the run in its turn, the teacher's first one before all, and puts it onto the board."""
-    place = membership.current()
-    if place is None or not run_start.serve(click):
+def _submit(config: RunConfig, click: int, show: Callable[[str], None]) -> None:
+    """Queue the run and enter it into the ranking; a teacher's first run goes to the front of the queue."""
+    classroom = membership.get_membership()
+    if classroom is None or not run_start.claim_click(click):
         return
-    store = membership.store()
+    store = membership.get_class_store()
     try:
-        if why := rules.why_full(store, place.code, place.who):
-            keys.notice(f"It is not handed in: {why}.")
+        if refusal := rules.explain_full(store, classroom.code, classroom.who):
+            keys.set_notice(f"The model was not submitted: {refusal}.")
             return
-        opens = place.leads and not any(entry.who == place.who for entry in rules.entries(store, place.code))
-        run = run_start.start(runs_table.fresh(config), config.lease_s, first=opens)
-        rules.hand_in(store, place.code, place.who, membership.name(), run.id)
+        goes_first = classroom.leads and not any(
+            entry.who == classroom.who for entry in rules.load_entries(store, classroom.code)
+        )
+        run = run_start.start_run(runs_table.make_name_unique(config), config.lease_s, first=goes_first)
+        rules.submit_run(store, classroom.code, classroom.who, membership.get_nickname(), run.id)
     except (ClassError, run_start.NotStarted) as error:
-        keys.notice(f"It is not handed in: {error}.")
+        keys.set_notice(f"The model was not submitted: {error}.")
         return
     show(run.id)

@@ -1,4 +1,4 @@
-// Training curves on one canvas: redrawn in place, so nothing flickers and the zoom stays while records arrive.
+// Draw training curves on one canvas, in place: no flicker, and the zoom stays while records arrive.
 
 import { listen, tell } from '../../views/kit/bus.js';
 import { button, canvas, el, live, tooltip } from '../../views/kit/dom.js';
@@ -17,23 +17,23 @@ const AXES = [
   { name: 'seconds', row: 2 },
 ];
 
-// Where on the drawing the pointer is, which stands larger while someone presents.
-const spot = (event) => [event.offsetX / grown(1), event.offsetY / grown(1)];
+// Pointer position in drawing coordinates; presentation mode enlarges the canvas.
+const pointerPosition = (event) => [event.offsetX / grown(1), event.offsetY / grown(1)];
 
-// The zoom of the run last shown: a page that is drawn anew (a run has ended) must not lose it.
-const kept = { focus: null, zoom: null, axis: 0 };
+// The zoom outlives the view, because the page is redrawn when a run ends.
+const lastView = { focus: null, zoom: null, axis: 0 };
 
 class Curves {
   constructor({ root, send, trigger, onUnmount }) {
-    Object.assign(this, { root, send, trigger, now: null, lines: [], panels: [], moment: null, remembered: '' });
+    Object.assign(this, { root, send, trigger, now: null, lines: [], panels: [], moment: null, serverMoment: '' });
     this.state = { axis: 0, smoothing: 0.6, log: false, logX: false, zoom: null, extra: 0, cursor: null, drag: null };
     this.bar = el(root, 'div', { class: 'vv-row curves-bar' });
     this.chart = canvas(root, { class: 'curves-canvas', tabindex: '0', role: 'application' });
     this.tip = tooltip(root);
     this.say = live(root);
     this.buildBar();
-    const whole = { class: 'curves-whole', title: 'Show the whole run (Escape)' };
-    this.whole = button(root, 'whole run', () => this.zoomTo(null), whole);
+    const attributes = { class: 'curves-whole', title: 'Show the whole run (Escape)' };
+    this.resetZoom = button(root, 'reset zoom', () => this.zoomTo(null), attributes);
     this.watchPointer();
     this.chart.node.onkeydown = (event) => this.press(event);
     onUnmount(listen('moment', root, (news) => this.onMoment(news)));
@@ -43,8 +43,7 @@ class Curves {
     const group = el(this.bar, 'span', { class: 'curves-group', role: 'group', 'aria-label': 'Horizontal axis' });
     this.axisButtons = AXES.map((axis, i) => button(group, axis.name, () => this.change({ axis: i, zoom: null })));
     this.logButton = this.toggle('log y', 'log', 'Logarithmic axis for the loss and the gradient norm');
-    const eventful = 'Logarithmic horizontal axis: the first steps are the eventful ones';
-    this.logXButton = this.toggle('log x', 'logX', eventful);
+    this.logXButton = this.toggle('log x', 'logX', 'Logarithmic horizontal axis: shows the first steps in detail');
     const label = el(this.bar, 'label', { class: 'curves-smooth' });
     this.smoothText = el(label, 'span', {}, 'smoothing');
     const range = { type: 'range', min: '0', max: '0.98', step: '0.02', 'aria-label': 'Smoothing' };
@@ -54,7 +53,7 @@ class Curves {
       this.draw();
     };
     this.smooth.onchange = () => this.change({});
-    this.extra = el(this.bar, 'select', { 'aria-label': 'Third curve', title: 'A third curve under the two' });
+    this.extra = el(this.bar, 'select', { 'aria-label': 'Third metric', title: 'Add a third metric' });
     this.extra.onchange = () => this.change({ extra: Number(this.extra.value) });
   }
 
@@ -63,7 +62,7 @@ class Curves {
     node.onpointerdown = (event) => {
       const panel = this.panelAt(event);
       if (!panel || event.button) return;
-      const [x] = spot(event);
+      const [x] = pointerPosition(event);
       if (event.pointerType === 'mouse') {
         this.state.drag = { panel, from: x, to: x };
         node.setPointerCapture(event.pointerId);
@@ -71,7 +70,7 @@ class Curves {
     };
     node.onpointermove = (event) => {
       const { drag } = this.state;
-      const [x] = spot(event);
+      const [x] = pointerPosition(event);
       if (drag) drag.to = Math.min(Math.max(x, drag.panel.x), drag.panel.x + drag.panel.w);
       const panel = drag?.panel ?? this.panelAt(event);
       this.point(panel ? panel.unx(x) : null, event.offsetX, event.offsetY);
@@ -90,7 +89,7 @@ class Curves {
     const panel = drag?.panel ?? this.panelAt(event);
     if (!panel) return;
     if (dragged(drag)) this.zoomTo([drag.from, drag.to].map(drag.panel.unx).sort((a, b) => a - b));
-    else this.mark(panel.unx(spot(event)[0]));
+    else this.mark(panel.unx(pointerPosition(event)[0]));
   }
 
   press(event) {
@@ -123,17 +122,17 @@ class Curves {
     this.draw();
   }
 
-  /** The line whose steps the keys walk: the focus run's training, or whichever is there. */
+  /** Return the line that arrow keys follow: the shown run's training curve, or the first line. */
   baseLine() {
-    const own = this.lines.filter((line) => line.run === this.now.header.focus);
-    return own.find((line) => line.split === 'train') ?? this.lines[0];
+    const focusLines = this.lines.filter((line) => line.run === this.now.header.focus);
+    return focusLines.find((line) => line.split === 'train') ?? this.lines[0];
   }
 
   toggle(text, name, help) {
     return button(this.bar, text, () => this.change({ [name]: !this.state[name], zoom: null }), { title: help });
   }
 
-  /** Changes how it is viewed; the server keeps it for the next visit of the page. */
+  /** Change the view's settings; the server stores them for the next visit of the page. */
   change(view) {
     Object.assign(this.state, view);
     this.draw();
@@ -141,7 +140,7 @@ class Curves {
     this.send('view', { axis: AXES[axis].name, smoothing, log, log_x: logX, extra });
   }
 
-  // ---- what is drawn
+  // ---- drawing
   xs(line) {
     return line.rows[AXES[this.state.axis].row];
   }
@@ -172,7 +171,7 @@ class Curves {
     let hi = 0;
     let lo = Infinity;
     for (const line of this.lines) {
-      if (line.ghost) continue; // the runs say how long they are
+      if (line.ghost) continue; // only runs define the length of the axis
       const x = this.xs(line);
       hi = Math.max(hi, x[line.n - 1]);
       for (const v of x)
@@ -229,7 +228,7 @@ class Curves {
     if (!this.now) return;
     this.drawBar();
     const { header, width } = this.now;
-    Object.assign(kept, { focus: header.focus, zoom: this.state.zoom, axis: this.state.axis });
+    Object.assign(lastView, { focus: header.focus, zoom: this.state.zoom, axis: this.state.axis });
     for (const line of this.lines)
       line.drawn = smoothed(line.values, line.split === 'train' && !line.ghost ? this.state.smoothing : 0);
     const { panels, height } = place(this.shownMetrics(), width / grown(1));
@@ -247,16 +246,16 @@ class Curves {
     this.axisButtons.forEach((node, i) => pressed(node, i === axis));
     pressed(this.logButton, log);
     pressed(this.logXButton, logX);
-    this.smoothText.textContent = `smooth ${smoothing.toFixed(2)}`;
+    this.smoothText.textContent = `smoothing ${smoothing.toFixed(2)}`;
     this.smooth.value = String(smoothing);
     this.extra.value = String(extra);
-    this.whole.hidden = !zoom;
+    this.resetZoom.hidden = !zoom;
   }
 
-  /** x of a step on the present axis, read off the focus run's densest line. */
+  /** Convert a step to the current axis by interpolating the shown run's densest line. */
   xOfStep(step) {
-    const of = this.lines.filter((l) => l.run === this.now.header.focus);
-    const line = of.find((l) => l.split === 'train') ?? of[0];
+    const focusLines = this.lines.filter((l) => l.run === this.now.header.focus);
+    const line = focusLines.find((l) => l.split === 'train') ?? focusLines[0];
     if (!line) return null;
     if (this.state.axis === 0) return step;
     const steps = line.rows[0];
@@ -300,55 +299,55 @@ class Curves {
     }
     const lead = this.now.header.runs.find((r) => r.leads);
     if (lead && this.now.header.runs.length > 1)
-      parts.push(`the best validation accuracy is ${lead.name}'s, at step ${brief(lead.best.step)}`);
+      parts.push(`best validation accuracy: ${lead.name} at step ${brief(lead.best.step)}`);
     if (this.changes().length)
       parts.push(
-        `changed while it trained: ${this.changes()
+        `changed during training: ${this.changes()
           .map(({ step, label }) => `${label} at step ${step}`)
           .join(', ')}`,
       );
-    return `Training curves. ${parts.join(', ') || 'No records yet'}. Arrow keys read values, plus and minus zoom, Enter marks the moment.`;
+    return `Training curves. ${parts.join(', ') || 'No records yet'}. Arrow keys read values, plus and minus zoom, Enter selects the step.`;
   }
 
   point(x, px, py) {
-    const found = x === null ? null : this.valuesAt(x);
-    this.state.cursor = found?.x ?? null;
+    const values = x === null ? null : this.valuesAt(x);
+    this.state.cursor = values?.x ?? null;
     this.draw();
-    if (!found) {
+    if (!values) {
       this.tip.hide();
       return;
     }
     const panel = this.panels.find((p) => p.x0 !== undefined) ?? this.panels[0];
-    const at = [px ?? grown(panel.fx(found.x)), py ?? grown(panel.y + 8)];
-    this.tip.show(at[0], this.chart.node.offsetTop + at[1], found.text);
-    return found;
+    const top = this.chart.node.offsetTop + (py ?? grown(panel.y + 8));
+    this.tip.show(px ?? grown(panel.fx(values.x)), top, values.text);
+    return values;
   }
 
   panelAt(event) {
-    const [x, y] = spot(event);
+    const [x, y] = pointerPosition(event);
     const inside = (p) => x >= p.x - 6 && x <= p.x + p.w + 6 && y >= p.y - 8 && y <= p.y + p.h + 8;
     return this.panels.find(inside);
   }
 
   zoomBy(factor, centre) {
-    const whole = this.xRange();
-    const [a, b] = this.state.zoom ?? whole;
+    const full = this.xRange();
+    const [a, b] = this.state.zoom ?? full;
     const width = (b - a) * factor;
     this.state.zoom =
-      width >= whole[1] - whole[0]
+      width >= full[1] - full[0]
         ? null
-        : [Math.max(whole[0], centre - width / 2), Math.min(whole[1], centre + width / 2)];
+        : [Math.max(full[0], centre - width / 2), Math.min(full[1], centre + width / 2)];
     this.draw();
   }
 
-  /** The visitor asks for the moment at x: the timeline follows, and so do the pictures. */
+  /** Select the step at x; the timeline and its images follow. */
   mark(x) {
-    const found = this.valuesAt(x);
-    if (!found) return;
-    tell('moment', this.root, { run: this.now.header.focus, step: found.step });
-    this.moment = found.step;
+    const values = this.valuesAt(x);
+    if (!values) return;
+    tell('moment', this.root, { run: this.now.header.focus, step: values.step });
+    this.moment = values.step;
     this.draw();
-    this.trigger('moment', found.step);
+    this.trigger('moment', values.step);
   }
 
   onMoment({ run, step }) {
@@ -357,12 +356,12 @@ class Curves {
     this.draw();
   }
 
-  /** New records: the lines, the moment that the server names, how the run was viewed when it was last shown. */
+  /** Load new records, the step selected on the server and, at first, the stored view settings. */
   take(header) {
     this.lines = this.readLines();
     const named = JSON.stringify([header.focus, header.moment]);
-    if (header.moment !== undefined && named !== this.remembered) {
-      this.remembered = named;
+    if (header.moment !== undefined && named !== this.serverMoment) {
+      this.serverMoment = named;
       this.moment = header.moment;
     }
     if (!this.state.started) this.takeView(header);
@@ -370,7 +369,7 @@ class Curves {
     if (this.extra.dataset.names === names.join()) return;
     this.extra.dataset.names = names.join();
     this.extra.replaceChildren();
-    ['+ curve', ...names].forEach((name, i) => el(this.extra, 'option', { value: String(i) }, name.toLowerCase()));
+    ['+ metric', ...names].forEach((name, i) => el(this.extra, 'option', { value: String(i) }, name.toLowerCase()));
   }
 
   takeView({ view, focus }) {
@@ -379,7 +378,7 @@ class Curves {
       const { smoothing, log, log_x: logX, extra } = view;
       Object.assign(this.state, { axis: Math.max(0, axis), smoothing, log, logX, extra });
     }
-    if (kept.focus === focus && kept.axis === this.state.axis) this.state.zoom = kept.zoom;
+    if (lastView.focus === focus && lastView.axis === this.state.axis) this.state.zoom = lastView.zoom;
     this.state.started = true;
   }
 

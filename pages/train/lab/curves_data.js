@@ -1,6 +1,6 @@
-// Numbers of the training curves: smoothing, and where a value stands among sorted ones.
+// Smooth training curves and search sorted values.
 
-/** Exponential moving average, corrected for its start; weight 0 leaves the values alone. */
+/** Return the bias-corrected exponential moving average; weight 0 returns the values unchanged. */
 export function smoothed(values, weight) {
   if (!weight) return values;
   const out = new Float64Array(values.length);
@@ -16,7 +16,7 @@ export function smoothed(values, weight) {
   return out;
 }
 
-/** Index of the last entry that is <= x, at least 0. */
+/** Return the index of the last entry <= x, at least 0. */
 export function placeOf(xs, x) {
   let low = 0;
   let high = xs.length - 1;
@@ -28,11 +28,11 @@ export function placeOf(xs, x) {
   return low;
 }
 
-/** Index of the entry nearest to x among sorted ones. */
+/** Return the index of the entry nearest to x among sorted values. */
 export function nearest(values, x) {
   const i = placeOf(values, x);
   return i + 1 < values.length && values[i + 1] - x < x - values[i] ? i + 1 : i;
 }
 
-/** Whose line it is: its run's name, or its own where it is no run's. */
+/** Return the name of the line's run, or a reference line's own name. */
 export const nameOf = (line, runs) => line.ghost || (runs.find((run) => run.id === line.run)?.name ?? '');

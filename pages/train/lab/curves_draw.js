@@ -1,5 +1,5 @@
-// The training curves as they are drawn: one panel a metric, lines, marks, and names at the lines' ends.
-// A view has `now` (the message), `lines`, `state` (how it is viewed), xs(line), color(run), xOfStep(step).
+// Draw the panels of the training curves: one per metric, with lines, marks and labels at the lines' ends.
+// A view has `now` (the message), `lines`, `state` (its settings), xs(line), color(run), xOfStep(step).
 
 import { dot, levels, line as rule, logTicks, niceTicks, stroke } from '../../views/kit/axes.js';
 import { fit } from '../../views/kit/dom.js';
@@ -14,17 +14,17 @@ const TOP = 30;
 const BOTTOM = 40;
 const AXIS_TITLES = ['step', 'epoch', 'seconds of training'];
 
-/** A value with its unit, as a label says it. */
+/** Format a value with its unit. */
 export function worded(value, unit) {
   return unit === '%'
     ? `${(100 * value).toFixed(1).replace('100.0', '100')}\u00a0%`
     : `${brief(value)}${unit ? ` ${unit}` : ''}`;
 }
 
-/** Whether a drag has gone far enough to be one, and no click. */
+/** Return true if the pointer moved far enough for a drag instead of a click. */
 export const dragged = (drag) => Boolean(drag) && Math.abs(drag.to - drag.from) > 4;
 
-/** Where each metric's panel stands: {panels: [{metric, x, y, w, h, left}], height}. */
+/** Lay out one panel per metric: {panels: [{metric, x, y, w, h, left}], height}. */
 export function place(metrics, width) {
   const columns = width >= WIDE ? 2 : 1;
   const tall = PANEL_HEIGHT[columns];
@@ -39,7 +39,7 @@ export function place(metrics, width) {
   return { panels, height: Math.ceil(metrics.length / columns) * tall };
 }
 
-/** Gives a panel its scales: fx, fy (values to pixels) and unx (back). */
+/** Set a panel's scales: fx, fy (values to pixels) and unx (pixels to values). */
 function scale(view, panel, [x0, x1]) {
   const [y0, y1] = view.yRange(panel.metric, x0, x1);
   const share = (v, lo, hi, log, least) =>
@@ -57,7 +57,7 @@ function scale(view, panel, [x0, x1]) {
   });
 }
 
-/** One metric: axes, curves, marks, and names at the right edge. */
+/** Draw one metric: axes, curves, marks, and labels at the right edge. */
 export function drawPanel(view, ctx, panel, range) {
   scale(view, panel, range);
   drawAxes(view, ctx, panel);
@@ -89,7 +89,7 @@ function drawAxes(view, ctx, panel) {
   ctx.fillText(AXIS_TITLES[view.state.axis], x + w / 2, y + h + 28);
 }
 
-/** The curves; of a film what comes after its moment only as a shade. */
+/** Draw the curves; in a recording, the part after the selected step is faint. */
 function drawLines(view, ctx, panel) {
   const lines = view.lines.filter((line) => line.metric === panel.metric.name);
   const until = untilOf(view);
@@ -104,7 +104,7 @@ function drawLines(view, ctx, panel) {
   ctx.restore();
 }
 
-/** Up to which x the curves are told: to the moment of a film, to their end of a run. */
+/** Return the x up to which curves are drawn in full: a recording's selected step, else infinity. */
 function untilOf(view) {
   const at = view.now.header.film && view.moment !== null ? view.xOfStep(view.moment) : null;
   return at ?? Infinity;
@@ -113,7 +113,7 @@ function untilOf(view) {
 function drawLine(view, ctx, { fx, fy }, line, share) {
   const x = view.xs(line);
   const validation = line.split !== 'train';
-  // A logarithmic axis has no place for 0.
+  // A logarithmic axis cannot show 0.
   const points = (values) =>
     Array.from(values, (v, i) =>
       view.state.logX && x[i] <= 0 ? [NaN, NaN] : [fx(x[i]), Number.isFinite(v) ? fy(v) : NaN],
@@ -159,7 +159,7 @@ function drawMarks(view, ctx, panel) {
   ctx.globalAlpha = 1;
 }
 
-/** A ring around a run's best validation accuracy, larger for the best of all runs. */
+/** Draw a ring around a run's best validation accuracy, larger for the best of all runs. */
 function drawBest(view, ctx, panel, run) {
   const line = view.lines.find((l) => l.run === run.id && l.metric === 'accuracy' && l.split === 'validation');
   if (!run.best || !line || view.xOfStep(run.best.step) > untilOf(view)) return;
@@ -171,7 +171,7 @@ function drawBest(view, ctx, panel, run) {
   ctx.stroke();
 }
 
-/** Where the visitor changed the focus run while it trained: a dashed line with what it was set to. */
+/** Mark changes during training with dashed lines and the new values. */
 function drawChanges(view, ctx, panel, inside, upright) {
   const { colors } = view.now;
   const ends = [-Infinity, -Infinity];
@@ -184,12 +184,12 @@ function drawChanges(view, ctx, panel, inside, upright) {
   for (const { x } of seen) upright(x, colors.muted, 1, [2, 3]);
   ctx.font = `12px ${colors.font}`;
   ctx.textAlign = 'left';
-  // After every line, so that none crosses a label.
+  // Labels are drawn after all lines, so that no line crosses a label.
   for (const { label, x } of seen) {
     const width = ctx.measureText(label).width;
     const from = x + 5 + width > right ? x - 5 - width : x + 5;
     const row = ends.findIndex((end) => from > end + 6);
-    if (row < 0) continue; // no room: the words beside the curves say it
+    if (row < 0) continue; // no room: the text beside the curves lists the change
     ends[row] = from + width;
     ctx.fillStyle = colors.paper;
     ctx.fillRect(from - 2, panel.y - 5 + row * 15, width + 4, 15);
@@ -198,7 +198,7 @@ function drawChanges(view, ctx, panel, inside, upright) {
   }
 }
 
-/** A line's name and last value where it ends, or null where it has none in sight. */
+/** Return the label at a line's end (name and last value), or null if none is visible. */
 function labelOf(view, panel, line) {
   const { runs } = view.now.header;
   const several = runs.length > 1;
@@ -210,7 +210,7 @@ function labelOf(view, panel, line) {
   const end = Math.min(panel.x1, untilOf(view));
   while (last >= 0 && !(Number.isFinite(line.drawn[last]) && x[last] <= end)) last--;
   if (last < 0) return null;
-  const run = runs.find((one) => one.id === line.run);
+  const run = runs.find(({ id }) => id === line.run);
   const best = run?.leads && metric.name === 'accuracy';
   return {
     y: Math.min(panel.y + panel.h, Math.max(panel.y, panel.fy(line.drawn[last]))),
@@ -221,7 +221,7 @@ function labelOf(view, panel, line) {
   };
 }
 
-/** Pushes labels apart, from the top down; where they run out below, all move up. */
+/** Push overlapping labels down; if they leave the panel, move all of them up. */
 function pushApart(labels, gap, top, bottom) {
   labels.sort((a, b) => a.y - b.y);
   labels.forEach((label, i) => {
@@ -234,7 +234,7 @@ function pushApart(labels, gap, top, bottom) {
   });
 }
 
-/** Names and last values at the right edge, so that none covers another. */
+/** Draw names and last values at the right edge without overlap. */
 function drawLabels(view, ctx, panel) {
   const { colors } = view.now;
   const labels = view.lines.map((line) => labelOf(view, panel, line)).filter(Boolean);

@@ -1,4 +1,4 @@
-"""The lab's second experiment: CNN, hybrid, Swin and ViT on so many pictures, with the recipe of the stored grid."""
+"""Train CNN, hybrid, Swin and ViT on a reduced dataset, with the recipe of the stored results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.train.lab.keys import DataRace
+from pages.train.lab.keys import DataRaceControls
 from vitviz.experiments.data_size import GRIDS, PRESET, SEEDS, race
 
 if TYPE_CHECKING:
@@ -16,50 +16,53 @@ if TYPE_CHECKING:
 
 
 def is_data_race(config: RunConfig) -> bool:
-    """Whether a run is this experiment."""
+    """Return True if a run is this experiment."""
     return config.preset == PRESET and bool(config.members)
 
 
 def draw_form() -> RunConfig | ValueError:
-    """Draws the race's controls; the experiment that they describe, or why it cannot be."""
-    chosen = _choose()
+    """Draw the controls; return the experiment, or the reason why it is invalid."""
+    controls = _draw_controls()
     try:
-        return race(chosen.data_race, chosen.race_pictures, chosen.race_draw, chosen.race_augmented)
+        return race(controls.data_race, controls.race_pictures, controls.race_draw, controls.race_augmented)
     except ValueError as error:
         return error
 
 
-def _choose() -> DataRace:
+def _draw_controls() -> DataRaceControls:
     from vitviz.data.datasets import DATASETS, available_datasets
 
-    here = tuple(name for name in GRIDS if name in available_datasets())
+    available = tuple(name for name in GRIDS if name in available_datasets())
     with page.row():
         dataset = widgets.segmented(
-            DataRace.key("data_race"), "Data set", here, format_func=lambda name: DATASETS[name].title
+            DataRaceControls.key("data_race"),
+            "Dataset",
+            available,
+            format_func=lambda name: DATASETS[name].title,
         )
         with st.container(width=216):
             pictures = widgets.select_slider(
-                DataRace.key("race_pictures"),
-                "Training pictures",
+                DataRaceControls.key("race_pictures"),
+                "Training images",
                 GRIDS[dataset].sizes,
                 GRIDS[dataset].sizes[1],
                 format_func=lambda size: f"{size:,}",
             )
-        augmented = widgets.toggle(DataRace.key("race_augmented"), "Augmented", True)
-        words = "All four start from it and see the same pictures in the same order."
-        seed = widgets.segmented(DataRace.key("race_draw"), "Seed", SEEDS, help=words)
+        augmented = widgets.toggle(DataRaceControls.key("race_augmented"), "Augmented", True)
+        seed_help = "All four models share initialization seed and image order."
+        seed = widgets.segmented(DataRaceControls.key("race_draw"), "Seed", SEEDS, help=seed_help)
     page.caption(
-        f"Four models, one recipe, {GRIDS[dataset].updates:,} updates each, trained in turn: what the stored points of"
-        " 'How much data?' were trained with."
+        f"Four models, one recipe, {GRIDS[dataset].updates:,} updates each: the settings of the stored results in"
+        " 'How much data?'."
     )
-    return DataRace(dataset, pictures, augmented, seed)
+    return DataRaceControls(dataset, pictures, augmented, seed)
 
 
-def fill(config: RunConfig) -> None:
-    """Sets the form to a race's settings, in a callback."""
+def fill_form(config: RunConfig) -> None:
+    """Set the form to a run's settings; call it in a callback."""
     train = config.train
     sizes = GRIDS[train.dataset].sizes
-    DataRace.change(
+    DataRaceControls.change(
         data_race=train.dataset,
         race_pictures=GRIDS[train.dataset].size_of(train) or sizes[1],
         race_augmented=bool(train.shift_px),
@@ -67,8 +70,8 @@ def fill(config: RunConfig) -> None:
     )
 
 
-def beside(config: RunConfig) -> dict[str, Any]:
-    """The controls of 'How much data?' that show a race among the stored points."""
+def build_link_params(config: RunConfig) -> dict[str, Any]:
+    """Return the query parameters that show a run among the stored results of 'How much data?'."""
     return {
         "data.view": "sizes",
         "data.dataset": config.train.dataset,

@@ -1,4 +1,4 @@
-"""A visitor's own pictures as a training set: the upload, what became of it, and its removal."""
+"""Upload the user's own images as a dataset, describe it, and delete it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pages.controls import query_params
 from pages.selection import upload
 from pages.stores import session, user_datasets
 from pages.train.lab.fields import BATCH
-from pages.train.lab.keys import Recipe
+from pages.train.lab.keys import RecipeControls
 from vitviz.text import plain, plural, reason
 
 if TYPE_CHECKING:
@@ -23,115 +23,120 @@ SIZES_PX = (32, 48, 64, 96)
 _REFUSED = "live_lab._own_refused"
 _TURN = "live_lab._own_turn"
 _SMALLEST_BATCH = 4
-TELL_S = 0.1
-CANCELLED = "The reading was broken off, and nothing was kept: choose the file again."
+PROGRESS_INTERVAL_S = 0.1
+CANCELLED = "The upload was cancelled and nothing was stored: choose the file again."
 
 
 def draw_upload(batch: int) -> None:
-    """The uploader; a set that can be used becomes the data set of the form.
+    """Draw the uploader; a valid upload becomes the form's dataset.
 
     Args:
-        batch: of the form; a set that is too small for it makes it smaller.
+        batch: batch size of the form, reduced if the dataset is too small for it.
     """
     size = st.segmented_control(
-        "Your own pictures, brought to",
+        "Size of your images",
         SIZES_PX,
         default=SIZES_PX[0],
         required=True,
         key="live_lab._own_size",
         format_func=lambda px: f"{px} px",
-        help="Every picture's centre square is scaled to this side; a larger one trains more slowly.",
+        help="Each image is cropped to its central square and resized; larger images train more slowly.",
     )
     turn = st.session_state.setdefault(_TURN, 0)
     key = f"live_lab._own_{turn}"
     st.file_uploader(
-        "A zip with one folder of pictures per class", type=["zip"], key=key, max_upload_size=MOST_MB
+        "Zip with one folder of images per class", type=["zip"], key=key, max_upload_size=MOST_MB
     )
-    file = upload.take(key)
+    file = upload.take_file(key)
     if refused := st.session_state.get(_REFUSED):
         st.error(plain(refused), icon=":material/block:")
     if file is None:
         st.caption(user_datasets.PRIVACY)
         return
     st.session_state[_TURN] = turn + 1
-    _take(file, size, batch)
+    _store_upload(file, size, batch)
     st.rerun()
 
 
-def _take(file: upload.Received, size: int, batch: int) -> None:
+def _store_upload(file: upload.UploadedFile, size: int, batch: int) -> None:
     from vitviz.data.dataset import DatasetError
 
     st.session_state.pop(_REFUSED, None)
-    if len(file.data) > MOST_MB * 2**20:  # the browser's limit is only the browser's
+    if len(file.data) > MOST_MB * 2**20:  # the browser's own limit can be bypassed
         st.session_state[_REFUSED] = (
-            f"The zip has {len(file.data) / 2**20:.0f} MB; up to {MOST_MB} MB are accepted."
+            f"The zip has {len(file.data) / 2**20:.0f} MB; at most {MOST_MB} MB are accepted."
         )
         return
-    # Any click ends this run of the script where it next draws, which is in `told`: so nothing is kept by halves.
+    # A click ends this script run at its next draw call, which is the progress bar: nothing is stored half.
     st.session_state[_REFUSED] = CANCELLED
-    bar, told = st.progress(0.0, "Reading the pictures …"), _telling()
+    bar, due = st.progress(0.0, "Reading the images…"), _throttle()
     st.button("Cancel", key="live_lab._own_cancel", icon=":material/close:")
 
     def progress(done: int, total: int) -> None:
-        if next(told):
-            bar.progress(done / max(1, total), f"Read {done:,} of {total:,} pictures …")
+        if next(due):
+            bar.progress(done / max(1, total), f"Read {done:,} of {total:,} images…")
 
     try:
-        note = user_datasets.keep(
-            session.current(), file.data, file.name.removesuffix(".zip"), size, progress, session.address()
+        note = user_datasets.store_dataset(
+            session.get_current(),
+            file.data,
+            file.name.removesuffix(".zip"),
+            size,
+            progress,
+            session.get_address(),
         )
     except DatasetError as error:
         st.session_state[_REFUSED] = str(error)
         return
     st.session_state.pop(_REFUSED, None)
-    query_params.want(Recipe.key("dataset"), note.name)
-    fitting = max(_SMALLEST_BATCH, sum(note.train_counts) // 8)
-    if batch > fitting:
-        query_params.want(BATCH.key, str(fitting))
+    query_params.request_value(RecipeControls.key("dataset"), note.name)
+    largest_batch = max(_SMALLEST_BATCH, sum(note.train_counts) // 8)
+    if batch > largest_batch:
+        query_params.request_value(BATCH.key, str(largest_batch))
 
 
-def _telling() -> Iterator[bool]:
-    """Whether it is time to say how far it is: not for every picture."""
-    said = 0.0
+def _throttle() -> Iterator[bool]:
+    """Yield True at most once per `PROGRESS_INTERVAL_S`, so that not every image updates the progress bar."""
+    last_s = 0.0
     while True:
-        now = time.monotonic()
-        due = now - said >= TELL_S
-        said = now if due else said
+        now_s = time.monotonic()
+        due = now_s - last_s >= PROGRESS_INTERVAL_S
+        last_s = now_s if due else last_s
         yield due
 
 
-def draw_set(note: OwnNote) -> None:
-    """What a set holds, class by class, and the button that removes it."""
+def draw_dataset(note: OwnNote) -> None:
+    """Draw a dataset's classes with image counts, and the button that deletes it."""
     import pandas as pd
 
     count = sum(note.train_counts) + sum(note.test_counts)
     st.markdown(
-        f"{plural(count, 'picture')} of {note.image_size} × {note.image_size} px in"
+        f"{plural(count, 'image')} of {note.image_size} × {note.image_size} px in"
         f" {plural(len(note.classes), 'class', 'classes')}."
     )
-    table = {"Class": note.classes, "To learn from": note.train_counts, "To test": note.test_counts}
+    table = {"Class": note.classes, "Training images": note.train_counts, "Test images": note.test_counts}
     st.dataframe(
         pd.DataFrame(table), hide_index=True, width="stretch", height=min(220, 38 + 35 * len(note.classes))
     )
     if note.left_out:
         files = plural(note.left_out, "file was", "files were")
         more = " …" if note.left_out > len(note.reasons) else ""
-        st.caption(f"{files} left out. " + plain(" · ".join(note.reasons) + more))
-    mine = user_datasets.may_remove(session.current(), note)
+        st.caption(f"{files} skipped. " + plain(" · ".join(note.reasons) + more))
+    removable = user_datasets.may_remove(session.get_current(), note)
     st.button(
-        "Remove these pictures" if mine else "Forget these pictures",
+        "Delete these images" if removable else "Remove from my list",
         icon=":material/delete:",
         key="live_lab._own_remove",
-        on_click=_remove,
+        on_click=_remove_dataset,
         args=(note.name,),
-        help="They are deleted from the server at once; runs that were trained on them stay."
-        if mine
-        else "They leave your list; only the visit that brought them can delete them.",
+        help="Deletes them from the server; runs trained on them stay."
+        if removable
+        else "Only the session that uploaded them can delete them.",
     )
 
 
-def _remove(name: str) -> None:
+def _remove_dataset(name: str) -> None:
     try:
-        user_datasets.remove(session.current(), name)
+        user_datasets.remove_dataset(session.get_current(), name)
     except OSError as error:
-        st.session_state[_REFUSED] = f"The pictures could not be removed ({reason(error)})."
+        st.session_state[_REFUSED] = f"The images could not be deleted ({reason(error)})."

@@ -1,4 +1,4 @@
-// A pad to draw a digit on; the strokes travel as a small grey picture, the answer comes back as bars and attention.
+// Drawing pad for digits: sends strokes as a small grey image, shows class probabilities and attention.
 
 import { canvas, el, live } from '../../views/kit/dom.js';
 import { grown } from '../../views/kit/grow.js';
@@ -26,14 +26,14 @@ class DigitPad {
     this.pad = canvas(this.left, { class: 'pad-canvas', tabindex: '0', role: 'application' });
     this.pad.node.setAttribute(
       'aria-label',
-      'Drawing pad. Draw a digit with the mouse or a finger; arrow keys move a pen, space sets it down, Delete clears.',
+      'Drawing pad. Draw a digit with the mouse or a finger; arrow keys move the pen, space lowers it, Delete clears.',
     );
     this.buttons = el(this.left, 'div', { class: 'vv-row pad-buttons' });
     this.clear = el(this.buttons, 'button', { type: 'button' }, 'clear');
     this.middle = el(this.wrap, 'figure', { class: 'pad-middle' });
     this.seen = canvas(this.middle, {
       role: 'img',
-      'aria-label': 'What the model sees, with the attention of its readout',
+      'aria-label': 'Input of the model with the attention of its readout',
     });
     this.seenNote = el(this.middle, 'figcaption', { class: 'vv-muted' });
     this.right = el(this.wrap, 'div', { class: 'pad-right' });
@@ -151,18 +151,18 @@ class DigitPad {
     this.left.hidden = !header.pad;
     if (header.pad) this.drawPad(colors);
     const { shown, attention } = this.now.arrays;
-    const there = shown && !(header.pad && this.state.empty);
+    const hasInput = shown && !(header.pad && this.state.empty);
     const ctx = this.seen.size(SEEN, SEEN);
     ctx.fillStyle = colors.panel;
     ctx.fillRect(0, 0, SEEN, SEEN);
-    if (there) {
+    if (hasInput) {
       if (attention) ctx.globalAlpha = 0.7;
       blit(ctx, picture(shown), 0, 0, SEEN, SEEN);
       ctx.globalAlpha = 1;
       if (attention)
         blit(ctx, heat(attention.data, ...attention.shape, accentLut(colors.query), 0, 255), 0, 0, SEEN, SEEN);
     }
-    this.seenNote.textContent = there && header.note ? header.note : 'What the model sees';
+    this.seenNote.textContent = hasInput && header.note ? header.note : 'Input of the model';
     this.fill();
   }
 
@@ -209,9 +209,9 @@ class DigitPad {
     });
     this.rows.forEach((row, i) => row.row.classList.toggle('pad-best', Boolean(shown) && i === best));
     this.head.textContent = shown
-      ? `${names[best]} with ${(100 * shown[best]).toFixed(1).replace('100.0', '100')}\u00a0%, by ${header.model}`
+      ? `${names[best]} with probability ${(100 * shown[best]).toFixed(1).replace('100.0', '100')}\u00a0%, by ${header.model}`
       : header.model
-        ? `Draw a digit: ${header.model} answers`
+        ? `Draw a digit to classify it with ${header.model}`
         : header.waiting;
     if (shown) this.say(this.head.textContent);
   }

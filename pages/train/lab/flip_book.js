@@ -1,10 +1,10 @@
-// The flip-book as it travels: its leaves arrive once and are kept; the twin of vitviz/plots/run_history.py.
+// Assemble the flip-book from leaves that are sent once and cached; counterpart of vitviz/plots/run_history.py.
 
-// One page shows one timeline: leaves outlive the view, which a visitor may leave and find again.
+// Leaves outlive the view, because a user may leave the page and return.
 let shelf = { name: null, leaves: new Map() };
 
-/** Puts a message's leaves on the shelf. */
-function keep({ header, arrays }) {
+/** Cache a message's leaves. */
+function cacheLeaves({ header, arrays }) {
   if (shelf.name !== header.shelf) shelf = { name: header.shelf, leaves: new Map() };
   let at = 0;
   for (const [number, words, size] of header.fresh) {
@@ -13,8 +13,8 @@ function keep({ header, arrays }) {
   }
 }
 
-/** Bytes of leaves, one after the other. */
-function joined(leaves) {
+/** Concatenate the bytes of leaves. */
+function concatenate(leaves) {
   const parts = leaves.map((leaf) => leaf.data);
   const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
@@ -25,8 +25,8 @@ function joined(leaves) {
   return all;
 }
 
-/** One picture with what its frames say: a list of captions, of tiles and of tops. */
-function told(described, frames) {
+/** Combine an image's description with the captions, tiles and maxima of its frames. */
+function describeFrames(described, frames) {
   const each = (name) => frames.map((leaf) => leaf.words[name]).filter((value) => value !== undefined);
   const tops = each('top');
   const hi = tops.length ? Math.max(...tops) || 1 : described.hi;
@@ -35,9 +35,9 @@ function told(described, frames) {
   return { ...described, hi, tops, base, captions: each('caption'), tiles: tiles.length ? tiles : null };
 }
 
-/** The whole book of a message: {header, arrays} with all frames; null where a leaf is missing, so ask for all. */
+/** Return a message's complete book, {header, arrays} with all frames, or null if a leaf is missing. */
 export function bound(message) {
-  keep(message);
+  cacheLeaves(message);
   const { header, arrays } = message;
   const [count, wide] = arrays.pages.shape;
   const leaf = (number) => shelf.leaves.get(number);
@@ -47,16 +47,16 @@ export function bound(message) {
   const described = header.pictures.map(leaf);
   const bases = header.bases.map(leaf);
   if ([...described, ...bases, ...rows.flat()].includes(undefined)) return null;
-  const whole = {};
+  const joined = {};
   let column = 0;
   let base = 0;
-  const pictures = described.map(({ words }) => {
-    if (words.base) whole[`${words.name}_base`] = { data: bases[base++].data, shape: words.base };
-    if (!words.shape) return told(words, []);
+  const images = described.map(({ words }) => {
+    if (words.base) joined[`${words.name}_base`] = { data: bases[base++].data, shape: words.base };
+    if (!words.shape) return describeFrames(words, []);
     column += 1;
     const frames = rows.map((row) => row[column]);
-    whole[words.name] = { data: joined(frames), shape: [count, ...words.shape] };
-    return told(words, frames);
+    joined[words.name] = { data: concatenate(frames), shape: [count, ...words.shape] };
+    return describeFrames(words, frames);
   });
-  return { header: { ...header, pictures, moments: rows.map(([words]) => words.words) }, arrays: whole };
+  return { header: { ...header, pictures: images, moments: rows.map(([words]) => words.words) }, arrays: joined };
 }

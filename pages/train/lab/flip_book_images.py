@@ -1,4 +1,4 @@
-"""Pictures of all snapshots of a run, put together from their frames: the pages of the lab's flip-book."""
+"""Build the small images of a run's timeline, one per lens with one frame per snapshot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis import confusion, filters, position_similarity
+from vitviz.analysis import confusion, filters, mistakes, position_similarity
 from vitviz.analysis.distance import corner_distance_px, uniform_distance_px
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.pin import Pin
@@ -18,65 +18,67 @@ from vitviz.text import percent, plural, signed
 if TYPE_CHECKING:
     from vitviz.config import ModelConfig
     from vitviz.data.preparation import Prepared
-    from vitviz.probe.snapshot import Frame, Inside
+    from vitviz.probe.snapshot import Frame, LearnedTables
 
 T = TypeVar("T")
+MISTAKES_TITLE = "All mistakes"
 COMPONENTS = 16
-MOST_NAMES = 20  # classes of a table that can be read
-GONE = "The pictures that this run was trained on are not on this server."
+MOST_NAMES = 20  # a table of more classes would be unreadable
+MOST_PX = 32  # largest side of an image that is sent to the browser
+DATASET_MISSING = "The dataset of this run is not on this server."
 
 
-def pictures(
+def build_images(
     config: ModelConfig,
     frames: Sequence[Frame],
     attention: Sequence[NDArray[np.floating[Any]] | None],
     seen: Prepared,
     pin: Pin,
 ) -> list[Picture]:
-    """One picture per lens, each with a frame per snapshot.
+    """Build one image per lens, each with a frame per snapshot.
 
     Args:
-        config: the model's.
-        frames, attention: of its snapshots, ascending.
-        seen, pin: the picture and the query whose attention is shown.
+        config: configuration of the model.
+        frames, attention: one entry per snapshot, in ascending order of steps.
+        seen, pin: the image and the query whose attention is shown.
     """
     if not frames:
         return []
-    inside = whole(frame.inside for frame in frames)
-    made = [
-        _attention_picture(config, whole(attention), seen, pin),
-        _similarity_picture(inside),
-        _filters_picture(inside),
-        _distance_picture(config, inside),
-        _confusion_picture(frames),
-        _worst_picture(frames),
+    inside = require_all(frame.inside for frame in frames)
+    images = [
+        _build_attention(config, require_all(attention), seen, pin),
+        _build_similarity(inside),
+        _build_filters(inside),
+        _build_distance(config, inside),
+        _build_confusion(frames),
+        _build_worst(frames),
     ]
-    return [picture for picture in made if picture is not None]
+    return [image for image in images if image is not None]
 
 
-def whole(values: Iterable[T | None]) -> list[T] | None:
-    """The values, where none is missing."""
-    found = list(values)
-    there = [value for value in found if value is not None]
-    return there if len(there) == len(found) else None
+def require_all(values: Iterable[T | None]) -> list[T] | None:
+    """Return the values as a list, or None if one of them is missing."""
+    entries = list(values)
+    present = [entry for entry in entries if entry is not None]
+    return present if len(present) == len(entries) else None
 
 
-def _absent(name: str, title: str, reason: str) -> Picture:
+def _build_placeholder(name: str, title: str, reason: str) -> Picture:
     return Picture(name, title, "none", reason=reason)
 
 
-def _attention_picture(
+def _build_attention(
     config: ModelConfig, attention: Sequence[NDArray[np.floating[Any]]] | None, seen: Prepared, pin: Pin
 ) -> Picture:
     if attention is None:
-        return _absent("attention", "Attention", "This model has no attention between patches of a grid.")
+        return _build_placeholder("attention", "Attention", "This model has no attention between patches.")
     maps = np.stack(attention)  # (S, layers, heads, rows, cols)
     layers, heads, rows, cols = maps.shape[1:]
     tops = [float(frame.max()) or 1.0 for frame in maps]
-    even = 1 / (rows * cols + len(as_vit(config).prefix_tokens))
+    uniform = 1 / (rows * cols + len(as_vit(config).prefix_tokens))
     captions = [
-        f"The strongest weight, {frame.max():.2f}, is in layer"
-        f" {int(frame.max(axis=(1, 2, 3)).argmax()) + 1}; even attention would give {even:.2f}."
+        f"Largest attention weight: {frame.max():.2f} in layer"
+        f" {int(frame.max(axis=(1, 2, 3)).argmax()) + 1}; uniform attention: {uniform:.2f}."
         for frame in maps
     ]
     extra: dict[str, Any] = {
@@ -88,7 +90,7 @@ def _attention_picture(
         extra["mark"] = mark
     return Picture(
         "attention",
-        f"Attention of the pinned {'patch' if mark else 'token'}",
+        f"Attention of the selected {'patch' if mark else 'token'}",
         "overlay",
         np.stack([to_bytes(frame, 0.0, top) for frame, top in zip(maps, tops, strict=True)]),
         tops=tops,
@@ -96,29 +98,29 @@ def _attention_picture(
         page="attention",
         opens="the attention explorer",
         extra=extra,
-        base=_greyed(seen),
+        base=_convert_to_grey(seen),
     )
 
 
-def _greyed(seen: Prepared) -> NDArray[np.uint8]:
+def _convert_to_grey(seen: Prepared) -> NDArray[np.uint8]:
     grey = seen.shown.astype(np.float32).mean(axis=2, keepdims=True)
     return np.repeat(np.round(grey * 0.8 + 25).astype(np.uint8), 3, axis=2)
 
 
-def _similarity_picture(inside: Sequence[Inside] | None) -> Picture:
-    title = "Similarity of positions"
-    tables = whole(one.similarity for one in inside or ())
+def _build_similarity(inside: Sequence[LearnedTables] | None) -> Picture:
+    title = "Similarity of position embeddings"
+    tables = require_all(weights.similarity for weights in inside or ())
     if not inside or not tables:
-        return _absent("similarity", title, "This model has no table of positions to compare.")
+        return _build_placeholder("similarity", title, "This model has no position embeddings.")
     rows, cols = grid = inside[0].grid
     captions = []
     for table in tables:
-        found = position_similarity.structure(table, grid)
+        summary = position_similarity.structure(table, grid)
         captions.append(
-            f"Neighbours {signed(found.either_step)}, pairs that share neither row nor column"
-            f" {signed(found.elsewhere)}."
+            f"Mean cosine similarity: {signed(summary.either_step)} for neighbours, {signed(summary.elsewhere)} for"
+            " pairs in different rows and columns."
             if min(rows, cols) > 1
-            else f"A grid of {plural(rows * cols, 'patch', 'patches')} has no neighbours both ways to compare."
+            else f"A grid of {plural(rows * cols, 'patch', 'patches')} has no neighbours in both directions."
         )
     return Picture(
         "similarity",
@@ -135,16 +137,16 @@ def _similarity_picture(inside: Sequence[Inside] | None) -> Picture:
     )
 
 
-def _filters_picture(inside: Sequence[Inside] | None) -> Picture:
-    weights = whole(one.weights for one in inside or ())
+def _build_filters(inside: Sequence[LearnedTables] | None) -> Picture:
+    weights = require_all(snapshot.weights for snapshot in inside or ())
     if not weights:
-        return _absent("filters", "Filters of E", "This model has no single linear patch embedding.")
+        return _build_placeholder("filters", "Filters of E", "This model has no linear patch embedding.")
     maps, shares = filters.components_over_time(weights, COMPONENTS)
     tiles, _ = filters.to_bytes(maps)
     side = 4 if tiles.shape[1] >= 16 else int(tiles.shape[1] ** 0.5)
     tiles = np.broadcast_to(tiles[:, : side * side], (len(tiles), side * side, *tiles.shape[2:4], 3))
     captions = [
-        f"Principal components of E; the first {side * side} hold {percent(share[: side * side].sum(), 0)}"
+        f"The first {side * side} principal components of E explain {percent(share[: side * side].sum(), 0)}"
         " of its variance."
         for share in shares
     ]
@@ -159,27 +161,29 @@ def _filters_picture(inside: Sequence[Inside] | None) -> Picture:
     )
 
 
-def _distance_picture(config: ModelConfig, inside: Sequence[Inside] | None) -> Picture:
+def _build_distance(config: ModelConfig, inside: Sequence[LearnedTables] | None) -> Picture:
     title = "Attention distance, px"
-    far = whole(one.distance_px for one in inside or ())
-    if not inside or not far:
-        seen = abilities(config).heads_over_all
-        return _absent(
-            "distance", title, GONE if seen else "Distance needs attention between patches of one grid."
+    distances = require_all(snapshot.distance_px for snapshot in inside or ())
+    if not inside or not distances:
+        is_vit = abilities(config).heads_over_all
+        return _build_placeholder(
+            "distance",
+            title,
+            DATASET_MISSING if is_vit else "This model has no global attention between patches.",
         )
     grid, patch_px = inside[0].grid, inside[0].patch_px
-    # Of one patch every distance is 0.
+    # With a single patch every distance is 0, which leaves the axis without a range.
     top = corner_distance_px(grid, patch_px) * 0.75 or patch_px
-    even = uniform_distance_px(grid, patch_px, len(as_vit(config).prefix_tokens))
+    uniform = uniform_distance_px(grid, patch_px, len(as_vit(config).prefix_tokens))
     captions = [
-        f"Heads look {heads.min():.1f} to {heads.max():.1f} px far; even attention {even:.1f} px."
-        for heads in far
+        f"Distance per head: {heads.min():.1f} to {heads.max():.1f} px; uniform attention: {uniform:.1f} px."
+        for heads in distances
     ]
     return Picture(
         "distance",
         title,
         "dots",
-        to_bytes(np.stack(far), 0.0, top),
+        to_bytes(np.stack(distances), 0.0, top),
         hi=top,
         captions=captions,
         page="attention_distance",
@@ -187,24 +191,23 @@ def _distance_picture(config: ModelConfig, inside: Sequence[Inside] | None) -> P
     )
 
 
-def _confusion_picture(frames: Sequence[Frame]) -> Picture | None:
-    judged = whole(frame.judged for frame in frames)
+def _build_confusion(frames: Sequence[Frame]) -> Picture | None:
+    judged = require_all(frame.judged for frame in frames)
     if judged is None:
-        return _absent("confusion", "Confusion", GONE)
+        return _build_placeholder("confusion", "Confusion matrix", DATASET_MISSING)
     classes = frames[-1].classes
     if len(classes) > MOST_NAMES:
         return None
-    maps = np.stack([confusion.confusion_shares(one.counts) for one in judged])[:, None, None]
-    captions = []
-    for one in judged:
-        count = int(one.counts.sum())
-        words = (
-            f"{percent(one.counts.trace() / max(1, count))} of {plural(count, 'held-out picture')} are right"
-        )
-        captions.append(f"{words}{_most_often(one.counts, classes)}.")
+    tables = [snapshot.counts for snapshot in judged]
+    maps = np.stack([confusion.confusion_shares(table) for table in tables])[:, None, None]
+    captions = [
+        f"Accuracy {percent(table.trace() / max(1, int(table.sum())))} on"
+        f" {plural(int(table.sum()), 'validation image')}{_describe_most_common_mistake(table, classes)}."
+        for table in tables
+    ]
     return Picture(
         "confusion",
-        "Confusion",
+        "Confusion matrix",
         "map",
         to_bytes(maps, 0.0, 1.0),
         lo=0.0,
@@ -214,32 +217,73 @@ def _confusion_picture(frames: Sequence[Frame]) -> Picture | None:
     )
 
 
-def _most_often(counts: NDArray[np.int64], classes: Sequence[str]) -> str:
-    """The mistake that is made most often; of several that are made once none is."""
+def _describe_most_common_mistake(counts: NDArray[np.int64], classes: Sequence[str]) -> str:
+    """Return a clause that names the most common mistake if it occurs more than once."""
     most = confusion.most_confused(counts)
     if most is None:
         return ""
     if most[2] == 1 and counts.sum() - counts.trace() > 1:
-        return "; no mistake is made twice"
-    read = f"{classes[most[0]]} is read as {classes[most[1]]}"
-    return f"; one {read}" if most[2] == 1 else f"; most often {read} ({most[2]:,} times)"
+        return "; no mistake occurs twice"
+    mistake = f"{classes[most[0]]} predicted as {classes[most[1]]}"
+    return f"; only mistake: {mistake}" if most[2] == 1 else f"; most common: {mistake} ({most[2]:,} times)"
 
 
-def _worst_picture(frames: Sequence[Frame]) -> Picture:
-    judged = whole(frame.judged for frame in frames)
+def _build_worst(frames: Sequence[Frame]) -> Picture:
+    judged = require_all(frame.judged for frame in frames)
     if judged is None:
-        return _absent("worst", "Most wrong", GONE)
-    tiles = np.stack([one.worst for one in judged])
+        return _build_placeholder("worst", "Worst predictions", DATASET_MISSING)
+    tiles = np.stack([snapshot.worst for snapshot in judged])
     count = tiles.shape[1]
     wide = 3 if count % 3 == 0 else count
     return Picture(
         "worst",
-        "Most wrong",
+        "Worst predictions",
         "rgb",
         tiles.reshape(len(tiles), count // wide, wide, *tiles.shape[2:]),
         captions=[
-            f"True class, and the probability that it gets; least of all {', '.join(one.worst_words[:1])}."
-            for one in judged
+            f"Lowest probability of the true class: {', '.join(snapshot.worst_words[:1])}."
+            for snapshot in judged
         ],
-        tiles=[list(one.worst_words) for one in judged],
+        tiles=[list(snapshot.worst_words) for snapshot in judged],
     )
+
+
+def build_mistakes(frames: Sequence[Frame]) -> Picture:
+    """Build the table of mistakes: each validation image's predicted class and true-class probability per snapshot.
+
+    Args:
+        frames: one per snapshot, in ascending order of steps.
+    """
+    judged = require_all(frame.judged for frame in frames)
+    if not judged:
+        return _build_placeholder("mistakes", MISTAKES_TITLE, DATASET_MISSING)
+    held_out, classes = judged[0].held_out, frames[-1].classes
+    right = np.stack([snapshot.guesses == held_out.labels for snapshot in judged])
+    captions = [mistakes.describe(moment, not i) for i, moment in enumerate(mistakes.story(right))]
+    captions[-1] = f"{captions[-1]} {mistakes.most_forgotten(right, held_out.labels, classes)}".rstrip()
+    predictions = [np.minimum(snapshot.guesses, 255).astype(np.uint8) for snapshot in judged]
+    confidences = [to_bytes(snapshot.given, 0.0, 1.0) for snapshot in judged]
+    return Picture(
+        "mistakes",
+        MISTAKES_TITLE,
+        "mistakes",
+        np.stack([np.stack(arrays) for arrays in zip(predictions, confidences, strict=True)]),
+        captions=captions,
+        extra={
+            "names": list(classes),
+            "labels": held_out.labels.tolist(),
+            "table": len(classes) <= MOST_NAMES,
+        },
+        base=shrink_images(held_out.pictures),
+    )
+
+
+def shrink_images(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Average (n, H, W, 3) images down to at most `MOST_PX` per side; grey ones become (n, h, w)."""
+    grey = bool((images[..., :1] == images).all())
+    shown = images[..., :1] if grey else images
+    block = -(-max(shown.shape[1:3]) // MOST_PX)
+    rows, cols = (side // block for side in shown.shape[1:3])
+    blocks = shown[:, : rows * block, : cols * block].reshape(len(shown), rows, block, cols, block, -1)
+    averaged = blocks.mean(axis=(2, 4)).round().astype(np.uint8)
+    return np.ascontiguousarray(averaged[..., 0] if grey else averaged)

@@ -1,4 +1,4 @@
-"""Your own picture, read by the model as it is at this moment of its training."""
+"""Show the class probabilities for the user's image at one step of training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pages.selection import selection
 from pages.train.lab import snapshots
-from pages.train.lab.digit_pad import decode, digit_pad
+from pages.train.lab.browser_views import decode_drawing, mount_digit_pad
 from vitviz.plots.blob import pack
 
 if TYPE_CHECKING:
@@ -21,60 +21,67 @@ if TYPE_CHECKING:
     from vitviz.training.run_directory import Run
 
 KEY = "live_lab.pad"
-MOST_CLASSES = 20  # a column of bars; of more classes the most probable
+MOST_CLASSES = 20  # number of bars; of more classes only the most probable are shown
 Arrays = dict[str, NDArray[Any]]
 
 
 def draw(run: Run | Recording, config: RunConfig, step: int | None) -> None:
-    """A pad for digits, the sidebar's picture for everything else, and the class probabilities beside it.
+    """Draw the pad for digits, or the sidebar's image, with the class probabilities beside it.
 
     Args:
-        run, config: on the stage.
-        step: of the snapshot that reads it; None: the newest.
+        run, config: the shown run and its config.
+        step: step of the snapshot to use; None for the newest.
     """
-    found = {version.step: version for version in snapshots.versions(run)}
+    versions = {version.step: version for version in snapshots.list_versions(run)}
     header: dict[str, object] = {
         "pad": config.preparation.digit,
-        "waiting": snapshots.waiting(run),
+        "waiting": snapshots.describe_waiting(run),
         "model": "",
         "classes": [],
     }
     arrays: Arrays = {}
-    if found:
-        at = step if step in found else max(found)
-        subject = snapshots.model_at(run.id, found[at])
-        header |= {"model": f"step {at:,}", "classes": list(subject.classes)[:MOST_CLASSES]}
-        seen = _seen(config)
-        if seen is not None:
-            arrays, answer = _answer(subject, seen)
-            header |= answer
-    digit_pad(pack(header, **arrays), key=KEY)
+    if versions:
+        shown_step = step if step in versions else max(versions)
+        model = snapshots.load_model(run.id, versions[shown_step])
+        header |= {"model": f"step {shown_step:,}", "classes": list(model.classes)[:MOST_CLASSES]}
+        prepared = _load_input(config)
+        if prepared is not None:
+            arrays, prediction = _predict(model, prepared)
+            header |= prediction
+    mount_digit_pad(pack(header, **arrays), key=KEY)
 
 
-def _seen(config: RunConfig) -> Prepared | None:
+def _load_input(config: RunConfig) -> Prepared | None:
     from vitviz.data.preparation import prepare
 
     if not config.preparation.digit:
-        return selection.prepared(config.preparation)
+        return selection.prepare_image(config.preparation)
     state = st.session_state.get(KEY)
-    drawing = decode(state.get("drawing")) if state else None
+    drawing = decode_drawing(state.get("drawing")) if state else None
     if drawing is None or not drawing.any():
         return None
     return prepare(np.repeat(drawing[..., None], 3, axis=2), config.preparation)
 
 
-def _answer(subject: LoadedModel, seen: Prepared) -> tuple[Arrays, dict[str, object]]:
-    """What the view shows of an answer: the most probable classes, what the model sees, where it looks."""
+def _predict(model: LoadedModel, prepared: Prepared) -> tuple[Arrays, dict[str, object]]:
+    """Return arrays and header fields of a prediction: top classes, the model's input, attention."""
     from vitviz.probe.snapshot import answer
 
-    found = answer(subject, seen)
-    given = found.probabilities
-    places = np.arange(len(given)) if len(given) <= MOST_CLASSES else np.argsort(-given)[:MOST_CLASSES]
-    arrays: Arrays = {"probabilities": given[places].astype(np.float32), "shown": seen.shown}
-    said: dict[str, object] = {"classes": [subject.classes[place] for place in places]}
-    if found.row is None:
-        return arrays, {**said, "note": "What the model sees; this model has no attention to show."}
-    top = float(found.row.max()) or 1.0
-    arrays["attention"] = np.round(255 * found.row / top).astype(np.uint8)
-    note = f"What the model sees, and where its readout looks: last layer, mean of the heads, 0 to {top:.2f}."
-    return arrays, {**said, "note": note}
+    prediction = answer(model, prepared)
+    probabilities = prediction.probabilities
+    class_indices = (
+        np.arange(len(probabilities))
+        if len(probabilities) <= MOST_CLASSES
+        else np.argsort(-probabilities)[:MOST_CLASSES]
+    )
+    arrays: Arrays = {
+        "probabilities": probabilities[class_indices].astype(np.float32),
+        "shown": prepared.shown,
+    }
+    header: dict[str, object] = {"classes": [model.classes[place] for place in class_indices]}
+    if prediction.row is None:
+        return arrays, {**header, "note": "Input of the model; it has no attention between patches."}
+    top = float(prediction.row.max()) or 1.0
+    arrays["attention"] = np.round(255 * prediction.row / top).astype(np.uint8)
+    note = f"Input of the model with the readout's attention: last layer, mean of the heads, 0 to {top:.2f}."
+    return arrays, {**header, "note": note}

@@ -1,4 +1,4 @@
-"""What the lab's controls say, and what it keeps beside them: keys of the session, and what outlives a reload."""
+"""Session keys and URL controls of the live lab."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ import streamlit as st
 from pages.controls import widgets
 from pages.stores import session
 
-BESIDE = "live_lab._beside"  # ids of the runs whose curves stand beside its
-MOMENT = "live_lab._moment"  # {run, step, follow}: where the timeline stands, or None
-VIEW = "live_lab._view"  # how the curves are looked at
-NOTICE = "live_lab._notice"  # one sentence about what could not be done, shown once
-REFUSAL = "live_lab._refusal"  # (run, why a change of it was refused), shown until the next change
-# (run, what its learning rate and weight decay were when they were first shown, and what they were last).
-STANDING = "live_lab._standing"
-SHARED = "live_lab._shared"  # (run, its key for editing) that was made in this session
-STOPPING = "live_lab._stopping"  # the run that was told to stop here and may still finish its step
-WATCHED = "live_lab._watched"  # whether the last run of the script saw a run under way
-GROWING = "live_lab._growing"  # whether the timeline polls only because frames are missing
-SLOWNESS = "live_lab._slowness"  # of the polls that the last run of the script began
-LOADED = "live_lab._loaded"  # the recipe whose values the controls were last set to
-RACE_LOADED = (
-    "live_lab._race_loaded"  # the data set whose number of epochs the race's control was last set to
-)
-SHELF = "live_lab._shelf"  # which leaves of flip-books this session's browser has
-BOOK = "live_lab._book"  # a weak reference to the flip-book that this visit saw last
+COMPARED = "live_lab._beside"  # ids of the runs compared with the shown one
+MOMENT = "live_lab._moment"  # {run, step, follow} selected on the timeline, or None
+VIEW = "live_lab._view"  # axis, smoothing and scales of the curves
+NOTICE = "live_lab._notice"  # one warning, shown once
+REFUSAL = "live_lab._refusal"  # (run id, why a change was refused), shown until the next change
+# (run id, its learning rate and weight decay when first shown, and at the last poll)
+SHOWN_RATES = "live_lab._standing"
+EDIT_KEY = "live_lab._shared"  # (run id, edit key) created in this session
+STOPPING = "live_lab._stopping"  # id of the run that is finishing its last step
+POLLING = "live_lab._watched"  # True if the last script run saw an active run
+FRAMES_PENDING = "live_lab._growing"  # True if the timeline polls only for missing frames
+SLOWNESS = "live_lab._slowness"  # factor on the polling intervals in the last script run
+LOADED_RECIPE = "live_lab._loaded"  # recipe that last filled the form
+LOADED_RACE = "live_lab._race_loaded"  # dataset whose number of epochs was last put into the form
+SHELF = "live_lab._shelf"  # flip-book leaves that this session's browser holds
+BOOK = "live_lab._book"  # weak reference to the flip-book shown last
 
 
 @dataclass(frozen=True)
-class Stage(widgets.Chosen, page="live_lab"):
-    """What is looked at: a run, by its id, and of an experiment one of its models, by its name, as a race or curves."""
+class StageControls(widgets.ControlValues, page="live_lab"):
+    """The shown run's id, an experiment's shown model, its view (race or curves), and the mistakes toggle."""
 
     run: str
     member: str
@@ -41,8 +39,8 @@ class Stage(widgets.Chosen, page="live_lab"):
 
 
 @dataclass(frozen=True)
-class Recipe(widgets.Chosen, page="live_lab"):
-    """What the form asks for beside its single fields (fields.py): which training, on what, how long."""
+class RecipeControls(widgets.ControlValues, page="live_lab"):
+    """The form's recipe, dataset and length; single fields are in fields.py."""
 
     recipe: str
     dataset: str
@@ -52,8 +50,8 @@ class Recipe(widgets.Chosen, page="live_lab"):
 
 
 @dataclass(frozen=True)
-class Family(widgets.Chosen, page="live_lab"):
-    """Which kind of model; of a DeiT also who teaches it, by its key, what of the answer, and how much it counts."""
+class ModelControls(widgets.ControlValues, page="live_lab"):
+    """The model family and, for a DeiT, the key of its teacher and the distillation settings."""
 
     family: str
     teacher: str
@@ -63,45 +61,45 @@ class Family(widgets.Chosen, page="live_lab"):
 
 
 @dataclass(frozen=True)
-class Race(widgets.Chosen, page="live_lab"):
-    """Whether one model or an experiment trains, and what the experiment's form says."""
+class RaceControls(widgets.ControlValues, page="live_lab"):
+    """The training mode, and the settings of the experiment on positions."""
 
     train: str
-    race: str  # a data set
+    race: str  # a dataset
     race_epochs: float
     race_seed: int
 
 
 @dataclass(frozen=True)
-class Several(widgets.Chosen, page="live_lab"):
-    """The models of a run of several, as `vitviz.training.lineup` writes them."""
+class LineupControls(widgets.ControlValues, page="live_lab"):
+    """The models of a run of several, as encoded by `vitviz.training.lineup`."""
 
     lineup: str
 
 
 @dataclass(frozen=True)
-class DataRace(widgets.Chosen, page="live_lab"):
-    """What the form of 'How much data?' says."""
+class DataRaceControls(widgets.ControlValues, page="live_lab"):
+    """The settings of the experiment on dataset size."""
 
-    data_race: str  # a data set
+    data_race: str  # a dataset
     race_pictures: int
     race_augmented: bool
-    race_draw: int  # the seed, one of the stored grid's
+    race_draw: int  # the seed, one of those of the stored results
 
 
-def notice(sentence: str) -> None:
-    """Says one sentence on the next run of the page."""
+def set_notice(sentence: str) -> None:
+    """Show one warning on the next run of the page."""
     st.session_state[NOTICE] = sentence
 
 
-def remembered(key: str, default: Any = None) -> Any:
-    """What the session holds under a key, else what the visit noted before a reload."""
+def load_note(key: str, default: Any = None) -> Any:
+    """Return a value from the session, or from the user session's notes after a reload."""
     if key not in st.session_state:
-        return session.current().notes.get(key, default)
+        return session.get_current().notes.get(key, default)
     return st.session_state[key]
 
 
-def remember(key: str, value: object) -> None:
-    """Keeps a value in the session, and in the visit's notes for a reload."""
+def save_note(key: str, value: object) -> None:
+    """Store a value in the session, and in the user session's notes for a reload."""
     st.session_state[key] = value
-    session.current().notes[key] = value
+    session.get_current().notes[key] = value

@@ -1,4 +1,4 @@
-"""The lab's run of several models: what the form describes is put into a line-up, and one click trains them all."""
+"""Draw the form of a run of several models: add models to a lineup and train them together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.stores import session, user_datasets
 from pages.train.lab import fields, keys, model_form, recipe_form, settings
-from pages.train.lab.keys import Several
+from pages.train.lab.keys import LineupControls
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.data import own_datasets
 from vitviz.text import plain
@@ -23,181 +23,191 @@ if TYPE_CHECKING:
     from vitviz.config import Preparation
     from vitviz.training.run_config import RunConfig
 
-LONGEST = 24  # signs of a name, so that it fits at the end of its line
+LONGEST = 24  # characters of a title, so that it fits at the end of its curve
 FEWEST = 2
 
 
-class Incomplete(ValueError):
-    """A line-up that cannot train because it has too few models as yet."""
+class IncompleteLineup(ValueError):
+    """A lineup with too few models to train."""
 
 
 def draw_form() -> RunConfig | ValueError:
-    """Draws the form of one model and the line-up; the run that the line-up is, or why it cannot be."""
+    """Draw the model form and the lineup; return the lineup's run, or the reason why it is invalid."""
     form = recipe_form.draw()
-    entries = read()
+    entries = load_entries()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="live_lab-lineup"):
-        why_not = _draw_adding(entries, form)
+        refusal = _draw_add_row(entries, form)
         _draw_models(entries)
-    if why_not:
-        page.caption(f"It cannot be added: {plain(why_not)}.")
+    if refusal:
+        page.caption(f"This model cannot be added: {plain(refusal)}.")
     if len(entries) < FEWEST:
-        return Incomplete(f"A run of several needs {FEWEST} models or more: set one up above, and add it")
+        return IncompleteLineup(f"Add at least {FEWEST} models with the form above")
     try:
         for entry in entries:
             check_buildable(entry.model, recipe_form.MOST_LAYERS)
-        return lineup.run_config(entries, _preparation(entries[0]))
+        return lineup.run_config(entries, _get_preparation(entries[0]))
     except ValueError as error:
         return error
 
 
-def read() -> tuple[Entry, ...]:
-    """The line-up of the link, else of the session; what cannot be read is left away, and said."""
-    key = Several.key("lineup")
-    said = query_params.take(key)
-    if said is not None:
-        widgets.set_value(key, said)
+def load_entries() -> tuple[Entry, ...]:
+    """Return the lineup of the link, else of the session; warn about entries that cannot be loaded."""
+    key = LineupControls.key("lineup")
+    link_text = query_params.take_value(key)
+    if link_text is not None:
+        widgets.set_control(key, link_text)
     text = st.session_state.get(key, "")
     try:
         entries = lineup.decode(text)
     except ValueError as error:
-        keys.notice(f"The models of this link cannot be used: {fields.said(str(error))}.")
+        keys.set_notice(
+            f"The models of this link cannot be used: {fields.translate_field_names(str(error))}."
+        )
         entries = ()
-    here = session.current()
-    kept = tuple(
+    user_session = session.get_current()
+    available = tuple(
         entry
         for entry in entries
-        if not own_datasets.is_own(entry.train.dataset) or user_datasets.adopt(here, entry.train.dataset)
+        if not own_datasets.is_own(entry.train.dataset)
+        or user_datasets.adopt_dataset(user_session, entry.train.dataset)
     )
-    _write(kept)
-    return kept
+    _save_entries(available)
+    return available
 
 
-def _write(entries: tuple[Entry, ...]) -> None:
-    widgets.set_value(Several.key("lineup"), text := lineup.encode(entries))
+def _save_entries(entries: tuple[Entry, ...]) -> None:
+    widgets.set_control(LineupControls.key("lineup"), text := lineup.encode(entries))
     if text:
-        query_params.put(Several.key("lineup"), text)
+        query_params.set_value(LineupControls.key("lineup"), text)
 
 
-def fill(config: RunConfig) -> bool:
-    """Sets the line-up to that of a run, in a callback; False for any other run."""
+def fill_form(config: RunConfig) -> bool:
+    """Set the lineup to that of a run, in a callback; return False for any other run."""
     if not lineup.is_lineup(config):
         return False
-    _write(lineup.entries_of(config, recipe_form.FIRST))
+    _save_entries(lineup.entries_of(config, recipe_form.FIRST))
     return True
 
 
-def _preparation(first: Entry) -> Preparation:
-    return recipe_form.preparation_of(TRAINING_PRESETS[first.recipe], first.train.dataset)
+def _get_preparation(first: Entry) -> Preparation:
+    return recipe_form.choose_preparation(TRAINING_PRESETS[first.recipe], first.train.dataset)
 
 
 def _draw_models(entries: tuple[Entry, ...]) -> None:
-    """A button a model, which takes it out; where there is none, a line-up to begin with."""
+    """Draw a button per model that removes it, or an example while the lineup is empty."""
     if not entries:
         epochs = [entry.train.epochs or 0 for entry in lineup.decode(lineup.READY)]
         st.button(
-            "Begin with ViT, Swin and CNN on digits",
+            "Load example: ViT, Swin and CNN on digits",
             icon=":material/groups:",
             key="live_lab._ready",
-            on_click=_begin,
-            help=f"{len(epochs)} families, {min(epochs):g} to {max(epochs):g} epochs each; all else is their recipes'.",
+            on_click=_load_example,
+            help=f"{len(epochs)} families, {min(epochs):g} to {max(epochs):g} epochs each, with their own recipes.",
         )
     for place, entry in enumerate(entries):
         family = model_form.KINDS[entry.model.family]
-        words = ", ".join(filter(None, (family, _changes(entry))))
+        summary = ", ".join(filter(None, (family, _describe_changes(entry))))
         st.button(
             plain(entry.title),
             icon=":material/close:",
             key=f"live_lab._out_{place}",
-            on_click=_take_out,
+            on_click=_remove_entry,
             args=(place,),
-            help=f"Takes it out. {plain(words)}.",
+            help=f"Remove this model. {plain(summary)}.",
         )
 
 
-def _begin() -> None:
-    _write(lineup.decode(lineup.READY))
+def _load_example() -> None:
+    _save_entries(lineup.decode(lineup.READY))
 
 
-def _take_out(place: int) -> None:
-    entries = lineup.decode(st.session_state.get(Several.key("lineup"), ""))
-    _write(entries[:place] + entries[place + 1 :])
+def _remove_entry(place: int) -> None:
+    entries = lineup.decode(st.session_state.get(LineupControls.key("lineup"), ""))
+    _save_entries(entries[:place] + entries[place + 1 :])
 
 
-def _draw_adding(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> str:
-    """The name that the form's model gets, and the button that adds it; why that cannot be, or ''."""
-    why_not = _why_not(entries, form)
-    suggested = "" if isinstance(form, ValueError) else suggestion(entries, form)
+def _draw_add_row(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> str:
+    """Draw the title's field and the add button; return the reason why adding is impossible, or ''."""
+    refusal = _explain_refusal(entries, form)
+    suggested = "" if isinstance(form, ValueError) else suggest_title(entries, form)
     with st.container(width=160):
-        # Another suggestion is another field: what was typed belonged to the model before.
+        # The key changes with the suggestion, because typed text belongs to the previous model.
         title = st.text_input(
-            "Name of this model",
+            "Model name",
             suggested,
             key=f"live_lab._title_{len(entries)}_{suggested}",
             max_chars=LONGEST,
-            disabled=bool(why_not),
+            disabled=bool(refusal),
         )
     st.button(
         "Add this model",
         icon=":material/add:",
         key="live_lab._add",
-        on_click=_add,
+        on_click=_add_entry,
         args=(form, title or suggested),
-        disabled=bool(why_not),
+        disabled=bool(refusal),
     )
-    return why_not
+    return refusal
 
 
-def _why_not(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> str:
+def _explain_refusal(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> str:
     if isinstance(form, ValueError):
-        return fields.said(str(form))
+        return fields.translate_field_names(str(form))
     if form.train.epochs is None:
-        return "several models are counted in epochs, so that they are always equally far"
+        return "several models must train for epochs, not seconds"
     if len(entries) == MOST_MEMBERS:
-        return f"a run trains up to {MOST_MEMBERS} models"
+        return f"a run trains at most {MOST_MEMBERS} models"
     if not entries:
         return ""
     first = entries[0].train.dataset
     if form.train.dataset != first:
-        return f"all read the same pictures, and the others read {settings.said('dataset', first)}"
-    theirs, own_way = _preparation(entries[0]), form.preparation
-    if theirs != own_way:
+        return f"all models of a run share one dataset, here {settings.format_setting('dataset', first)}"
+    lineup_preparation, form_preparation = _get_preparation(entries[0]), form.preparation
+    if lineup_preparation != form_preparation:
         return (
-            f"the others read their pictures at {theirs.image_size} px with mean {theirs.mean[0]:g} and deviation"
-            f" {theirs.std[0]:g}, this one at {own_way.image_size} px with {own_way.mean[0]:g} and {own_way.std[0]:g}"
+            "all models of a run share one image preparation:"
+            f" expected {_describe_preparation(lineup_preparation)},"
+            f" received {_describe_preparation(form_preparation)}"
         )
     return ""
 
 
-def _add(form: RunConfig, title: str) -> None:
-    entries = lineup.decode(st.session_state.get(Several.key("lineup"), ""))
+def _describe_preparation(preparation: Preparation) -> str:
+    return f"{preparation.image_size} px, mean {preparation.mean[0]:g}, standard deviation {preparation.std[0]:g}"
+
+
+def _add_entry(form: RunConfig, title: str) -> None:
+    entries = lineup.decode(st.session_state.get(LineupControls.key("lineup"), ""))
     recipe = form.preset if form.preset in TRAINING_PRESETS else recipe_form.FIRST
-    entry = Entry(str(recipe), unused(clean_name(title)[:LONGEST], entries), form.model, form.train)
-    _write((*entries, entry))
+    entry = Entry(str(recipe), make_unique(clean_name(title)[:LONGEST], entries), form.model, form.train)
+    _save_entries((*entries, entry))
 
 
-def suggestion(entries: tuple[Entry, ...], form: RunConfig) -> str:
-    """A short name that no other model has: its family, and where that is taken what sets it apart."""
+def suggest_title(entries: tuple[Entry, ...], form: RunConfig) -> str:
+    """Return a short unused title: the family, and its changes if the family is taken."""
     family = model_form.KINDS[form.model.family].partition(":")[0]
-    rest = _changes(Entry(str(form.preset), "", form.model, form.train))
+    changes = _describe_changes(Entry(str(form.preset), "", form.model, form.train))
     taken = {entry.title for entry in entries}
-    title = family if family not in taken or not rest else f"{family} {rest}"
-    return unused(title[:LONGEST].rstrip(" ,"), entries)
+    title = family if family not in taken or not changes else f"{family} {changes}"
+    return make_unique(title[:LONGEST].rstrip(" ,"), entries)
 
 
-def unused(title: str, entries: tuple[Entry, ...]) -> str:
-    """The title, with a number where another model is called so."""
+def make_unique(title: str, entries: tuple[Entry, ...]) -> str:
+    """Return the title, with a number if another model has it."""
     taken = {entry.title for entry in entries}
     names = (title if i == 1 else f"{title[: LONGEST - 2]} {i}" for i in range(1, MOST_MEMBERS + 2))
     return next(name for name in names if name not in taken)
 
 
-def _changes(entry: Entry) -> str:
-    """What of a recipe was changed, in the words of the form: 'Blocks 4, Heads 8'."""
+def _describe_changes(entry: Entry) -> str:
+    """Return the settings that differ from the recipe: 'Blocks 4, Heads 8'."""
     preset = TRAINING_PRESETS[entry.recipe]
     if type(entry.model) is not type(preset.model):
         return ""
-    now, before = (
+    current, before = (
         {**vars(one.model), **vars(one.train)} for one in (entry, Entry("", "", preset.model, preset.train))
     )
-    changed = {name: value for name, value in now.items() if value != before[name]}
-    return ", ".join(f"{fields.label(name)} {settings.said(name, value)}" for name, value in changed.items())
+    changed = {name: value for name, value in current.items() if value != before[name]}
+    return ", ".join(
+        f"{fields.get_label(name)} {settings.format_setting(name, value)}" for name, value in changed.items()
+    )

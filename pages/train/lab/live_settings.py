@@ -1,4 +1,4 @@
-"""Learning rate and weight decay of a run that is under way."""
+"""Change the learning rate and weight decay of an active run."""
 
 from __future__ import annotations
 
@@ -17,59 +17,61 @@ RATES = (("learning_rate", "Peak learning rate", 5e-4), ("weight_decay", "Weight
 
 
 def draw(run: Run, status: Status) -> None:
-    """Both in a popover, as they stand; a change is written for the trainer."""
-    with st.popover("Change while it trains", icon=":material/tune:", width="stretch"):
-        st.caption(
-            "These two apply from the next step on. Anything else is structure: start a new run with it."
-        )
-        standing = status if status.learning_rate else run.config().train
+    """Draw both controls in a popover; a change is sent to the trainer."""
+    with st.popover("Change during training", icon=":material/tune:", width="stretch"):
+        st.caption("Both apply from the next step on; all other settings need a new run.")
+        current_rates = status if status.learning_rate else run.config().train
         for name, label, step in RATES:
-            now = getattr(standing, name)
+            rate = getattr(current_rates, name)
             st.number_input(
                 label,
-                value=_first_shown(run, name, now),
+                value=_sync_default(run, name, rate),
                 step=step,
                 format="%g",
-                key=_key(run, name),
-                on_change=apply,
+                key=_get_key(run, name),
+                on_change=apply_change,
                 args=(run, name),
             )
-        refused, why = st.session_state.get(keys.REFUSAL, ("", ""))
-        if refused == run.id:
-            st.error(why)
+        refused_id, refusal = st.session_state.get(keys.REFUSAL, ("", ""))
+        if refused_id == run.id:
+            st.error(refusal)
 
 
-def _key(run: Run, name: str) -> str:
+def _get_key(run: Run, name: str) -> str:
     return f"live_lab._set_{name}_{run.id}"
 
 
-def _first_shown(run: Run, name: str, now: float) -> float:
-    """The control's default: a moving one, once the status is written, would count as the visitor's change, and
-    without one a popover that opens after a poll would begin at 0. What another tab or editor set stands in it since.
+def _sync_default(run: Run, name: str, rate: float) -> float:
+    """Return the control's default, and show a rate that another tab or editor has set.
+
+    The default stays at the rate first shown: Streamlit would report a moving default as the user's change.
     """
-    shown, began, last = st.session_state.get(keys.STANDING, ("", {}, {}))
-    if shown != run.id:  # of one run, not of all that were ever watched
-        began, last = {}, {}
-        st.session_state[keys.STANDING] = (run.id, began, last)
-    if last.setdefault(name, now) != now:
-        st.session_state[_key(run, name)] = last[name] = now
-    return float(began.setdefault(name, now))
+    run_id, first_rates, last_rates = st.session_state.get(keys.SHOWN_RATES, ("", {}, {}))
+    if run_id != run.id:  # only the rates of the shown run are stored
+        first_rates, last_rates = {}, {}
+        st.session_state[keys.SHOWN_RATES] = (run.id, first_rates, last_rates)
+    if last_rates.setdefault(name, rate) != rate:
+        st.session_state[_get_key(run, name)] = last_rates[name] = rate
+    return float(first_rates.setdefault(name, rate))
 
 
-def apply(run: Run, name: str) -> None:
-    """Tells the trainer what the control says, if the run may be changed here; in a callback."""
-    value = st.session_state[_key(run, name)]
-    if not runs.may_change(session.current(), run):
+def apply_change(run: Run, name: str) -> None:
+    """Send the control's value to the trainer if the user may change the run; a callback."""
+    rate = st.session_state[_get_key(run, name)]
+    if not runs.may_change(session.get_current(), run):
         return
     try:
-        run.control("set", **{name: float(value)})
+        run.control("set", **{name: float(rate)})
     except (ValueError, OSError) as error:
-        st.session_state[keys.REFUSAL] = (run.id, sentence(fields.said(reason(error))))
+        st.session_state[keys.REFUSAL] = (
+            run.id,
+            format_sentence(fields.translate_field_names(reason(error))),
+        )
     else:
         st.session_state.pop(keys.REFUSAL, None)
 
 
-def sentence(text: str) -> str:
-    """A message as a sentence, for Markdown."""
+def format_sentence(text: str) -> str:
+    """Return a message as a capitalized sentence, escaped for Markdown."""
     text = text.strip()
     return plain(text[:1].upper() + text[1:] + ("" if text.endswith((".", "…")) else "."))

@@ -1,5 +1,5 @@
-// Every mistake at the moment that the timeline shows: a table of classes with counts, and the pictures behind a cell,
-// each with the probability of its true class through the training.
+// Mistakes at the selected snapshot: a confusion matrix, and the images of a cell with the probability of their true
+// class over training.
 
 import { stroke } from '../../views/kit/axes.js';
 import { canvas, el } from '../../views/kit/dom.js';
@@ -7,46 +7,46 @@ import { cover, picture } from '../../views/kit/pixels.js';
 import { SEQUENTIAL_LUT, channelsAt } from '../../views/kit/ramp.js';
 
 const MOST_TILES = 36;
-const LEAST_TOP = 5; // mistakes that have the scale's brightest colour: a single one must not
+const LEAST_TOP = 5; // smallest count with the brightest color, so that a single mistake stays dark
 const LINE = { width: 64, height: 22 };
 const HEAD = 20; // px above the table
 
 const percent = (share) => `${(100 * share).toFixed(0)}\u00a0%`;
 
-/** What one picture was read as, and the probability of its true class, at a moment. */
-const at = ({ data, shape: [, , n] }, moment, k) => ({
+/** Return an image's predicted class and the probability of its true class at a snapshot. */
+const predictionAt = ({ data, shape: [, , n] }, moment, k) => ({
   guess: data[2 * moment * n + k],
   given: data[(2 * moment + 1) * n + k] / 255,
 });
 
-/** The wrong pictures of a moment, most wrong first: [{k, label, guess, given}]. */
-function mistaken(p, array, moment) {
-  const found = p.labels
-    .map((label, k) => ({ k, label, ...at(array, moment, k) }))
-    .filter(({ label, guess }) => guess !== label);
-  return found.sort((a, b) => a.given - b.given || a.k - b.k);
+/** Return the misclassified images, lowest true-class probability first: [{k, label, guess, given}]. */
+function listMistakes(p, array, moment) {
+  return p.labels
+    .map((label, k) => ({ k, label, ...predictionAt(array, moment, k) }))
+    .filter(({ label, guess }) => guess !== label)
+    .sort((a, b) => a.given - b.given || a.k - b.k);
 }
 
-/** How often each pair (true, read as) stands among mistakes, most often first: [{label, guess, count}]. */
-export function pairs(wrong) {
-  const found = new Map();
+/** Count the mistakes per pair (true, predicted class), most frequent first: [{label, guess, count}]. */
+function countPairs(wrong) {
+  const counts = new Map();
   for (const { label, guess } of wrong) {
     const key = `${label} ${guess}`;
-    if (!found.has(key)) found.set(key, { key, label, guess, count: 0 });
-    found.get(key).count += 1;
+    if (!counts.has(key)) counts.set(key, { key, label, guess, count: 0 });
+    counts.get(key).count += 1;
   }
-  return [...found.values()].sort((a, b) => b.count - a.count || a.label - b.label || a.guess - b.guess);
+  return [...counts.values()].sort((a, b) => b.count - a.count || a.label - b.label || a.guess - b.guess);
 }
 
 export class Mistakes {
   constructor(card, title) {
     this.pair = '';
-    el(el(card, 'figcaption', { class: 'life-head' }), 'span', { class: 'life-title' }, title);
-    this.note = el(card, 'div', { class: 'life-note vv-muted' });
+    el(el(card, 'figcaption', { class: 'timeline-head' }), 'span', { class: 'timeline-title' }, title);
+    this.note = el(card, 'div', { class: 'timeline-note vv-muted' });
     this.body = el(card, 'div', { class: 'mistakes' });
     this.table = canvas(el(this.body, 'div'), { class: 'mistakes-table', role: 'img' });
     const side = el(this.body, 'div');
-    this.choice = el(side, 'select', { class: 'mistakes-pair', 'aria-label': 'Which mistakes' });
+    this.choice = el(side, 'select', { class: 'mistakes-pair', 'aria-label': 'Mistakes shown' });
     this.choice.onchange = () => this.choose(this.choice.value);
     this.tiles = el(side, 'div', { class: 'mistakes-tiles' });
     this.more = el(side, 'div', { class: 'vv-muted' });
@@ -76,40 +76,37 @@ export class Mistakes {
       this.pictures = new Map();
     }
     this.note.textContent = p.captions[moment] ?? '';
-    const wrong = mistaken(p, this.array, moment);
-    const found = pairs(wrong);
-    this.offer(wrong.length, found);
-    this.drawTable(found);
+    const wrong = listMistakes(p, this.array, moment);
+    const pairs = countPairs(wrong);
+    this.fillChoice(wrong.length, pairs);
+    this.drawTable(pairs);
     const shown = wrong.filter(({ label, guess }) => !this.pair || this.pair === `${label} ${guess}`);
     this.drawTiles(shown);
   }
 
-  /** The list of pairs, which is the table for keys and screen readers; a pair that is gone keeps its place in it. */
-  offer(count, found) {
-    const { names } = this.p;
-    const words = ({ label, guess, count: often }) => `${names[label]} read as ${names[guess]} (${often})`;
-    const kept = this.pair && !found.some(({ key }) => key === this.pair);
-    const gone = kept ? [{ key: this.pair, text: `${this.pairWords()} (0)` }] : [];
+  /** Fill the list of pairs, which makes the table accessible; the selected pair stays listed without mistakes. */
+  fillChoice(count, pairs) {
+    const absent = this.pair && !pairs.some(({ key }) => key === this.pair);
     const rows = [
       { key: '', text: `all mistakes (${count})` },
-      ...gone,
-      ...found.map((pair) => ({ key: pair.key, text: words(pair) })),
+      ...(absent ? [{ key: this.pair, text: `${this.describePair(this.pair)} (0)` }] : []),
+      ...pairs.map((pair) => ({ key: pair.key, text: `${this.describePair(pair.key)} (${pair.count})` })),
     ];
-    const now = JSON.stringify(rows);
-    if (this.offered !== now) {
-      this.offered = now;
+    const serialized = JSON.stringify(rows);
+    if (this.options !== serialized) {
+      this.options = serialized;
       this.choice.replaceChildren();
       for (const { key, text } of rows) el(this.choice, 'option', { value: key }, text);
     }
     this.choice.value = this.pair;
   }
 
-  pairWords() {
-    const [label, guess] = this.pair.split(' ').map(Number);
-    return `${this.p.names[label]} read as ${this.p.names[guess]}`;
+  describePair(key) {
+    const [label, guess] = key.split(' ').map((index) => this.p.names[Number(index)]);
+    return `${label} predicted as ${guess}`;
   }
 
-  drawTable(found) {
+  drawTable(pairs) {
     const { names, table: readable } = this.p;
     this.body.classList.toggle('mistakes-bare', !readable);
     this.table.node.parentElement.hidden = !readable;
@@ -125,18 +122,18 @@ export class Mistakes {
     ctx.textBaseline = 'middle';
     ctx.fillStyle = colors.muted;
     ctx.textAlign = 'left';
-    ctx.fillText('true ↓  read as →', 0, 8);
+    ctx.fillText('true ↓  predicted →', 0, 8);
     if (short) names.forEach((name, i) => ctx.fillText(name, 6, HEAD + (i + 0.5) * side));
     ctx.textAlign = 'center';
-    const most = Math.max(LEAST_TOP, ...found.map(({ count }) => count));
+    const most = Math.max(LEAST_TOP, ...pairs.map(({ count }) => count));
     for (let i = 0; i < names.length; i++) this.drawCell(ctx, i, i, '', colors.line);
-    for (const pair of found) {
+    for (const pair of pairs) {
       const share = 0.25 + (0.75 * pair.count) / most;
       this.drawCell(ctx, pair.label, pair.guess, pair.count, `rgb(${channelsAt(SEQUENTIAL_LUT, share)})`, share);
     }
     this.drawRing(ctx);
-    const most3 = found.slice(0, 3).map(({ label, guess, count }) => `${names[label]} as ${names[guess]} ${count}`);
-    this.table.node.setAttribute('aria-label', `Mistakes by true class and reading. ${most3.join(', ') || 'None'}.`);
+    const top3 = pairs.slice(0, 3).map(({ label, guess, count }) => `${names[label]} as ${names[guess]} ${count}`);
+    this.table.node.setAttribute('aria-label', `Mistakes by true and predicted class. ${top3.join(', ') || 'None'}.`);
   }
 
   drawCell(ctx, row, col, text, fill, share = 0) {
@@ -159,17 +156,17 @@ export class Mistakes {
 
   drawTiles(shown) {
     const some = shown.slice(0, MOST_TILES);
-    this.tiles.replaceChildren(...some.map((one) => this.tile(one)));
+    this.tiles.replaceChildren(...some.map((mistake) => this.tile(mistake)));
     const { length } = shown;
-    const rest = length > some.length ? `The ${some.length} most wrong of ${length}. ` : '';
-    const line = 'The line under a picture is the probability of its true class through the training, 0 to 100\u00a0%.';
-    this.more.textContent = length ? rest + line : 'No picture here is wrong at this moment.';
+    const rest = length > some.length ? `The ${some.length} worst of ${length}. ` : '';
+    const line = 'Line below each image: probability of its true class over training, 0 to 100\u00a0%.';
+    this.more.textContent = length ? rest + line : 'No mistakes at this step.';
   }
 
   tile({ k, label, guess, given }) {
     const { names } = this.p;
     const tile = el(null, 'figure', { class: 'mistakes-tile' });
-    const words = `${names[label]} read as ${names[guess]}, true class ${percent(given)}`;
+    const words = `${this.describePair(`${label} ${guess}`)}, true class ${percent(given)}`;
     const shown = el(tile, 'canvas', { class: 'mistakes-picture', role: 'img', 'aria-label': words });
     cover(shown, this.pictureOf(k));
     el(tile, 'div', {}, `${names[label]} → ${names[guess]}`);
@@ -189,14 +186,14 @@ export class Mistakes {
     return this.pictures.get(k);
   }
 
-  /** The probability of the true class over the snapshots, with the moment marked. */
+  /** Draw the probability of the true class over the snapshots and mark the selected one. */
   drawLine(line, k) {
     const [count] = this.array.shape;
     const { width, height } = LINE;
     const { colors } = this.now;
     const ctx = line.size(width, height);
     const x = (i) => 2 + ((width - 4) * i) / Math.max(1, count - 1);
-    const y = (i) => height - 3 - (height - 6) * at(this.array, i, k).given;
+    const y = (i) => height - 3 - (height - 6) * predictionAt(this.array, i, k).given;
     ctx.strokeStyle = colors.line;
     stroke(ctx, [
       [0, height - 2],

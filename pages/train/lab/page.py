@@ -1,8 +1,10 @@
-"""Live lab: train a ViT in front of the class and watch its inner pictures come into being."""
+"""Live lab: train models and watch their attention, filters and mistakes develop."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -16,314 +18,319 @@ from pages.train.lab import (
     config_summary,
     drawers,
     fields,
+    flip_book,
     image_prediction,
     keys,
-    lineup,
-    mistakes,
-    numbers,
+    lineup_form,
     race,
     recipe_form,
     recorded_run,
     replay,
+    run_statistics,
     run_view,
     runs_table,
-    snapshot_views,
-    student_link,
 )
-from pages.train.lab.life import asks_again, life
-from pages.train.lab.polling import part
+from pages.train.lab.browser_views import mount_timeline, requests_resend
+from pages.train.lab.flip_book_images import MISTAKES_TITLE
+from pages.train.lab.polling import rerun_if_deleted
 from pages.train.lab.recorded_run import Recording
-from pages.views.event_values import whole
+from pages.views.event_values import read_index
 from vitviz.data.datasets import first_number
+from vitviz.models.abilities import abilities
 from vitviz.text import plain, plural
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 
-RESET = 1.5  # the page runs again where visits should now poll so many times faster or slower
-STAGE_POLL_S = (
-    0.1  # a poll costs some 6 ms; a browser shows seven to eight a second (benchmarks/live_updates.md)
-)
-LIFE_POLL_S = 0.5
-DRAW_POLL_S = 1.0
+RESTART_RATIO = 1.5  # rerun the page if the polling interval should change by this factor
+STAGE_POLL_S = 0.1  # a poll costs about 6 ms; a browser shows 7 to 8 per second (benchmarks/live_updates.md)
+TIMELINE_POLL_S = 0.5
+PREDICTION_POLL_S = 1.0
 TABLE_POLL_S = 2.0
-# On a narrow screen, with a run on the stage: each row of controls becomes one line that the finger moves sideways, so
-# that the curves begin on the first screen. Streamlit would put every control on a line of its own.
-PHONE = """<style>@media (max-width: 1000px) {
-:is(.st-key-live_lab-form, .st-key-live_lab-start) [data-testid="stHorizontalBlock"] {
-  flex-wrap: nowrap !important; overflow-x: auto; scrollbar-width: none; padding: 2px; margin: -2px; gap: 8px; }
-:is(.st-key-live_lab-form, .st-key-live_lab-start) [data-testid="stColumn"] {
-  flex: 1 0 152px !important; min-width: 152px !important; width: auto !important; }
-.st-key-live_lab-form .st-key-live_lab-lineup[data-testid] { flex-wrap: wrap !important; }
-.st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stPopover"]) { min-width: 480px !important; }
-.st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stButtonGroup"]) { min-width: 240px !important; }
-.st-key-live_lab-form [data-testid="stColumn"]:has([data-testid="stCaptionContainer"]) { min-width: 344px !important; }
-}</style>"""
+CURVES_HINT = "Drag across the curves to zoom; click to select a step for the images below."
+PHONE_STYLE = Path(__file__).with_name("narrow_screen.css")
 
 
-def start(config: RunConfig, click: int) -> None:
-    """Starts a run of this visit and brings it onto the stage; once for each click, counted when it was drawn."""
-    if not run_start.serve(click):
+def start_run(config: RunConfig, click: int) -> None:
+    """Start a run and show it, once per click even if two script runs handle the same click."""
+    if not run_start.claim_click(click):
         return
     try:
-        run = run_start.start(runs_table.fresh(config))
-    except run_start.NotStarted as why:
-        keys.notice(f"It cannot start: {why}.")
+        run = run_start.start_run(runs_table.make_name_unique(config))
+    except run_start.NotStarted as error:
+        keys.set_notice(f"The run could not start: {error}.")
         return
-    show(run.id)
-    take_picture_of(config)
+    show_run(run.id)
+    select_matching_image(config)
 
 
-def take_picture_of(config: RunConfig) -> None:
-    """Shows a run a picture like those that it learns from, unless the visitor's own or a fitting one is chosen."""
-    kind, dataset = selection.current().image.partition(":")[0], config.train.dataset
+def select_matching_image(config: RunConfig) -> None:
+    """Select an image of the run's dataset, unless an uploaded or fitting image is selected."""
+    kind, dataset = selection.get_current().image.partition(":")[0], config.train.dataset
     photos = kind == "sample" and dataset.startswith("cifar")
-    if dataset in catalogue.datasets() and kind not in ("upload", dataset) and not photos:
+    if dataset in catalogue.list_datasets() and kind not in ("upload", dataset) and not photos:
         selection.set_image(f"{dataset}:{first_number(dataset)}")
 
 
-def show(run_id: str) -> None:
-    """Brings a run onto the stage; takes effect with the next run of the script."""
-    query_params.want(keys.Stage.key("run"), run_id)
-    keys.remember(keys.MOMENT, None)
+def show_run(run_id: str) -> None:
+    """Show a run, from the next run of the script on."""
+    query_params.request_value(keys.StageControls.key("run"), run_id)
+    keys.save_note(keys.MOMENT, None)
 
 
-def _start_row(config: RunConfig | ValueError, mine: list[Run]) -> Run | None:
+def _draw_start_row(config: RunConfig | ValueError, visit_runs: list[Run]) -> Run | None:
     with st.container(key="live_lab-start"):
-        button, run, beside = st.columns([1.2, 1.6, 2], vertical_alignment="bottom")
-    with button:
-        _start_button(config)
-    with run:
-        focus = _choose_run(mine)
-    with beside:
-        _choose_beside(mine, focus)
-    challenge.draw(config, show)
-    if isinstance(config, lineup.Incomplete):
+        button_column, run_column, compared_column = st.columns([1.2, 1.6, 2], vertical_alignment="bottom")
+    with button_column:
+        _draw_start_button(config)
+    with run_column:
+        focus = _choose_run(visit_runs)
+    with compared_column:
+        _choose_compared_runs(visit_runs, focus)
+    challenge.draw(config, show_run)
+    if isinstance(config, lineup_form.IncompleteLineup):
         page.caption(f":material/groups: {config}.")
     elif isinstance(config, ValueError):
-        st.error(f"This cannot be trained: {plain(fields.said(str(config)))}.", icon=":material/block:")
+        problem = plain(fields.translate_field_names(str(config)))
+        st.error(f"These settings cannot be trained: {problem}.", icon=":material/block:")
     else:
-        page.caption(
-            f"A new run would train: {config_summary.describe(config)}.{config_summary.beside(config, focus)}"
-        )
+        differences = config_summary.describe_differences(config, focus)
+        page.caption(f"New run: {config_summary.describe_config(config)}.{differences}")
     if notice := st.session_state.pop(keys.NOTICE, None):
         st.warning(plain(notice), icon=":material/info:")
     return focus
 
 
-def _start_button(config: RunConfig | ValueError) -> None:
+def _draw_start_button(config: RunConfig | ValueError) -> None:
     st.button(
-        "Start a new run",
+        "Start training",
         key="live_lab._start",
-        type=selection.first_button(),
+        type=selection.get_primary_button_type(),
         icon=":material/play_arrow:",
         width="stretch",
         disabled=isinstance(config, ValueError),
-        on_click=start,
-        args=(config, run_start.clicks_served()),
+        on_click=start_run,
+        args=(config, run_start.count_clicks()),
     )
 
 
-def _choose_run(mine: list[Run]) -> Run | None:
-    """The run on the stage: the newest until another is chosen."""
-    if not mine:
+def _choose_run(visit_runs: list[Run]) -> Run | None:
+    """Draw the choice of the shown run; the newest is the default."""
+    if not visit_runs:
         return None
-    names = {run.id: run.config().name for run in mine}
-    chosen = widgets.select(
-        keys.Stage.key("run"), "Run on the stage", list(names), format_func=names.__getitem__
-    )
-    return next(run for run in mine if run.id == chosen)
+    names = {run.id: run.config().name for run in visit_runs}
+    key = keys.StageControls.key("run")
+    run_id = widgets.select(key, "Run shown", list(names), format_func=names.__getitem__)
+    return next(run for run in visit_runs if run.id == run_id)
 
 
-def _choose_beside(mine: list[Run], focus: Run | None) -> None:
-    """Whose curves stand beside its; an experiment's members are beside each other already, as a race or as curves."""
-    models = {model.id: runs.title(model) for run in mine for model in runs.models_of(run)}
-    others = [name for name in models if focus is None or name != focus.id]
+def _choose_compared_runs(visit_runs: list[Run], focus: Run | None) -> None:
+    """Draw the choice of runs to compare; an experiment offers its own views instead."""
+    titles = {model.id: runs.get_title(model) for run in visit_runs for model in runs.list_models(run)}
+    others = [name for name in titles if focus is None or name != focus.id]
     if race.is_experiment(focus):
-        race.choose_look()
+        race.choose_stage_view()
         return
     if not others:
         return
-    st.session_state[keys.BESIDE] = [name for name in keys.remembered(keys.BESIDE, []) if name in others]
-    session.current().notes[keys.BESIDE] = st.multiselect(
-        "Curves beside it",
+    st.session_state[keys.COMPARED] = [name for name in keys.load_note(keys.COMPARED, []) if name in others]
+    session.get_current().notes[keys.COMPARED] = st.multiselect(
+        "Compare with",
         others,
-        key=keys.BESIDE,
-        format_func=models.__getitem__,
+        key=keys.COMPARED,
+        format_func=titles.__getitem__,
         max_selections=5,
         placeholder="none",
     )
 
 
-def _stage(shown: list[Run], focus: Run) -> None:
-    """Curves and inspector; when the last of the shown runs ends, the page runs once more, without polling."""
-    here = session.current()
-    runs.watch(here)
-    polling_rate.note(here.token)
-    open_lesson.hand_over(run=runs.status(focus).progress)
+def _draw_stage(shown: list[Run], focus: Run) -> None:
+    """Draw curves and inspector; when the last shown run ends, rerun the page without polling."""
+    user_session = session.get_current()
+    runs.mark_active(user_session)
+    polling_rate.note_user(user_session.token)
+    open_lesson.report_facts(run=runs.read_status(focus).progress)
     if race.is_experiment(focus):
         race.draw_stage(focus)
     else:
-        stage, side = st.columns([2, 1], gap="medium")
+        stage, inspector = st.columns([2, 1], gap="medium")
         with stage:
             run_view.draw_curves(shown, focus)
-        with side:
+        with inspector:
             run_view.draw_inspector(focus)
-    under_way = any(runs.status(run).active for run in shown)
-    if st.session_state.get(keys.WATCHED) and not under_way:
-        st.session_state[keys.WATCHED] = False
-        subject = race.subject(focus)
-        if subject.snapshots():
-            selection.set_model(f"run:{subject.id}")
+    under_way = any(runs.read_status(run).active for run in shown)
+    if st.session_state.get(keys.POLLING) and not under_way:
+        st.session_state[keys.POLLING] = False
+        shown_model = race.get_shown_model(focus)
+        if shown_model.snapshots():
+            selection.set_model(f"run:{shown_model.id}")
         st.rerun()
-    if under_way and not st.session_state.get(keys.WATCHED):  # resumed from the inspector: begin to poll
-        st.session_state[keys.WATCHED] = True
+    if under_way and not st.session_state.get(keys.POLLING):  # resumed from the inspector
+        st.session_state[keys.POLLING] = True
         st.rerun()
-    ratio = polling_rate.slowness() / st.session_state[keys.SLOWNESS]
-    if (
-        under_way and max(ratio, 1 / ratio) >= RESET
-    ):  # a class has come or gone: every visit polls as the last ones do
+    ratio = polling_rate.get_slowness() / st.session_state[keys.SLOWNESS]
+    if under_way and max(ratio, 1 / ratio) >= RESTART_RATIO:  # many sessions have come or gone
         st.rerun()
 
 
-def _marked(focus: Run | Recording) -> int | None:
-    """The step that the timeline stands at; members of an experiment share it. None: the newest."""
-    moment = keys.remembered(keys.MOMENT)
+def _get_selected_step(focus: Run | Recording) -> int | None:
+    """Return the selected step, shared by all models of an experiment, or None for the newest."""
+    moment = keys.load_note(keys.MOMENT)
     if not moment or moment["follow"] or moment["run"].partition("/")[0] != focus.id.partition("/")[0]:
         return None
     return int(moment["step"])
 
 
-def _life(focus: Run | Recording) -> None:
-    """The timeline and every lens in small; in a fragment of its own, so that dragging disturbs nothing."""
-    every = bool(st.session_state.get(keys.Stage.key("mistakes")))
-    settled, opened = life(snapshot_views.flip_book(focus, _marked(focus), asks_again(), every))
-    if settled and settled.get("run") == focus.id:
-        keys.remember(keys.MOMENT, settled)
-    step, entry = whole(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
+def _draw_timeline(focus: Run | Recording) -> None:
+    """Draw the timeline in its own fragment, so that dragging it reruns nothing else."""
+    with_mistakes = bool(st.session_state.get(keys.StageControls.key("mistakes")))
+    moment, opened = mount_timeline(
+        flip_book.pack_flip_book(focus, _get_selected_step(focus), requests_resend(), with_mistakes)
+    )
+    if moment and moment.get("run") == focus.id:
+        keys.save_note(keys.MOMENT, moment)
+    step, entry = read_index(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
     if step is not None and entry is not None:
-        selection.set_model(recorded_run.model_key(focus.id), step)
-        take_picture_of(focus.config())
+        selection.set_model(recorded_run.get_model_key(focus.id), step)
+        select_matching_image(focus.config())
         st.switch_page(entry.path)
-    if words := snapshot_views.trouble(focus):
-        st.warning(plain(words), icon=":material/broken_image:")
-    if st.session_state.get(keys.GROWING) and snapshot_views.complete(focus):
-        st.session_state[keys.GROWING] = False
+    if failures := flip_book.describe_failures(focus):
+        st.warning(plain(failures), icon=":material/broken_image:")
+    if st.session_state.get(keys.FRAMES_PENDING) and flip_book.is_complete(focus):
+        st.session_state[keys.FRAMES_PENDING] = False
         st.rerun()
 
 
-def _choose_mistakes() -> None:
-    """Whether every mistake stands among the pictures: outside what polls, for a control there costs every poll."""
-    key = keys.Stage.key("mistakes")
-    words = "Each held-out picture, what it is read as at the marked moment, and how that came to be."
-    if not widgets.toggle(key, mistakes.TITLE, help=words):
-        query_params.drop(key)
+def _draw_mistakes_toggle() -> None:
+    """Draw the toggle outside the polling fragments, because each control there slows every poll."""
+    key = keys.StageControls.key("mistakes")
+    help_text = "Shows each validation image that is misclassified at the selected step."
+    if not widgets.toggle(key, MISTAKES_TITLE, help=help_text):
+        query_params.remove_value(key)
 
 
-def _draw(focus: Run | Recording) -> None:
-    """What is drawn is read by the newest snapshot: a timeline that is dragged back must not change the answer."""
-    marked = _marked(focus)
-    back = st.toggle(
-        "Read it at the moment that is marked above",
+def _draw_prediction(focus: Run | Recording) -> None:
+    """Draw the prediction, by default of the newest snapshot, so that dragging the timeline does not change it."""
+    selected_step = _get_selected_step(focus)
+    use_selected = st.toggle(
+        "Use the model at the selected step",
         key="live_lab._pad_at_moment",
-        disabled=marked is None,
-        help="Off: the newest snapshot reads it."
-        if marked is not None
-        else "Disabled: no moment is marked; drag the timeline, or click into the curves.",
+        disabled=selected_step is None,
+        help="Off: the newest snapshot is used."
+        if selected_step is not None
+        else "Disabled: no step is selected; drag the timeline or click the curves.",
     )
-    image_prediction.draw(focus, focus.config(), marked if back else None)
+    image_prediction.draw(focus, focus.config(), selected_step if use_selected else None)
 
 
 def main() -> None:
-    """The page, from top to bottom."""
-    page.header("Live lab", "How does attention come into being?")
-    asked = st.session_state.get(session_keys.INCOMING, {}).get(keys.Stage.key("run"))
-    if asked and not runs.adopt(session.current(), asked):
-        keys.notice("The run of this link is gone: it was removed, or this server keeps it no longer.")
-    key = query_params.take("live_lab.edit")  # it is put into no address that the page writes
-    if key and asked and not runs.join(session.current(), asked, key):
-        keys.notice("This link lets nobody change the run any more; it shows it.")
-    runs.executor()
+    page.header("Live lab", "How does attention develop during training?")
+    run_id = st.session_state.get(session_keys.INCOMING, {}).get(keys.StageControls.key("run"))
+    if run_id and not runs.adopt_run(session.get_current(), run_id):
+        keys.set_notice("The run of this link is missing: it was deleted or has expired on this server.")
+    edit_key = query_params.take_value("live_lab.edit")  # never written to the page's own address
+    if edit_key and run_id and not runs.join_run(session.get_current(), run_id, edit_key):
+        keys.set_notice("This link is read-only now: editing was revoked.")
+    runs.get_executor()
     with st.container(key="live_lab-form"):
-        config = race.draw_form() if race.choose() else recipe_form.draw()
-    mine = runs.mine(session.current())
-    if lost := session.take_lost(session.current()):
-        keys.notice(f"{plural(lost, 'run is', 'runs are')} gone: removed, or kept no longer on this server.")
-    focus = _start_row(config, mine)
-    if focus is None:
-        recording = recorded_run.to_show()
-        _empty() if recording is None else _recorded(recording)
+        config = race.draw_form() if race.choose_mode() else recipe_form.draw()
+    visit_runs = runs.list_runs(session.get_current())
+    if lost_count := session.take_lost_run_count(session.get_current()):
+        keys.set_notice(
+            f"{plural(lost_count, 'run is', 'runs are')} missing: deleted or expired on this server."
+        )
+    shown_run = _draw_start_row(config, visit_runs)
+    if shown_run is None:
+        recording = recorded_run.choose_recording()
+        _draw_empty() if recording is None else _draw_recording(recording)
     else:
-        st.html(PHONE)
-        _run(focus, mine)
+        st.html(PHONE_STYLE)
+        _draw_run(shown_run, visit_runs)
 
 
-def _run(whole: Run, mine: list[Run]) -> None:
-    """A run on the stage and what lies below it; each part polls by itself while there is something to see."""
-    chosen = [] if race.is_experiment(whole) else keys.remembered(keys.BESIDE, [])
-    shown = [whole, *filter(None, map(runs.find, chosen))]
-    active = any(runs.status(run).active for run in shown)
-    st.session_state[keys.WATCHED] = active
-    slowness = st.session_state[keys.SLOWNESS] = polling_rate.slowness()
-    st.fragment(part(_stage), run_every=STAGE_POLL_S * slowness if active else None)(shown, whole)
-    focus = whole
-    if race.is_experiment(whole):
-        focus = race.choose_member(whole)
+def _draw_run(run: Run, visit_runs: list[Run]) -> None:
+    """Draw the shown run; each part polls on its own while the run is active."""
+    compared_ids = [] if race.is_experiment(run) else keys.load_note(keys.COMPARED, [])
+    shown = [run, *filter(None, map(runs.find_run, compared_ids))]
+    active = any(runs.read_status(run).active for run in shown)
+    st.session_state[keys.POLLING] = active
+    st.session_state[keys.SLOWNESS] = polling_rate.get_slowness()
+    _poll(_draw_stage, STAGE_POLL_S if active else 0, shown, run)
+    focus = run
+    if race.is_experiment(run):
+        focus = race.choose_member(run)
     else:
-        page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
-    student_link.draw(focus)
-    _choose_mistakes()
-    growing = active or not snapshot_views.complete(focus)
-    st.session_state[keys.GROWING] = growing and not active
-    st.fragment(part(_life), run_every=LIFE_POLL_S * slowness if growing else None)(focus)
-    _drawing_title(focus)
-    st.fragment(part(_draw), run_every=DRAW_POLL_S * slowness if active else None)(focus)
-    st.subheader("Runs of this visit", anchor=False)
-    st.fragment(part(runs_table.draw), run_every=TABLE_POLL_S * slowness if active else None)(mine)
-    runs_table.manage(whole, show)
-    _drawers(whole.config().preset, lambda: numbers.draw(focus))
+        page.caption(CURVES_HINT)
+    _link_to_distillation(focus)
+    _draw_mistakes_toggle()
+    growing = active or not flip_book.is_complete(focus)
+    st.session_state[keys.FRAMES_PENDING] = growing and not active
+    _poll(_draw_timeline, TIMELINE_POLL_S if growing else 0, focus)
+    _draw_prediction_title(focus)
+    _poll(_draw_prediction, PREDICTION_POLL_S if active else 0, focus)
+    st.subheader("Your runs", anchor=False)
+    _poll(runs_table.draw, TABLE_POLL_S if active else 0, visit_runs)
+    runs_table.draw_actions(run, show_run)
+    _draw_drawers(run.config().preset, lambda: run_statistics.draw(focus))
 
 
-def _recorded(recording: Recording) -> None:
-    """A shipped training on the stage, for a visit that has trained nothing: it plays, and its pictures follow."""
-    st.html(PHONE)
+def _poll(draw: Callable[..., None], interval_s: float, *args: Any) -> None:
+    """Draw in a fragment that reruns every `interval_s`, more slowly with many users; 0 stops polling."""
+    run_every = interval_s * st.session_state[keys.SLOWNESS] or None
+    st.fragment(rerun_if_deleted(draw), run_every=run_every)(*args)
+
+
+def _link_to_distillation(student: Run) -> None:
+    """Link a trained student with a distillation token to the comparison with its teacher."""
+    config = student.config()
+    if config.train.distill_from is None or not abilities(config.model).distillation:
+        return
+    if runs.read_status(student).active:
+        return
+    params: dict[str, Any] = {"distillation.view": "voices", "distillation.asked": True}
+    selection.link_to(
+        "distillation", "Compare it with its teacher", model=recorded_run.get_model_key(student.id), **params
+    )
+
+
+def _draw_recording(recording: Recording) -> None:
+    """Draw a recorded run for a session without runs of its own."""
+    st.html(PHONE_STYLE)
     replay.draw_stage(recording)
-    page.caption("Drag across the curves to zoom, click to mark a moment; the pictures below follow.")
-    _choose_mistakes()
-    growing = st.session_state[keys.GROWING] = not snapshot_views.complete(recording)
-    st.fragment(_life, run_every=LIFE_POLL_S if growing else None)(recording)
-    _drawing_title(recording)
-    _draw(recording)
-    runs_table.upload_only(show)
-    _drawers(recording.config().preset)
+    page.caption(CURVES_HINT)
+    _draw_mistakes_toggle()
+    growing = st.session_state[keys.FRAMES_PENDING] = not flip_book.is_complete(recording)
+    st.fragment(_draw_timeline, run_every=TIMELINE_POLL_S if growing else None)(recording)
+    _draw_prediction_title(recording)
+    _draw_prediction(recording)
+    runs_table.draw_upload(show_run)
+    _draw_drawers(recording.config().preset)
 
 
-def _drawing_title(focus: Run | Recording) -> None:
+def _draw_prediction_title(focus: Run | Recording) -> None:
     digit = focus.config().preparation.digit
-    st.subheader("Draw a digit" if digit else "Your picture", anchor=False)
+    st.subheader("Draw a digit" if digit else "Your image", anchor=False)
     if not digit:
         page.caption(
-            "Choose, upload or photograph a picture in the sidebar: the model reads it at its newest"
-            " snapshot, or at the marked moment."
+            "Choose, upload or photograph an image in the sidebar; the newest or selected snapshot classifies it."
         )
 
 
-def _drawers(preset: str | None, draw_numbers: Callable[[], None] | None = None) -> None:
+def _draw_drawers(preset: str | None, draw_numbers: Callable[[], None] | None = None) -> None:
     page.drawers(
         "live_lab",
-        math=drawers.mathematics(preset),
-        code=drawers.code(preset),
+        math=drawers.choose_mathematics(preset),
+        code=drawers.choose_code(preset),
         numbers=draw_numbers,
     )
 
 
-def _empty() -> None:
+def _draw_empty() -> None:
     st.info(
-        "Nothing has been trained in this visit. Start a run: the first curve usually appears within a few seconds,"
-        " and the pictures of what the model learns follow it.",
+        "No runs yet. Start training: the first curve usually appears within a few seconds.",
         icon=":material/science:",
     )
-    runs_table.upload_only(show)
-    _drawers(None)
+    runs_table.draw_upload(show_run)
+    _draw_drawers(None)
 
 
 main()

@@ -1,4 +1,4 @@
-"""A part of the page that polls by itself holds runs that may be removed meanwhile."""
+"""Handle runs that are deleted while a fragment polls them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import streamlit as st
 from vitviz.training.run_directory import Run, RunError
 
 
-def part(draw: Callable[..., None]) -> Callable[..., None]:
-    """Runs the page anew, which says what has gone, where a part finds the folder of one of its runs removed."""
+def rerun_if_deleted(draw: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a fragment so that it reruns the page, which reports missing runs, if one was deleted."""
 
     @wraps(draw)
-    def drawn(*given: Any) -> None:
+    def draw_or_rerun(*args: Any) -> None:
         try:
-            draw(*given)
+            draw(*args)
         except (RunError, FileNotFoundError):
-            if all(run.exists() for run in _runs(given)):
+            if all(run.exists() for run in _list_runs(args)):
                 raise
             st.rerun()
 
-    return drawn
+    return draw_or_rerun
 
 
-def _runs(given: tuple[Any, ...]) -> list[Run]:
-    flat = [one for value in given for one in (value if isinstance(value, list) else [value])]
-    return [one for one in flat if isinstance(one, Run)]
+def _list_runs(args: tuple[Any, ...]) -> list[Run]:
+    flat = [entry for arg in args for entry in (arg if isinstance(arg, list) else [arg])]
+    return [entry for entry in flat if isinstance(entry, Run)]

@@ -1,4 +1,4 @@
-"""Experiments of the lab: models trained side by side in one run; 'Do positions matter?' is the first of them."""
+"""Train several models side by side as one run: forms of the experiments, and their stage."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from pages.controls import query_params, session_keys, widgets
 from pages.frame import page, race_question
 from pages.selection import selection
 from pages.stores import cached, runs
-from pages.stores.racers import racers
-from pages.train.lab import data_race, lineup, run_view
-from pages.train.lab.keys import RACE_LOADED as LOADED
-from pages.train.lab.keys import Race, Recipe, Stage
-from pages.views.race import race as race_view
+from pages.stores.runs import list_racers
+from pages.train.lab import data_race, lineup_form, run_view
+from pages.train.lab.keys import LOADED_RACE, RaceControls, RecipeControls, StageControls
+from pages.views.race import draw_race
 from vitviz.analysis import race as results
 from vitviz.plots import race as plots
 from vitviz.text import plain
@@ -26,164 +25,162 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run, Status
 
-ONE, SEVERAL, EXPERIMENT, DATA = "one", "several", "experiment", "data"
+ONE_MODEL, SEVERAL, EXPERIMENT, DATA = "one", "several", "experiment", "data"
 KINDS = {
-    ONE: "One model",
+    ONE_MODEL: "One model",
     SEVERAL: "Several models",
     EXPERIMENT: f"Experiment: {TITLE.lower()}",
     DATA: "Experiment: how much data?",
 }
 RACE, CURVES = "race", "curves"
-LOOKS = {RACE: "Race", CURVES: "Curves"}
-# The race's colours, grey first, among those of the curves, which are darker as numbers are written in them.
+STAGE_VIEWS = {RACE: "Race", CURVES: "Curves"}
+# Indices of the curves' colours that match the race's, grey first.
 HUES = (5, 0, 1, 2, 3, 6, 7, 4)
 
 
 def is_experiment(run: Run | None) -> bool:
-    """Whether a run trains several models."""
-    return run is not None and len(runs.models_of(run)) > 1
+    """Return True if a run trains several models."""
+    return run is not None and len(runs.list_models(run)) > 1
 
 
-def choose() -> bool:
-    """Draws the choice between one model and the experiments; whether it is an experiment."""
+def choose_mode() -> bool:
+    """Draw the choice of the training mode; return True unless one model trains."""
     incoming = st.session_state.get(session_keys.INCOMING, {})
-    if Recipe.key("recipe") in incoming:  # a link to a recipe means one model
-        incoming.setdefault(Race.key("train"), ONE)
-    kind = widgets.segmented(
-        Race.key("train"),
+    if RecipeControls.key("recipe") in incoming:  # a link to a recipe selects one model
+        incoming.setdefault(RaceControls.key("train"), ONE_MODEL)
+    mode = widgets.segmented(
+        RaceControls.key("train"),
         "Train",
         tuple(KINDS),
-        ONE,
+        ONE_MODEL,
         format_func=KINDS.__getitem__,
         label_visibility="collapsed",
     )
-    if kind == ONE:
-        query_params.drop(Race.key("train"))
-    return kind != ONE
+    if mode == ONE_MODEL:
+        query_params.remove_value(RaceControls.key("train"))
+    return mode != ONE_MODEL
 
 
 def draw_form() -> RunConfig | ValueError:
-    """Draws the chosen experiment's controls; the run that they describe, or why it cannot be."""
-    kind = st.session_state[Race.key("train")]
-    if kind == SEVERAL:
-        return lineup.draw_form()
-    if kind == DATA:
+    """Draw the chosen mode's form; return the configured run, or the reason why it is invalid."""
+    mode = st.session_state[RaceControls.key("train")]
+    if mode == SEVERAL:
+        return lineup_form.draw_form()
+    if mode == DATA:
         return data_race.draw_form()
-    chosen = _choose()
-    race_question.draw(chosen.race)
+    controls = _draw_controls()
+    race_question.draw(controls.race)
     try:
-        return positions_race(chosen.race, epochs=chosen.race_epochs, seed=chosen.race_seed)
+        return positions_race(controls.race, epochs=controls.race_epochs, seed=controls.race_seed)
     except ValueError as error:
         return error
 
 
-def _choose() -> Race:
+def _draw_controls() -> RaceControls:
     from vitviz.data.datasets import DATASETS, available_datasets
 
-    here = tuple(name for name in RACES if name in available_datasets())
+    available = tuple(name for name in RACES if name in available_datasets())
     columns = st.columns([3, 2, 2, 4], vertical_alignment="bottom")
     with columns[0]:
         dataset = widgets.segmented(
-            Race.key("race"), "Data set", here, format_func=lambda name: DATASETS[name].title, width="stretch"
+            RaceControls.key("race"),
+            "Dataset",
+            available,
+            format_func=lambda name: DATASETS[name].title,
+            width="stretch",
         )
-    if st.session_state.get(LOADED, dataset) != dataset:
-        Race.change(race_epochs=_epochs(dataset))
-    st.session_state[LOADED] = dataset
+    default_epochs = float(RACES[dataset].train.epochs or 1.0)
+    if st.session_state.get(LOADED_RACE, dataset) != dataset:
+        RaceControls.change(race_epochs=default_epochs)
+    st.session_state[LOADED_RACE] = dataset
     with columns[1]:
-        words = "An epoch shows every model every training picture once."
-        epochs = widgets.real(Race.key("race_epochs"), "Epochs", _epochs(dataset), 1.0, help=words)
+        hint = "One epoch uses every training image once per model."
+        epochs = widgets.real(RaceControls.key("race_epochs"), "Epochs", default_epochs, 1.0, help=hint)
     with columns[2]:
-        words = "All five start from it and see the same pictures in the same order."
-        seed = widgets.number(Race.key("race_seed"), "Seed", 0, 1_000_000, 0, help=words)
+        hint = "All five models share initialization seed and image order."
+        seed = widgets.number(RaceControls.key("race_seed"), "Seed", 0, 1_000_000, 0, help=hint)
     with columns[3]:
         page.caption(
-            "Five codes of positions, otherwise one model and one recipe, trained in turn; then all are shown pictures"
-            " with shuffled patches."
+            "Five positional encodings, otherwise the same model and recipe; all are also tested on images with"
+            " shuffled patches."
         )
-    return Race(EXPERIMENT, dataset, epochs, seed)
+    return RaceControls(EXPERIMENT, dataset, epochs, seed)
 
 
-def _epochs(dataset: str) -> float:
-    return float(RACES[dataset].train.epochs or 1.0)
-
-
-def fill(config: RunConfig) -> bool:
-    """Sets the form to an experiment's settings, in a callback; False, and the form for one model, for other runs."""
-    if lineup.fill(config):
-        Race.change(train=SEVERAL)
+def fill_form(config: RunConfig) -> bool:
+    """Set the form to an experiment's settings, in a callback; return False for any other run."""
+    if lineup_form.fill_form(config):
+        RaceControls.change(train=SEVERAL)
         return True
     experiment = config.preset == POSITIONS_RACE and bool(config.members)
     data = data_race.is_data_race(config)
-    Race.change(train=EXPERIMENT if experiment else DATA if data else ONE)
+    RaceControls.change(train=EXPERIMENT if experiment else DATA if data else ONE_MODEL)
     if data:
-        data_race.fill(config)
+        data_race.fill_form(config)
     if experiment:
         train = config.train
-        st.session_state[LOADED] = train.dataset
-        Race.change(race=train.dataset, race_epochs=float(train.epochs or 1.0), race_seed=train.seed)
+        st.session_state[LOADED_RACE] = train.dataset
+        RaceControls.change(race=train.dataset, race_epochs=float(train.epochs or 1.0), race_seed=train.seed)
     return experiment or data
 
 
 # ---------------------------------------------------------------- the stage
 
 
-def choose_look() -> None:
-    """Draws the choice between the race, which has the shuffled pictures too, and all curves of its models."""
-    key = Stage.key("look")
-    if widgets.segmented(key, "Its models as", tuple(LOOKS), RACE, format_func=LOOKS.__getitem__) == RACE:
-        query_params.drop(key)
+def choose_stage_view() -> None:
+    """Draw the choice between the race, which includes shuffled images, and the training curves."""
+    key = StageControls.key("look")
+    if widgets.segmented(key, "View", tuple(STAGE_VIEWS), RACE, format_func=STAGE_VIEWS.__getitem__) == RACE:
+        query_params.remove_value(key)
 
 
 def draw_stage(run: Run) -> None:
-    """How the experiment stands and what steers it, then the race or the curves, then what its numbers say."""
-    status, config, found = runs.status(run), run.config(), _told_apart(run)
+    """Draw the experiment's state and buttons, the race or the curves, and a caption of its results."""
+    status, config, competitors = runs.read_status(run), run.config(), _load_racers(run)
     state_box, steer_box = st.columns([1.2, 1], gap="medium")
     with state_box:
         run_view.draw_state(run, status)
     with steer_box:
-        run_view.draw_steering(run, status, _words(status, len(found)))
-    if st.session_state.get(Stage.key("look")) == CURVES:
-        guess = ""
-        run_view.draw_curves(runs.models_of(run), subject(run), HUES)
+        run_view.draw_steering(run, status, _describe_speed(status, len(competitors)))
+    if st.session_state.get(StageControls.key("look")) == CURVES:
+        chance_text = ""
+        run_view.draw_curves(runs.list_models(run), get_shown_model(run), HUES)
     else:
-        guess = f"The dotted line is what guessing among {config.model.num_classes} answers gives."
-        _draw_race(config, found, runs.no_curve_yet(status))
-    # Of an upload, titles and classes are a stranger's.
-    told = [replace(racer, title=plain(racer.title)) for racer in found]
-    page.caption(results.describe(told, tuple(map(plain, _classes(run)))) or guess)
+        chance_text = f"Dotted line: chance level of {config.model.num_classes} classes."
+        chance, waiting = 1 / config.model.num_classes, runs.describe_missing_curve(status)
+        race = plots.payload(competitors, chance, config.longest or 1.0, waiting)
+        draw_race(race, key="live_lab.race_view")
+    # Titles and classes of an uploaded run come from another user.
+    escaped = [replace(racer, title=plain(racer.title)) for racer in competitors]
+    page.caption(results.describe(escaped, tuple(map(plain, _load_classes(run)))) or chance_text)
     if data_race.is_data_race(config) and status.state == "done":
-        selection.link_to("data", "See it among the stored points", **data_race.beside(config))
+        selection.link_to("data", "Compare with the stored results", **data_race.build_link_params(config))
 
 
-def _told_apart(run: Run) -> list[Racer]:
-    """The models as they race; those of one name with their seeds."""
-    called = {model.directory.name: runs.called(model) for model in runs.models_of(run)}
-    return [replace(racer, title=called[racer.name]) for racer in racers(run)]
+def _load_racers(run: Run) -> list[Racer]:
+    """Return the models of the race; models of the same name get their seeds."""
+    names = {model.directory.name: runs.name_model(model) for model in runs.list_models(run)}
+    return [replace(racer, title=names[racer.name]) for racer in list_racers(run)]
 
 
-def _draw_race(config: RunConfig, found: list[Racer], waiting: str) -> None:
-    chance = 1 / config.model.num_classes
-    race_view(plots.payload(found, chance, config.longest or 1.0, waiting), key="live_lab.race_view")
-
-
-def _words(status: Status, count: int) -> str:
+def _describe_speed(status: Status, count: int) -> str:
     speed = (
-        f" {status.images_per_second:,.0f} pictures a second together." if status.images_per_second else ""
+        f" {status.images_per_second:,.0f} images per second in total." if status.images_per_second else ""
     )
-    precision = f" Computed in {status.precision}." if status.precision else ""
-    return f"{count} models take turns, one step each.{speed}{precision}"
+    precision = f" Precision: {status.precision}." if status.precision else ""
+    return f"{count} models train in alternating steps.{speed}{precision}"
 
 
-@cached.shared(most=64)
+@cached.shared(max_entries=64)
 def _read_classes(path: str) -> tuple[str, ...]:
     from vitviz.checkpoint_header import read_header
 
     return tuple(read_header(path).classes)
 
 
-def _classes(run: Run) -> tuple[str, ...]:
-    """Names of the answers, from a snapshot; numbers before there is one."""
-    member = runs.models_of(run)[0]
+def _load_classes(run: Run) -> tuple[str, ...]:
+    """Return the class names from a snapshot, or numbers before the first one."""
+    member = runs.list_models(run)[0]
     steps = member.snapshots()
     if not steps:
         return tuple(map(str, range(run.config().model.num_classes)))
@@ -194,16 +191,20 @@ def _classes(run: Run) -> tuple[str, ...]:
 
 
 def choose_member(run: Run) -> Run:
-    """Draws the choice of the member that the pictures below show."""
-    members = {member.directory.name: member for member in runs.models_of(run)}
-    titles = {name: plain(runs.called(member)) for name, member in members.items()}
+    """Draw the choice of the model that the images below show."""
+    members = {member.directory.name: member for member in runs.list_models(run)}
+    titles = {name: plain(runs.name_model(member)) for name, member in members.items()}
     name = widgets.segmented(
-        Stage.key("member"), "Look into", tuple(members), tuple(members)[-1], format_func=titles.__getitem__
+        StageControls.key("member"),
+        "Model shown",
+        tuple(members),
+        tuple(members)[-1],
+        format_func=titles.__getitem__,
     )
     return members[name]
 
 
-def subject(run: Run) -> Run:
-    """The model of a run whose pictures are shown: an experiment's chosen member, any other run itself."""
-    models = {model.directory.name: model for model in runs.models_of(run)}
-    return models.get(st.session_state.get(Stage.key("member"), ""), list(models.values())[-1])
+def get_shown_model(run: Run) -> Run:
+    """Return an experiment's selected model, or any other run itself."""
+    models = {model.directory.name: model for model in runs.list_models(run)}
+    return models.get(st.session_state.get(StageControls.key("member"), ""), list(models.values())[-1])

@@ -1,4 +1,4 @@
-"""The lab's controls: a recipe, and every part of it that can be changed; gives a RunConfig or the reason why not."""
+"""Draw the form of one training run: a recipe and all settings that can be changed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.controls import popover, query_params, session_keys, widgets
 from pages.stores import cached, runs, session, user_datasets
-from pages.train.lab import fields, model_form, own_dataset
-from pages.train.lab.keys import LOADED, Family, Recipe
+from pages.train.lab import dataset_upload, fields, model_form
+from pages.train.lab.keys import LOADED_RECIPE, ModelControls, RecipeControls
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig
 from vitviz.data import own_datasets
@@ -25,42 +25,44 @@ FIRST = "digits_live"
 EMBEDDING = ("patch_embed",)
 _PREPARATIONS = {"digits": GREY_32, "mnist": GREY_28, "fashion-mnist": GREY_28}
 _CLASSES = {"shapes": 4, "cifar100": 100}
-MOST_LAYERS = 256  # of a model from this form: a visitor shares the machine
+MOST_LAYERS = 256  # limit for models from this form, because users share the machine
 _EMBEDDED = ("vit", "deit", "hybrid", "swin")
 
 
 def draw() -> RunConfig | ValueError:
-    """Draws the controls; the run that they describe, or why it cannot be."""
-    gone = _adopt_linked_set()
+    """Draw the controls; return the configured run, or the reason why it is invalid."""
+    dataset_missing = _adopt_linked_dataset()
     _complete_link()
     columns = st.columns([2.6, 1.9, 7.2], vertical_alignment="bottom")
     with columns[0]:
-        preset = _recipe()
+        preset = _choose_recipe()
     with columns[1]:
-        dataset = _dataset(preset)
-    preparation = preparation_of(preset, dataset)
+        dataset = _choose_dataset(preset)
+    preparation = choose_preparation(preset, dataset)
     with columns[2], st.container(horizontal=True, gap="small"):
-        with popover.button("Data", "database", f"{fields.PREFIX}behind_data"):
-            values = _data_group(preset, dataset)
-        with popover.button("Model", "account_tree", f"{fields.PREFIX}behind_model"):
-            family, shown = model_form.draw_model(preset.model)
-            taught = _teacher(preset, family, preparation, dataset)
-        with popover.button("Optimiser", "trending_down", f"{fields.PREFIX}behind_optimiser"):
-            optimiser = fields.draw(fields.OPTIMISER, preset.train)
-            frozen = _frozen(preset, family)
-        with popover.button("Pictures", "auto_fix", f"{fields.PREFIX}behind_pictures"):
-            st.caption("Changes to each picture every time it is seen, so that it is never quite the same.")
-            augmented = fields.draw(fields.PICTURES, preset.train)
+        with popover.draw_popover("Data", "database", f"{fields.PREFIX}behind_data"):
+            values = _draw_data(preset, dataset)
+        with popover.draw_popover("Model", "account_tree", f"{fields.PREFIX}behind_model"):
+            family, model_values = model_form.draw_model(preset.model)
+            teacher = _draw_teacher(preset, family, preparation, dataset)
+        with popover.draw_popover("Optimizer", "trending_down", f"{fields.PREFIX}behind_optimiser"):
+            optimiser = fields.draw_fields(fields.OPTIMIZER, preset.train)
+            frozen = _draw_embedding_toggle(preset, family)
+        with popover.draw_popover("Augmentation", "auto_fix", f"{fields.PREFIX}behind_pictures"):
+            st.caption("Random changes to each training image in every epoch.")
+            augmented = fields.draw_fields(fields.AUGMENTATION, preset.train)
     _shorten_link(preset, family)
-    if gone:
-        st.warning("The pictures of this link are no longer on the server: upload them again.")
+    if dataset_missing:
+        st.warning("The dataset of this link is no longer on the server: upload it again.")
     try:
-        values |= fields.meant(fields.OPTIMISER, optimiser) | fields.meant(fields.PICTURES, augmented)
-        train = replace(preset.train, **values, **taught, frozen=frozen)
-        shape = _shape(dataset, preparation)
-        model = model_form.build(preset.model, family, shown, shape)
+        values |= fields.parse_fields(fields.OPTIMIZER, optimiser) | fields.parse_fields(
+            fields.AUGMENTATION, augmented
+        )
+        train = replace(preset.train, **values, **teacher, frozen=frozen)
+        shape = _get_shape(dataset, preparation)
+        model = model_form.build_model_config(preset.model, family, model_values, shape)
         check_buildable(model, MOST_LAYERS)
-        _check(family, train)
+        _check_config(family, train)
         return RunConfig(model, preparation, train, preset.title, preset.name)
     except ValueError as error:
         return error
@@ -68,119 +70,118 @@ def draw() -> RunConfig | ValueError:
         return ValueError(str(error).rstrip("."))
 
 
-def _adopt_linked_set() -> bool:
-    """Takes a visitor's set that the link names into the visit; whether it is gone."""
-    said = st.session_state.get(session_keys.INCOMING, {}).get(Recipe.key("dataset"), "")
-    return own_datasets.is_own(said) and not user_datasets.adopt(session.current(), said)
+def _adopt_linked_dataset() -> bool:
+    """Add the uploaded dataset that a link names to this session; return True if it is missing."""
+    linked_name = st.session_state.get(session_keys.INCOMING, {}).get(RecipeControls.key("dataset"), "")
+    return own_datasets.is_own(linked_name) and not user_datasets.adopt_dataset(
+        session.get_current(), linked_name
+    )
 
 
-def _recipe() -> TrainingPreset:
+def _choose_recipe() -> TrainingPreset:
     name = widgets.select(
-        Recipe.key("recipe"),
+        RecipeControls.key("recipe"),
         "Recipe",
         list(TRAINING_PRESETS),
         FIRST,
         format_func=lambda key: TRAINING_PRESETS[key].title,
-        help="A whole training in one click: model, data and optimiser. Everything can be changed beside it."
-        " 'Lecture A' to 'G' are the seven recipes of the course that this app goes with, as written there and"
-        " corrected.",
+        help="Sets model, data and optimizer. 'Lecture A' to 'G' are the accompanying course's seven recipes.",
     )
     preset = TRAINING_PRESETS[name]
-    if st.session_state.get(LOADED, name) != name:
-        fill(preset.model, preset.train)
-    st.session_state[LOADED] = name
+    if st.session_state.get(LOADED_RECIPE, name) != name:
+        fill_form(preset.model, preset.train)
+    st.session_state[LOADED_RECIPE] = name
     return preset
 
 
-def fill(model: ModelConfig, train: TrainConfig, recipe: str | None = None) -> None:
-    """Sets every control to these configs; call it before they are drawn, or in a callback."""
+def fill_form(model: ModelConfig, train: TrainConfig, recipe: str | None = None) -> None:
+    """Set every control to these configs; call it before they are drawn or in a callback."""
     if recipe in TRAINING_PRESETS:
-        Recipe.change(recipe=recipe)
-        st.session_state[LOADED] = recipe
-    for key, value in _starts(model, train, model.family).items():
-        widgets.set_value(key, value)
+        RecipeControls.change(recipe=recipe)
+        st.session_state[LOADED_RECIPE] = recipe
+    for key, value in _get_initial_values(model, train, model.family).items():
+        widgets.set_control(key, value)
 
 
-def _starts(model: ModelConfig, train: TrainConfig, family: str) -> dict[str, Any]:
-    """Where every control but the recipe's stands for these configs and this family, by its key."""
-    found: dict[str, Any] = {
-        Recipe.key("dataset"): train.dataset,
-        Recipe.key("unit"): "seconds" if train.epochs is None else "epochs",
-        Recipe.key("length"): float(train.epochs or train.seconds or 1.0),
-        Family.key("family"): model.family,
-        Recipe.key("embedding_learns"): train.frozen != EMBEDDING,
+def _get_initial_values(model: ModelConfig, train: TrainConfig, family: str) -> dict[str, Any]:
+    """Return the initial values of all controls except the recipe, by key."""
+    initial: dict[str, Any] = {
+        RecipeControls.key("dataset"): train.dataset,
+        RecipeControls.key("unit"): "seconds" if train.epochs is None else "epochs",
+        RecipeControls.key("length"): float(train.epochs or train.seconds or 1.0),
+        ModelControls.key("family"): model.family,
+        RecipeControls.key("embedding_learns"): train.frozen != EMBEDDING,
     }
-    for field in (*fields.DATA, *fields.OPTIMISER, *fields.PICTURES):
-        found[field.key] = field.start(train)
-    return found | model_form.starts(family, model) | _taught(train)
+    for field in (*fields.DATA, *fields.OPTIMIZER, *fields.AUGMENTATION):
+        initial[field.key] = field.read(train)
+    return initial | model_form.get_initial_values(family, model) | _get_teacher_values(train)
 
 
-def _taught(train: TrainConfig) -> dict[str, Any]:
-    """Where the teacher's controls stand."""
+def _get_teacher_values(train: TrainConfig) -> dict[str, Any]:
     if train.distill_from is None:
         return {}
-    key = model_form.teacher_of(train.distill_from)
-    return ({} if key is None else {Family.key("teacher"): key}) | {
-        Family.key("distillation"): train.distillation,
-        Family.key("distillation_weight"): float(train.distillation_weight),
-        Family.key("distillation_temperature"): float(train.distillation_temperature),
+    key = model_form.find_teacher_key(train.distill_from)
+    return ({} if key is None else {ModelControls.key("teacher"): key}) | {
+        ModelControls.key("distillation"): train.distillation,
+        ModelControls.key("distillation_weight"): float(train.distillation_weight),
+        ModelControls.key("distillation_temperature"): float(train.distillation_temperature),
     }
 
 
 def _complete_link() -> None:
-    """A link says only what sets it apart from its recipe: what a new one leaves out is the recipe's."""
-    said = st.query_params.to_dict()
-    preset = TRAINING_PRESETS.get(said.get(Recipe.key("recipe"), ""))
-    ours = [st.session_state.get(session_keys.WRITTEN, {})]
-    ours += [before for _, before in st.session_state.get(session_keys.SUPERSEDED, [])]
-    if preset is None or said in ours:
+    """Add the recipe's values to a new link, which holds only those that differ from its recipe."""
+    params = st.query_params.to_dict()
+    preset = TRAINING_PRESETS.get(params.get(RecipeControls.key("recipe"), ""))
+    own_links = [st.session_state.get(session_keys.WRITTEN, {})]
+    own_links += [before for _, before in st.session_state.get(session_keys.SUPERSEDED, [])]
+    if preset is None or params in own_links:
         return
     incoming = st.session_state.setdefault(session_keys.INCOMING, {})
-    family = said.get(Family.key("family"), "")
+    family = params.get(ModelControls.key("family"), "")
     if family not in model_form.FAMILIES:
         family = preset.model.family
-    for key, value in _starts(preset.model, preset.train, family).items():
-        incoming.setdefault(key, said.get(key, widgets.encode(value)))
+    for key, value in _get_initial_values(preset.model, preset.train, family).items():
+        incoming.setdefault(key, params.get(key, widgets.encode_value(value)))
 
 
 def _shorten_link(preset: TrainingPreset, family: str) -> None:
-    """Leaves out of the link what is as the recipe has it."""
-    said = query_params.written()
-    for key, value in _starts(preset.model, preset.train, family).items():
-        if said.get(key) == widgets.encode(value):
-            query_params.drop(key)
+    """Remove values from the link that equal the recipe's."""
+    params = query_params.get_values()
+    for key, value in _get_initial_values(preset.model, preset.train, family).items():
+        if params.get(key) == widgets.encode_value(value):
+            query_params.remove_value(key)
 
 
-def _dataset(preset: TrainingPreset) -> str:
-    mine = user_datasets.mine(session.current())
+def _choose_dataset(preset: TrainingPreset) -> str:
+    own_notes = user_datasets.list_datasets(session.get_current())
 
     def title(name: str) -> str:
-        if name in mine:
-            return f"Yours: {mine[name].title}"
-        return DATASETS[name].title + ("" if name in available_datasets() else " (downloads)")
+        if name in own_notes:
+            return f"Your upload: {own_notes[name].title}"
+        return DATASETS[name].title + ("" if name in available_datasets() else " (will be downloaded)")
 
     return widgets.select(
-        Recipe.key("dataset"),
-        "Data set",
-        [*DATASETS, *mine],
+        RecipeControls.key("dataset"),
+        "Dataset",
+        [*DATASETS, *own_notes],
         preset.train.dataset,
         format_func=title,
-        help="For your own pictures, upload a zip under *Data*.",
+        help="Upload your own images as a zip under *Data*.",
     )
 
 
-def preparation_of(preset: TrainingPreset, dataset: str) -> Preparation:
-    """How the pictures of a set are brought to what a recipe's model reads."""
+def choose_preparation(preset: TrainingPreset, dataset: str) -> Preparation:
+    """Return how a dataset's images are prepared for a recipe's model."""
     if dataset == preset.train.dataset:
         return preset.preparation
-    note = own_datasets.own_note(dataset, runs.folder())
+    note = own_datasets.own_note(dataset, runs.get_folder())
     if note is not None:
         return replace(RGB_32, image_size=note.image_size)
     return _PREPARATIONS.get(dataset, RGB_32)
 
 
-def _shape(dataset: str, preparation: Preparation) -> dict[str, int]:
-    note = own_datasets.own_note(dataset, runs.folder())
+def _get_shape(dataset: str, preparation: Preparation) -> dict[str, int]:
+    note = own_datasets.own_note(dataset, runs.get_folder())
     return {
         "image_size": preparation.image_size,
         "in_chans": preparation.in_chans,
@@ -188,79 +189,83 @@ def _shape(dataset: str, preparation: Preparation) -> dict[str, int]:
     }
 
 
-def _data_group(preset: TrainingPreset, dataset: str) -> dict[str, Any]:
-    if not popover.closed():
-        _about(dataset)
-    values = _length(preset) | fields.meant(fields.DATA, fields.draw(fields.DATA, preset.train))
-    if not popover.closed():
+def _draw_data(preset: TrainingPreset, dataset: str) -> dict[str, Any]:
+    if not popover.is_closed():
+        _draw_dataset_summary(dataset)
+    values = _draw_length(preset) | fields.parse_fields(
+        fields.DATA, fields.draw_fields(fields.DATA, preset.train)
+    )
+    if not popover.is_closed():
         st.divider()
-        own_dataset.draw_upload(values["batch_size"])
+        dataset_upload.draw_upload(values["batch_size"])
     return {"dataset": dataset} | values
 
 
-def _about(dataset: str) -> None:
-    note = user_datasets.mine(session.current()).get(dataset)
+def _draw_dataset_summary(dataset: str) -> None:
+    note = user_datasets.list_datasets(session.get_current()).get(dataset)
     if note is None:
         st.caption(DATASETS[dataset].summary)
     else:
-        own_dataset.draw_set(note)
+        dataset_upload.draw_dataset(note)
 
 
-def _length(preset: TrainingPreset) -> dict[str, float | None]:
+def _draw_length(preset: TrainingPreset) -> dict[str, float | None]:
     train = preset.train
-    beside, unit = st.columns([1, 1], vertical_alignment="bottom")
-    with unit:
-        chosen = widgets.segmented(
-            Recipe.key("unit"),
-            "Counted in",
+    amount_column, unit_column = st.columns([1, 1], vertical_alignment="bottom")
+    with unit_column:
+        unit = widgets.segmented(
+            RecipeControls.key("unit"),
+            "Unit",
             ("epochs", "seconds"),
             "seconds" if train.epochs is None else "epochs",
-            help="Seconds end a run on the clock, wherever it stands.",
+            help="With seconds, training stops when the time is up.",
         )
-    with beside:
+    with amount_column:
         amount = widgets.real(
-            Recipe.key("length"),
+            RecipeControls.key("length"),
             "Train for",
             train.epochs or train.seconds or 1.0,
             1.0,
-            help="An epoch sees every training picture once.",
+            help="One epoch uses every training image once.",
         )
-    return {"epochs": amount, "seconds": None} if chosen == "epochs" else {"epochs": None, "seconds": amount}
+    return {"epochs": amount, "seconds": None} if unit == "epochs" else {"epochs": None, "seconds": amount}
 
 
-def _teacher(preset: TrainingPreset, family: str, preparation: Preparation, dataset: str) -> dict[str, Any]:
-    """Who teaches: of a DeiT as its controls say, of others only as their recipe has it."""
+def _draw_teacher(
+    preset: TrainingPreset, family: str, preparation: Preparation, dataset: str
+) -> dict[str, Any]:
+    """Draw the teacher's controls for a DeiT; other families keep their recipe's teacher."""
     train = preset.train
     if family == "deit":
         return model_form.draw_teacher(preparation, dataset, train)
     return {} if family == preset.model.family else {"distill_from": None}
 
 
-def _frozen(preset: TrainingPreset, family: str) -> tuple[str, ...]:
-    embedded = family in _EMBEDDED
+def _draw_embedding_toggle(preset: TrainingPreset, family: str) -> tuple[str, ...]:
+    has_embedding = family in _EMBEDDED
     learns = widgets.toggle(
-        Recipe.key("embedding_learns"),
-        "The patch embedding learns",
+        RecipeControls.key("embedding_learns"),
+        "Train the patch embedding",
         preset.train.frozen != EMBEDDING,
-        disabled=not embedded,
-        help="Off: it stays random, outside the optimiser: the slip of the lecture's recipe A (CIFAR-10, patch 8)."
-        if embedded
+        disabled=not has_embedding,
+        help="Off: its random weights stay frozen, the bug of the lecture's recipe A."
+        if has_embedding
         else "Disabled: this family has no patch embedding.",
     )
-    return () if learns or not embedded else EMBEDDING
+    return () if learns or not has_embedding else EMBEDDING
 
 
-def _check(family: str, train: TrainConfig) -> None:
-    """What the configs cannot know by themselves."""
+def _check_config(family: str, train: TrainConfig) -> None:
+    """Raise ValueError for settings that the configs alone cannot check."""
     if family == "deit" and train.distill_from is None:
         raise ValueError(
-            "a DeiT needs a teacher, and no shipped model and no run of this visit was trained on these pictures;"
-            " train a CNN on them first"
+            "a DeiT needs a teacher, but no shipped model and none of your runs was trained on this dataset;"
+            " train a CNN on it first"
         )
     if train.dataset in available_datasets() or own_datasets.is_own(train.dataset):
-        count = len(cached.dataset(train.dataset).train_images)
-        left = round(round(count * (1 - train.validation_fraction)) * train.train_fraction)
-        if train.batch_size > left:
+        count = len(cached.load_dataset(train.dataset).train_images)
+        train_count = round(round(count * (1 - train.validation_fraction)) * train.train_fraction)
+        if train.batch_size > train_count:
             raise ValueError(
-                f"batch_size {train.batch_size} is larger than the {plural(left, 'training picture')}"
+                f"batch_size {train.batch_size} is larger than the {plural(train_count, 'training image')}"
             )

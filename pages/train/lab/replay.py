@@ -1,72 +1,69 @@
-"""The lab's stage before a first run: a shipped training that plays, and says that it is a recording."""
+"""Play the recorded training of a shipped model until the user has runs of their own."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from pages.frame import page
 from pages.selection import substitute
 from pages.stores import catalogue
 from pages.train.lab import keys, run_view
-from pages.train.lab.curves import curves
+from pages.train.lab.browser_views import mount_curves
 from pages.train.lab.recorded_run import Recording
 from vitviz.plots.curves import RunLabel, payload
 from vitviz.text import plain
 
-# Snapshots lie at even steps of the logarithm: so the film moves evenly, and the first steps are the eventful ones.
+# Snapshots are spaced evenly on a logarithmic axis, so playback moves at a constant speed along it.
 VIEW = run_view.VIEW | {"log_x": True}
 
 
 def draw_stage(recording: Recording) -> None:
-    """Curves, and beside them what was recorded."""
     st.markdown(
-        f":violet-badge[:material/replay: recorded] **{recording.choice.shown}**, a run that comes with vitviz."
+        f":violet-badge[:material/replay: recorded] **{recording.choice.shown}**, shipped with vitviz."
     )
     stage, side = st.columns([2, 1], gap="medium")
     with stage:
-        _curves(recording)
+        _draw_curves(recording)
     with side:
-        _inspector(recording)
+        _draw_inspector(recording)
 
 
-def _curves(recording: Recording) -> None:
-    moment, best = keys.remembered(keys.MOMENT), recording.records().best()
-    mine = moment and moment["run"] == recording.id and not moment["follow"]
+def _draw_curves(recording: Recording) -> None:
+    moment, best = keys.load_note(keys.MOMENT), recording.records().best()
+    is_selected = moment and moment["run"] == recording.id and not moment["follow"]
     label = RunLabel(recording.id, recording.choice.title, 0, {}, None if best is None else best[0])
-    _, marked = curves(
+    _, selected_step = mount_curves(
         payload(
             [label],
-            run_view.series_of(recording.id, recording.records()),
+            run_view.build_series(recording.id, recording.records()),
             recording.id,
-            moment["step"] if mine else None,
+            moment["step"] if is_selected else None,
             VIEW,
             film=True,
         ),
         key="live_lab.recorded",
     )
-    if marked is not None:
-        keys.remember(keys.MOMENT, {"run": recording.id, "step": marked, "follow": False})
+    if selected_step is not None:
+        keys.save_note(keys.MOMENT, {"run": recording.id, "step": selected_step, "follow": False})
 
 
-def _inspector(recording: Recording) -> None:
-    """That it is a recording, of what, and what came of it: numbers of the file."""
+def _draw_inspector(recording: Recording) -> None:
     log, choice = recording.records(), recording.choice
     speed = log.training()[-1]
     run_view.draw_metrics(log, float(speed[-1]) if len(speed) else 0.0)
-    data = plain(catalogue.data_title(str(choice.trained_on)))
+    data = plain(catalogue.get_dataset_title(str(choice.trained_on)))
     st.caption(
-        f"This is a recording, not a run of yours: nothing trains now. It learned {data}: {_made(recording)}."
-        " 'Start a new run' trains your own, and it takes this place."
+        f"This recorded run was trained on {data}. Click 'Start training' to replace it with your own."
     )
-    if said := substitute.picture(choice)[1]:
-        st.caption(said)
+    page.provenance(_describe_recording(recording))
+    if note := substitute.choose_image(choice)[1]:
+        st.caption(note)
 
 
-def _made(recording: Recording) -> str:
-    """Its length, when and where."""
-    card, log = catalogue.header(recording.path).card, recording.records()
+def _describe_recording(recording: Recording) -> str:
+    """Return the length, date and machine of the recorded training."""
+    card, log = catalogue.read_header(recording.path).card, recording.records()
     seconds = max(float(table[2].max(initial=0.0)) for table in (log.training(), log.validation()))
-    words = f"{recording.choice.last_step:,} steps in {run_view.clock(seconds)}"
-    when, machine = (str(card.get(name, "")) for name in ("date", "machine"))
-    return (
-        words + (f" on {plain(when)}" if when else "") + (f" ({plain(machine)}, one seed)" if machine else "")
-    )
+    text = f"{recording.choice.last_step:,} steps in {run_view.format_duration(seconds)}"
+    date, machine = (plain(str(card.get(name, ""))) for name in ("date", "machine"))
+    return text + (f" on {date}" if date else "") + (f" ({machine}, one seed)" if machine else "")

@@ -1,4 +1,4 @@
-"""The visit's runs side by side, and what can be done with one of them."""
+"""Draw the table of the user's runs, and rename, copy, share, download, upload and delete them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 MOST_UPLOAD_MB = 64
 
 
-def draw(mine: list[Run]) -> None:
-    """One row per model: how it stands, how well it does, and only those settings that differ."""
-    models = [model for run in mine for model in runs.models_of(run)]
+def draw(visit_runs: list[Run]) -> None:
+    """Draw one row per model: state, accuracies, and only those settings that differ."""
+    models = [model for run in visit_runs for model in runs.list_models(run)]
     configs = [run.config() for run in models]
-    names = settings.unlike(*configs)
+    names = settings.find_differences(*configs)
     rows = []
     for run, config in zip(models, configs, strict=True):
-        has = settings.of(config)
-        rows.append(_result(run) | {name: settings.said(name, has.get(name)) for name in names})
+        run_settings = settings.collect_settings(config)
+        rows.append(
+            _build_row(run) | {name: settings.format_setting(name, run_settings.get(name)) for name in names}
+        )
     st.dataframe(
-        page.styled(rows, dict.fromkeys(("validation", "test"), percent)),
+        page.style_table(rows, dict.fromkeys(("validation", "test"), percent)),
         hide_index=True,
         width="stretch",
         placeholder=page.MISSING,
@@ -41,22 +43,22 @@ def draw(mine: list[Run]) -> None:
             "validation": st.column_config.NumberColumn("Best validation"),
             "test": st.column_config.NumberColumn("Test"),
             "to_95": st.column_config.NumberColumn("95 % after, s", format="%.1f"),
-            "seconds": st.column_config.NumberColumn("Seconds", format="%.1f"),
+            "seconds": st.column_config.NumberColumn("Training time, s", format="%.1f"),
             "step": st.column_config.NumberColumn("Steps", format="localized"),
-            **{name: st.column_config.Column(settings.title(name)) for name in names},
+            **{name: st.column_config.Column(settings.get_title(name)) for name in names},
         },
     )
     if len(models) > 1:
-        what = "; ".join(map(fields.label, names)) if names else "nothing"
-        st.caption(f"Only settings that differ are listed: {what}.")
+        differing = "; ".join(map(fields.get_label, names)) if names else "none"
+        st.caption(f"Differing settings: {differing}.")
 
 
-def _result(run: Run) -> dict[str, Any]:
-    status, log = runs.status(run), runs.log(run.id).read()
+def _build_row(run: Run) -> dict[str, Any]:
+    status, log = runs.read_status(run), runs.open_log(run.id).read()
     table, best = log.validation(), log.best()
     return {
-        "Run": runs.title(run),
-        "State": run_view.state(status).word,
+        "Run": runs.get_title(run),
+        "State": run_view.get_state_label(status).word,
         "step": status.step,
         "seconds": status.seconds,
         "validation": None if best is None else best[1],
@@ -65,108 +67,114 @@ def _result(run: Run) -> dict[str, Any]:
     }
 
 
-def manage(run: Run, shown: Callable[[str], None]) -> None:
-    """Rename, duplicate, delete, download and upload; `shown` brings a run onto the stage."""
-    config, status = run.config(), runs.status(run)
-    mine = runs.may_change(session.current(), run)
+def draw_actions(run: Run, show_run: Callable[[str], None]) -> None:
+    """Draw the fields and buttons that rename, copy, download, upload, delete and share a run."""
+    config, status = run.config(), runs.read_status(run)
+    editable = runs.may_change(session.get_current(), run)
     columns = st.columns([2, 1.3, 1.3, 1.3, 1.3], vertical_alignment="bottom")
     with columns[0]:
         key = f"live_lab._name_{run.id}"
         st.text_input(
-            "Name", config.name, key=key, max_chars=80, on_change=_rename, args=(run, key), disabled=not mine
+            "Name",
+            config.name,
+            key=key,
+            max_chars=80,
+            on_change=_rename_run,
+            args=(run, key),
+            disabled=not editable,
         )
     with columns[1]:
         st.button(
             "Copy settings",
             icon=":material/content_copy:",
             width="stretch",
-            help="Sets the controls above to this run's: change what you like, then start a new run.",
-            on_click=_copy,
+            help="Fills the form above with this run's settings.",
+            on_click=_copy_settings,
             args=(run,),
         )
     with columns[2]:
-        _download(run, config, status.active)
+        _draw_download(run, config, status.active)
     with columns[3], st.popover("Upload", icon=":material/upload:", width="stretch"):
-        _upload(shown)
+        _draw_uploader(show_run)
     with columns[4], st.popover("Delete", icon=":material/delete:", width="stretch", disabled=status.active):
-        if mine:
-            st.markdown("Its records and snapshots are removed for good.")
+        if editable:
+            st.markdown("This deletes its records and snapshots permanently.")
         else:
-            st.markdown("It is another visit's: it leaves your table, and stays where it is.")
-        label = "Delete this run" if mine else "Take it out of my table"
-        st.button(label, key="live_lab._delete", on_click=_delete, args=(run,))
-    if mine:
-        _share(run)
+            st.markdown("This run belongs to another session: it leaves your table but is not deleted.")
+        label = "Delete this run" if editable else "Remove from my table"
+        st.button(label, key="live_lab._delete", on_click=_delete_run, args=(run,))
+    if editable:
+        _draw_sharing(run)
 
 
-def _share(run: Run) -> None:
-    """The link that lets others change the run, made and taken back by who may change it."""
+def _draw_sharing(run: Run) -> None:
+    """Draw the popover that creates and revokes a link for editing."""
     with st.popover("Share for editing", icon=":material/group_add:"):
         st.markdown(
-            "The page's own link shows this run to whoever has it. A link made here also lets them pause, stop,"
-            " rename and delete it, until you take it back."
+            "The page's own link only shows this run. An editing link also allows pausing, stopping, renaming and"
+            " deleting it, until you revoke it."
         )
-        made = st.session_state.get(keys.SHARED)
-        st.button("Make a link for editing", key="live_lab._share", on_click=_make_key, args=(run,))
-        if made is not None and made[0] == run.id:
-            page.source(f"live_lab?live_lab.run={run.id}&live_lab.edit={made[1]}")
+        edit_key = st.session_state.get(keys.EDIT_KEY)
+        st.button("Create an editing link", key="live_lab._share", on_click=_create_edit_link, args=(run,))
+        if edit_key is not None and edit_key[0] == run.id:
+            page.source(f"live_lab?live_lab.run={run.id}&live_lab.edit={edit_key[1]}")
         if runs.is_shared(run):
-            st.button("Take it back", key="live_lab._unshare", on_click=_take_back, args=(run,))
+            st.button("Revoke editing", key="live_lab._unshare", on_click=_revoke_edit_link, args=(run,))
 
 
-def _make_key(run: Run) -> None:
-    if runs.may_change(session.current(), run):
+def _create_edit_link(run: Run) -> None:
+    if runs.may_change(session.get_current(), run):
         try:
-            st.session_state[keys.SHARED] = (run.id, runs.share(run))
+            st.session_state[keys.EDIT_KEY] = (run.id, runs.share_run(run))
         except OSError as error:
-            keys.notice(f"It could not be shared ({reason(error)}).")
+            keys.set_notice(f"The run could not be shared ({reason(error)}).")
 
 
-def _take_back(run: Run) -> None:
-    if runs.may_change(session.current(), run):
+def _revoke_edit_link(run: Run) -> None:
+    if runs.may_change(session.get_current(), run):
         try:
-            runs.unshare(run)
+            runs.unshare_run(run)
         except OSError as error:
-            keys.notice(f"It is still shared, for that could not be written ({reason(error)}).")
+            keys.set_notice(f"Editing could not be revoked ({reason(error)}).")
         else:
-            st.session_state.pop(keys.SHARED, None)
+            st.session_state.pop(keys.EDIT_KEY, None)
 
 
-def _rename(run: Run, key: str) -> None:
-    if not runs.may_change(session.current(), run):
+def _rename_run(run: Run, key: str) -> None:
+    if not runs.may_change(session.get_current(), run):
         return
     try:
         run.rename(st.session_state[key])
     except OSError as error:
-        keys.notice(f"The name could not be kept ({reason(error)}).")
+        keys.set_notice(f"The name could not be saved ({reason(error)}).")
 
 
-def _copy(run: Run) -> None:
+def _copy_settings(run: Run) -> None:
     try:
         config = run.config()
-    except ValueError as error:  # another visit has deleted it
-        keys.notice(f"Its settings cannot be copied: {error}.")
+    except ValueError as error:  # another session has deleted the run
+        keys.set_notice(f"The settings could not be copied: {error}.")
         return
-    if not race.fill(config):
-        recipe_form.fill(config.model, config.train, config.preset)
+    if not race.fill_form(config):
+        recipe_form.fill_form(config.model, config.train, config.preset)
 
 
-def _delete(run: Run) -> None:
+def _delete_run(run: Run) -> None:
     from vitviz.training.run_directory import RunError
 
     try:
-        if runs.may_change(session.current(), run):
+        if runs.may_change(session.get_current(), run):
             run.delete()
     except RunError as error:
-        keys.notice(f"{error}.")
+        keys.set_notice(f"{error}.")
         return
     except OSError as error:
-        keys.notice(f"It could not be removed ({reason(error)}).")
+        keys.set_notice(f"The run could not be deleted ({reason(error)}).")
         return
-    runs.drop(session.current(), run.id)
+    runs.drop_run(session.get_current(), run.id)
 
 
-def _download(run: Run, config: RunConfig, active: bool) -> None:
+def _draw_download(run: Run, config: RunConfig, active: bool) -> None:
     from vitviz.training.archive import export_run
 
     st.download_button(
@@ -178,47 +186,47 @@ def _download(run: Run, config: RunConfig, active: bool) -> None:
         width="stretch",
         disabled=active,
         on_click="ignore",
-        help=f"A zip of {plain(config.name)}: config, records, every snapshot. Stop or finish it first."
+        help=f"Zip of {plain(config.name)} with config, records and snapshots; stop the run first."
         if active
         else None,
     )
 
 
-def upload_only(shown: Callable[[str], None]) -> None:
-    """The uploader for a visit that has no run yet."""
+def draw_upload(show_run: Callable[[str], None]) -> None:
+    """Draw the uploader for a session without runs."""
     with st.popover("Upload a run", icon=":material/upload:"):
-        _upload(shown)
+        _draw_uploader(show_run)
 
 
-def _upload(shown: Callable[[str], None]) -> None:
+def _draw_uploader(show_run: Callable[[str], None]) -> None:
     from vitviz.training.run_directory import RunError
 
     turn = st.session_state.setdefault("live_lab._turn", 0)
     key = f"live_lab._upload_{turn}"
-    st.file_uploader(
-        "A run that was downloaded here or elsewhere", type=["zip"], key=key, max_upload_size=MOST_UPLOAD_MB
-    )
-    file = upload.take(key)
+    st.file_uploader("Zip of a downloaded run", type=["zip"], key=key, max_upload_size=MOST_UPLOAD_MB)
+    file = upload.take_file(key)
     if file is None:
         return
     from vitviz.training.archive import import_run
 
     st.session_state["live_lab._turn"] = turn + 1
     try:
-        runs.admit_upload(session.current(), session.address())
-        run = import_run(runs.folder(), file.data, owner=session.current().owner, lease_s=runs.LEASE_S)
+        runs.admit_upload(session.get_current(), session.get_address())
+        run = import_run(
+            runs.get_folder(), file.data, owner=session.get_current().owner, lease_s=runs.LEASE_S
+        )
     except (RunError, ValueError) as error:
-        keys.notice(f"This file cannot be used: {error}.")
+        keys.set_notice(f"The file could not be imported: {error}.")
     except OSError as error:
-        keys.notice(f"The run could not be stored ({reason(error)}).")
+        keys.set_notice(f"The run could not be stored ({reason(error)}).")
     else:
-        runs.adopt(session.current(), run.id)
-        shown(run.id)
+        runs.adopt_run(session.get_current(), run.id)
+        show_run(run.id)
     st.rerun()
 
 
-def fresh(config: RunConfig) -> RunConfig:
-    """The config under a name that no run of this visit has."""
-    taken = {run.config().name for run in runs.mine(session.current())}
+def make_name_unique(config: RunConfig) -> RunConfig:
+    """Return the config under a name that none of the user's runs has."""
+    taken = {run.config().name for run in runs.list_runs(session.get_current())}
     names = (config.name if i == 1 else f"{config.name} {i}" for i in range(1, 1000))
     return replace(config, name=next(name for name in names if name not in taken))

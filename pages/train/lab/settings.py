@@ -1,4 +1,4 @@
-"""The settings of runs side by side: which differ, and each as it is said to a visitor."""
+"""Collect, compare and format the settings of runs."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from vitviz.data.own_datasets import is_own, spoken
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
-NONE = "–"
+NO_VALUE = "–"
 _OPTIONS = {
     field.name: field.options
-    for group in (fields.OPTIMISER, model_form.VIT, model_form.DETAILS)
+    for group in (fields.OPTIMIZER, model_form.VIT, model_form.DETAILS)
     for field in group
     if field.options is not None
 }
 
 
-def of(config: RunConfig) -> dict[str, Any]:
-    """Every setting of a run by its name in the config; 'model' is the kind of model."""
+def collect_settings(config: RunConfig) -> dict[str, Any]:
+    """Return all settings of a run by their names in the config; 'model' is the family."""
     model, train = to_dict(config.model), to_dict(config.train)
     return {"model": model.pop("kind")} | model | {k: v for k, v in train.items() if k != "kind"}
 
 
-def unlike(*configs: RunConfig) -> list[str]:
-    """Names of the settings in which configs differ."""
-    return [name for name in differences([of(config) for config in configs]) if name != "kind"]
+def find_differences(*configs: RunConfig) -> list[str]:
+    """Return the names of the settings in which configs differ."""
+    return [name for name in differences([collect_settings(config) for config in configs]) if name != "kind"]
 
 
-def title(name: str) -> str:
-    """What a setting is called over a column: 'MLP ratio'."""
-    words = fields.label(name)
+def get_title(name: str) -> str:
+    """Return a setting's column title: 'MLP ratio'."""
+    words = fields.get_label(name)
     return words[:1].upper() + words[1:]
 
 
-def said(name: str, value: Any) -> str:
-    """A setting's value in the words of the form: 'Digits', 'AdamW', 'on'; '–' where there is none."""
+def format_setting(name: str, value: Any) -> str:
+    """Format a setting's value as in the form: 'Digits', 'AdamW', 'on'; '–' if there is none."""
     if value is None or value == () or value == []:
-        return NONE
+        return NO_VALUE
     if name == "dataset":
-        return spoken(value) if is_own(value) else catalogue.data_title(value)
+        return spoken(value) if is_own(value) else catalogue.get_dataset_title(value)
     if name == "model":
         return model_form.KINDS.get(value, str(value))
     if name == "distill_from":
-        return _teacher(str(value))
+        return _format_teacher(str(value))
     if name == "frozen":
-        return "patch embedding" if tuple(value) == ("patch_embed",) else "the body"
+        return "patch embedding" if tuple(value) == ("patch_embed",) else "backbone"
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple | list):
@@ -59,7 +59,7 @@ def said(name: str, value: Any) -> str:
     return _OPTIONS.get(name, {}).get(value, f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
-def _teacher(path: str) -> str:
-    """A teacher's title; its path is no visitor's business."""
-    key = model_form.teacher_of(path)
-    return "a model that is gone" if key is None else selection.models()[key].title
+def _format_teacher(path: str) -> str:
+    """Return a teacher's title; users should not see its path."""
+    key = model_form.find_teacher_key(path)
+    return "deleted model" if key is None else selection.list_models()[key].title

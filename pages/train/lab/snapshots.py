@@ -1,7 +1,4 @@
-"""The snapshots of a run: which there are, and what each shows.
-
-`frame` and `attention` are computed behind the pages (pages/train/lab/snapshot_views.py): nothing here draws.
-"""
+"""List a run's snapshots, and compute what the timeline shows of each; runs in a background thread."""
 
 from __future__ import annotations
 
@@ -22,42 +19,38 @@ if TYPE_CHECKING:
     from vitviz.probe.snapshot import Frame, HeldOut
     from vitviz.training.run_directory import Run
 
-HELD_OUT = 200  # validation pictures that are classified at every snapshot
+HELD_OUT = 200  # validation images that are classified at every snapshot
 
 
 class Version(NamedTuple):
-    """One snapshot as it lies there now: a resumed run may make the same step anew, with other weights."""
+    """One snapshot file; a resumed run may write the same step again with other weights."""
 
     step: int
     modified_ns: int
 
 
-def versions(run: Run | Recording) -> list[Version]:
-    """The snapshots of a run or a recording, ascending."""
-    return [Version(*found) for found in run.snapshot_times().items()]
+def list_versions(run: Run | Recording) -> list[Version]:
+    """Return the snapshots of a run or recording, ascending."""
+    return [Version(*entry) for entry in run.snapshot_times().items()]
 
 
-def waiting(run: Run | Recording) -> str:
-    """What is said of a run while it has no snapshot."""
-    if isinstance(run, Recording) or runs.status(run).active:
-        return "The first snapshot is on its way."
-    return "This run ended before its first snapshot."
+def describe_waiting(run: Run | Recording) -> str:
+    """Return the sentence shown while a run has no snapshot."""
+    if isinstance(run, Recording) or runs.read_status(run).active:
+        return "Waiting for the first snapshot…"
+    return "The run ended before its first snapshot."
 
 
-@cached.shared(most=8)
-def model_at(run_id: str, version: Version) -> LoadedModel:
-    """The model of one snapshot."""
+@cached.shared(max_entries=8)
+def load_model(run_id: str, version: Version) -> LoadedModel:
     from vitviz.checkpoints import open_model
 
-    return open_model(recorded_run.snapshot_path(run_id, version.step), version.step)
+    return open_model(recorded_run.get_snapshot_path(run_id, version.step), version.step)
 
 
-@cached.shared(most=4)
-def held_out(dataset: str, fraction: float, preparation: Preparation) -> HeldOut | None:
-    """Pictures that a run validates on; `HELD_OUT` at most.
-
-    None where the set is not on this server: a run may have been uploaded, or its visitor's pictures removed.
-    """
+@cached.shared(max_entries=4)
+def load_held_out(dataset: str, fraction: float, preparation: Preparation) -> HeldOut | None:
+    """Return up to `HELD_OUT` validation images of a run, or None if its dataset is not on this server."""
     from vitviz.data.dataset import DatasetError
     from vitviz.data.datasets import available_datasets, validation_split
     from vitviz.data.own_datasets import is_own
@@ -68,7 +61,7 @@ def held_out(dataset: str, fraction: float, preparation: Preparation) -> HeldOut
     if dataset not in available_datasets() and not is_own(dataset):
         return None
     try:
-        data = cached.dataset(dataset)
+        data = cached.load_dataset(dataset)
     except DatasetError:
         return None
     if data.train_labels is None:
@@ -79,15 +72,17 @@ def held_out(dataset: str, fraction: float, preparation: Preparation) -> HeldOut
     return HeldOut(prepare_batch(shown, preparation), data.train_labels[chosen], in_colour)
 
 
-def frame(run_id: str, version: Version, held_out: HeldOut | None) -> Frame:
-    """Judges one snapshot on what its run held out (None: it is gone), and measures what it has learned."""
+def compute_frame(run_id: str, version: Version, held_out: HeldOut | None) -> Frame:
+    """Evaluate one snapshot on the held-out images, if any, and extract its weights' images."""
     from vitviz.probe import snapshot
 
-    return snapshot.frame(model_at(run_id, version), held_out)
+    return snapshot.frame(load_model(run_id, version), held_out)
 
 
-def attention(run_id: str, version: Version, seen: Prepared, pin: Pin) -> NDArray[np.floating[Any]] | None:
-    """(layers, heads, rows, cols): what the pinned query attends to; None where a model has no such thing."""
+def compute_attention(
+    run_id: str, version: Version, seen: Prepared, pin: Pin
+) -> NDArray[np.floating[Any]] | None:
+    """Return the selected query's attention (layers, heads, rows, cols), or None without attention."""
     from vitviz.probe import snapshot
 
-    return snapshot.attention(model_at(run_id, version), seen, pin)
+    return snapshot.attention(load_model(run_id, version), seen, pin)

@@ -1,4 +1,4 @@
-// A run's life: a timeline of its snapshots, and pictures that are redrawn from one flip-book without the server.
+// Timeline of a run's snapshots: shows their images from one flip-book without asking the server.
 
 import { player } from '../../views/kit/player.js';
 import { listen, tell } from '../../views/kit/bus.js';
@@ -6,27 +6,27 @@ import { button, canvas, el, tooltip } from '../../views/kit/dom.js';
 import { reducedMotion } from '../../views/kit/motion.js';
 import { picture } from '../../views/kit/pixels.js';
 import { counted } from '../../views/kit/words.js';
-import { bound } from './life_book.js';
-import { cellAt, drawCard, topOf } from './life_draw.js';
+import { bound } from './flip_book.js';
+import { cellAt, drawCard, topOf } from './timeline_draw.js';
 import { Mistakes } from './mistakes.js';
 
 const FRAME_MS = 220;
-const PATIENCE_MS = 4000;
-const FILM_MS = 600; // a recording's: few snapshots, of which each is to be seen
+const RETRY_MS = 4000;
+const RECORDING_FRAME_MS = 600; // a recording has few snapshots, so each stays longer
 
-// Where each run's timeline stood: a page that is drawn anew (a run has ended) must not lose it.
-const stood = new Map();
-// Recordings that have begun by themselves: once is enough.
-const filmed = new Set();
+// Last position per run; it outlives the view, because the page is redrawn when a run ends.
+const positions = new Map();
+// Recordings that have already been played automatically.
+const autoplayed = new Set();
 
-class Life {
+class Timeline {
   constructor({ root, send, trigger, onUnmount }) {
     Object.assign(this, { root, send, trigger, now: null, cards: [] });
     this.state = { index: 0, follow: true, run: null };
-    this.bar = el(root, 'div', { class: 'life-bar' });
+    this.bar = el(root, 'div', { class: 'timeline-bar' });
     this.buildBar();
-    this.where = el(root, 'div', { class: 'life-where vv-muted' });
-    this.grid = el(root, 'div', { class: 'life-grid' });
+    this.where = el(root, 'div', { class: 'timeline-where vv-muted' });
+    this.grid = el(root, 'div', { class: 'timeline-grid' });
     this.tip = tooltip(root);
     onUnmount(listen('moment', root, (news) => this.onMoment(news)));
     onUnmount(() => {
@@ -36,16 +36,16 @@ class Life {
   }
 
   buildBar() {
-    const one = (text) => ({ 'aria-label': text, title: text });
-    this.back = button(this.bar, '◀', () => this.by(-1), one('One snapshot back'));
+    const labelled = (text) => ({ 'aria-label': text, title: text });
+    this.back = button(this.bar, '◀', () => this.by(-1), labelled('Previous snapshot'));
     this.play = button(this.bar, '', null, { title: 'Play the run from its first snapshot' });
-    this.ahead = button(this.bar, '▶', () => this.by(1), one('One snapshot on'));
-    const range = { type: 'range', min: '0', max: '0', step: '1', 'aria-label': 'Moment of training' };
-    this.track = el(this.bar, 'input', { ...range, class: 'life-track' });
+    this.ahead = button(this.bar, '▶', () => this.by(1), labelled('Next snapshot'));
+    const range = { type: 'range', min: '0', max: '0', step: '1', 'aria-label': 'Training step' };
+    this.track = el(this.bar, 'input', { ...range, class: 'timeline-track' });
     this.track.oninput = () => this.leave(() => this.go(Number(this.track.value)));
     this.track.onchange = () => this.settle();
-    const always = { title: 'Always show the newest snapshot' };
-    this.follow = button(this.bar, 'follow the newest', () => this.switchFollow(), always);
+    const followTitle = { title: 'Always show the newest snapshot' };
+    this.follow = button(this.bar, 'follow the newest', () => this.switchFollow(), followTitle);
     this.player = player(this.play, {
       at: () => this.state.index,
       last: () => this.last(),
@@ -61,24 +61,24 @@ class Life {
     });
   }
 
-  /** To a moment of the visitor's own: the newest is no longer followed. */
+  /** Stop following the newest snapshot and move to another one. */
   leave(act, { playing = false } = {}) {
     if (!playing) this.stop();
     this.state.follow = false;
     act();
   }
 
-  /** A recording begins by itself, once; what nobody has asked for tells the server nothing. */
-  playFilm() {
+  /** Play a recording automatically, without notifying the server. */
+  autoplay() {
     this.state.follow = false;
     this.go(0);
-    this.byItself = true;
+    this.autoplaying = true;
     this.player.toggle();
   }
 
   ended() {
-    if (!this.byItself || this.state.index < this.last()) this.settle();
-    this.byItself = false;
+    if (!this.autoplaying || this.state.index < this.last()) this.settle();
+    this.autoplaying = false;
   }
 
   switchFollow() {
@@ -106,7 +106,7 @@ class Life {
     }
   }
 
-  /** What the visitor settled on travels to the server: links and lens pages use it. */
+  /** Send the selected snapshot to the server, for links and lens pages. */
   settle() {
     return this.send('moment', {
       run: this.now.header.run,
@@ -116,7 +116,7 @@ class Life {
   }
 
   stop() {
-    this.byItself = false;
+    this.autoplaying = false;
     this.player.stop();
   }
 
@@ -129,36 +129,32 @@ class Life {
     if (!this.now || news.run !== this.now.header.run) return;
     this.stop();
     this.state.follow = false;
-    const all = this.steps();
-    let best = 0;
-    all.forEach((step, i) => {
-      if (Math.abs(step - news.step) < Math.abs(all[best] - news.step)) best = i;
-    });
-    this.go(best, { silent: true });
+    const distances = this.steps().map((step) => Math.abs(step - news.step));
+    this.go(distances.indexOf(Math.min(...distances)), { silent: true });
   }
 
-  // ---- the pictures
+  // ---- images
   build() {
     const names = this.now.header.pictures.map((p) => `${p.name} ${p.kind}`).join();
     if (names === this.grid.dataset.names) return;
     this.grid.dataset.names = names;
     this.grid.replaceChildren();
     this.cards = this.now.header.pictures.map((p, i) => {
-      if (p.kind === 'mistakes') return new Mistakes(el(this.grid, 'figure', { class: 'life-card life-row' }), p.title);
-      const card = el(this.grid, 'figure', { class: `life-card ${p.wide ? 'life-wide' : ''}` });
-      const head = el(card, 'figcaption', { class: 'life-head' });
-      el(head, 'span', { class: 'life-title' }, p.title);
+      if (p.kind === 'mistakes') return new Mistakes(el(this.grid, 'figure', { class: 'timeline-card timeline-row' }), p.title);
+      const card = el(this.grid, 'figure', { class: `timeline-card ${p.wide ? 'timeline-wide' : ''}` });
+      const head = el(card, 'figcaption', { class: 'timeline-head' });
+      el(head, 'span', { class: 'timeline-title' }, p.title);
       if (p.page) {
         const open = el(
           head,
           'button',
-          { type: 'button', class: 'life-open', title: `Open this run at this step in ${p.opens}` },
+          { type: 'button', class: 'timeline-open', title: `Open this run at this step in ${p.opens}` },
           'open',
         );
         open.onclick = () => this.trigger('open', { page: p.page, step: this.steps()[this.state.index] });
       }
       const map = canvas(card, { role: 'img' });
-      const note = el(card, 'div', { class: 'life-note vv-muted' });
+      const note = el(card, 'div', { class: 'timeline-note vv-muted' });
       map.node.onpointermove = (event) => this.hover(i, event);
       map.node.onpointerleave = () => this.tip.hide();
       return { map, note };
@@ -182,7 +178,7 @@ class Life {
     if (p.kind === 'rgb') parts.push(p.tiles?.[this.state.index]?.[cell.R * C + cell.C] ?? '');
     else if (p.names)
       parts.push(
-        `${p.names[cell.y]} read as ${p.names[cell.x]}: ${Math.round(p.lo + ((p.hi - p.lo) * data[at]) / 255)} %`,
+        `${p.names[cell.y]} predicted as ${p.names[cell.x]}: ${Math.round(p.lo + ((p.hi - p.lo) * data[at]) / 255)} %`,
       );
     else {
       if (p.tile) parts.push(`${p.tile} (${cell.R}, ${cell.C})`);
@@ -212,7 +208,7 @@ class Life {
       return;
     }
     this.state.index = Math.min(this.state.index, this.last());
-    stood.set(header.run, { step: header.steps[this.state.index], follow: this.state.follow });
+    positions.set(header.run, { step: header.steps[this.state.index], follow: this.state.follow });
     this.track.max = String(this.last());
     this.track.value = String(this.state.index);
     this.follow.hidden = header.plays;
@@ -252,49 +248,46 @@ class Life {
     this.now = { ...(book ?? this.now), colors, width };
     if (fresh && book) this.take(before);
     this.draw();
-    if (fresh && book && this.mayPlay()) this.playFilm();
+    if (fresh && book && this.mayAutoplay()) this.autoplay();
     if (fresh && book && this.state.follow && this.steps().length)
       tell('moment', this.root, { run: this.now.header.run, step: null });
   }
 
-  /** Whether a recording stands here that nobody has moved, and that moving pictures are welcome. */
-  mayPlay() {
+  /** Return true for a recording that was not played yet, unless the user prefers reduced motion. */
+  mayAutoplay() {
     const { header } = this.now;
-    const fresh = header.plays && !filmed.has(header.run) && this.state.follow;
-    if (fresh) filmed.add(header.run);
+    const fresh = header.plays && !autoplayed.has(header.run) && this.state.follow;
+    if (fresh) autoplayed.add(header.run);
     return fresh && !reducedMotion();
   }
 
-  /**
-   * A message was lost: all leaves are asked for, and asked for again until they come, for the answer may be lost as
-   * well; meanwhile the last whole book is shown.
-   */
+  /** Request all leaves after a lost message, repeatedly, because the response may be lost as well. */
   ask({ shelf }) {
     if (this.asking) return;
     this.trigger('again', shelf);
     this.asking = setTimeout(() => {
       this.asking = 0;
       this.ask({ shelf });
-    }, PATIENCE_MS);
+    }, RETRY_MS);
   }
 
-  /** A whole book has come, or nobody looks any more. */
+  /** Stop requesting: the book is complete, or the view is closed. */
   answered() {
     clearTimeout(this.asking);
     this.asking = 0;
   }
 
-  /** News of a run: it stays at its step, follows the newest, or stands where this run's timeline stood. */
+  /** Load a new book; keep the step, follow the newest, or restore the run's last position. */
   take(before) {
     const { header, arrays } = this.now;
-    this.player.dwell = header.plays ? FILM_MS : reducedMotion() ? 3 * FRAME_MS : FRAME_MS;
+    this.player.dwell = header.plays ? RECORDING_FRAME_MS : reducedMotion() ? 3 * FRAME_MS : FRAME_MS;
     this.build();
     this.bases = {};
     for (const { kind, base } of header.pictures) if (kind === 'overlay') this.bases[base] = picture(arrays[base]);
     let at = this.state.follow ? null : before;
     if (this.state.run !== header.run) {
-      const kept = stood.get(header.run);
-      at = header.moment ?? (kept?.follow === false ? kept.step : null);
+      const last = positions.get(header.run);
+      at = header.moment ?? (last?.follow === false ? last.step : null);
       this.state.run = header.run;
       this.state.follow = at === null;
       this.stop();
@@ -303,7 +296,7 @@ class Life {
   }
 }
 
-export default function life(context) {
-  const view = new Life(context);
+export default function timeline(context) {
+  const view = new Timeline(context);
   return (message) => view.update(message);
 }

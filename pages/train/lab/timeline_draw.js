@@ -1,5 +1,5 @@
-// The pictures of a run's life, each drawn from the flip-book at the moment that the timeline shows.
-// A view has `now` (the message), `state.index` (the moment), `cards` (one canvas a picture).
+// Draw the timeline's images from the flip-book at the selected snapshot.
+// A view has `now` (the message), `state.index` (the snapshot), `cards` (one canvas per image).
 
 import { dot, levels } from '../../views/kit/axes.js';
 import { blit, heat, picture } from '../../views/kit/pixels.js';
@@ -11,7 +11,7 @@ const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
 
 const TABLES = { diverging: DIVERGING_LUT, sequential: SEQUENTIAL_LUT };
 
-/** What 255 stands for in the frame that is shown. */
+/** Return the value that 255 encodes in the shown frame. */
 export function topOf(view, p) {
   return p.tops?.[view.state.index] ?? p.hi;
 }
@@ -75,7 +75,7 @@ function drawTile(view, ctx, g, R, C, table) {
       blit(ctx, view.bases[p.base], x, y, side, tall);
       ctx.globalAlpha = 1;
     }
-    // Each frame has its own top, the table is spread over the largest of all.
+    // Each frame is scaled to its own maximum; the color scale covers the largest of them.
     blit(ctx, heat(data, g.h, g.w, table, 0, (255 * p.hi) / (topOf(view, p) || p.hi), start), x, y, side, tall);
   }
   if (!g.label) return;
@@ -83,17 +83,17 @@ function drawTile(view, ctx, g, R, C, table) {
   ctx.fillText(p.tiles[view.state.index]?.[R * g.C + C] ?? '', x + side / 2, y + tall + 9, side);
 }
 
-/** Names of rows and columns; of classes, where a picture is a table of them. */
+/** Draw the names of rows and columns, or of classes in a confusion matrix. */
 function drawNames(view, ctx, { p, left, top, gutter, side, tall, h }) {
   ctx.textAlign = 'left';
   p.rows?.forEach((name, R) => ctx.fillText(name, 0, top + R * (tall + gutter) + tall / 2));
-  if (p.names) ctx.fillText('true ↓  read as →', 0, 8);
+  if (p.names) ctx.fillText('true ↓  predicted →', 0, 8);
   if (p.names && view.short(p)) p.names.forEach((name, r) => ctx.fillText(name, 4, top + ((r + 0.5) * tall) / h));
   ctx.textAlign = 'center';
   p.cols?.forEach((name, C) => ctx.fillText(name, left + C * (side + gutter) + side / 2, 8, side));
 }
 
-/** The pinned query, on every map. */
+/** Mark the selected query on every map. */
 function drawMark(view, ctx, { p, R: rows, C: cols, left, top, gutter, side, tall, h, w }) {
   const [row, col] = p.mark;
   ctx.strokeStyle = view.now.colors.query;
@@ -105,7 +105,7 @@ function drawMark(view, ctx, { p, R: rows, C: cols, left, top, gutter, side, tal
     }
 }
 
-/** The one scale of all maps of a picture, at all steps. */
+/** Draw the color scale shared by all maps of an image and all steps. */
 function drawScale(view, ctx, g, table) {
   const y = g.bottom + 14;
   const unit = g.p.names ? ' %' : '';
@@ -120,7 +120,7 @@ function drawScale(view, ctx, g, table) {
   blit(ctx, heat(RAMP, 1, 256, table, 0, 255), x, y - 4, width, 8);
 }
 
-/** Values (layers x heads) as dots over the layers: one colour per head. */
+/** Draw values (layers x heads) as dots over the layers, one color per head. */
 function drawDots(view, card, p) {
   const { colors, arrays } = view.now;
   const [, L, H] = arrays[p.name].shape;
