@@ -1,4 +1,4 @@
-"""What augmentation gives each model, and what the model then sees."""
+"""Show what augmentation gains for each model, and the augmented images."""
 
 from __future__ import annotations
 
@@ -23,50 +23,49 @@ from vitviz.experiments import data_size
 from vitviz.plots.data_size import gain_figure
 from vitviz.tables import Columns
 from vitviz.text import gained, plural
-from vitviz.training.batches import prepared_pictures
+from vitviz.training.batches import prepare_images
 from vitviz.training.recipe import augment
 
 SHOWN = 7
-ONE_SEED = " Of one seed each: another may say otherwise."
+ONE_SEED = " One seed each; other seeds may differ."
 _PX = 96
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="data"):
-    """Which model is guessed to gain most."""
+class AugmentationControls(widgets.ControlValues, page="data"):
+    """The model that is predicted to gain most."""
 
     gain_guess: str
 
 
 def draw() -> None:
-    """The strip of augmented pictures, the gains, and what they say."""
+    """The strip of augmented images, the gains, and what they say."""
     with page.row():
-        dataset = stored_results.choose_set()
+        dataset = stored_results.choose_dataset()
     if dataset is None:
         return
-    found = stored_results.result(dataset)
+    found = stored_results.load_grid(dataset)
     assert found is not None
-    _strip(dataset)
+    _draw_augmented_images(dataset)
     measured = gains(found.rows, data_size.TITLES)
     if not measured:
         st.info(
-            "On this set only one half of the grid was measured: augmented and plain pictures stand side by side on"
-            " another set.",
+            "Only one half of this grid was measured. Choose another dataset to compare both halves.",
             icon=":material/timer:",
         )
-    elif _guessed(dataset, measured):
-        page.figure(gain_figure(measured, selection.mode()), "data.gains_figure")
-        page.caption(_describe(measured))
+    elif _ask_prediction(dataset, measured):
+        page.figure(gain_figure(measured, selection.get_theme()), "data.gains_figure")
+        page.caption(_describe_gains(measured))
     else:
-        page.caption("A guess shows what it gives each of them.")
-    page.caption(stored_results.how(found))
-    page.caption(stored_results.coverage())
-    papers.say("augmented")
-    page.drawers("data.augmented", code=(augment,), numbers=partial(_numbers, measured))
+        page.caption("Predict to see each model's gain.")
+    page.provenance(stored_results.describe_origin(found))
+    page.caption(stored_results.describe_coverage())
+    papers.cite_papers("augmented")
+    page.drawers("data.augmented", code=(augment,), numbers=partial(_draw_table, measured))
 
 
-def _guessed(dataset: str, measured: Sequence[Curve]) -> bool:
-    """Asks who gains most with the fewest pictures; whether the gains may be shown."""
+def _ask_prediction(dataset: str, measured: Sequence[Curve]) -> bool:
+    """Asks who gains most with the fewest images; whether the gains may be shown."""
     compared = leads(measured)
     if not compared:
         return True
@@ -76,34 +75,34 @@ def _guessed(dataset: str, measured: Sequence[Curve]) -> bool:
         for gain in measured
         if (place := gain.at(pictures)) is not None
     }
-    return prediction_gate.first(
-        Choice.key("gain_guess"),
+    return prediction_gate.require_prediction(
+        AugmentationControls.key("gain_guess"),
         dataset,
-        f"With {plural(pictures, 'picture')}, which model gains most from such showings?",
+        f"With {plural(pictures, 'picture')}, which model gains most from augmentation?",
         {name: title for name, (title, _) in points.items()},
-        lambda guess: judged(points, guess) + (ONE_SEED if compared[0].seeds == 1 else ""),
+        lambda guess: describe_prediction(points, guess) + (ONE_SEED if compared[0].seeds == 1 else ""),
     )
 
 
-def judged(points: Mapping[str, tuple[str, float]], guess: str) -> str:
-    """Whether a guess about who gains most was right; by model its title and its gain in points."""
+def describe_prediction(points: Mapping[str, tuple[str, float]], guess: str) -> str:
+    """Return True if a guess about who gains most was right; by model its title and its gain in points."""
     title, own = points[guess]
     most, best = max(points.values(), key=lambda of: of[1])
-    said = f"You said {title}: {gained(own)} points"
+    said = f"Your prediction: {title}: {gained(own)} points"
     if round(own, 1) == round(best, 1):
         return f"{said}, right: {'none gains more' if best > 0 else 'none gains, and none loses less'}."
     return f"{said}. {most} {'gains most' if best > 0 else 'loses least'}, {gained(best)}."
 
 
-def _strip(dataset: str) -> None:
-    """One picture as the models of a grid see it, and what its recipe makes of it in a few updates."""
+def _draw_augmented_images(dataset: str) -> None:
+    """One image as the models of a grid see it, and what its recipe makes of it in a few updates."""
     grid = data_size.GRIDS[dataset]
     name = default_pictures(dataset, grid.preparation.in_chans)
-    data = cached.dataset(name)
+    data = cached.load_dataset(name)
     images = (
         data.train_images if len(data.train_images) else data.test_images
     )  # 'a few' has none to learn from
-    one = prepared_pictures(images[:1], np.zeros(1, np.int64), slice(None), grid.preparation).images
+    one = prepare_images(images[:1], np.zeros(1, np.int64), slice(None), grid.preparation).images
     seen = augment(
         one.repeat(SHOWN, 1, 1, 1),
         grid.train,
@@ -115,57 +114,55 @@ def _strip(dataset: str) -> None:
         np.broadcast_to(each.permute(1, 2, 0).numpy(), (*each.shape[1:], 3)).repeat(scale, 0).repeat(scale, 1)
         for each in (one[0], *seen)
     ]
-    names = ["as it is", *(f"seen {i + 1}" for i in range(SHOWN))]
+    names = ["original", *(f"seen {i + 1}" for i in range(SHOWN))]
     with st.container(horizontal=True, gap="xsmall"):
         for each, said in zip(shown, names, strict=True):
-            st.image(each, caption=said, alt=f"The picture, {said}", width=_PX)
+            st.image(each, caption=said, alt=f"The image, {said}", width=_PX)
     lacks = (
-        "" if name == dataset else f"; the training pictures of {data_title(dataset)} are not on this machine"
+        "" if name == dataset else f"; the training images of {data_title(dataset)} are not on this machine"
     )
     page.caption(
-        f"One picture and {SHOWN} of the {showings(grid.train):,} showings of it that there are. {_seen(grid)} It is"
+        f"One image and {SHOWN} of the {count_variants(grid.train):,} augmented versions of it."
+        f" {_describe_passes(grid)} It is"
         f" from '{data_title(name)}'{lacks}."
     )
 
 
-def showings(train: TrainConfig) -> int:
-    """In how many ways one picture can be shown: moved by -s..s pixels down and across, and flipped or not."""
+def count_variants(train: TrainConfig) -> int:
+    """Return the number of augmented versions of one image: shifted by -s..s pixels down and across, and flipped or not."""
     return (2 * train.shift_px + 1) ** 2 * (1 + train.flip)
 
 
-def _seen(grid: data_size.Grid) -> str:
-    """How often a training sees one picture, with the fewest and with the most."""
+def _describe_passes(grid: data_size.Grid) -> str:
+    """Return how often a training sees one image, with the fewest and with the most."""
     fewest, most = (f"{grid.trained_on(size).epochs or 0:,.3g}" for size in (grid.sizes[0], grid.sizes[-1]))
     few, many = grid.sizes[0], grid.sizes[-1]
-    return f"With {few:,} pictures a model sees each {fewest} times, with {many:,} each {most} times."
+    return f"With {few:,} images a model sees each {fewest} times, with {many:,} each {most} times."
 
 
-def _describe(measured: Sequence[Curve]) -> str:
-    """The largest and the smallest gain in words."""
+def _describe_gains(measured: Sequence[Curve]) -> str:
+    """Return the largest and the smallest gain in words."""
     places = [(gain, place) for gain in measured for place in range(len(gain.mean))]
     if len(places) == 1:
-        return f"Measured of one point alone: {_said(*places[0])}, augmented less plain."
+        return f"Measured of one point alone: {_format_gain(*places[0])}, augmented minus plain."
     best = max(places, key=lambda at: at[0].mean[at[1]])
     least = min(places, key=lambda at: at[0].mean[at[1]])
     seeds = sorted({int(count) for gain in measured for count in gain.seeds})
-    pairs = (
-        "one seed each, so another may say otherwise"
-        if seeds == [1]
-        else "means over the seeds that both halves have"
-    )
+    pairs = "one seed each; other seeds may differ" if seeds == [1] else "mean over the seeds of both halves"
     gives = "gives most to" if best[0].mean[best[1]] > 0 else "helps none; it costs least for"
     and_least = "gives least to" if least[0].mean[least[1]] > 0 else "costs most for"
     return (
-        f"Augmentation {gives} {_said(*best)} and {and_least} {_said(*least)}: augmented less plain, seed by seed,"
+        f"Augmentation {gives} {_format_gain(*best)} and {and_least} {_format_gain(*least)}: augmented"
+        f" minus plain, seed by seed,"
         f" {pairs}."
     )
 
 
-def _said(gain: Curve, place: int) -> str:
-    return f"{gain.title} with {gain.pictures[place]:,} pictures ({gained(100 * gain.mean[place])} points)"
+def _format_gain(gain: Curve, place: int) -> str:
+    return f"{gain.title} with {gain.pictures[place]:,} images ({gained(100 * gain.mean[place])} points)"
 
 
-def _numbers(measured: Sequence[Curve]) -> None:
+def _draw_table(measured: Sequence[Curve]) -> None:
     table: Columns = {
         "model": [gain.title for gain in measured for _ in gain.pictures],
         "pictures": [int(size) for gain in measured for size in gain.pictures],

@@ -1,10 +1,10 @@
-"""How much data does a model want: five models on growing numbers of the same pictures."""
+"""Study: test accuracy of five models over the number of training images."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.controls import sections, widgets
+from pages.controls import widgets
 from pages.frame import page, registry
 from pages.studies.data import augmentation, papers, size_curves, stored_results, training_time
 
@@ -17,15 +17,19 @@ VIEWS = {
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="data"):
-    """Which of `VIEWS` is shown."""
+class DataControls(widgets.ControlValues, page="data"):
+    """The selected view of `VIEWS`."""
 
     view: str
 
 
 entry = registry.BY_SLUG["data"]
 page.header(entry.title, entry.question)
-widgets.hold(
-    stored_results.Which, size_curves.Choice, training_time.Choice, augmentation.Choice, papers.Choice
+widgets.keep_pending(
+    stored_results.GridControls,
+    size_curves.SizeControls,
+    training_time.TimeControls,
+    augmentation.AugmentationControls,
+    papers.PaperControls,
 )
-sections.choose(Choice.key("view"), VIEWS)()
+widgets.choose_section(DataControls.key("view"), VIEWS)()

@@ -1,4 +1,4 @@
-"""What the papers measured of the same question, cited: the sets are a thousand times as large."""
+"""Cite published results on the same question, with datasets a thousand times as large."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NEVER = "never"  # a guess: a ViT leads after none of the sets
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="data"):
+class PaperControls(widgets.ControlValues, page="data"):
     """After which set a ViT is guessed to lead for the first time."""
 
     papers_guess: str
@@ -42,30 +42,30 @@ class Choice(widgets.Chosen, page="data"):
 
 def draw() -> None:
     """The cited curve, what it says, and how far it is from ours; the ViTs' lines wait for a guess."""
-    answered = prediction_gate.first(
-        Choice.key("papers_guess"),
+    answered = prediction_gate.require_prediction(
+        PaperControls.key("papers_guess"),
         "papers",
         f"The line of {next(iter(ACCURACY))} is a convolutional network's. After which set does the best ViT lie above"
         " it for the first time?",
-        {name: f"{name}, {size:g} million pictures" for name, size in SETS.items()} | {NEVER: "After none"},
-        judged,
+        {name: f"{name}, {size:g} million images" for name, size in SETS.items()} | {NEVER: "After none"},
+        describe_prediction,
     )
     shown = dict(list(ACCURACY.items())[: None if answered else 1])
-    page.figure(pretraining_figure(shown, tuple(SETS.values()), selection.mode()), "data.papers_figure")
-    page.caption(describe() if answered else "A guess shows the ViTs.")
+    page.figure(pretraining_figure(shown, tuple(SETS.values()), selection.get_theme()), "data.papers_figure")
+    page.caption(describe_leaders() if answered else "Predict to see the ViTs.")
     st.markdown(SOURCES)
     if answered:
-        _table()
+        _draw_table()
 
 
-def judged(guess: str) -> str:
-    """Whether a guess of the first set after which a ViT leads was right."""
-    first = next((name for place, name in enumerate(SETS) if _best(place)[1] > 0), NEVER)
+def describe_prediction(guess: str) -> str:
+    """Return True if a guess of the first set after which a ViT leads was right."""
+    first = next((name for place, name in enumerate(SETS) if _find_best_vit(place)[1] > 0), NEVER)
     said = {NEVER: "after none"} | {name: f"after {name}" for name in SETS}
-    return f"You said {said[guess]}: {'right' if guess == first else f'not so, {said[first]}'}."
+    return f"Your prediction: {said[guess]}: {'right' if guess == first else f'measured: {said[first]}'}."
 
 
-def _table() -> None:
+def _draw_table() -> None:
     st.dataframe(
         {
             "set": list(SETS),
@@ -77,31 +77,32 @@ def _table() -> None:
     )
 
 
-def say(section: str) -> None:
+def cite_papers(section: str) -> None:
     """One line beside what is measured here: the same question on sets a thousand times as large."""
     told = {
-        "sizes": f"[Dosovitskiy et al. 2021, table 5](https://arxiv.org/abs/2010.11929): {describe()}",
+        "sizes": f"[Dosovitskiy et al. 2021, table 5](https://arxiv.org/abs/2010.11929): {describe_leaders()}",
         "time": "[Dosovitskiy et al. 2021, section 4.4](https://arxiv.org/abs/2010.11929): hybrids are slightly better"
         " than ViTs for little compute, and the difference vanishes for larger models.",
         "augmented": "[Steiner et al. 2022](https://arxiv.org/abs/2106.10270): with more compute, augmentation and"
-        " regularisation a ViT comes to what one trained on ten times as many pictures comes to.",
+        " regularisation a ViT comes to what one trained on ten times as many images comes to.",
     }
-    page.caption(f":material/menu_book: *Found elsewhere, with larger models and sets:* {told[section]}")
+    page.caption(f":material/menu_book: *Published, with larger models and datasets:* {told[section]}")
 
 
-def describe() -> str:
-    """Who leads at either end, computed from the cited numbers."""
+def describe_leaders() -> str:
+    """Return who leads at either end, computed from the cited numbers."""
     names = list(SETS)
-    few, many = _best(0), _best(-1)
+    few, many = _find_best_vit(0), _find_best_vit(-1)
     return (
-        f"After {names[0]} ({SETS[names[0]]:g} million pictures) the best ViT of the table, {few[0]}, lies"
-        f" {_beside(few[1])} the convolutional network; after {names[-1]} ({SETS[names[-1]]:g} million) the best,"
-        f" {many[0]}, lies {_beside(many[1])} it. {_larger('ViT-L/16', 'ViT-B/16')}"
+        f"After {names[0]} ({SETS[names[0]]:g} million images) the best ViT of the table, {few[0]}, lies"
+        f" {_format_points(few[1])} the convolutional network; after {names[-1]} ({SETS[names[-1]]:g}"
+        f" million) the best,"
+        f" {many[0]}, lies {_format_points(many[1])} it. {_compare_sizes('ViT-L/16', 'ViT-B/16')}"
     )
 
 
-def _best(place: int) -> tuple[str, float]:
-    """The best ViT after one of the sets, and how far it lies above the convolutional network."""
+def _find_best_vit(place: int) -> tuple[str, float]:
+    """Return the best ViT after one of the sets, and how far it lies above the convolutional network."""
     convolutional, *vits = ACCURACY
     bar = ACCURACY[convolutional][place] or 0.0
     found = {title: (ACCURACY[title][place] or 0.0) - bar for title in vits}
@@ -109,12 +110,12 @@ def _best(place: int) -> tuple[str, float]:
     return title, found[title]
 
 
-def _beside(points: float) -> str:
+def _format_points(points: float) -> str:
     return f"{abs(points):.1f} points {'below' if points < 0 else 'above'}"
 
 
-def _larger(large: str, small: str) -> str:
-    """Where a larger model is better than a smaller one."""
+def _compare_sizes(large: str, small: str) -> str:
+    """Return where a larger model is better than a smaller one."""
     better = [
         name for name, a, b in zip(SETS, ACCURACY[large], ACCURACY[small], strict=True) if (a or 0) > (b or 0)
     ]

@@ -17,18 +17,19 @@ from pages.stores import cached
 from pages.train.experiments import papers, stored_results
 from vitviz.analysis.gradients import Norms, describe, norms_at
 from vitviz.experiments.deep_models import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
-from vitviz.experiments.result import Result, kept_result
-from vitviz.lessons.experiment_measures import EARLY, WeakestGradient
+from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.lessons.experiment_measures import EARLY_UPDATES, WeakestGradient
 from vitviz.lessons.lesson import Question
 from vitviz.plots.normalisation import gradient_figure
 from vitviz.text import percent, plural
 
 DEPTHS = (2, 4, 8, 12, 16, 24)
 QUESTION = Question(
-    f"After {EARLY} updates of a ViT of {DEPTH} blocks: in which of the {len(VARIANTS)} does the first block get the"
+    f"After {EARLY_UPDATES} updates of a ViT of {DEPTH} blocks: in which of the {len(VARIANTS)} does the"
+    f" first block get the"
     " smallest gradient, measured by the last block's?",
     WeakestGradient(),
-    (("experiments.view", "gradient"), ("experiments.gradient_guess", prediction_gate.SHOWN)),
+    (("experiments.view", "gradient"), ("experiments.gradient_guess", prediction_gate.SKIPPED)),
 )
 MATH = r"""
 With residual connections a block is $z_{l} = z_{l-1} + f_l(z_{l-1})$, so
@@ -46,8 +47,10 @@ Drawn is $\lVert \partial L / \partial \theta_l \rVert_2$ by all parameters of b
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="experiments"):
-    """Who is guessed to get least, after how many updates, and how deep the models are that are computed here."""
+class GradientControls(widgets.ControlValues, page="experiments"):
+    """The model that is predicted to get the smallest gradient, the number of updates, and the depth of the live
+    models.
+    """
 
     gradient_guess: str
     updates: int
@@ -57,51 +60,55 @@ class Choice(widgets.Chosen, page="experiments"):
 
 def draw() -> None:
     """The question, the stored norms at a chosen moment, and those that are computed here."""
-    found = kept_result(NAME)
-    answered = found is None or prediction_gate.measured(Choice.key("gradient_guess"), QUESTION)
+    found = read_result_if_any(NAME)
+    answered = found is None or prediction_gate.require_measured_prediction(
+        GradientControls.key("gradient_guess"), QUESTION
+    )
     if found is None:
-        stored_results.missing(NAME)
+        stored_results.draw_missing_note(NAME)
     elif answered:
         _draw_stored(found)
     else:
-        _draw_first(found)
+        _draw_first_model(found)
     if answered and widgets.toggle(
-        Choice.key("here"), "Compute it here at the start", help="Fresh weights, this machine, a few seconds."
+        GradientControls.key("here"),
+        "Compute it here at the start",
+        help="Fresh weights, this machine, a few seconds.",
     ):
-        _draw_here()
-    papers.say(
+        _draw_initial_gradients()
+    papers.cite_papers(
         "He et al. 2016: without shortcuts a CNN of more layers has the higher training error. Xiong et al. 2020: with"
         " the norm after the sum gradients near the output are large at the start, with the norm before it not."
         " Dong et al. 2021: without shortcuts and MLPs all tokens become equal."
     )
-    page.drawers("experiments.gradient", math=MATH, code=_code)
+    page.drawers("experiments.gradient", math=MATH, code=_list_code)
 
 
-def _code() -> tuple[Callable[..., object], ...]:
+def _list_code() -> tuple[Callable[..., object], ...]:
     from vitviz.models.layers import Block
     from vitviz.probe.gradients import gradient_norms
 
     return gradient_norms, Block.forward, Block._add
 
 
-def _draw_first(found: Result) -> None:
+def _draw_first_model(found: Result) -> None:
     """One of the variants, while the question about all of them is open."""
     marks = [int(mark) for mark in found.settings["marks"]]
-    norms = norms_at(found.rows, marks.index(EARLY), VARIANTS)[:1]
-    page.figure(gradient_figure(norms, selection.mode()), "experiments.gradient_figure")
-    page.caption(f"{describe(norms, EARLY)} A guess shows the other {len(VARIANTS) - 1}.")
-    page.caption(stored_results.how(found, list(found.rows)))
+    norms = norms_at(found.rows, marks.index(EARLY_UPDATES), VARIANTS)[:1]
+    page.figure(gradient_figure(norms, selection.get_theme()), "experiments.gradient_figure")
+    page.caption(f"{describe(norms, EARLY_UPDATES)} Predict to see the other {len(VARIANTS) - 1}.")
+    page.provenance(stored_results.describe_origin(found, list(found.rows)))
 
 
 def _draw_stored(found: Result) -> None:
     marks = tuple(int(mark) for mark in found.settings["marks"])
     updates = widgets.select_slider(
-        Choice.key("updates"), "Updates made", marks, 10, format_func=lambda mark: f"{mark:,}"
+        GradientControls.key("updates"), "Updates made", marks, 10, format_func=lambda mark: f"{mark:,}"
     )
     norms = norms_at(found.rows, marks.index(updates), VARIANTS)
-    page.figure(gradient_figure(norms, selection.mode()), "experiments.gradient_figure")
-    page.caption(f"{describe(norms, updates)} {reached(found)}")
-    page.caption(stored_results.how(found, list(found.rows)))
+    page.figure(gradient_figure(norms, selection.get_theme()), "experiments.gradient_figure")
+    page.caption(f"{describe(norms, updates)} {describe_accuracies(found)}")
+    page.provenance(stored_results.describe_origin(found, list(found.rows)))
     columns = {
         "Model": [VARIANTS[row["variant"]] for row in found.rows],
         "Seed": [row["seed"] for row in found.rows],
@@ -119,8 +126,8 @@ def _draw_stored(found: Result) -> None:
     page.csv("These norms (CSV)", columns, f"gradient_norms_{updates}.csv", "experiments.gradient_csv")
 
 
-def reached(found: Result) -> str:
-    """What the trainings came to, variant by variant."""
+def describe_accuracies(found: Result) -> str:
+    """Return what the trainings came to, variant by variant."""
     said = []
     for name, title in VARIANTS.items():
         rows = found.where(variant=name)
@@ -132,23 +139,23 @@ def reached(found: Result) -> str:
         if any(parts):
             said.append(f"{title} {', '.join(filter(None, parts))}")
     updates = plural(int(found.settings["updates"]), "update")
-    return f"On the test pictures after {updates}: {'; '.join(said)}." if said else ""
+    return f"On the test images after {updates}: {'; '.join(said)}." if said else ""
 
 
-def _draw_here() -> None:
-    depth = widgets.select_slider(Choice.key("deep"), "Blocks", DEPTHS, DEPTH)
-    with st.spinner("Taking the gradient …"):
+def _draw_initial_gradients() -> None:
+    depth = widgets.select_slider(GradientControls.key("deep"), "Blocks", DEPTHS, DEPTH)
+    with st.spinner("Computing the gradient …"):
         norms = [
-            Norms(name, title, values := _at_start(name, depth), values, values, 1)
+            Norms(name, title, values := _compute_initial_norms(name, depth), values, values, 1)
             for name, title in VARIANTS.items()
         ]
-    page.figure(gradient_figure(norms, selection.mode()), "experiments.gradient_here")
+    page.figure(gradient_figure(norms, selection.get_theme()), "experiments.gradient_here")
     page.caption(f"Seed 0, {PICTURES} digits, fp32. {describe(norms, 0)}")
 
 
-@cached.shared(most=32)
-def _at_start(variant: str, depth: int) -> NDArray[np.float64]:
-    """(depth,) norms of a model that has not been trained."""
+@cached.shared(max_entries=32)
+def _compute_initial_norms(variant: str, depth: int) -> NDArray[np.float64]:
+    """Return (depth,) norms of a model that has not been trained."""
     import torch
 
     from vitviz.data.preparation import prepare_batch
@@ -156,7 +163,7 @@ def _at_start(variant: str, depth: int) -> NDArray[np.float64]:
     from vitviz.models.zoo import create_model
     from vitviz.probe.gradients import gradient_norms
 
-    data = cached.dataset(DATASET)
+    data = cached.load_dataset(DATASET)
     inputs = torch.from_numpy(prepare_batch(data.train_images[:PICTURES], PREPARATION))
     labels = torch.from_numpy(np.array(data.labels_of("train")[:PICTURES], np.int64))
     model = create_model(deep(variant, depth), seed=0)

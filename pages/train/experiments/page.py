@@ -1,16 +1,17 @@
-"""Experiments: one knob or one slip at a time, and why each part is there; stored over seeds, live by one click."""
+"""Experiments: one hyperparameter or one bug at a time, and why each part is there; stored over seeds,"
+" live by one click."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.controls import sections, widgets
+from pages.controls import widgets
 from pages.frame import page, registry
 from pages.train.experiments import bug, gradient, hyperparameter, norms, positions, spot_the_bug
 
 VIEWS = {
-    "knob": ("One knob", hyperparameter.draw),
-    "slip": ("One slip", bug.draw),
+    "knob": ("One hyperparameter", hyperparameter.draw),
+    "slip": ("One bug", bug.draw),
     "spot": ("Spot the mistake", spot_the_bug.draw),
     "gradient": ("Residuals", gradient.draw),
     "norms": ("LayerNorm", norms.draw),
@@ -19,15 +20,20 @@ VIEWS = {
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="experiments"):
-    """Which of `VIEWS` is shown."""
+class ExperimentControls(widgets.ControlValues, page="experiments"):
+    """The selected view of `VIEWS`."""
 
     view: str
 
 
 entry = registry.BY_SLUG["experiments"]
 page.header(entry.title, entry.question)
-widgets.hold(
-    hyperparameter.Choice, bug.Choice, spot_the_bug.Choice, gradient.Choice, norms.Choice, positions.Choice
+widgets.keep_pending(
+    hyperparameter.HyperparameterControls,
+    bug.BugControls,
+    spot_the_bug.PuzzleControls,
+    gradient.GradientControls,
+    norms.NormControls,
+    positions.PositionControls,
 )
-sections.choose(Choice.key("view"), VIEWS)()
+widgets.choose_section(ExperimentControls.key("view"), VIEWS)()

@@ -24,14 +24,14 @@ PAPERS = {
 _CITED = re.compile("|".join(map(re.escape, PAPERS)))
 
 
-def linked(text: str) -> str:
-    """The same sentence, every paper in it a link."""
+def link_papers(text: str) -> str:
+    """Return the same sentence, every paper in it a link."""
     return _CITED.sub(lambda found: f"[{found[0]}]({PAPERS[found[0]]})", text)
 
 
-def say(text: str) -> None:
-    """What papers found, marked as theirs; said so where none is cited."""
+def cite_papers(text: str) -> None:
+    """Draw published findings as a citation, or say that none is cited."""
     if not text:
-        page.caption("No paper is cited for this one.")
+        page.caption("No paper is cited for this hyperparameter.")
         return
-    page.caption(f":material/menu_book: *Found elsewhere, with larger models and sets:* {linked(text)}")
+    page.caption(f":material/menu_book: *Published, with larger models and datasets:* {link_papers(text)}")

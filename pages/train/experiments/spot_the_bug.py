@@ -1,4 +1,4 @@
-"""Spot the mistake: code with one slip and the curve that it gives; which line is it?"""
+"""Spot the mistake: code with one bug and the curve that it gives; which line is it?"""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.train.experiments import bug as slip_section
 from pages.train.experiments import stored_results
-from pages.views.race import race as race_view
+from pages.views.race import draw_race as race_view
 from vitviz.analysis.one_change import describe_slip
-from vitviz.experiments.bugs import SLIPS, Slip
-from vitviz.experiments.result import Result, kept_result
-from vitviz.lessons.experiment_measures import slip_gain
+from vitviz.experiments.bugs import BUGS, Bug
+from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.lessons.experiment_measures import measure_bug_gain
 from vitviz.plots.one_change import payload
 from vitviz.text import plural
 
@@ -23,22 +23,22 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="experiments"):
-    """Which of the puzzles, counted from 1."""
+class PuzzleControls(widgets.ControlValues, page="experiments"):
+    """The selected puzzle, counted from 1."""
 
     puzzle: int
 
 
 def draw() -> None:
-    """A puzzle: the curve, the code, the visitor's line, and then the answer with its cost."""
-    puzzles = tuple(SLIPS)
+    """A puzzle: the curve, the code, the user's line, and then the answer with its cost."""
+    puzzles = tuple(BUGS)
     with page.row():
-        number = widgets.segmented(Choice.key("puzzle"), "Code", tuple(range(1, len(puzzles) + 1)))
+        number = widgets.segmented(PuzzleControls.key("puzzle"), "Code", tuple(range(1, len(puzzles) + 1)))
     name = puzzles[number - 1]
-    slip = SLIPS[name]
-    measured = [(dataset, found) for dataset in SETS if (found := kept_result(f"one_slip_{dataset}"))]
+    slip = BUGS[name]
+    measured = [(dataset, found) for dataset in SETS if (found := read_result_if_any(f"one_slip_{dataset}"))]
     if measured:
-        _curves(measured, name)
+        _draw_curves(measured, name)
     lines = [f"`{line.replace('    ', NO_BREAK * 4)}`" for line in slip.lines]
     chosen = st.radio(
         f"One of these {plural(len(lines), 'line')} is wrong. Which?",
@@ -48,40 +48,40 @@ def draw() -> None:
         key=f"experiments._line_{name}",
     )
     if chosen is None:
-        page.caption("Choose a line: the answer and what the slip costs follow.")
+        page.caption("Choose a line to see the answer and the bug's cost.")
         return
-    _answer(slip, int(chosen))
+    _draw_solution(slip, int(chosen))
     for dataset, found in measured:
-        sides, _ = slip_section.pair(found, name)
+        sides, _ = slip_section.load_pair(found, name)
         if len(sides) == 2:
             page.caption(f"On {dataset}: {describe_slip(sides[1], sides[0])}")
 
 
-def _curves(measured: list[tuple[str, Result]], name: str) -> None:
-    """What the code with the slip and the code without it came to, on the set that tells them apart best."""
-    both = [(dataset, found) for dataset, found in measured if slip_gain(found, name) is not None]
+def _draw_curves(measured: list[tuple[str, Result]], name: str) -> None:
+    """Return the results with and without the bug, on the dataset that separates them most."""
+    both = [(dataset, found) for dataset, found in measured if measure_bug_gain(found, name) is not None]
     if not both:
         return
-    dataset, found = max(both, key=lambda one: _told_apart(one[1], name))
-    sides, rows = slip_section.pair(found, name)
-    note = f"{dataset}' test pictures, read once at the end"
+    dataset, found = max(both, key=lambda one: _rank_separation(one[1], name))
+    sides, rows = slip_section.load_pair(found, name)
+    note = f"{dataset}' test images, read once at the end"
     message = payload(sides, slip_section.CHANCE[dataset], float(found.settings["epochs"]), note)
     race_view(message, key="experiments.spot_view")
-    page.caption(stored_results.how(found, rows))
+    page.provenance(stored_results.describe_origin(found, rows))
 
 
-def _told_apart(found: Result, name: str) -> tuple[bool, float]:
-    """Whether all seeds agree about a slip, and by how many points it changes the model."""
-    by = slip_gain(found, name)
+def _rank_separation(found: Result, name: str) -> tuple[bool, float]:
+    """Return True if all seeds agree about a bug, and by how many points it changes the model."""
+    by = measure_bug_gain(found, name)
     return (False, 0.0) if by is None else (by.clear, abs(by.mean))
 
 
-def _answer(slip: Slip, chosen: int) -> None:
+def _draw_solution(slip: Bug, chosen: int) -> None:
     right = chosen in slip.wrong
     line = slip.lines[slip.wrong[0]].strip()
     mended = f"It should read `{slip.right.strip()}`." if slip.right else "It should not be there."
     words = f"Line {slip.wrong[0] + 1}, `{line}`. {mended} {slip.title}: {slip.why}"
     if right:
-        st.success(f"Yes. {words}", icon=":material/check:")
+        st.success(f"Correct. {words}", icon=":material/check:")
     else:
         st.warning(f"Not line {chosen + 1}. {words}", icon=":material/close:")

@@ -16,13 +16,14 @@ from vitviz.training.layer_rates import rate_scales
 from vitviz.training.run_directory import Run
 
 MATH = r"""
-**The head is new.** A body $f$ turns a picture into $y \in \mathbb{R}^D$ (the normed [CLS] token, or the mean of the
+**The head is new.** A backbone $f$ turns an image into $y \in \mathbb{R}^D$ (the normed [CLS] token, or the mean of the
 patches); its old head $W \in \mathbb{R}^{K' \times D}$ named other classes and is dropped. A new one, $D \times K$,
 begins random (Dosovitskiy et al. 2021, section 3.2, who begin it at zero).
 
-**Body frozen.** Then $y$ is fixed for each picture and only $W$ learns: a logistic regression on features.
+**Backbone frozen.** Then $y$ is fixed for each image and only $W$ learns: a logistic regression on features.
 
-**Two learning rates.** Often $\eta_{body} < \eta_{head}$ is taken, so that the body keeps what it has: the lesson takes
+**Two learning rates.** Often $\eta_{backbone} < \eta_{head}$ is taken, so that the backbone keeps what it has:
+the lesson takes
 $10^{-5}$ and $10^{-3}$ for published weights. *Ways to tune* shows where one rate for both does better.
 
 **Layer-wise decay** (Clark et al. 2020): layer $l$ of $L$ learns at $\eta\,\gamma^{\,L + 1 - l}$, since early layers
@@ -31,8 +32,8 @@ fit many tasks and late ones fit one.
 **A higher resolution** has more patches than the table of positions has rows: it is stretched bicubically on its grid,
 and [CLS] keeps its own.
 
-**Compared with:** the same model, with weights drawn at random, the same pictures in the same order, as many updates,
-the same seeds; only where it begins and its learning rates differ. The test pictures are read once, at the end.
+**Compared with:** the same model, with weights drawn at random, the same images in the same order, as many updates,
+the same seeds; only where it begins and its learning rates differ. The test images are read once, at the end.
 """
 
 
@@ -42,19 +43,19 @@ def draw(run: Run | None) -> None:
         "fine_tuning",
         math=MATH,
         code=(transferred, resize_positions, rate_scales, recipes),
-        numbers=None if run is None else partial(_table, run),
+        numbers=None if run is None else partial(_draw_table, run),
     )
 
 
-def _table(run: Run) -> None:
+def _draw_table(run: Run) -> None:
     """Every model's accuracies, and what it began with."""
     from vitviz.data.own_datasets import spoken
 
     columns: dict[str, list[object]] = {"model": [], "seed": [], "began with": [], "test accuracy": []}
     curve: dict[str, list[object]] = {"model": [], "seed": [], "epoch": [], "validation accuracy": []}
-    for group in race_results.groups(run):
+    for group in race_results.load_groups(run):
         for seed, points in enumerate(group.curves):
-            config = race_results.of_seed(run, group.name, seed).config()
+            config = race_results.find_member(run, group.name, seed).config()
             columns["model"].append(group.title)
             columns["seed"].append(seed)
             columns["began with"].append(config.train.start_from or "random weights")
@@ -64,9 +65,9 @@ def _table(run: Run) -> None:
                     curve, (group.title, seed, float(epoch), float(accuracy)), strict=True
                 ):
                     curve[name].append(value)
-    shown = page.styled(columns, {"test accuracy": percent})
+    shown = page.style_table(columns, {"test accuracy": percent})
     st.dataframe(shown, hide_index=True, placeholder=page.MISSING)
     train = run.config().train
-    page.caption(f"Learned: {spoken(train.dataset)}. The body's digest: {train.start_digest or 'none'}.")
+    page.caption(f"Learned: {spoken(train.dataset)}. The backbone's digest: {train.start_digest or 'none'}.")
     page.csv("Test accuracies (CSV)", columns, "fine_tuning_test.csv", "fine_tuning.csv_test")
     page.csv("Curves (CSV)", curve, "fine_tuning_curves.csv", "fine_tuning.csv_curves")

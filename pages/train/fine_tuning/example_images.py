@@ -1,4 +1,4 @@
-"""Pictures of a visitor's own, or three letters drawn here for who has none at hand."""
+"""Images of a user's own, or three letters drawn here for who has none at hand."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ _TURN = "fine_tuning._turn"
 
 def draw_upload(control: str) -> None:
     """The button behind which a set is brought; one that can be used becomes what the control of this key says."""
-    with popover.button("Your own pictures", "upload", "fine_tuning.pictures"):
-        if popover.closed():
+    with popover.draw_popover("Your own images", "upload", "fine_tuning.pictures"):
+        if popover.is_closed():
             return
-        _letters(control)
+        _add_letters(control)
         st.divider()
         turn = st.session_state.setdefault(_TURN, 0)
         key = f"fine_tuning._zip_{turn}"
         st.file_uploader(ZIP, type=["zip"], key=key, max_upload_size=MOST_MB)
-        file = upload.take(key)
+        file = upload.take_file(key)
         if refused := st.session_state.get(_REFUSED):
             st.error(plain(refused), icon=":material/block:")
         if file is not None:
             st.session_state[_TURN] = turn + 1
-            _keep(file.data, file.name.removesuffix(".zip"), control)
+            _store_dataset(file.data, file.name.removesuffix(".zip"), control)
             st.rerun()
         st.caption(user_datasets.PRIVACY)
-        _remove()
+        _remove_dataset()
 
 
-def _letters(control: str) -> None:
+def _add_letters(control: str) -> None:
     names = ", ".join(LETTERS)
-    words = f"{names}: {TRAIN} pictures of each to learn from, {TEST} to test, drawn with a wobbly hand."
+    words = f"{names}: {TRAIN} images of each to learn from, {TEST} to test, hand-drawn style."
     if st.button(
         "Draw three letters", key="fine_tuning._draw", icon=":material/draw:", help=words, width="stretch"
     ):
-        _keep(letters_zip(), f"letters {names}", control)
+        _store_dataset(letters_zip(), f"letters {names}", control)
         st.rerun()
-    page.download("As a zip to look at", letters_zip, "letters.zip", "fine_tuning._letters", stretch=True)
+    page.download("Download as a zip", letters_zip, "letters.zip", "fine_tuning._letters", stretch=True)
 
 
-def _keep(data: bytes, title: str, control: str) -> None:
+def _store_dataset(data: bytes, title: str, control: str) -> None:
     st.session_state.pop(_REFUSED, None)
     if len(data) > MOST_MB * 2**20:  # the browser's limit is only the browser's
         st.session_state[_REFUSED] = (
@@ -59,28 +59,34 @@ def _keep(data: bytes, title: str, control: str) -> None:
         )
         return
     try:
-        with st.spinner("Reading the pictures …"):
-            note = user_datasets.keep(session.current(), data, title, SIDE_PX, address=session.address())
+        with st.spinner("Reading the images …"):
+            note = user_datasets.store_dataset(
+                session.get_current(), data, title, SIDE_PX, address=session.get_address()
+            )
     except DatasetError as error:
         st.session_state[_REFUSED] = str(error)
         return
-    query_params.want(control, note.name)
+    query_params.request_value(control, note.name)
 
 
-def _remove() -> None:
-    mine = user_datasets.mine(session.current())
+def _remove_dataset() -> None:
+    mine = user_datasets.list_datasets(session.get_current())
     if not mine:
         return
     name = st.selectbox(
-        "A set of yours", list(mine), format_func=lambda key: mine[key].title, key="fine_tuning._set"
+        "Your dataset", list(mine), format_func=lambda key: mine[key].title, key="fine_tuning._set"
     )
     st.button(
-        "Remove it", key="fine_tuning._remove", icon=":material/delete:", on_click=_forget, args=(name,)
+        "Remove images",
+        key="fine_tuning._remove",
+        icon=":material/delete:",
+        on_click=_forget_dataset,
+        args=(name,),
     )
 
 
-def _forget(name: str) -> None:
+def _forget_dataset(name: str) -> None:
     try:
-        user_datasets.remove(session.current(), name)
+        user_datasets.remove_dataset(session.get_current(), name)
     except OSError as error:
-        st.session_state[_REFUSED] = f"The pictures could not be removed ({reason(error)})."
+        st.session_state[_REFUSED] = f"The images could not be removed ({reason(error)})."

@@ -1,4 +1,4 @@
-"""The body as it came, frozen: a logistic regression on its features of the race's own pictures, in seconds."""
+"""The backbone as it came, frozen: a logistic regression on its features of the race's own images, in seconds."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from pages.stores import cached
 from vitviz.analysis.fine_tuning import Group
 from vitviz.analysis.probes import linear_accuracy
 from vitviz.data.dataset import DatasetError
-from vitviz.models.transfer import begun
+from vitviz.models.transfer import create_initialised_model
 from vitviz.models.vit import VisionTransformer
 from vitviz.probe.features import features, patch_means
 from vitviz.text import percent
-from vitviz.training.batches import Pictures, normaliser, training_data
+from vitviz.training.batches import PreparedImages, make_normaliser, prepare_training_data
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError
 from vitviz.training.start_weights import load_start
 
-TITLE = "Features of the frozen body"
-MOST = 3000  # pictures that are read while the page waits
-TOO_MANY = (
-    f"The frozen body's features are read where there are up to {MOST:,} pictures in all, and all are here."
-)
+TITLE = "Features of the frozen backbone"
+MAX_IMAGES = 3000  # images that are read while the page waits
+TOO_MANY = f"Frozen features are computed for up to {MAX_IMAGES:,} images in all, and all are here."
 
 
 @dataclass(frozen=True)
-class Read:
-    """What a logistic regression gets right: on what the body's head reads, and, beside [CLS], on its patches' mean."""
+class LinearProbe:
+    """Accuracy of a logistic regression on the features of the head and, for [CLS], on the mean of the patches."""
 
     accuracy: float
     of_mean: float | None
@@ -44,36 +42,36 @@ class Read:
 
     @property
     def said(self) -> str:
-        """What it gets right, in a sentence."""
+        """The accuracy as a sentence."""
         begins = "A logistic regression on"
         if self.of_mean is None:
-            what = f"{begins} the features of the body as it came gets {percent(self.accuracy)}"
+            what = f"{begins} the features of the backbone as it came gets {percent(self.accuracy)}"
         else:
             what = (
-                f"{begins} [CLS] of the body as it came gets {percent(self.accuracy)}, on the mean of its patches"
+                f"{begins} [CLS] of the backbone as it came gets {percent(self.accuracy)}, on the mean of its patches"
                 f" {percent(self.of_mean)}"
             )
-        return f"{what}, without one update of the body."
+        return f"{what}, without updating the backbone."
 
 
-def read(run: Run) -> Read | None:
-    """What the frozen body's features are worth; None where they cannot be read, or are too many."""
+def fit_probe(run: Run) -> LinearProbe | None:
+    """Return what the frozen backbone's features are worth; None where they cannot be read, or are too many."""
     try:
-        return _read(run.id, run)
-    except (RunError, DatasetError, ValueError):  # the pictures, or the weights that it began with, are gone
+        return _fit_probe(run.id, run)
+    except (RunError, DatasetError, ValueError):  # the images, or the weights that it began with, are gone
         return None
 
 
-@cached.shared(most=32, spinner="Reading the frozen body's features …")
-def _read(run_id: str, _run: Run) -> Read | None:
+@cached.shared(max_entries=32, spinner="Reading the frozen backbone's features …")
+def _fit_probe(run_id: str, _run: Run) -> LinearProbe | None:
     config = _run.config()
-    data = training_data(cached.dataset(config.train.dataset), config.preparation, config.train)
-    if len(data.train) + len(data.test) > MOST:
+    data = prepare_training_data(cached.load_dataset(config.train.dataset), config.preparation, config.train)
+    if len(data.train) + len(data.test) > MAX_IMAGES:
         return None
     start = load_start(_run, config.train)
     (state,) = start.snapshots.values()
-    body = begun(start.config, 0, state)
-    inputs = [_inputs(part, config) for part in (data.train, data.test)]
+    body = create_initialised_model(start.config, 0, state)
+    inputs = [_load_inputs(part, config) for part in (data.train, data.test)]
     labels = [part.labels.numpy() for part in (data.train, data.test)]
 
     def right(of: Callable[[NDArray[np.float32]], NDArray[np.float32]]) -> float:
@@ -82,11 +80,11 @@ def _read(run_id: str, _run: Run) -> Read | None:
 
     accuracy = right(partial(features, body))
     if isinstance(body, VisionTransformer) and body.config.readout == "cls":
-        return Read(accuracy, right(partial(patch_means, body)))
-    return Read(accuracy, None)
+        return LinearProbe(accuracy, right(partial(patch_means, body)))
+    return LinearProbe(accuracy, None)
 
 
-def _inputs(part: Pictures, config: RunConfig) -> NDArray[np.float32]:
-    normalise, _ = normaliser(config.preparation, torch.float32, torch.device("cpu"))
+def _load_inputs(part: PreparedImages, config: RunConfig) -> NDArray[np.float32]:
+    normalise, _ = make_normaliser(config.preparation, torch.float32, torch.device("cpu"))
     inputs: NDArray[np.float32] = normalise(part.images).numpy()
     return inputs

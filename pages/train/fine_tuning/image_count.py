@@ -1,4 +1,4 @@
-"""Where the ways cross as pictures grow: the stored experiments."""
+"""Show the stored experiments on fine-tuning with growing numbers of images."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.train.fine_tuning import stored_results
-from vitviz.analysis.data_size import Curve, Lead, judged, leads, only
+from vitviz.analysis.data_size import Curve, Lead, describe_prediction, leads, select_size
 from vitviz.analysis.transfer import LEVEL, crossing, curves_of, describe, made_up
 from vitviz.data.datasets import data_title
-from vitviz.experiments.result import Result, kept_result
+from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.experiments.transfer_plan import BODIES, LONGER, PLAN_OF, PLANS, Plan
 from vitviz.plots.fine_tuning import grown_figure
 from vitviz.text import plural
 
 PAPER = (
-    ":material/menu_book: *Found elsewhere, with larger models and sets:* [Yosinski et al."
+    ":material/menu_book: *Published, with larger models and datasets:* [Yosinski et al."
     " 2014](https://arxiv.org/abs/1411.1792): a CNN's features help less the further the two tasks lie apart, yet even"
     " those of a distant task can be better than random ones, and what they give remains after fine-tuning."
 )
 MATH = r"""
-Every point is the mean of its seeds; each draws its own pictures of every class, its own head or all weights, and its
+Every point is the mean of its seeds; each draws its own images of every class, its own head or all weights, and its
 own order. All models make the same number of updates, but for one that begins random and makes %d times as many: it
-says whether what is missing from scratch is time. The trained body learns at $%g$ and its new head at $%g$, the page's
-usual rates; from scratch has $%g$, the best of those that were tried for it. The **frozen** body gives features of
-$D$ numbers for each picture once, and a logistic regression reads them: no update of the body, so it costs seconds.
+says whether what is missing from scratch is time. The trained backbone learns at $%g$ and its new head at $%g$, the page's
+usual rates; from scratch has $%g$, the best of those that were tried for it. The **frozen** backbone gives features of
+$D$ numbers for each image once, and a logistic regression reads them: no update of the backbone, so it costs seconds.
 """
 
 
 @dataclass(frozen=True)
-class Body(widgets.Chosen, page="fine_tuning"):
-    """Which body was fine-tuned, on the target of its plan, and which way is guessed to be best with few pictures."""
+class ImageCountControls(widgets.ControlValues, page="fine_tuning"):
+    """The backbone, its target dataset, and the method that is predicted to be best with few images."""
 
     body_of: str
     grown_guess: str
@@ -45,61 +45,63 @@ class Body(widgets.Chosen, page="fine_tuning"):
 
 def draw() -> None:
     """The curves, what they say, how they were made."""
-    kept = {name: found for name in PLANS if (found := kept_result(name)) is not None}
+    kept = {name: stored for name in PLANS if (stored := read_result_if_any(name)) is not None}
     if not kept:
         made = " and ".join(f"`python -m vitviz.experiment {name}`" for name in PLANS)
-        st.info(f"No measured curves lie here. {made} make them.", icon=":material/timer:")
+        st.info(f"No results are stored here. {made} make them.", icon=":material/timer:")
         return
-    here = tuple(source for found in kept.values() for source in _bodies(found))
+    sources = tuple(source for found in kept.values() for source in _list_backbones(found))
     with page.row():
-        source = widgets.segmented(Body.key("body_of"), "A body → what it learns", here, format_func=_pair)
+        source = widgets.segmented(
+            ImageCountControls.key("body_of"), "Backbone → target dataset", sources, format_func=_format_backbone
+        )
     plan = PLAN_OF[source]
-    found = kept[plan.name]
-    curves = curves_of(found.rows, source, plan.methods)
-    found_leads = leads(curves)
-    answered = not found_leads or _guessed(source, found_leads[0], curves)
-    shown = curves if answered else only(curves, found_leads[-1].pictures)
-    page.figure(grown_figure(shown, plan.sizes, 1 / 10, selection.mode()), "fine_tuning.grown")
+    stored = kept[plan.name]
+    curves = curves_of(stored.rows, source, plan.methods)
+    curve_leads = leads(curves)
+    answered = not curve_leads or _ask_prediction(source, curve_leads[0], curves)
+    shown = curves if answered else select_size(curves, curve_leads[-1].pictures)
+    page.figure(grown_figure(shown, plan.sizes, 1 / 10, selection.get_theme()), "fine_tuning.grown")
     words = (describe(curves), crossing(curves), crossing(curves, LONGER), LEVEL, made_up(curves))
     page.caption(
         " ".join(filter(None, words))
         if answered
-        else "These are the most pictures a class; a guess shows the rest."
+        else "Shown: the most images per class. Predict to see the rest."
     )
-    page.caption(stored_results.how(found, found.where(source=source)))
+    page.provenance(stored_results.describe_origin(stored, stored.where(source=source)))
     page.caption(PAPER)
     page.drawers(
         "fine_tuning.grown",
-        math=MATH % (plan.times, *rates(plan, source)),
+        math=MATH % (plan.times, *format_rates(plan, source)),
         code=(curves_of, crossing),
-        numbers=partial(stored_results.numbers, found, "method", plan.methods, "fine_tuning.grown")
+        numbers=partial(stored_results.draw_table, stored, "method", plan.methods, "fine_tuning.grown")
         if answered
         else None,
     )
 
 
-def rates(plan: Plan, source: str) -> tuple[float, float, float]:
-    """Of the body that goes on, of its head, and of the model from scratch."""
+def format_rates(plan: Plan, source: str) -> tuple[float, float, float]:
+    """Return the learning rates of the backbone, of its head, and of the model from scratch."""
     method = plan.method_of(source)
     return method.learning_rate, method.head_learning_rate, method.scratch_learning_rate
 
 
-def _bodies(found: Result) -> list[str]:
-    """Whose rows a file has, in the plan's order."""
+def _list_backbones(found: Result) -> list[str]:
+    """Return whose rows a file has, in the plan's order."""
     return [source for source in PLANS[found.name].sources if found.where(source=source)]
 
 
-def _pair(source: str) -> str:
+def _format_backbone(source: str) -> str:
     return f"{BODIES[source]} → {data_title(PLAN_OF[source].dataset)}"
 
 
-def _guessed(source: str, lead: Lead, curves: Sequence[Curve]) -> bool:
-    """Asks which way is best with the fewest pictures; whether the rest may be shown."""
+def _ask_prediction(source: str, lead: Lead, curves: Sequence[Curve]) -> bool:
+    """Asks which way is best with the fewest images; whether the rest may be shown."""
     ways = {curve.name: curve for curve in curves if curve.at(lead.pictures) is not None}
-    return prediction_gate.first(
-        Body.key("grown_guess"),
+    return prediction_gate.require_prediction(
+        ImageCountControls.key("grown_guess"),
         source,
         f"With {plural(lead.pictures, 'picture')} a class, which way is best?",
         {name: curve.title for name, curve in ways.items()},
-        lambda guess: judged(lead, ways[guess]),
+        lambda guess: describe_prediction(lead, ways[guess]),
     )

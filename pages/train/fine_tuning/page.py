@@ -1,10 +1,10 @@
-"""Fine-tuning: a trained body on other pictures, live beside the same model from scratch."""
+"""Fine-tuning: a trained backbone on other images, live beside the same model from scratch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.controls import sections, widgets
+from pages.controls import widgets
 from pages.frame import page, registry
 from pages.train.fine_tuning import (
     image_count,
@@ -18,22 +18,26 @@ from pages.train.fine_tuning import (
 VIEWS = {
     "race": ("Fine-tune", tuning_race.draw),
     "changed": ("What changed", weight_changes.draw),
-    "grown": ("As pictures grow", image_count.draw),
+    "grown": ("As images grow", image_count.draw),
     "ways": ("Ways to tune", tuning_ways.draw),
     "recipe": ("The lesson's recipe", recipe.draw),
 }
 
 
 @dataclass(frozen=True)
-class View(widgets.Chosen, page="fine_tuning"):
-    """Which of `VIEWS` is shown."""
+class FineTuningControls(widgets.ControlValues, page="fine_tuning"):
+    """The selected view of `VIEWS`."""
 
     view: str
 
 
 entry = registry.BY_SLUG["fine_tuning"]
 page.header(entry.title, entry.question)
-widgets.hold(
-    race_controls.Choice, race_controls.How, weight_changes.Which, image_count.Body, tuning_ways.Ways
+widgets.keep_pending(
+    race_controls.RaceControls,
+    race_controls.MethodControls,
+    weight_changes.ChangeControls,
+    image_count.ImageCountControls,
+    tuning_ways.TuningControls,
 )
-sections.choose(View.key("view"), VIEWS)()
+widgets.choose_section(FineTuningControls.key("view"), VIEWS)()

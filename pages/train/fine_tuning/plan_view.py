@@ -1,4 +1,4 @@
-"""What a new model keeps of a trained one, part by part, and its positions before and after where they are resized."""
+"""Mount the view of kept and new parts, and of positions before and after resizing."""
 
 from __future__ import annotations
 

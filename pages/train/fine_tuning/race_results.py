@@ -1,4 +1,4 @@
-"""What a race's records say: both groups' curves and test accuracies."""
+"""Read both groups' curves and test accuracies from a race's records."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
 
 
-def groups(run: Run) -> tuple[Group, Group]:
-    """(fine-tuned, from scratch), over their seeds."""
+def load_groups(run: Run) -> tuple[Group, Group]:
+    """Return (fine-tuned, from scratch), over their seeds."""
     found: dict[str, list[Run]] = {name: [] for name in TITLES}
     for member in run.members():
         found[part_of(member.directory.name)[0]].append(member)
-    tuned, scratch = (_group(name, found[name]) for name in (TUNED, SCRATCH))
+    tuned, scratch = (_make_group(name, found[name]) for name in (TUNED, SCRATCH))
     return tuned, scratch
 
 
-def _group(name: str, members: list[Run]) -> Group:
-    logs = [runs.log(member.id).read() for member in members]
+def _make_group(name: str, members: list[Run]) -> Group:
+    logs = [runs.open_log(member.id).read() for member in members]
     curves = tuple(log.validation()[[1, -1]] for log in logs)
     tests = [float(log.test["accuracy"]) for log in logs if log.test is not None]
     return Group(name, TITLES[name], curves, tuple(tests) if len(tests) == len(logs) else ())
 
 
-def test_pictures(run: Run) -> int:
-    """How many pictures the test accuracies were read on; 0 before the end."""
-    test = runs.log(run.members()[0].id).read().test
+def count_test_images(run: Run) -> int:
+    """Return how many images the test accuracies were read on; 0 before the end."""
+    test = runs.open_log(run.members()[0].id).read().test
     return 0 if test is None else int(test["images"])
 
 
-def first(config: RunConfig, name: str) -> Member:
-    """The member of a group's first seed."""
+def find_first_seed(config: RunConfig, name: str) -> Member:
+    """Return the member of a group's first seed."""
     return next(member for member in config.members if part_of(member.name)[0] == name)
 
 
-def of_seed(run: Run, name: str, seed: int) -> Run:
-    """One model of a race."""
+def find_member(run: Run, name: str, seed: int) -> Run:
+    """Return one model of a race."""
     return next(member for member in run.members() if part_of(member.directory.name) == (name, seed))
 
 
-def classes(member: Run) -> tuple[str, ...]:
-    """Names of the answers, from its first snapshot; numbers before there is one."""
+def list_classes(member: Run) -> tuple[str, ...]:
+    """Return the names of the answers, from its first snapshot; numbers before there is one."""
     steps = member.snapshots()
     if not steps:
         return tuple(map(str, range(member.config().model.num_classes)))
-    return _classes(str(member.snapshot_path(steps[0])))
+    return _read_classes(str(member.snapshot_path(steps[0])))
 
 
 @lru_cache(maxsize=64)
-def _classes(path: str) -> tuple[str, ...]:
+def _read_classes(path: str) -> tuple[str, ...]:
     return tuple(read_header(path).classes)

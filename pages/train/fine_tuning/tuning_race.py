@@ -17,7 +17,7 @@ from pages.train.fine_tuning import (
     race_selection,
 )
 from pages.train.fine_tuning.learning_view import learning_view
-from pages.train.fine_tuning.race_controls import Choice, Chosen
+from pages.train.fine_tuning.race_controls import RaceControls, RaceSettings
 from vitviz.analysis import fine_tuning as analysis
 from vitviz.checkpoints import CheckpointError
 from vitviz.data.own_datasets import is_own
@@ -31,10 +31,10 @@ from vitviz.training.start_weights import start_file
 
 POLL_S = 0.5
 GUESSES = {"tuned": "Fine-tuned", "scratch": "From scratch", "neither": "No clear difference"}
-KEPT = (
-    "The race keeps your weights in its folder on this server, until you delete it in the live lab's table."
+KEPT = "The race stores your weights on this server until you delete it in the live lab's table."
+RANDOM = (
+    "At this step the weights are random. Choose a later step in the sidebar to fine-tune a trained model."
 )
-RANDOM = "At this step its weights are random: both would begin with nothing. Move the sidebar's step."
 _GUESS = "fine_tuning._guess"
 _NOTICE = "fine_tuning._notice"
 _WATCHED = "fine_tuning._watched"
@@ -47,26 +47,26 @@ def draw() -> None:
     if isinstance(chosen, str):
         st.error(chosen, icon=":material/block:")
     else:
-        _begin(chosen)
+        _draw_setup(chosen)
     if notice := st.session_state.pop(_NOTICE, gone):
         st.warning(plain(notice), icon=":material/info:")
-    run = race_selection.choose()
+    run = race_selection.choose_race()
     if run is None:
         st.caption("No race has been run in this visit: predict, then start one.")
     else:
-        active = runs.status(run).active
+        active = runs.read_status(run).active
         st.session_state[_WATCHED] = active
-        slowness = polling_rate.slowness()
-        st.fragment(_stage, run_every=POLL_S * slowness if active else None)(run)
+        slowness = polling_rate.get_slowness()
+        st.fragment(_draw_race, run_every=POLL_S * slowness if active else None)(run)
     drawers.draw(run)
 
 
 # ---------------------------------------------------------------- before it starts
 
 
-def _begin(chosen: Chosen) -> None:
-    """What is kept, the prediction, and the button."""
-    if why := race_controls.why_not(chosen):
+def _draw_setup(chosen: RaceSettings) -> None:
+    """Draw the plan, the prediction and the start button."""
+    if why := race_controls.explain_refusal(chosen):
         st.error(f"This cannot be trained: {plain(why)}.", icon=":material/block:")
         return
     plan.draw(chosen)
@@ -78,7 +78,7 @@ def _begin(chosen: Chosen) -> None:
     left, right = st.columns([2.4, 1], vertical_alignment="bottom")
     with left:
         guess = st.segmented_control(
-            f"Your prediction: which gets more test pictures right, with {_pictures(chosen)}?",
+            f"Your prediction: which gets more test images right, with {_draw_example_images(chosen)}?",
             tuple(GUESSES),
             format_func=GUESSES.__getitem__,
             key=_GUESS,
@@ -88,71 +88,69 @@ def _begin(chosen: Chosen) -> None:
             "Start the race",
             key="fine_tuning._start",
             icon=":material/play_arrow:",
-            type=selection.first_button(),
+            type=selection.get_primary_button_type(),
             width="stretch",
             disabled=guess is None,
             help="Disabled: predict first." if guess is None else None,
-            on_click=_start,
-            args=(chosen, guess, run_start.clicks_served()),
+            on_click=_start_race,
+            args=(chosen, guess, run_start.count_clicks()),
         )
 
 
-def _offer_colour(chosen: Chosen) -> None:
-    """Where pictures of one's own have colour and the body reads grey: what the page would begin with, in one click."""
-    key = race_controls.first_body(colour=True)
+def _offer_colour(chosen: RaceSettings) -> None:
+    """Offer a colour backbone if the user's images have colour and the selected one reads grey images."""
+    key = race_controls.choose_default_backbone(colour=True)
     grey = chosen.source.preparation.in_chans == 1
     if key is None or not (grey and chosen.in_colour and is_own(chosen.task.dataset)):
         return
-    st.info(
-        f"These pictures have colour, and {chosen.source.shown} reads grey ones.", icon=":material/palette:"
-    )
-    label = f"Take {race_controls.sources()[key].shown} instead"
+    st.info(f"These images have colour; {chosen.source.shown} reads grey ones.", icon=":material/palette:")
+    label = f"Use {race_controls.list_backbones()[key].shown} instead"
     st.button(label, key="fine_tuning._colour", on_click=_begin_with, args=(key,))
 
 
 def _begin_with(source: str) -> None:
-    Choice.change(source=source)
+    RaceControls.change(source=source)
 
 
-def _pictures(chosen: Chosen) -> str:
-    return plural(chosen.task.pictures, "picture")
+def _draw_example_images(chosen: RaceSettings) -> str:
+    return plural(chosen.task.pictures, "image")
 
 
-def _start(chosen: Chosen, guess: str, click: int) -> None:
+def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
     """Starts the race with the weights in its folder, and brings it onto the stage; in a callback."""
-    if not run_start.serve(click):
+    if not run_start.claim_click(click):
         return
     try:
-        model = cached.loaded(chosen.source, chosen.step)
+        model = cached.load_model(chosen.source, chosen.step)
         source = Source(chosen.source.title, model.digest, model.config, model.preparation)
-        run = run_start.start(race(source, chosen.task, chosen.method), start=start_file(model))
+        run = run_start.start_run(race(source, chosen.task, chosen.method), start=start_file(model))
     except (run_start.NotStarted, CheckpointError, OSError, ValueError) as error:
         st.session_state[_NOTICE] = f"It cannot start: {error}."
     except KeyError:
         st.session_state[_NOTICE] = "It cannot start: these weights are no longer on this server."
     else:
-        session.current().notes[_note(run)] = guess
+        session.get_current().notes[_prediction_key(run)] = guess
         st.session_state[_GUESS] = None
-        query_params.want(Choice.key("run"), run.id)
+        query_params.request_value(RaceControls.key("run"), run.id)
 
 
-def _note(run: Run) -> str:
-    """Where a visit notes what it predicted of a race."""
+def _prediction_key(run: Run) -> str:
+    """Return where a visit notes what it predicted of a race."""
     return f"fine_tuning.guess.{run.id}"
 
 
 # ---------------------------------------------------------------- the stage
 
 
-def _stage(run: Run) -> None:
-    """How the race stands, its curves, and what its numbers say; polls while it runs."""
+def _draw_race(run: Run) -> None:
+    """Draw a race's status, curves and caption; poll while it runs."""
     try:
         _draw_stage(run)
     except (RunError, FileNotFoundError):
         if run.exists():
             raise
         st.rerun()  # it was removed meanwhile: the page says so
-    active = runs.status(run).active
+    active = runs.read_status(run).active
     if active != st.session_state.get(
         _WATCHED
     ):  # it has ended, or was resumed from here: stop polling, or begin
@@ -161,44 +159,44 @@ def _stage(run: Run) -> None:
 
 
 def _draw_stage(run: Run) -> None:
-    here = session.current()
-    runs.watch(here)
-    polling_rate.note(here.token)
-    status, config = runs.status(run), run.config()
-    _state(run, status)
-    tuned, scratch = race_results.groups(run)
-    frozen = frozen_features.read(run) if status.state == "done" else None
-    chance, waiting = 1 / config.model.num_classes, runs.no_curve_yet(status)
+    here = session.get_current()
+    runs.mark_active(here)
+    polling_rate.note_user(here.token)
+    status, config = runs.read_status(run), run.config()
+    _describe_status(run, status)
+    tuned, scratch = race_results.load_groups(run)
+    frozen = frozen_features.fit_probe(run) if status.state == "done" else None
+    chance, waiting = 1 / config.model.num_classes, runs.describe_missing_curve(status)
     data = plots.learning(
         [tuned, scratch, *([frozen.group] if frozen else [])], chance, config.train.epochs or 1.0, waiting
     )
     learning_view(data, key="fine_tuning.learning")
-    said = analysis.describe(tuned, scratch, race_results.test_pictures(run))
+    said = analysis.describe(tuned, scratch, race_results.count_test_images(run))
     if said:
         read = frozen.said if frozen else frozen_features.TOO_MANY if status.state == "done" else ""
-        page.caption(f"{said} {read} {_guessed(run, analysis.verdict(tuned, scratch))}")
+        page.caption(f"{said} {read} {_describe_prediction(run, analysis.verdict(tuned, scratch))}")
     else:
-        page.caption(_under_way(config))
+        page.caption(_describe_setup(config))
     if not status.active:
         selection.link_to("live_lab", "Look into its models in the lab", **{"live_lab.run": run.id})
 
 
-def _state(run: Run, status: Status) -> None:
+def _describe_status(run: Run, status: Status) -> None:
     left, right = st.columns([4, 1], vertical_alignment="center")
     with left:
         if status.state == "done":
-            st.markdown(f":material/check: {_progress(run, status)}")
+            st.markdown(f":material/check: {_draw_progress(run, status)}")
         else:
-            st.progress(min(max(status.progress, 0.0), 1.0), text=_progress(run, status))
-    if runs.may_change(session.current(), run):
+            st.progress(min(max(status.progress, 0.0), 1.0), text=_draw_progress(run, status))
+    if runs.may_change(session.get_current(), run):
         with right:
-            _button(run, status)
+            _draw_button(run, status)
     if status.state in ("failed", "diverged", "interrupted"):
-        message = runs.message(session.current(), run, status)
+        message = runs.describe_status(session.get_current(), run, status)
         st.error(plain(f"{message[:1].upper()}{message[1:]}."), icon=":material/info:")
 
 
-def _button(run: Run, status: Status) -> None:
+def _draw_button(run: Run, status: Status) -> None:
     """Stops a race that is under way, and lets one go on that ended before its time."""
     if status.active:
         what, icon = "stop", "stop"
@@ -210,18 +208,18 @@ def _button(run: Run, status: Status) -> None:
         what.capitalize(),
         key=f"fine_tuning._{what}",
         icon=f":material/{icon}:",
-        on_click=_steer,
+        on_click=_control_race,
         args=(run, what),
         width="stretch",
     )
 
 
-def _progress(run: Run, status: Status) -> str:
+def _draw_progress(run: Run, status: Status) -> str:
     name = plain(run.config().name)
     if status.state == "queued":
-        return f"{name}: {runs.waits(session.current(), run)}"
+        return f"{name}: {runs.describe_wait(session.get_current(), run)}"
     if status.state == "starting":
-        return f"{name}: the pictures are being prepared"
+        return f"{name}: the images are being prepared"
     if status.state == "done":
         return f"{name}: {status.step:,} updates of each model, {status.seconds:.0f} s of training together"
     of = f" of {status.total_steps:,}" if status.total_steps else ""
@@ -229,38 +227,38 @@ def _progress(run: Run, status: Status) -> str:
     return f"{name}: {status.state}, update {status.step:,}{of} of each model{left}"
 
 
-def _steer(run: Run, what: str) -> None:
-    if not runs.may_change(session.current(), run):
+def _control_race(run: Run, what: str) -> None:
+    if not runs.may_change(session.get_current(), run):
         return
     try:
         if what == "stop":
-            runs.executor().stop(run)
+            runs.get_executor().stop(run)
         else:
-            runs.executor().resume(run, session.address())
+            runs.get_executor().resume(run, session.get_address())
     except (ExecutorError, ValueError, OSError) as error:
         st.session_state[_NOTICE] = f"The race was not told: {reason(error)}."
 
 
-def _under_way(config: RunConfig) -> str:
-    """What the two have in common, and where they differ."""
-    tuned, scratch = (config.recipe(race_results.first(config, name)) for name in TITLES)
+def _describe_setup(config: RunConfig) -> str:
+    """Return what the two have in common, and where they differ."""
+    tuned, scratch = (config.recipe(race_results.find_first_seed(config, name)) for name in TITLES)
     seeds = plural(len(config.members) // 2, "seed")
-    batch = plural(tuned.batch_size, "picture")
+    batch = plural(tuned.batch_size, "image")
     head = tuned.head_learning_rate or tuned.learning_rate
     slower = (
         f", times {tuned.layer_decay:g} with every layer away from the head,"
         if tuned.layer_decay != 1
         else ""
     )
-    body = "a frozen body" if tuned.frozen else f"{tuned.learning_rate:g} for its body{slower}"
+    body = "a frozen backbone" if tuned.frozen else f"{tuned.learning_rate:g} for its backbone{slower}"
     return (
-        f"{seeds} each; both see the same pictures in updates of {batch}, as many, in the same order. Learning rates:"
+        f"{seeds} each; both see the same images in updates of {batch}, as many, in the same order. Learning rates:"
         f" fine-tuned {body} and {head:g} for its head, from scratch {scratch.learning_rate:g}."
     )
 
 
-def _guessed(run: Run, found: str | None) -> str:
-    guess = session.current().notes.get(_note(run))
+def _describe_prediction(run: Run, found: str | None) -> str:
+    guess = session.get_current().notes.get(_prediction_key(run))
     if not isinstance(guess, str) or guess not in GUESSES or found is None:
         return ""
     came = "so it is" if guess == found else "it came otherwise"

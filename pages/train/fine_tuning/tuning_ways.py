@@ -1,4 +1,4 @@
-"""Ways to fine-tune: rates, layers, what is frozen, how large the pictures are; the stored experiment."""
+"""Ways to fine-tune: rates, layers, what is frozen, how large the images are; the stored experiment."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.train.fine_tuning import stored_results
-from pages.views.race import race as race_view
+from pages.views.race import draw_race as race_view
 from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
-from vitviz.experiments.result import Result, kept_result
+from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, USUAL, WAYS
 from vitviz.plots.one_change import payload
 from vitviz.text import gained, percent, plural
 from vitviz.training.layer_rates import rate_scales
 
 MATH = r"""
-All ways begin with the same body (but for the last), see the same pictures in the same order and make the same number
-of updates with AdamW. Of a body with layers $1 \dots L$ and a head, layer-wise decay $\gamma$ gives layer $\ell$ the
+All ways begin with the same backbone (but for the last), see the same images in the same order and make the same number
+of updates with AdamW. Of a backbone with layers $1 \dots L$ and a head, layer-wise decay $\gamma$ gives layer
+$\ell$ the
 rate $\eta\,\gamma^{\,L + 1 - \ell}$ (Clark et al. 2020): what is nearest to the pixels moves least. On larger
-pictures there are more patches of the same size, and the grid of learned positions is stretched to them.
+images there are more patches of the same size, and the grid of learned positions is stretched to them.
 """
 TITLES = {name: way.title for name, way in WAYS.items()}
 AGAINST = f"Against '{WAYS[USUAL].title}', points"
@@ -32,8 +33,8 @@ _WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {AGAINST: gai
 
 
 @dataclass(frozen=True)
-class Ways(widgets.Chosen, page="fine_tuning"):
-    """Which body goes on, with how many pictures a class, and which way is guessed to be best."""
+class TuningControls(widgets.ControlValues, page="fine_tuning"):
+    """The backbone, the number of images per class, and the method that is predicted to be best."""
 
     way_body: str
     way_pictures: int
@@ -41,74 +42,75 @@ class Ways(widgets.Chosen, page="fine_tuning"):
 
 
 def draw() -> None:
-    """The choice of body and pictures, a guess, every way's curve and seeds, how they were made."""
-    found = kept_result(NAME)
+    """The choice of backbone and images, a guess, every way's curve and seeds, how they were made."""
+    found = read_result_if_any(NAME)
     if found is None:
         words = f"No measured ways lie here. `python -m vitviz.experiment {NAME}` makes them."
         st.info(words, icon=":material/timer:")
         return
     with page.row():
         bodies = tuple(name for name in PLAN.sources if any(row["source"] == name for row in found.rows))
-        key = Ways.key("way_body")
-        source = widgets.segmented(key, "A body trained on", bodies, format_func=PLAN.sources.__getitem__)
+        key = TuningControls.key("way_body")
+        source = widgets.segmented(key, "A backbone trained on", bodies, format_func=PLAN.sources.__getitem__)
         sizes = sorted({int(row["a_class"]) for row in found.rows if row["source"] == source})
         default = sizes[len(sizes) // 2]
-        pictures = widgets.segmented(Ways.key("way_pictures"), "Pictures a class", sizes, default)
-    shown = variants(found, source, pictures)
-    answered = len([one for one in shown if one.test]) < 2 or _guessed(source, pictures, shown)
+        pictures = widgets.segmented(TuningControls.key("way_pictures"), "Images a class", sizes, default)
+    shown = load_variants(found, source, pictures)
+    answered = len([one for one in shown if one.test]) < 2 or _ask_prediction(source, pictures, shown)
     drawn = shown if answered else [one for one in shown if one.name == USUAL]
-    note = f"{found.settings['test_pictures']:,} test pictures, read once at the end"
-    race_view(payload(drawn, 1 / 10, epochs(found, pictures), note), key="fine_tuning.ways_view")
+    note = f"{found.settings['test_pictures']:,} test images, read once at the end"
+    race_view(payload(drawn, 1 / 10, count_epochs(found, pictures), note), key="fine_tuning.ways_view")
     words = (
         describe_knob(shown, USUAL)
         if answered
         else "This is what the page begins with; a guess shows the other ways."
     )
-    how = stored_results.how(found, found.where(source=source, a_class=pictures))
-    page.caption(f"{words} {how}")
+    how = stored_results.describe_origin(found, found.where(source=source, a_class=pictures))
+    page.caption(words)
+    page.provenance(how)
     if answered:
-        columns = columns_of(shown, source)
+        columns = build_columns(shown, source)
         formats = {"Core-seconds": st.column_config.NumberColumn(format="%.1f")}
         page.table(columns, _WRITTEN, formats, "fine_tuning.ways_table")
     page.drawers(
         "fine_tuning.ways",
         math=MATH,
         code=(rate_scales,),
-        numbers=partial(stored_results.numbers, found, "way", TITLES, "fine_tuning.ways")
+        numbers=partial(stored_results.draw_table, found, "way", TITLES, "fine_tuning.ways")
         if answered
         else None,
     )
 
 
-def variants(found: Result, source: str, pictures: int) -> list[Variant]:
-    """What was measured of each way, in their order."""
+def load_variants(found: Result, source: str, pictures: int) -> list[Variant]:
+    """Return what was measured of each way, in their order."""
     shown = []
     for name, way in WAYS.items():
         rows = list(found.where(source=source, a_class=pictures, way=name))
         if rows:
-            shown.append(variant(name, way.title, rows, epochs(found, pictures)))
+            shown.append(variant(name, way.title, rows, count_epochs(found, pictures)))
     return shown
 
 
-def epochs(found: Result, pictures: int) -> float:
-    """How often every training sees each of its pictures; there are ten classes."""
+def count_epochs(found: Result, pictures: int) -> float:
+    """Return how often every training sees each of its images; there are ten classes."""
     count = 10 * pictures
     return float(found.settings["updates"]) * min(int(found.settings["batch_size"]), count) / count
 
 
-def _guessed(source: str, pictures: int, shown: Sequence[Variant]) -> bool:
+def _ask_prediction(source: str, pictures: int, shown: Sequence[Variant]) -> bool:
     ways = {one.name: one for one in shown if one.test}
-    return prediction_gate.first(
-        Ways.key("way_guess"),
+    return prediction_gate.require_prediction(
+        TuningControls.key("way_guess"),
         (source, pictures),
         f"With {plural(pictures, 'picture')} a class, which way is best?",
         {name: one.title for name, one in ways.items()},
-        lambda guess: judged(ways, guess),
+        lambda guess: describe_prediction(ways, guess),
     )
 
 
-def judged(ways: dict[str, Variant], guess: str) -> str:
-    """Whether a guessed way was the best, by the means over the seeds, and whether the seeds agree."""
+def describe_prediction(ways: dict[str, Variant], guess: str) -> str:
+    """Return True if a guessed way was the best, by the means over the seeds, and whether the seeds agree."""
     said, best = ways[guess], max(one.mean for one in ways.values())
     if said.mean == best:
         return f"You said '{said.title}': right, {percent(best)}."
@@ -118,8 +120,8 @@ def judged(ways: dict[str, Variant], guess: str) -> str:
     return f"You said '{said.title}': {percent(said.mean)}, and '{first.title}' has {percent(best)}{agree}."
 
 
-def columns_of(shown: Sequence[Variant], source: str) -> dict[str, list[object]]:
-    """Every way's numbers, as the file has them, and what it does."""
+def build_columns(shown: Sequence[Variant], source: str) -> dict[str, list[object]]:
+    """Return every way's numbers, as the file has them, and what it does."""
     own = next((one for one in shown if one.name == USUAL), None)
     gains = [None if own is None else gain(one, own) for one in shown]
     larger = f" ({LARGER[source]} px)"
