@@ -1,4 +1,4 @@
-// The class's question on its picture: one's own patch before, everybody's as points after.
+// The image of the class's question: select a patch before, see all answers as points after.
 
 import { canvas, live } from '../views/kit/dom.js';
 import { gridNavigation, nameGrid } from '../views/kit/grid.js';
@@ -10,8 +10,8 @@ const LEAST_LABEL_PX = 14;
 
 const cellName = (index, cols) => `row ${Math.floor(index / cols) + 1}, column ${(index % cols) + 1}`;
 
-/** The lines between the patches. */
-function lines(ctx, place, color) {
+/** Draw the lines between the patches. */
+function drawLines(ctx, place, color) {
   const { rows, cols, side, width, height } = place;
   ctx.strokeStyle = color;
   ctx.lineWidth = 1;
@@ -27,8 +27,8 @@ function lines(ctx, place, color) {
   ctx.stroke();
 }
 
-/** A frame around a patch, with a dark rim, so that it shows on any picture. */
-function frame(ctx, place, index, color, inset) {
+/** Frame a patch, with a dark rim for contrast on any image. */
+function drawFrame(ctx, place, index, color, inset) {
   if (index < 0) return;
   const x = (index % place.cols) * place.side + inset;
   const y = Math.floor(index / place.cols) * place.side + inset;
@@ -43,8 +43,8 @@ function frame(ctx, place, index, color, inset) {
   }
 }
 
-/** A point in every patch that somebody pointed at: its area is how many. */
-function points(ctx, place, counts, color) {
+/** Draw a point in every chosen patch; its area is proportional to the number of answers. */
+function drawPoints(ctx, place, counts, color) {
   const most = Math.max(1, ...counts);
   ctx.textAlign = 'center';
   ctx.textBaseline = 'middle';
@@ -66,53 +66,53 @@ function points(ctx, place, counts, color) {
   });
 }
 
-function draw(map, now, place, bitmap, hovered) {
-  const { header, arrays, colors } = now;
+function draw(map, message, place, bitmap, hovered) {
+  const { header, arrays, colors } = message;
   const ctx = map.size(place.width, place.height);
   if (bitmap) blit(ctx, bitmap, 0, 0, place.width, place.height, bitmap.width > place.width);
   else {
     ctx.fillStyle = colors.panel;
     ctx.fillRect(0, 0, place.width, place.height);
   }
-  lines(ctx, place, 'rgba(128, 128, 128, 0.55)');
-  points(ctx, place, arrays.counts.data, '#0072b2');
-  frame(ctx, place, header.measured, colors.query, 2);
-  frame(ctx, place, header.own, '#fff', header.own === header.measured ? 6 : 2);
-  if (header.takes) frame(ctx, place, hovered, '#ffffffb0', 2);
+  drawLines(ctx, place, 'rgba(128, 128, 128, 0.55)');
+  drawPoints(ctx, place, arrays.counts.data, '#0072b2');
+  drawFrame(ctx, place, header.measured, colors.query, 2);
+  drawFrame(ctx, place, header.own, '#fff', header.own === header.measured ? 6 : 2);
+  if (header.takes) drawFrame(ctx, place, hovered, '#ffffffb0', 2);
 }
 
 export default function classPoints({ root, trigger }) {
   const map = canvas(root);
-  const say = live(root);
-  const picture = photo(root);
-  let now = null;
+  const announce = live(root);
+  const image = photo(root);
+  let latest = null;
   let place = null;
   let hovered = -1;
-  const paint = () => draw(map, now, place, now.header.photo ? picture.bitmap : null, hovered);
+  const paint = () => draw(map, latest, place, latest.header.photo ? image.bitmap : null, hovered);
   gridNavigation(map.node, {
-    label: 'The picture of the question',
+    label: 'Image of the question',
     rows: () => place.rows,
     cols: () => place.cols,
     hover(index) {
       hovered = index;
       if (index >= 0) {
-        const count = now.arrays.counts.data[index];
-        say(cellName(index, place.cols) + (count === undefined ? '' : `: ${count}`));
+        const count = latest.arrays.counts.data[index];
+        announce(cellName(index, place.cols) + (count === undefined ? '' : `: ${count}`));
       }
       paint();
     },
     pick(index) {
-      if (now.header.takes) trigger('pick', index);
+      if (latest.header.takes) trigger('pick', index);
     },
   });
   return (message) => {
-    now = message;
-    const [rows, cols] = now.header.grid;
-    const width = Math.min(now.width, WIDEST_PX);
+    latest = message;
+    const [rows, cols] = latest.header.grid;
+    const width = Math.min(latest.width, WIDEST_PX);
     const side = width / cols;
     place = { rows, cols, side, width, height: side * rows };
-    nameGrid(map.node, now.header.words);
+    nameGrid(map.node, latest.header.words);
     paint();
-    if (now.header.photo) picture.show(now, paint);
+    if (latest.header.photo) image.show(latest, paint);
   };
 }

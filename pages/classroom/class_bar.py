@@ -1,4 +1,4 @@
-"""The class on every page: a bar that says so, and the page led by the teacher. Who is in no class has neither."""
+"""Draw the class bar above a page, and let the class's teacher lead the page."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
 from pages.classroom import class_question, membership
-from pages.classroom.membership import Place
+from pages.classroom.membership import Membership
 from pages.controls import session_keys
 from pages.frame import registry
-from vitviz.classes.classes import Present
-from vitviz.classes.codes import spaced
+from vitviz.classes.class_store import Attendance
+from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
 from vitviz.text import plain
 
 KEY = "class_bar"
-ROW, PULSE = "class.row", "class.pulse"  # fragments
+ROW, HEARTBEAT = "class.row", "class.pulse"  # fragments
 LEADING_S = 1.0
 FOLLOWING_S = 0.7
-AGAIN_S = 3.0  # who could not come in knocks
-AT_FULL_SPEED = 30  # learners; more of them ask less often
-KEPT = "It is then kept on this server's disk, for everyone in the class, as long as the class lasts, and goes with it."
+RETRY_S = 3.0  # interval of attempts to reach a class that is unavailable
+AT_FULL_SPEED = 30  # learners; more learners poll less often
+STORAGE_NOTICE = "It is stored on this server, visible to the class, and deleted when the class closes."
 STYLE = f"""
 .st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px; padding: .25rem .75rem; }}
 .st-key-{KEY} [data-testid="stHorizontalBlock"] {{ min-height: 2.5rem; }}
@@ -36,196 +37,200 @@ STYLE = f"""
 
 
 @contextmanager
-def by_class(slug: str) -> Iterator[None]:
-    """The page that runs within is led by its class, or leads it; of no class, nothing happens here."""
+def follow_class(slug: str) -> Iterator[None]:
+    """Run the page within as a member of its class, if there is one: a learner follows, the teacher shares."""
     if session_keys.CLASS not in st.session_state and "class" not in st.query_params:
         yield
         return
-    place = _entered(slug)
-    if place is None:
+    member = _sync_membership(slug)
+    if member is None:
         yield
         return
     bar = st.container(key=KEY)
-    if not place.leads:
+    if not member.leads:
         _draw(bar, slug)
     try:
         yield
     except StopException:
-        _shown(place, slug)
+        _publish_view(member, slug)
         raise
-    _shown(place, slug)
-    if place.leads:
+    _publish_view(member, slug)
+    if member.leads:
         _draw(bar, slug)
 
 
-def _entered(slug: str) -> Place | None:
-    """The class of this run, once what is shown has been taken over; says why there is none any more.
+def _sync_membership(slug: str) -> Membership | None:
+    """Return this run's membership after applying the shared view; draw a warning if the class has ended.
 
-    A class that cannot be reached now is asked again: by the bar where the session is in it, else by a knock.
+    An unavailable class is retried: by the bar if the session is a member, else by a fragment.
     """
     try:
-        place = membership.enter()
-        if place is not None:
-            place = _settled(place, slug)
+        member = membership.enter_class()
+        if member is not None:
+            member = _sync_class(member, slug)
     except ClassError as error:
-        place = membership.current()
-        if place is None:
-            st.warning(f"The class cannot be reached: {plain(str(error))}.", icon=":material/info:")
-            st.fragment(_knock, key=PULSE, run_every=AGAIN_S)()
+        member = membership.get_membership()
+        if member is None:
+            st.warning(f"Class unavailable: {plain(str(error))}.", icon=":material/info:")
+            st.fragment(_retry, key=HEARTBEAT, run_every=RETRY_S)()
         else:
-            place.trouble = str(error)
-        return place
-    if why := membership.take_over():
-        st.warning(why, icon=":material/info:")
-    return place
+            member.error = str(error)
+        return member
+    if reason := membership.pop_leave_reason():
+        st.warning(reason, icon=":material/info:")
+    return member
 
 
-def _knock() -> None:
-    """Runs the page again after a while, for who stands at the door of a class whose file was busy."""
+def _retry() -> None:
+    """Rerun the page after a while, because the class was unavailable."""
     context = get_script_run_ctx()
     if context is not None and context.fragment_ids_this_run:
         st.rerun()
 
 
-def _settled(place: Place, slug: str) -> Place | None:
-    room = membership.store().look(place.code)
-    if room is None:
-        membership.over(place)
+def _sync_class(member: Membership, slug: str) -> Membership | None:
+    state = membership.get_class_store().load(member.code)
+    if state is None:
+        membership.end_membership(member)
         return None
-    place.challenge = room.challenge
-    if not place.leads:
-        membership.follow(place, room, slug)
-    return place
+    member.challenge = state.challenge
+    if not member.leads:
+        membership.follow_teacher(member, state, slug)
+    return member
 
 
-def _shown(place: Place, slug: str) -> None:
-    if place.leads:
+def _publish_view(member: Membership, slug: str) -> None:
+    if member.leads:
         try:
-            membership.show(place, slug)
+            membership.publish_view(member, slug)
         except ClassError as error:
-            st.warning(f"The class does not see this page: {plain(str(error))}.", icon=":material/info:")
+            st.warning(
+                f"This page is not shared with the class: {plain(str(error))}.", icon=":material/info:"
+            )
 
 
-def _draw(bar: object, slug: str) -> None:
-    with bar:  # type: ignore[attr-defined]
+def _draw(bar: DeltaGenerator, slug: str) -> None:
+    with bar:
         st.html(f"<style>{STYLE}{class_question.STYLE}</style>")
-        place = membership.current()
-        leads = place is not None and place.leads
+        member = membership.get_membership()
+        leads = member is not None and member.leads
         if not leads:
-            st.fragment(_learns, key=ROW)(slug)
-        st.fragment(_pulse, key=PULSE, run_every=LEADING_S if leads else _pace())(slug)
+            st.fragment(_draw_learner_row, key=ROW)(slug)
+        st.fragment(_poll, key=HEARTBEAT, run_every=LEADING_S if leads else _get_poll_interval_s())(slug)
 
 
-def _pace() -> float:
-    """How often a learner asks, in seconds: a large class shares the server's time."""
-    place = membership.current()
+def _get_poll_interval_s() -> float:
+    """Return a learner's polling interval, longer in large classes, which share the server's time."""
+    member = membership.get_membership()
     try:
-        here = 0 if place is None else membership.store().present(place.code).here
+        present = 0 if member is None else membership.get_class_store().count_present(member.code).present
     except ClassError:
-        here = 0
-    return FOLLOWING_S * max(1.0, here / AT_FULL_SPEED)
+        present = 0
+    return FOLLOWING_S * max(1.0, present / AT_FULL_SPEED)
 
 
-def _pulse(slug: str) -> None:
-    """Asks for news, says that this session is here, and draws what changes: the question, and how many follow.
+def _poll(slug: str) -> None:
+    """Poll the class, send a heartbeat, and draw what changes: the question and the attendance.
 
-    It runs alone, again and again; a learner's row stays as it is, for what is drawn here costs every poll.
+    This fragment reruns alone. A learner's row stays outside of it, because whatever is drawn here costs every poll.
     """
-    place = membership.current()
-    if place is None:
+    member = membership.get_membership()
+    if member is None:
         return
     try:
-        room = membership.store().look(place.code)
-        if room is not None:
-            membership.say_here(place)
-            if place.leads:
-                membership.show(place, slug)
+        state = membership.get_class_store().load(member.code)
+        if state is not None:
+            membership.send_heartbeat(member)
+            if member.leads:
+                membership.publish_view(member, slug)
     except ClassError as error:
-        place.trouble = str(error)
+        member.error = str(error)
     else:
-        moved = room is not None and place.follows and not place.leads and room.version != place.version
-        if room is not None and moved:
-            membership.go(place, room, slug)
-        if room is None or room.challenge != place.challenge:
+        if state is not None and member.follows and not member.leads and state.version != member.version:
+            membership.move_to_shared_page(member, state, slug)
+        if state is None or state.challenge != member.challenge:
             st.rerun()
     try:
-        if place.leads:
-            _teaches(place, slug)
-        class_question.panel(place)
+        if member.leads:
+            _draw_teacher_row(member, slug)
+        class_question.draw_question(member)
     except ClassError as error:
-        place.trouble = place.trouble or str(error)
-    if place.trouble:
-        st.caption(f"The class cannot be reached: {plain(place.trouble)}.")
+        member.error = member.error or str(error)
+    if member.error:
+        st.caption(f"Class unavailable: {plain(member.error)}.")
 
 
-def _learns(slug: str) -> None:
-    """Runs alone when a learner lets go."""
-    place = membership.current()
-    if place is None:
+def _draw_learner_row(slug: str) -> None:
+    """Draw a learner's row; this fragment reruns alone when the learner stops following."""
+    member = membership.get_membership()
+    if member is None:
         return
+    code = format_code(member.code)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if place.follows:
-            st.markdown(f":material/co_present: **{spaced(place.code)}** · you follow", width="stretch")
-            st.button("Look around", key="class.around", on_click=membership.look_around, type="tertiary")
+        if member.follows:
+            st.markdown(f":material/co_present: **{code}** · following the teacher", width="stretch")
+            st.button(
+                "Stop following", key="class.around", on_click=membership.stop_following, type="tertiary"
+            )
         else:
-            st.markdown(f":material/explore: **{spaced(place.code)}** · on your own", width="stretch")
-            if st.button("Back to class", key="class.back", on_click=membership.come_back, type="tertiary"):
+            st.markdown(f":material/explore: **{code}** · not following", width="stretch")
+            if st.button(
+                "Follow teacher", key="class.back", on_click=membership.resume_following, type="tertiary"
+            ):
                 st.rerun()
-        _way(slug)
+        _draw_class_link(slug)
 
 
-def _teaches(place: Place, slug: str) -> None:
+def _draw_teacher_row(member: Membership, slug: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        present = membership.store().present(place.code)
+        attendance = describe_attendance(membership.get_class_store().count_present(member.code))
         st.markdown(
-            f":material/cast_for_education: **Class {spaced(place.code)}** · {who(present)}", width="stretch"
+            f":material/cast_for_education: **Class {format_code(member.code)}** · {attendance}",
+            width="stretch",
         )
-        image = membership.hidden_picture(place)
+        image = membership.get_hidden_image(member)
         if image is not None:
             st.button(
-                "Show it to the class",
+                "Share image with the class",
                 key="class.show",
                 type="tertiary",
-                on_click=_show,
+                on_click=_share_image,
                 args=(image,),
-                help=KEPT,
+                help=STORAGE_NOTICE,
             )
-        hides = membership.hides_lesson(place)
-        if hides:
+        lesson_hidden = membership.has_hidden_lesson(member)
+        if lesson_hidden:
             st.button(
-                "Show your lesson to the class",
+                "Share lesson with the class",
                 key="class.show_lesson",
                 type="tertiary",
-                on_click=membership.show_lesson,
-                help=f"Each stop's words and task stand beside the page of whoever follows. {KEPT}",
+                on_click=membership.share_lesson,
+                help=f"Learners see each stop's text and task beside the page. {STORAGE_NOTICE}",
             )
-        _way(slug)
+        _draw_class_link(slug)
     if image is not None:
-        st.caption(f"The class does not see your picture until you show it. {KEPT}")
-    if hides:
-        st.caption(f"The class does not read your lesson until you show it. {KEPT}")
+        st.caption(f"The class does not see your image until you share it. {STORAGE_NOTICE}")
+    if lesson_hidden:
+        st.caption(f"The class does not see your lesson until you share it. {STORAGE_NOTICE}")
 
 
-def _show(image: str) -> None:
-    try:
-        membership.show_picture(image)
-    except ClassError as error:
-        st.toast(f"It is not shown: {plain(str(error))}.", icon=":material/info:")
+def _share_image(image: str) -> None:
+    with membership.toast_errors("The image is not shared"):
+        membership.share_image(image)
 
 
-def who(present: Present) -> str:
-    """'3 follow, 1 looks around', of those who are here now."""
-    if not present.here:
-        return "nobody has come yet"
-    around = present.here - present.follow
-    beside = f", {around} {'looks' if around == 1 else 'look'} around" if around else ""
-    return f"{present.follow:,} {'follows' if present.follow == 1 else 'follow'}{beside}"
+def describe_attendance(attendance: Attendance) -> str:
+    """Return '3 following, 1 not following' for the learners who are present."""
+    if not attendance.present:
+        return "no learners yet"
+    others = attendance.present - attendance.following
+    return f"{attendance.following:,} following" + (f", {others:,} not following" if others else "")
 
 
-def _way(slug: str) -> None:
+def _draw_class_link(slug: str) -> None:
     entry = registry.BY_SLUG.get(membership.SLUG)
     if entry is not None and slug != entry.slug:
-        place = membership.current()
-        on = place is not None and place.challenge
-        label, icon = ("Challenge", "trophy") if on else ("Class", "groups")
+        member = membership.get_membership()
+        has_challenge = member is not None and member.challenge
+        label, icon = ("Challenge", "trophy") if has_challenge else ("Class", "groups")
         st.page_link(entry.path, label=label, icon=f":material/{icon}:", width="content")

@@ -1,28 +1,38 @@
-"""A question to the class: asked from where a lesson or a page asks it, answered and looked at on every page."""
+"""Ask the class a question, collect its answers, and draw the question on every page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
+from math import isnan
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.classroom import membership
-from pages.classroom.answer_points import class_points
-from pages.classroom.membership import Place
+from pages.classroom.membership import Membership
 from pages.controls import query_params, session_keys
 from pages.frame import registry
-from pages.questions.number_slider import drag, said_key
+from pages.questions.number_slider import draw_number_slider, get_moved_key
 from pages.selection import selection
 from pages.stores import cached, classes, session
-from vitviz.classes import questions
+from pages.views.register import register
+from vitviz.classes import question_store
+from vitviz.classes.class_question import (
+    ClassQuestion,
+    HistogramBar,
+    build_histogram,
+    describe_answers,
+    validate_answer,
+)
 from vitviz.classes.database import ClassError
-from vitviz.classes.question import Asked, Bar, bars, checked, summary
-from vitviz.classes.questions import Question
+from vitviz.classes.question_store import QuestionState
 from vitviz.classes.shared_view import is_private
 from vitviz.lessons.lesson import Link
 from vitviz.lessons.question_kinds import Choose, Drag, Point
+from vitviz.plots.blob import pack
 from vitviz.text import plain, plural
 
 if TYPE_CHECKING:
@@ -31,9 +41,10 @@ if TYPE_CHECKING:
     from vitviz.plots.photo import Photo
 
 KEY = "class_asked"
-# (number of the question, the patch that was pointed at), of one question at a time.
-_POINTED = "class.pointed"
-# Drawn with the bar's: a style sheet that a poll brings takes the place of one that the page has drawn.
+_POINTED = "class.pointed"  # (number of the question, selected patch) of the current question
+_NO_CELL = -1
+_answer_points = register(__file__, "answer_points")
+# Drawn with the class bar: a style sheet in a polled fragment would replace one that the page has drawn.
 STYLE = """
 .st-key-class_asked { padding-bottom: .6rem; }
 .class-new { position: fixed; z-index: 100; bottom: 1.25rem; left: 50%; transform: translateX(-50%);
@@ -62,271 +73,289 @@ html[data-vitviz-present] .class-bars i { height: 1.6rem; }
 # ---------------------------------------------------------------- asking
 
 
-def offer(question: lesson.Question, at: Subject, key: str) -> None:
-    """The teacher's button beside a question; of no class, and for learners, there is none."""
-    place = membership.current()
-    if place is None or not place.leads:
+def draw_ask_button(question: lesson.Question, subject: Subject, key: str) -> None:
+    """Draw the teacher's button beside a question; nothing for learners and outside of a class."""
+    member = membership.get_membership()
+    if member is None or not member.leads:
         return
-    why_not = _why_not(place, at)
+    why_not = _explain_private(member, subject)
     st.button(
         "Ask the class",
         key=f"{key}.class",
         icon=":material/record_voice_over:",
         width="stretch",
         disabled=bool(why_not),
-        help=why_not or "Everybody in the class can answer; the answers stay hidden until you show them.",
-        on_click=_ask,
-        args=(question, at),
+        help=why_not or "All learners can answer; answers stay hidden until you show them.",
+        on_click=_ask_class,
+        args=(question, subject),
     )
 
 
-def _why_not(place: Place, at: Subject) -> str:
-    if is_private(at.image) and at.image not in place.pictures:
-        return "Show your picture to the class first."
-    return "The class does not see weights of your own." if is_private(at.choice.key) else ""
+def _explain_private(member: Membership, subject: Subject) -> str:
+    """Return why the class cannot be asked about this subject; '' if it can."""
+    if is_private(subject.image) and subject.image not in member.images:
+        return "Share your image with the class first."
+    return "Uploaded weights cannot be shared with the class." if is_private(subject.choice.key) else ""
 
 
-def _ask(question: lesson.Question, at: Subject) -> None:
-    place = membership.current()
-    if place is None:
+def _ask_class(question: lesson.Question, subject: Subject) -> None:
+    member = membership.get_membership()
+    if member is None:
         return
-    try:
-        asked = Asked(
+    with membership.toast_errors("The class was not asked"):
+        class_question = ClassQuestion(
             prompt=question.prompt,
-            kind=question.measure.kind(at),
+            kind=question.measure.get_answer_kind(subject),
             measure=question.measure,
-            about=f"{at.choice.title}, step {at.step:,}, {cached.picture_title(at.image)}",
-            model=at.choice.key,
-            step=at.step,
-            image=place.pictures.get(at.image, at.image),
-            crop=at.offset[0],
+            about=f"{subject.choice.title}, step {subject.step:,}, {cached.get_image_title(subject.image)}",
+            model=subject.choice.key,
+            step=subject.step,
+            image=member.images.get(subject.image, subject.image),
+            crop=subject.offset[0],
             proof=Link(st.session_state.get(session_keys.PAGE) or "home", question.proof),
         )
-        questions.ask(membership.store(), place.code, asked)
-    except (ClassError, ValueError) as error:
-        st.toast(f"The class is not asked: {plain(str(error))}.", icon=":material/info:")
+        question_store.ask_question(membership.get_class_store(), member.code, class_question)
 
 
-# ---------------------------------------------------------------- on every page
+# ---------------------------------------------------------------- answering, on every page
 
 
-def panel(place: Place) -> None:
-    """The class's question, where it has one; drawn at every poll.
+def draw_question(member: Membership) -> None:
+    """Draw the class's question, if there is one, at every poll.
 
     Raises:
-        ClassError: if the file of classes cannot be used.
+        ClassError: if the database of classes cannot be used.
     """
-    question = questions.now(membership.store(), place.code)
-    if question is None:
+    state = question_store.load_question(membership.get_class_store(), member.code)
+    if state is None:
         return
     with st.container(key=KEY):
-        st.markdown(f":material/quiz: **{plain(question.asked.prompt)}**")
-        st.caption(plain(question.asked.about))
-        own = _own(place, question)
-        if question.stage == "open" and own is None:
-            who = "The class is asked: its answers come in" if place.leads else "Your teacher asks a question"
-            kind = "class-new class-asked" if place.leads else "class-new"
-            # For a moment at the foot of the screen: whoever has scrolled down does not see what is above. Where
-            # nothing may move it stays until there is an answer, and a teacher sees none.
-            st.html(f'<div class="{kind}" role="status">{who} at the top of the page.</div>')
-        if question.stage != "measured" and own is None and not place.leads:
-            _form(place, question)
+        st.markdown(f":material/quiz: **{plain(state.question.prompt)}**")
+        st.caption(plain(state.question.about))
+        answer = _get_answer(member, state)
+        if state.stage == "open" and answer is None:
+            sentence = "Question sent: answers appear" if member.leads else "New question from your teacher"
+            css = "class-new class-asked" if member.leads else "class-new"
+            # A user who has scrolled down does not see the top of the page, so a notice is drawn at the foot of the
+            # screen. With reduced motion it stays until there is an answer, and the teacher sees none.
+            st.html(f'<div class="{css}" role="status">{sentence} at the top of the page.</div>')
+        if state.stage != "measured" and answer is None and not member.leads:
+            _draw_form(member, state)
         else:
-            _standing(place, question, own)
-        if place.leads:
-            _steer(place, question)
+            _draw_answers(member, state, answer)
+        if member.leads:
+            _draw_teacher_buttons(member, state)
 
 
-def _own(place: Place, question: Question) -> float | None:
-    """The visitor's answer as this session remembers it; NaN where it is known only that there is one."""
-    if place.leads or question.number in place.answers:
-        return place.answers.get(question.number)
-    if question.stage != "measured" and questions.has_answered(
-        membership.store(), place.code, question.number, session.current().token
+def _get_answer(member: Membership, state: QuestionState) -> float | None:
+    """Return the user's answer in this session; NaN if the answer was given in another session."""
+    if member.leads or state.number in member.answers:
+        return member.answers.get(state.number)
+    if state.stage != "measured" and question_store.has_answered(
+        membership.get_class_store(), member.code, state.number, session.get_current().token
     ):
-        place.answers[question.number] = float("nan")
-        return place.answers[question.number]
+        member.answers[state.number] = float("nan")
+        return member.answers[state.number]
     return None
 
 
-def _form(place: Place, question: Question) -> None:
-    guess = _guess(question)
+def _draw_form(member: Membership, state: QuestionState) -> None:
+    answer = _draw_input(state)
     st.button(
-        "Answer",
-        key=f"class.answer.{question.number}",
-        disabled=guess is None,
-        on_click=_answer,
-        args=(place, question, guess),
+        "Submit answer",
+        key=f"class.answer.{state.number}",
+        disabled=answer is None,
+        on_click=_submit_answer,
+        args=(member, state, answer),
     )
 
 
-def _answer(place: Place, question: Question, guess: float) -> None:
-    try:
-        guess = checked(question.asked.kind, guess)
-        fresh = questions.answer(
-            membership.store(), place.code, question.number, session.current().token, guess
+def _submit_answer(member: Membership, state: QuestionState, answer: float) -> None:
+    with membership.toast_errors("Your answer was not counted"):
+        answer = validate_answer(state.question.kind, answer)
+        counted = question_store.submit_answer(
+            membership.get_class_store(), member.code, state.number, session.get_current().token, answer
         )
-    except (ClassError, ValueError) as error:
-        st.toast(f"It is not counted: {plain(str(error))}.", icon=":material/info:")
-        return
-    place.answers[question.number] = guess if fresh else float("nan")
-    st.session_state.pop(said_key(_guess_key(question)), None)
+        member.answers[state.number] = answer if counted else float("nan")
+        st.session_state.pop(get_moved_key(_build_input_key(state)), None)
 
 
-def _guess_key(question: Question) -> str:
-    return f"class.guess.{question.number}"
+def _build_input_key(state: QuestionState) -> str:
+    return f"class.guess.{state.number}"
 
 
-def _guess(question: Question) -> float | None:
-    kind, key = question.asked.kind, _guess_key(question)
+def _draw_input(state: QuestionState) -> float | None:
+    kind, key = state.question.kind, _build_input_key(state)
     if isinstance(kind, Choose):
-        options = list(range(len(kind.options)))
-        picked = st.radio(
+        option = st.radio(
             "Your answer",
-            options,
+            list(range(len(kind.options))),
             index=None,
             key=key,
-            format_func=lambda i: plain(kind.options[i]),
+            format_func=lambda index: plain(kind.options[index]),
             label_visibility="collapsed",
         )
-        return None if picked is None else float(picked)
+        return None if option is None else float(option)
     if isinstance(kind, Drag):
-        return drag(kind, key, "Your answer")
-    number, told = st.session_state.get(_POINTED, (None, None))
-    told = told if number == question.number else None
-    cell = class_points(
-        kind.grid,
-        _ground(question.asked),
-        (),
-        own=told,
-        measured=None,
-        words="The picture of the question: point at one patch",
-        takes=True,
-        key=key,
+        return draw_number_slider(kind, key, "Your answer")
+    number, selected = st.session_state.get(_POINTED, (None, None))
+    selected = selected if number == state.number else None
+    cell = _draw_points(
+        state.question, kind, (), own=selected, label="Image of the question: select a patch", key=key
     )
-    if cell is not None and cell != told:
-        st.session_state[_POINTED] = (question.number, cell)
+    if cell is not None and cell != selected:
+        st.session_state[_POINTED] = (state.number, cell)
         context = get_script_run_ctx()
-        alone = context is not None and context.fragment_ids_this_run
-        st.rerun(scope="fragment" if alone else "app")
-    st.caption("Point at one patch." if told is None else f"Your answer is {kind.said(told)}.")
-    return None if told is None else float(told)
+        in_fragment = context is not None and context.fragment_ids_this_run
+        st.rerun(scope="fragment" if in_fragment else "app")
+    st.caption("Select a patch." if selected is None else f"Your answer: {kind.format_answer(selected)}.")
+    return None if selected is None else float(selected)
 
 
-def _ground(asked: Asked) -> Photo | None:
-    """What the model sees of the picture; None where this visit has not that model or picture."""
-    choice = selection.models().get(asked.model)
+def _draw_points(
+    question: ClassQuestion,
+    kind: Point,
+    counts: Sequence[int],
+    *,
+    own: int | None,
+    measured: int | None = None,
+    label: str,
+    key: str,
+) -> int | None:
+    """Draw the question's image with its patches; return the patch that was clicked in this run, in reading order.
+
+    Args:
+        counts: answers per patch in reading order; empty while a patch can be selected.
+        own: the user's patch.
+        measured: the measured patch.
+        label: for screen readers.
+    """
+    photo, cells = _encode_photo(question), kind.grid[0] * kind.grid[1]
+    header = {
+        "grid": kind.grid,
+        "own": _NO_CELL if own is None else own,
+        "measured": _NO_CELL if measured is None else measured,
+        "words": label,
+        "takes": not counts,
+        **({} if photo is None else photo.header),
+    }
+    arrays = {"counts": np.asarray(counts, np.uint16)} | ({} if photo is None else {"photo": photo.array})
+    cell = _answer_points(pack(header, **arrays), key=key, triggers=("pick",)).pick
+    return cell if type(cell) is int and not counts and 0 <= cell < cells else None
+
+
+def _encode_photo(question: ClassQuestion) -> Photo | None:
+    """Return the question's image as the model sees it; None if this session lacks the model or the image."""
+    choice = selection.list_models().get(question.model)
     if choice is None:
         return None
     try:
-        place = membership.current()
-        if place is not None:
-            classes.bring(place.code, asked.image)
-        return cached.photo(asked.image, choice.preparation, (asked.crop, asked.crop), True)
+        member = membership.get_membership()
+        if member is not None:
+            classes.load_image(member.code, question.image)
+        return cached.encode_photo(question.image, choice.preparation, (question.crop, question.crop), True)
     except (KeyError, ClassError):
         return None
 
 
-# ---------------------------------------------------------------- what came
+# ---------------------------------------------------------------- answers
 
 
-def _standing(place: Place, question: Question, own: float | None) -> None:
-    """How it stands: how many have answered, or what, and at the end what was measured."""
-    kind = question.asked.kind
-    if own is not None and own == own:
-        st.markdown(f"Your answer: **{plain(kind.said(own))}**")
-    if question.stage == "open":
-        count = f"{plural(question.answers, 'answer')} so far; hidden until you show them."
-        st.caption(count if place.leads else "The answers are hidden until your teacher shows them.")
+def _draw_answers(member: Membership, state: QuestionState, answer: float | None) -> None:
+    """Draw the answer count, the answers once they are shown, and the measured answer at the end."""
+    kind, measured = state.question.kind, state.measured
+    if answer is not None and not isnan(answer):
+        st.markdown(f"Your answer: **{plain(kind.format_answer(answer))}**")
+    if state.stage == "open":
+        count = f"{plural(state.answers, 'answer')}, hidden until you show them."
+        st.caption(count if member.leads else "Answers are hidden until your teacher shows them.")
         return
-    found = question.found
     if isinstance(kind, Point):
-        _pointed(question, kind, own)
+        _draw_chosen_patches(state, kind, answer)
     else:
-        shown = bars(kind, question.tally, found, own)
-        st.html(_histogram(shown, question.answers))
-    if found is None:
-        st.caption(f"{plural(question.answers, 'answer')} so far.")
+        st.html(_format_histogram(build_histogram(kind, state.tally, measured, answer), state.answers))
+    if measured is None:
+        st.caption(f"{plural(state.answers, 'answer')} so far.")
         return
-    st.markdown(f"Measured: **{plain(found.said(kind))}**. {plain(found.words)}")
-    st.caption(plain(summary(kind, question.tally, found)))
+    st.markdown(f"Measured: **{plain(measured.format_answer(kind))}**. {plain(measured.words)}")
+    st.caption(plain(describe_answers(kind, state.tally, measured)))
 
 
-def _pointed(question: Question, kind: Point, own: float | None) -> None:
-    found = None if question.found is None else int(question.found.value)
-    most = sorted(question.tally.items(), key=lambda item: -item[1])[:5]
-    words = "; ".join(f"{kind.said(cell)}: {count}" for cell, count in most) or "no answer"
-    cells = kind.grid[0] * kind.grid[1]
-    class_points(
-        kind.grid,
-        _ground(question.asked),
-        [question.tally.get(float(cell), 0) for cell in range(cells)],
-        own=None if own is None or own != own else int(own),
-        measured=found,
-        words=f"Where the class points: {words}",
-        takes=False,
-        key=f"class.points.{question.number}",
+def _draw_chosen_patches(state: QuestionState, kind: Point, answer: float | None) -> None:
+    most_frequent = sorted(state.tally.items(), key=lambda pair: -pair[1])[:5]
+    text = "; ".join(f"{kind.format_answer(cell)}: {count}" for cell, count in most_frequent) or "no answer"
+    _draw_points(
+        state.question,
+        kind,
+        [state.tally.get(float(cell), 0) for cell in range(kind.grid[0] * kind.grid[1])],
+        own=None if answer is None or isnan(answer) else int(answer),
+        measured=None if state.measured is None else int(state.measured.value),
+        label=f"Answers of the class: {text}",
+        key=f"class.points.{state.number}",
     )
 
 
-def _histogram(shown: list[Bar], answers: int) -> str:
-    most = max([bar.count for bar in shown] or [1]) or 1
+def _format_histogram(histogram: list[HistogramBar], answers: int) -> str:
+    most = max([bar.count for bar in histogram] or [1]) or 1
     rows = []
-    for bar in shown:
-        marks = [word for word, is_so in (("measured", bar.measured), ("yours", bar.own)) if is_so]
+    for bar in histogram:
+        marks = [mark for mark, applies in (("measured", bar.measured), ("yours", bar.own)) if applies]
         name = escape(bar.label) + (f" ({', '.join(marks)})" if marks else "")
-        found = ' class="found"' if bar.measured else ""
+        css = ' class="found"' if bar.measured else ""
         rows.append(
-            f'<span{found}>{name}</span><i style="width: {100 * bar.count / most:.1f}%"></i><b>{bar.count}</b>'
+            f'<span{css}>{name}</span><i style="width: {100 * bar.count / most:.1f}%"></i><b>{bar.count}</b>'
         )
-    words = escape(f"{plural(answers, 'answer')}: " + ", ".join(f"{bar.label}: {bar.count}" for bar in shown))
-    return f'<div class="class-bars" role="img" aria-label="{words}">{"".join(rows)}</div>'
+    counts = ", ".join(f"{bar.label}: {bar.count}" for bar in histogram)
+    label = escape(f"{plural(answers, 'answer')}: {counts}")
+    return f'<div class="class-bars" role="img" aria-label="{label}">{"".join(rows)}</div>'
 
 
-# ---------------------------------------------------------------- the teacher
+# ---------------------------------------------------------------- the teacher's buttons
 
 
-def _steer(place: Place, question: Question) -> None:
+def _draw_teacher_buttons(member: Membership, state: QuestionState) -> None:
     with st.container(horizontal=True):
-        if question.stage == "open":
-            st.button("Show the answers", key="class.show_answers", on_click=_show, args=(place, question))
-        if question.stage != "measured" and st.button("Show what is measured", key="class.measure"):
-            _measure(place, question)
-        st.button("End the question", key="class.end", type="tertiary", on_click=_end, args=(place,))
+        if state.stage == "open":
+            st.button("Show answers", key="class.show_answers", on_click=_show_answers, args=(member, state))
+        if state.stage != "measured" and st.button("Measure and show", key="class.measure"):
+            _measure_answer(member, state)
+        st.button("End question", key="class.end", type="tertiary", on_click=_end_question, args=(member,))
 
 
-def _show(place: Place, question: Question) -> None:
-    try:
-        questions.show_answers(membership.store(), place.code, question.number)
-    except ClassError as error:
-        st.toast(f"They are not shown: {plain(str(error))}.", icon=":material/info:")
+def _show_answers(member: Membership, state: QuestionState) -> None:
+    with membership.toast_errors("The answers are still hidden"):
+        question_store.reveal_answers(membership.get_class_store(), member.code, state.number)
 
 
-def _end(place: Place) -> None:
-    try:
-        questions.end(membership.store(), place.code)
-    except ClassError as error:
-        st.toast(f"It is not ended: {plain(str(error))}.", icon=":material/info:")
+def _end_question(member: Membership) -> None:
+    with membership.toast_errors("The question is still open"):
+        question_store.end_question(membership.get_class_store(), member.code)
 
 
-def _measure(place: Place, question: Question) -> None:
-    """Runs the model that was asked about, and shows what it gives and the page's proof of it."""
+def _measure_answer(member: Membership, state: QuestionState) -> None:
+    """Run the question's model, show the measured answer to the class, and apply the proof to this page."""
     from pages.selection import subject
 
-    asked = question.asked
-    choice = selection.models().get(asked.model)
+    question = state.question
+    choice = selection.list_models().get(question.model)
     if choice is None:
-        st.warning("The model of this question is gone.", icon=":material/info:")
+        st.warning("The model of this question is unavailable.", icon=":material/info:")
         return
-    classes.bring(place.code, asked.image)
+    classes.load_image(member.code, question.image)
     try:
         with st.spinner("Measuring …"):
-            at = subject.of(choice, asked.step, asked.image, (asked.crop, asked.crop))
-            questions.measured(membership.store(), place.code, question.number, asked.measure.measured(at))
+            loaded = subject.load_subject(
+                choice, question.step, question.image, (question.crop, question.crop)
+            )
+            measured = question.measure.measure_answer(loaded)
+            question_store.store_measured_answer(
+                membership.get_class_store(), member.code, state.number, measured
+            )
     except KeyError:
-        st.warning("The picture of this question is gone.", icon=":material/info:")
+        st.warning("The image of this question is unavailable.", icon=":material/info:")
         return
-    if asked.proof.slug == st.session_state.get(session_keys.PAGE) and asked.proof.slug in registry.BY_SLUG:
-        for name, value in asked.proof.query:
-            query_params.want(name, value)
+    proof = question.proof
+    if proof.slug == st.session_state.get(session_keys.PAGE) and proof.slug in registry.BY_SLUG:
+        for name, value in proof.query:
+            query_params.request_value(name, value)
     st.rerun()

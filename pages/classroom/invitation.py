@@ -1,4 +1,4 @@
-"""How others come in: the code, the link, and the link as a picture that a phone reads."""
+"""Draw the invitation to a class: its code, its link and the link as a QR code."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from urllib.parse import urlsplit, urlunsplit
 import streamlit as st
 
 from pages.classroom import membership
-from vitviz.classes.codes import spaced
+from vitviz.classes.codes import format_code
 from vitviz.classes.shared_view import CLASS
 
-# While presenting, the picture and the code are read from the last row.
+# In presentation mode, the QR code and the code are large enough for the last row.
 STYLE = """<style>
 .class-way { display: flex; flex-wrap: wrap; gap: 24px; align-items: center; }
 .class-way img { width: 14rem; max-width: 100%; height: auto; image-rendering: pixelated; border-radius: 8px; }
@@ -29,29 +29,28 @@ html[data-vitviz-present] .class-way span { font-size: 1.5rem; }
 </style>"""
 
 
-def address(code: str) -> str:
-    """The link that leads into a class, on the server as this browser knows it."""
-    here = urlsplit(st.context.url or "")
-    path = here.path.rstrip("/")
+def build_link(code: str) -> str:
+    """Return the link to a class, with the server's address as this browser knows it."""
+    url = urlsplit(st.context.url or "")
+    path = url.path.rstrip("/")
     base = path.removesuffix(f"/{membership.SLUG}") if path.endswith(f"/{membership.SLUG}") else path
-    return urlunsplit((here.scheme, here.netloc, f"{base}/{membership.SLUG}", f"{CLASS}={code}", ""))
+    return urlunsplit((url.scheme, url.netloc, f"{base}/{membership.SLUG}", f"{CLASS}={code}", ""))
 
 
 def draw(code: str) -> None:
-    """Code, link and picture of the link."""
-    link = address(code)
-    shown = escape(link.partition("://")[2])
+    link = build_link(code)
+    address = escape(link.partition("://")[2])
     st.html(
-        f'{STYLE}<div class="class-way"><img src="{_picture(link)}" alt="QR code of {escape(link)}">'
-        f"<div>Code<strong>{spaced(code)}</strong><span>{shown}</span></div></div>"
+        f'{STYLE}<div class="class-way"><img src="{_encode_qr_code(link)}" alt="QR code of {escape(link)}">'
+        f"<div>Code<strong>{format_code(code)}</strong><span>{address}</span></div></div>"
     )
 
 
 @lru_cache(maxsize=64)
-def _picture(link: str) -> str:
-    """The link as a QR code: a PNG in the page itself, dark on white in both themes, for cameras want it so."""
+def _encode_qr_code(link: str) -> str:
+    """Return the link as a QR code in a PNG data URL, dark on white in both themes, as cameras need it."""
     import segno
 
-    held = io.BytesIO()
-    segno.make(link, error="m", micro=False).save(held, kind="png", scale=8, border=4)
-    return f"data:image/png;base64,{base64.b64encode(held.getvalue()).decode()}"
+    png = io.BytesIO()
+    segno.make(link, error="m", micro=False).save(png, kind="png", scale=8, border=4)
+    return f"data:image/png;base64,{base64.b64encode(png.getvalue()).decode()}"

@@ -1,94 +1,101 @@
-"""Who is in no class: the button that opens one, and the field for a code."""
+"""Draw the forms to open a class and to join one."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from pages.classroom import membership, nickname
+from pages.classroom import membership
+from pages.classroom.learner_view import draw_nickname_field, store_nickname
 from pages.frame import page
 from pages.selection import selection
 from pages.stores import classes, session
-from vitviz.classes.codes import spaced
+from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
 from vitviz.text import plain
 
-_NOTICE = "class_room._notice"  # one sentence about what could not be done, shown once
+_NOTICE = "class_room._notice"  # an error, shown once
 
 
 def draw() -> None:
-    """Two ways in, side by side."""
     if notice := st.session_state.pop(_NOTICE, None):
         st.warning(plain(notice), icon=":material/info:")
     teach, learn = st.columns(2, gap="large")
     with teach:
         st.subheader("Teach", anchor=False)
-        _teach()
+        _draw_teacher_form()
     with learn:
         st.subheader("Join", anchor=False)
-        _join()
+        _draw_learner_form()
 
 
-def _teach() -> None:
-    st.markdown("Everybody in the class sees the page that you are on: model, step, picture and pin.")
-    mine = _mine()
-    for code in mine:
+def _draw_teacher_form() -> None:
+    st.markdown("Learners see the page that you open, with your model, step, image and pin.")
+    open_codes = _list_own_codes()
+    for code in open_codes:
         st.button(
-            f"Go on with class {spaced(code)}", key=f"class_room.mine.{code}", on_click=_enter, args=(code,)
+            f"Continue class {format_code(code)}",
+            key=f"class_room.mine.{code}",
+            on_click=_join_class,
+            args=(code,),
         )
     if classes.needs_code():
-        st.text_input("The operator's code", key="class_room._operator", type="password", max_chars=64)
+        st.text_input("Operator's code", key="class_room._operator", type="password", max_chars=64)
     st.button(
-        "Open a class",
+        "Open class",
         key="class_room.open",
         icon=":material/cast_for_education:",
-        type="secondary" if mine else selection.first_button(),
-        on_click=_open,
+        type="secondary" if open_codes else selection.get_primary_button_type(),
+        on_click=_open_class,
     )
-    page.caption("It ends when you close it, or twelve hours after your last visit. Nobody needs an account.")
+    page.caption(
+        "The class ends when you close it, or twelve hours after your last visit. No accounts needed."
+    )
 
 
-def _mine() -> list[str]:
+def _list_own_codes() -> list[str]:
     try:
-        return membership.store().of(session.current().owner)
+        return membership.get_class_store().list_codes(session.get_current().owner)
     except ClassError as error:
-        st.warning(f"{plain(_sentence(error))}", icon=":material/info:")
+        st.warning(plain(_format_error(error)), icon=":material/info:")
         return []
 
 
-def _join() -> None:
+def _draw_learner_form() -> None:
     with st.form("class_room.join", border=False):
-        st.text_input("Code of the class", key="class_room._code", max_chars=16, placeholder="K7Q M4T")
-        nickname.draw()
-        st.form_submit_button("Join", icon=":material/login:", on_click=_joined)
+        st.text_input("Class code", key="class_room._code", max_chars=16, placeholder="K7Q M4T")
+        draw_nickname_field()
+        st.form_submit_button("Join", icon=":material/login:", on_click=_submit_code)
 
 
-def _open() -> None:
+def _open_class() -> None:
     try:
-        if not classes.may_open(st.session_state.get("class_room._operator", ""), session.address()):
-            st.session_state[_NOTICE] = "That is not the operator's code: whoever runs this server has it."
+        if not classes.check_operator_code(
+            st.session_state.get("class_room._operator", ""), session.get_address()
+        ):
+            st.session_state[_NOTICE] = "Wrong operator's code: ask the operator of this server."
             return
-        membership.come(membership.store().open(session.current().owner))
+        membership.join_class(membership.get_class_store().open(session.get_current().owner))
     except ClassError as error:
-        st.session_state[_NOTICE] = _sentence(error)
+        st.session_state[_NOTICE] = _format_error(error)
 
 
-def _joined() -> None:
-    nickname.take()
+def _submit_code() -> None:
+    store_nickname()
     code = st.session_state["class_room._code"]
     if code.strip():
-        _enter(code)
+        _join_class(code)
     else:
-        st.session_state[_NOTICE] = "Type the code that your teacher shows."
+        st.session_state[_NOTICE] = "Enter the code that your teacher shows."
 
 
-def _enter(code: str) -> None:
+def _join_class(code: str) -> None:
     try:
-        if membership.come(code) is None:
-            st.session_state[_NOTICE] = membership.take_over()
+        if membership.join_class(code) is None:
+            st.session_state[_NOTICE] = membership.pop_leave_reason()
     except ClassError as error:
-        st.session_state[_NOTICE] = _sentence(error)
+        st.session_state[_NOTICE] = _format_error(error)
 
 
-def _sentence(error: ClassError) -> str:
+def _format_error(error: ClassError) -> str:
     text = str(error)
     return f"{text[:1].upper()}{text[1:]}."

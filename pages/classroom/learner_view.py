@@ -1,26 +1,44 @@
-"""A learner's side: that one is in, under which name, and the way out."""
+"""Draw a learner's view of a class: nickname, challenge, invitation, and the button to leave."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
-from pages.classroom import invitation, membership, nickname, teacher_view
-from pages.classroom.membership import Place
+from pages.classroom import invitation, membership, teacher_view
+from pages.classroom.membership import Membership
+from vitviz.classes.class_store import MAX_NAME_LENGTH, clean_name
+
+_NAME = "class_room._name"
 
 
-def draw(place: Place) -> None:
-    """Who one is here, and what will happen."""
-    if place.follows and not place.slug:
-        st.markdown(
-            ":material/hourglass_top: You are in. This page changes as soon as your teacher shows one."
-        )
+def draw(member: Membership) -> None:
+    if member.follows and not member.slug:
+        st.markdown(":material/hourglass_top: You joined. This page changes once your teacher opens another.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        nickname.draw(on_change=nickname.take)
+        draw_nickname_field(on_change=store_nickname)
         st.button(
-            "Leave the class", key="class_room.leave", icon=":material/logout:", on_click=membership.leave
+            "Leave class", key="class_room.leave", icon=":material/logout:", on_click=membership.leave_class
         )
-    # Not page.caption: the glossary's teacher is a model.
-    st.caption("Nobody sees which page you look at. 'Look around' lets go of your teacher's page.")
-    teacher_view.challenged(place)
-    with st.expander("Bring somebody in", icon=":material/qr_code_2:"):
-        invitation.draw(place.code)
+    # Not page.caption: in the glossary, a teacher is a model.
+    st.caption("Nobody sees which page you open. Use 'Stop following' to explore on your own.")
+    teacher_view.draw_challenge(member)
+    with st.expander("Invite others", icon=":material/qr_code_2:"):
+        invitation.draw(member.code)
+
+
+def draw_nickname_field(on_change: Callable[[], None] | None = None) -> None:
+    """Draw the field for a nickname; within a form, it is read when the form is submitted."""
+    st.text_input(
+        "Nickname (optional)",
+        membership.get_nickname(),
+        key=_NAME,
+        max_chars=MAX_NAME_LENGTH,
+        on_change=on_change,
+        help="Shown beside your runs on a challenge's board, and nowhere else.",
+    )
+
+
+def store_nickname() -> None:
+    membership.set_nickname(clean_name(st.session_state[_NAME]))

@@ -1,8 +1,10 @@
-"""The class that a session is in: who leads shows, who follows is brought to what is shown, or looks around."""
+"""Keep a session's membership in a class: join, follow the teacher's view, share one's own, leave."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import streamlit as st
@@ -12,266 +14,276 @@ from pages.frame import registry
 from pages.lessons import open_lesson
 from pages.stores import classes, lessons, session
 from vitviz.classes import teacher_images
-from vitviz.classes.classes import TOLD_S, Classes, Room, member
-from vitviz.classes.codes import read_code
+from vitviz.classes.class_store import HEARTBEAT_S, ClassState, ClassStore, hash_member
+from vitviz.classes.codes import parse_code
 from vitviz.classes.database import ClassError
-from vitviz.classes.shared_view import CLASS, LESSON, Words, shown
+from vitviz.classes.shared_view import CLASS, LESSON, LessonText, build_shared_view
 from vitviz.lessons.lesson import Lesson
+from vitviz.text import plain
 
-SLUG = "class_room"  # the class's own page, where nobody is led from
-OVER = "The class is over."
-NONE = "That class is over, or there is none of this code."
-TOO_MANY = "Too many codes that are none; try again in five minutes."
-_NAME = "class.name"  # of a visit's notes: its nickname
+SLUG = "class_room"  # the class's own page, which the teacher does not share
+CLASS_CLOSED = "The class is closed."
+CLASS_UNKNOWN = "No open class has this code."
+TOO_MANY = "Too many wrong codes; try again in five minutes."
+_NAME = "class.name"  # key of the nickname in the user's notes
 _OWN_LESSONS = frozenset({lessons.OPENED, lessons.MINE})
 
 
 @dataclass
-class Place:
-    """Where a session is in a class; a reload goes on with it."""
+class Membership:
+    """A session's membership in a class, which survives a reload.
+
+    who: the session's anonymous id in the class. version: of the shared view that was applied last.
+    challenge: True if runs can be submitted, as last drawn. slug: the shared page that was applied last.
+    images: the class's copy by the teacher's upload. lessons: own lessons that are shared with the class.
+    answers: the session's own answers by question number.
+    """
 
     code: str
     leads: bool
-    who: str  # how the visit stands in the class's file
+    who: str
     follows: bool = True
-    version: int = -1  # of what is shown: that which was followed last
-    challenge: bool = False  # whether the class takes runs, as the page has drawn it
-    slug: str = ""  # the page that was followed to last
-    told: float = -1e9  # when it last said that it is here, by the clock that only counts
-    published: str = ""  # what this session showed last
-    pictures: dict[str, str] = field(default_factory=dict)  # the class's picture by one's own
-    lessons: list[Lesson] = field(default_factory=list)  # one's own whose stops the class reads
-    words: Words | None = None  # of the stop that the teacher shows
-    trouble: str = ""  # why the class cannot be reached now
-    answers: dict[int, float] = field(default_factory=dict)  # one's own, by the question's number
+    version: int = -1
+    challenge: bool = False
+    slug: str = ""
+    heartbeat_s: float = -1e9  # time of the last heartbeat, by the monotonic clock
+    published: str = ""  # the view that this session shared last
+    images: dict[str, str] = field(default_factory=dict)
+    lessons: list[Lesson] = field(default_factory=list)
+    lesson_text: LessonText | None = None  # of the stop that the teacher shares
+    error: str = ""  # why the class is unavailable now
+    answers: dict[int, float] = field(default_factory=dict)
 
 
-def current() -> Place | None:
-    """Where this session is; None in no class."""
-    found: Place | None = st.session_state.get(session_keys.CLASS)
-    return found
+def get_membership() -> Membership | None:
+    member: Membership | None = st.session_state.get(session_keys.CLASS)
+    return member
 
 
-def store() -> Classes:
-    """The server's classes."""
-    return classes.classes()
+def get_class_store() -> ClassStore:
+    return classes.get_classes()
 
 
-def enter() -> Place | None:
-    """The class of this run: the one that the address newly names, else the session's."""
-    said = query_params.take(CLASS)
-    place = current()
-    if said is not None and (place is None or place.code != read_code(said)):
+@contextmanager
+def toast_errors(consequence: str) -> Iterator[None]:
+    """Show a toast, '<consequence>: <reason>.', if the body raises ClassError or ValueError."""
+    try:
+        yield
+    except (ClassError, ValueError) as error:
+        st.toast(f"{consequence}: {plain(str(error))}.", icon=":material/info:")
+
+
+def enter_class() -> Membership | None:
+    """Return this run's membership, in the class that the address newly names or else in the session's."""
+    code = query_params.take_value(CLASS)
+    member = get_membership()
+    if code is not None and (member is None or member.code != parse_code(code)):
         try:
-            place = come(said)
+            member = join_class(code)
         except ClassError:
-            query_params.want(CLASS, said)
-            query_params.put(CLASS, said)
+            query_params.request_value(CLASS, code)
+            query_params.set_value(CLASS, code)
             raise
-    if place is not None:
-        query_params.put(CLASS, place.code)
-    return place
+    if member is not None:
+        query_params.set_value(CLASS, member.code)
+    return member
 
 
-def come(said: str) -> Place | None:
-    """Comes into the class of a code; None where there is none, which is said.
+def join_class(text: str) -> Membership | None:
+    """Join the class of a typed code; return None, and store the reason, if there is none.
 
     Raises:
-        ClassError: if the file of classes cannot be read.
+        ClassError: if the database of classes cannot be read.
     """
-    here = session.current()
-    if not classes.may_try(here):
-        _leave(TOO_MANY)
+    user = session.get_current()
+    if not classes.may_try_code(user):
+        _drop_membership(TOO_MANY)
         return None
-    code = read_code(said)
-    room = None if code is None else store().look(code)
-    if room is None:
-        classes.tried_wrong(here)
-        _leave(NONE)
+    code = parse_code(text)
+    state = None if code is None else get_class_store().load(code)
+    if state is None:
+        classes.count_wrong_code(user)
+        _drop_membership(CLASS_UNKNOWN)
         return None
-    place = Place(room.code, room.teacher == here.owner, member(room.code, here.token))
-    st.session_state[session_keys.CLASS] = place
-    return place
+    member = Membership(state.code, state.teacher == user.owner, hash_member(state.code, user.token))
+    st.session_state[session_keys.CLASS] = member
+    return member
 
 
-def forget_pictures(place: Place) -> None:
-    """The pictures that the class was shown are gone from the disk: from this process's memory, too."""
-    classes.forget(place.code)
+def forget_images(member: Membership) -> None:
+    """Remove shared images from this process's memory, after they were deleted from disk."""
+    classes.forget_images(member.code)
 
 
-def over(place: Place) -> None:
-    """The class is over: this session is in none, and says so."""
-    classes.forget(place.code)
-    _leave(OVER)
+def end_membership(member: Membership) -> None:
+    """Leave a class that is closed."""
+    classes.forget_images(member.code)
+    _drop_membership(CLASS_CLOSED)
 
 
-def leave() -> None:
-    """This session leaves its class."""
-    place = current()
-    if place is not None and not place.leads:
+def leave_class() -> None:
+    member = get_membership()
+    if member is not None and not member.leads:
         try:
-            store().leave(place.code, place.who)
-        except ClassError:  # who is silent counts as gone soon
+            get_class_store().leave(member.code, member.who)
+        except ClassError:  # without heartbeats the learner soon counts as gone
             pass
-    _leave("")
+    _drop_membership("")
 
 
-def _leave(why: str) -> None:
+def _drop_membership(reason: str) -> None:
     st.session_state[session_keys.CLASS] = None
-    st.session_state[session_keys.CLASS_OVER] = why
-    query_params.drop(CLASS)
+    st.session_state[session_keys.CLASS_ENDED] = reason
+    query_params.remove_value(CLASS)
 
 
-def take_over() -> str:
-    """Why this session's class was left, once; '' where it was not, or on purpose."""
-    why: str = st.session_state.pop(session_keys.CLASS_OVER, "")
-    return why
+def pop_leave_reason() -> str:
+    """Return, once, why this session's class was left; '' if it was not, or on purpose."""
+    reason: str = st.session_state.pop(session_keys.CLASS_ENDED, "")
+    return reason
 
 
-# ---------------------------------------------------------------- who follows
+# ---------------------------------------------------------------- learners
 
 
-def follow(place: Place, room: Room, slug: str) -> None:
-    """Brings a learner's run to what is shown, before anything is drawn; may go to another page.
+def follow_teacher(member: Membership, state: ClassState, slug: str) -> None:
+    """Apply the shared view before anything is drawn, possibly on another page.
 
-    Who goes to another page by themselves looks around from then on; the class's own page is beside the way.
+    A learner who opens another page stops following; the class's own page is an exception.
     """
-    if place.follows and room.version != place.version:
-        _bring(place, room, slug)
-    elif place.follows and place.slug and slug not in (place.slug, SLUG):
-        place.follows = False
-    image = st.session_state.get(session_keys.INCOMING, {}).get("image") or session_keys.kept().get("image")
+    if member.follows and state.version != member.version:
+        _apply_shared_view(member, state, slug)
+    elif member.follows and member.slug and slug not in (member.slug, SLUG):
+        member.follows = False
+    incoming = st.session_state.get(session_keys.INCOMING, {})
+    image = incoming.get("image") or session_keys.get_control_values().get("image")
     if isinstance(image, str):
-        classes.bring(place.code, image)
+        classes.load_image(member.code, image)
 
 
-def go(place: Place, room: Room, slug: str) -> None:
-    """Leaves this run for one that shows what is shown: on another page at once, which spares a run of this one."""
-    now = room.shown
-    if now is not None and now.slug in registry.BY_SLUG and now.slug != slug:
-        _bring(place, room, slug)
+def move_to_shared_page(member: Membership, state: ClassState, slug: str) -> None:
+    """Rerun with the shared view; on another page at once, which saves a run of this one."""
+    view = state.shown
+    if view is not None and view.slug in registry.BY_SLUG and view.slug != slug:
+        _apply_shared_view(member, state, slug)
     st.rerun()
 
 
-def _bring(place: Place, room: Room, slug: str) -> None:
-    now, place.version = room.shown, room.version
-    if now is None or now.slug not in registry.BY_SLUG:
+def _apply_shared_view(member: Membership, state: ClassState, slug: str) -> None:
+    view, member.version = state.shown, state.version
+    if view is None or view.slug not in registry.BY_SLUG:
         return
-    place.slug, place.words = now.slug, now.words
-    if not now.lesson:
-        open_lesson.leave()
-    if now.slug != slug:
-        st.switch_page(registry.BY_SLUG[now.slug].path, query_params={**now.query, CLASS: place.code})
-    query_params.say({key: value for key, value in now.query.items() if key != LESSON} | _lesson(now.query))
+    member.slug, member.lesson_text = view.slug, view.words
+    if not view.lesson:
+        open_lesson.close_lesson()
+    if view.slug != slug:
+        st.switch_page(registry.BY_SLUG[view.slug].path, query_params={**view.query, CLASS: member.code})
+    # The lesson's name goes first even if only its stop is new: `open_lesson.read_address` reads both together.
+    lesson = {LESSON: view.query[LESSON]} if LESSON in view.query else {}
+    query_params.apply_values({key: value for key, value in view.query.items() if key != LESSON} | lesson)
 
 
-def _lesson(query: dict[str, str]) -> dict[str, str]:
-    """The lesson's name, also where only its stop is new: `lesson.settle` reads the two together."""
-    return {LESSON: query[LESSON]} if LESSON in query else {}
+def stop_following() -> None:
+    member = get_membership()
+    if member is not None:
+        member.follows, member.heartbeat_s = False, -1e9
 
 
-def look_around() -> None:
-    """Lets go: what is shown changes nothing here any more."""
-    place = current()
-    if place is not None:
-        place.follows, place.told = False, -1e9
+def resume_following() -> None:
+    """Follow again, from the view that is shared now."""
+    member = get_membership()
+    if member is not None:
+        member.follows, member.version, member.heartbeat_s = True, -1, -1e9
 
 
-def come_back() -> None:
-    """Follows again, from what is shown now."""
-    place = current()
-    if place is not None:
-        place.follows, place.version, place.told = True, -1, -1e9
-
-
-def say_here(place: Place) -> None:
-    """Says every few seconds that this session is here; what went wrong before is over then."""
-    now = time.monotonic()
-    if now - place.told < TOLD_S:
+def send_heartbeat(member: Membership) -> None:
+    """Record every few seconds that this session is present, and clear an earlier error."""
+    time_s = time.monotonic()
+    if time_s - member.heartbeat_s < HEARTBEAT_S:
         return
-    place.told = now
-    if place.leads:
-        store().sign(place.code)
+    member.heartbeat_s = time_s
+    if member.leads:
+        get_class_store().record_teacher(member.code)
     else:
-        store().here(place.code, place.who, place.follows, name())
-        classes.stay(place.code)
-    place.trouble = ""
+        get_class_store().record_learner(member.code, member.who, member.follows, get_nickname())
+        classes.keep_images(member.code)
+    member.error = ""
 
 
-def name() -> str:
-    """The visit's nickname; '' for none."""
-    return str(session.current().notes.get(_NAME, ""))
+def get_nickname() -> str:
+    """Return the user's nickname; '' for none."""
+    return str(session.get_current().notes.get(_NAME, ""))
 
 
-def call_me(text: str) -> None:
-    """Gives the visit a nickname."""
-    session.current().notes[_NAME] = text
-    place = current()
-    if place is not None:
-        place.told = -1e9
+def set_nickname(text: str) -> None:
+    session.get_current().notes[_NAME] = text
+    member = get_membership()
+    if member is not None:
+        member.heartbeat_s = -1e9
 
 
-# ---------------------------------------------------------------- who leads
+# ---------------------------------------------------------------- teacher
 
 
-def show(place: Place, slug: str) -> None:
-    """Shows the class what this run shows, where it is not what it was."""
+def publish_view(member: Membership, slug: str) -> None:
+    """Share this run's view with the class, if it has changed."""
     if slug == SLUG:
         return
-    now = shown(slug, query_params.written(), place.pictures, _OWN_LESSONS, _own_words(place))
-    if str(now) == place.published:
+    query, text = query_params.get_values(), _get_lesson_text(member)
+    view = build_shared_view(slug, query, member.images, _OWN_LESSONS, text)
+    if str(view) == member.published:
         return
-    place.version = store().show(place.code, now)
-    place.published = str(now)
+    member.version = get_class_store().show(member.code, view)
+    member.published = str(view)
 
 
-def own_lesson() -> open_lesson.Open | None:
-    """The stop that is open beside the page, where its lesson is the visit's own."""
-    now = open_lesson.current()
-    return now if now is not None and now.name in _OWN_LESSONS else None
+def get_own_lesson_stop() -> open_lesson.OpenStop | None:
+    """Return the open stop, if its lesson is the user's own."""
+    stop = open_lesson.get_open_stop()
+    return stop if stop is not None and stop.name in _OWN_LESSONS else None
 
 
-def _own_words(place: Place) -> Words | None:
-    now = own_lesson()
-    if now is None or now.lesson not in place.lessons:
+def _get_lesson_text(member: Membership) -> LessonText | None:
+    opened = get_own_lesson_stop()
+    if opened is None or opened.lesson not in member.lessons:
         return None
-    stop = now.stop
-    return Words(now.lesson.title, now.number, len(now.lesson.stops), stop.title, stop.words, stop.task)
+    stop, lesson = opened.stop, opened.lesson
+    return LessonText(lesson.title, opened.number, len(lesson.stops), stop.title, stop.words, stop.task)
 
 
-def hides_lesson(place: Place) -> bool:
-    """Whether a lesson of one's own is open that the class does not read."""
-    now = own_lesson()
-    return now is not None and now.lesson not in place.lessons
+def has_hidden_lesson(member: Membership) -> bool:
+    """Return True if an own lesson is open that is not shared with the class."""
+    opened = get_own_lesson_stop()
+    return opened is not None and opened.lesson not in member.lessons
 
 
-def show_lesson() -> None:
-    """Lets the class read the stops of the lesson of one's own that is open, each as it is shown."""
-    place, now = current(), own_lesson()
-    if place is not None and now is not None:
-        place.lessons.append(now.lesson)
+def share_lesson() -> None:
+    """Share the stops of the open own lesson with the class, each as it is shown."""
+    member, opened = get_membership(), get_own_lesson_stop()
+    if member is not None and opened is not None:
+        member.lessons.append(opened.lesson)
 
 
-def read_along() -> Words | None:
-    """What the teacher's own lesson says to who follows; None where there is nothing to read."""
-    place = current()
-    return None if place is None or place.leads or not place.follows else place.words
+def get_followed_lesson() -> LessonText | None:
+    """Return the text of the teacher's own lesson for a learner who follows; None if there is none."""
+    member = get_membership()
+    return None if member is None or member.leads or not member.follows else member.lesson_text
 
 
-def hidden_picture(place: Place) -> str | None:
-    """The chosen picture, where it is one's own and the class does not see it."""
-    image = query_params.written().get("image", "")
-    return image if image.startswith("upload:") and image not in place.pictures else None
+def get_hidden_image(member: Membership) -> str | None:
+    """Return the selected image, if it is the user's own and not shared with the class."""
+    image = query_params.get_values().get("image", "")
+    return image if image.startswith("upload:") and image not in member.images else None
 
 
-def show_picture(image: str) -> None:
-    """Lets the class see a picture of one's own, from the server's disk, as long as the class lasts.
+def share_image(image: str) -> None:
+    """Share an own image with the class until the class closes.
 
     Raises:
-        ClassError: if it cannot be kept.
+        ClassError: if the image cannot be stored.
     """
     from pages.stores import uploads
 
-    place, picture = current(), uploads.STORE.get(image.removeprefix("upload:"))
-    if place is not None and picture is not None:
-        place.pictures[image] = f"upload:{teacher_images.keep(store(), place.code, picture)}"
+    member, pixels = get_membership(), uploads.STORE.get(image.removeprefix("upload:"))
+    if member is not None and pixels is not None:
+        member.images[image] = f"upload:{teacher_images.store_image(get_class_store(), member.code, pixels)}"

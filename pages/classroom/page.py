@@ -1,4 +1,4 @@
-"""A class: opened in one click, joined by a link, a picture of it or a code."""
+"""Draw the page of classes: the forms to open and join one, or the view of its teacher or learner."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pages.frame import page, registry
 
 entry = registry.BY_SLUG[membership.SLUG]
 page.header(entry.title, entry.question)
-place = membership.current()
-if place is None:
+member = membership.get_membership()
+if member is None:
     join_form.draw()
-elif place.leads:
-    teacher_view.draw(place)
+elif member.leads:
+    teacher_view.draw(member)
 else:
-    learner_view.draw(place)
+    learner_view.draw(member)

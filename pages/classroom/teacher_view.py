@@ -1,12 +1,12 @@
-"""The teacher's side: how others come in, who is here, and the end."""
+"""Draw the teacher's view of a class: invitation, attendance, challenge, and the buttons to end it."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.classroom import challenge_board, invitation, membership
-from pages.classroom.class_bar import who
-from pages.classroom.membership import Place
+from pages.classroom.class_bar import describe_attendance
+from pages.classroom.membership import Membership
 from pages.frame import page
 from pages.stores import session
 from vitviz.classes import challenge, teacher_images
@@ -14,90 +14,80 @@ from vitviz.classes.challenge import TERMS
 from vitviz.classes.database import ClassError
 from vitviz.text import plain, plural
 
-WHO_S = 2.0
+ATTENDANCE_S = 2.0
 
 
-def draw(place: Place) -> None:
-    """What a class sees on the wall while it comes in, then what its teacher does."""
-    invitation.draw(place.code)
-    page.caption("P shows this in large. Then go to any page: whoever follows comes with you.")
-    st.fragment(_here, key="class_room.here", run_every=WHO_S)(place.code)
-    challenged(place)
+def draw(member: Membership) -> None:
+    invitation.draw(member.code)
+    page.caption("Press P to present this page. Then open any page: learners follow you.")
+    st.fragment(_draw_attendance, key="class_room.here", run_every=ATTENDANCE_S)(member.code)
+    draw_challenge(member)
     with st.container(horizontal=True):
-        if place.pictures:
+        if member.images:
             st.button(
-                f"Take back {plural(len(place.pictures), 'picture')}",
+                f"Stop sharing {plural(len(member.images), 'image')}",
                 key="class_room.hide",
                 icon=":material/visibility_off:",
-                help="Removes your pictures that the class sees from this server's disk.",
-                on_click=_hide,
+                help="Deletes your shared images from this server.",
+                on_click=_delete_images,
             )
-        with st.popover("Close the class", icon=":material/logout:"):
-            st.markdown(
-                "Its questions, its board and its pictures go with it; runs stay with who trained them."
-            )
-            st.button("Close it now", key="class_room.close", on_click=_close)
+        with st.popover("Close class", icon=":material/logout:"):
+            st.markdown("Questions, board and shared images are deleted; runs stay with their owners.")
+            st.button("Close class now", key="class_room.close", on_click=_close_class)
 
 
-def challenged(place: Place) -> None:
-    """The board where there is one, and what the teacher can do about it."""
+def draw_challenge(member: Membership) -> None:
+    """Draw the challenge's board, if there is one, and the teacher's button to open or end it."""
     try:
-        now = challenge.now(membership.store(), place.code)
+        state = challenge.load_challenge(membership.get_class_store(), member.code)
     except ClassError as error:
         st.caption(plain(str(error)))
         return
-    if now is not None:
-        challenge_board.draw(place, now)
-    if not place.leads:
+    if state is not None:
+        challenge_board.draw(member, state)
+    if not member.leads:
         return
-    ends = now is not None and not now.ended
+    is_open = state is not None and not state.ended
     st.button(
-        "End the challenge" if ends else "Open a challenge" if now is None else "Take runs again",
+        "End challenge" if is_open else "Open challenge" if state is None else "Reopen challenge",
         key="class_room.challenge",
         icon=":material/trophy:",
-        on_click=_challenge,
-        args=(ends,),
-        help=None if now is not None else TERMS,
+        on_click=_toggle_challenge,
+        args=(is_open,),
+        help=None if state is not None else TERMS,
     )
 
 
-def _challenge(ends: bool) -> None:
-    place = membership.current()
-    if place is not None:
-        try:
-            (challenge.end if ends else challenge.begin)(membership.store(), place.code)
-        except ClassError as error:
-            st.toast(f"Nothing has changed: {plain(str(error))}.", icon=":material/info:")
+def _toggle_challenge(is_open: bool) -> None:
+    member = membership.get_membership()
+    if member is not None:
+        with membership.toast_errors("The challenge is unchanged"):
+            change = challenge.close_challenge if is_open else challenge.open_challenge
+            change(membership.get_class_store(), member.code)
 
 
-def _here(code: str) -> None:
+def _draw_attendance(code: str) -> None:
     try:
-        present = membership.store().present(code)
+        attendance = describe_attendance(membership.get_class_store().count_present(code))
     except ClassError as error:
         st.caption(plain(str(error)))
         return
-    st.markdown(f":material/groups: {who(present)[:1].upper()}{who(present)[1:]}.")
+    st.markdown(f":material/groups: {attendance[:1].upper()}{attendance[1:]}.")
 
 
-def _hide() -> None:
-    place = membership.current()
-    if place is not None:
-        try:
-            teacher_images.remove(membership.store(), place.code)
-        except ClassError as error:
-            st.toast(f"They are still shown: {plain(str(error))}.", icon=":material/info:")
-            return
-        place.pictures.clear()
-        membership.forget_pictures(place)
+def _delete_images() -> None:
+    member = membership.get_membership()
+    if member is not None:
+        with membership.toast_errors("The images are still shared"):
+            teacher_images.delete_images(membership.get_class_store(), member.code)
+            member.images.clear()
+            membership.forget_images(member)
 
 
-def _close() -> None:
-    place = membership.current()
-    if place is not None:
-        try:
-            membership.store().close(place.code, session.current().owner)
-        except ClassError as error:
-            st.toast(f"It is not closed: {plain(str(error))}.", icon=":material/info:")
-            return
-        membership.forget_pictures(place)
-        membership.leave()
+def _close_class() -> None:
+    member = membership.get_membership()
+    if member is not None:
+        with membership.toast_errors("The class is still open"):
+            membership.get_class_store().close(member.code, session.get_current().owner)
+            membership.forget_images(member)
+            membership.leave_class()

@@ -1,4 +1,4 @@
-"""'Add to my lesson': this page, as it stands, becomes the last stop of the visitor's own lesson."""
+"""Add the current page to the user's own lesson as its last stop."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pages.frame import registry
 from pages.lessons import open_lesson
 from pages.stores import lessons, session
 from vitviz.lessons.lesson import Lesson, Stop
-from vitviz.lessons.task_checks import Page
+from vitviz.lessons.task_checks import PageOpen
 from vitviz.text import plain
 
 TITLE = "My lesson"
 WORDS = "What do you see here?"
-TASK = "Look at the picture, then go on."
+TASK = "Look at the figure, then continue."
 SLUG = "lessons"
 
 
 def draw(slug: str) -> None:
-    """The button, at the end of the sidebar; the page of lessons itself is no stop."""
+    """Draw the button at the end of the sidebar; the page of lessons itself cannot be a stop."""
     if slug == SLUG:
         return
     st.button(
@@ -29,25 +29,23 @@ def draw(slug: str) -> None:
         key="my_lesson.add",
         icon=":material/bookmark_add:",
         type="tertiary",
-        on_click=add,
-        help="Keeps this page with its model, step, picture, pin and controls as a stop of a lesson of your own.",
+        on_click=add_page,
+        help="Adds this page, with model, step, image, pin and controls, to your lesson.",
     )
 
 
-def add() -> None:
-    """Keeps what is shown now; a callback, so it sees what the last run has drawn."""
-    shelf = lessons.shelf(session.current())
+def add_page() -> None:
+    """Add the page as shown, in a callback, so that it includes what the last run has drawn."""
+    own_lessons = lessons.get_shelf(session.get_current()).own
     page = registry.BY_SLUG[st.session_state.get(session_keys.PAGE) or "home"]
-    mine = shelf.own.get(lessons.MINE)
+    lesson = own_lessons.get(lessons.MINE)
     try:
-        stop = Stop(page.title, open_lesson.here(), WORDS, TASK, Page(page.slug))
-        shelf.own[lessons.MINE] = (
-            Lesson(TITLE, (stop,)) if mine is None else replace(mine, stops=(*mine.stops, stop))
+        stop = Stop(page.title, open_lesson.link_page(), WORDS, TASK, PageOpen(page.slug))
+        own_lessons[lessons.MINE] = (
+            Lesson(TITLE, (stop,)) if lesson is None else replace(lesson, stops=(*lesson.stops, stop))
         )
     except ValueError as error:  # too many stops, or a control that no link can hold
-        st.toast(f"It cannot be added: {plain(str(error))}.", icon=":material/info:")
+        st.toast(f"The page cannot be added: {plain(str(error))}.", icon=":material/info:")
         return
-    count = len(shelf.own[lessons.MINE].stops)
-    st.toast(
-        f"Stop {count} of your lesson. 'Lessons' in the menu shows it.", icon=":material/bookmark_added:"
-    )
+    count = len(own_lessons[lessons.MINE].stops)
+    st.toast(f"Added as stop {count}. Edit it on the page 'Lessons'.", icon=":material/bookmark_added:")

@@ -1,4 +1,4 @@
-"""Lessons as cards: what each is about, how far one is, and the way in."""
+"""Draw lessons as cards with their summary, the user's progress and links to start or resume."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from vitviz.lessons.lesson import Lesson
 from vitviz.text import plain, plural
 
 
-def draw(found: Mapping[str, Lesson]) -> None:
-    """The lessons by name, one card each."""
-    for name, each in found.items():
-        card(name, each)
+def draw(by_name: Mapping[str, Lesson]) -> None:
+    for name, lesson in by_name.items():
+        draw_card(name, lesson)
 
 
-def draw_class(found: Mapping[str, Lesson | str]) -> None:
-    """The lessons of the operator's folder, and which of its files are none."""
-    if not found:
+def draw_class_lessons(by_name: Mapping[str, Lesson | str]) -> None:
+    """Draw the lessons of the operator's folder, and the errors of its invalid files."""
+    if not by_name:
         return
     st.subheader("For this class", anchor=False)
-    for name, each in found.items():
-        if isinstance(each, Lesson):
-            card(name, each)
+    for name, lesson in by_name.items():
+        if isinstance(lesson, Lesson):
+            draw_card(name, lesson)
         else:
-            st.warning(f"{plain(name.removeprefix(lessons.CLASS))}.toml is no lesson: {plain(each)}.")
+            st.warning(f"{plain(name.removeprefix(lessons.CLASS))}.toml is invalid: {plain(lesson)}.")
 
 
-def card(name: str, each: Lesson) -> None:
-    """Title, what it is about, how long it is, and the way to the stop where one was."""
-    here = session.current()
-    progress = lessons.shelf(here).progress.get(name)
-    length = plural(len(each.stops), "stop") + (f" · about {each.minutes} minutes" if each.minutes else "")
+def draw_card(name: str, lesson: Lesson) -> None:
+    progress = lessons.get_shelf(session.get_current()).progress.get(name)
+    count = len(lesson.stops)
+    facts = [plural(count, "stop")]
+    if lesson.minutes:
+        facts.append(f"about {lesson.minutes} minutes")
     with st.container(border=True, key=f"lesson-card-{name.replace('.', '-')}"):
-        st.markdown(f"**{plain(each.title)}**")
-        if each.about:
-            st.markdown(plain(each.about))
+        st.markdown(f"**{plain(lesson.title)}**")
+        if lesson.about:
+            st.markdown(plain(lesson.about))
         begun = progress is not None and bool(progress.done or progress.stop > 1)
         if progress is not None and begun:
-            length += f" · {len(progress.done)} of {len(each.stops)} done"
-        st.caption(length)
+            facts.append(f"{len(progress.done)} of {count} done")
+        st.caption(" · ".join(facts))
         with st.container(horizontal=True):
             if progress is not None and begun and progress.stop > 1:
-                number = min(progress.stop, len(each.stops))
-                open_lesson.link_to(name, each, number, f"Resume at stop {number}", "resume")
-            open_lesson.link_to(name, each, 1, "From the start" if begun else "Begin", "play_arrow")
+                number = min(progress.stop, count)
+                open_lesson.draw_link(name, lesson, number, f"Resume at stop {number}", "resume")
+            open_lesson.draw_link(name, lesson, 1, "Start over" if begun else "Start", "play_arrow")

@@ -1,4 +1,4 @@
-"""One's own lesson: its stops named, worded, ordered, looked at, and taken away as a file."""
+"""Edit the user's own lesson: name, write, order and remove its stops, and download it as a file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pages.lessons import cards, open_lesson
 from pages.stores import lessons, session
 from vitviz.lessons import task_checks
 from vitviz.lessons.lesson import (
-    LONGEST_ABOUT,
-    LONGEST_PROMPT,
-    LONGEST_TASK,
-    LONGEST_TITLE,
-    LONGEST_WORDS,
-    MOST_WORDS,
+    MAX_ABOUT_LENGTH,
+    MAX_PROMPT_LENGTH,
+    MAX_TASK_LENGTH,
+    MAX_TITLE_LENGTH,
+    MAX_WORDS,
+    MAX_WORDS_LENGTH,
     Lesson,
     Question,
     Stop,
@@ -28,144 +28,145 @@ from vitviz.lessons.task_checks import Check
 from vitviz.text import plain
 
 _TURN, _ERROR = "lessons._edited", "lessons._refused"
-EMPTY = (
-    "You have no stop yet. Go to a page, set it up as you want to show it, and press 'Add to my lesson' at the end of"
-    " the sidebar."
-)
-ASKS = {  # the measures that need no parameter of an author's
-    "": "nothing",
-    "answer": "which class the model gives",
-    "looks_at": "which patch [CLS] looks at most in the last layer",
-    "longer_branch": "what moves [CLS] further in the last block",
-    "settling_layer": "after which layer the answer stands",
-    "shuffled": "whether shuffled patches change the answer",
-    "truest_map": "which map is truest",
-    "nearest_layer": "which layer looks least far",
-    "mass_on_self": "how much [CLS] looks at itself",
-    "tokens_share": "how much [CLS] and [DIST] share",
-    "variance_held": "how much five components of E hold",
-    "share_of_e": "how large E is",
-    "neighbours_alike": "how alike neighbouring positions are",
-    "accuracy": "how accurate the model is",
+EMPTY = "Your lesson is empty. Open a page, set its controls, and press 'Add to my lesson' at the end of the sidebar."
+MEASURE_LABELS = {  # measures without required parameters
+    "": "no question",
+    "answer": "predicted class",
+    "looks_at": "patch that [CLS] attends to most in the last layer",
+    "longer_branch": "larger update of [CLS] in the last block: attention or MLP",
+    "settling_layer": "layer after which the prediction no longer changes",
+    "shuffled": "effect of shuffled patches on the prediction",
+    "truest_map": "most faithful attention map",
+    "nearest_layer": "layer with the shortest attention distance",
+    "mass_on_self": "attention weight of [CLS] on itself",
+    "tokens_share": "attention shared by [CLS] and [DIST]",
+    "variance_held": "variance explained by five components of E",
+    "share_of_e": "share of parameters in E",
+    "neighbours_alike": "similarity of neighbouring position embeddings",
+    "accuracy": "test accuracy of the model",
 }
-AS_IT_IS = "as in the file"
+UNCHANGED = "as in the file"
 
 
-def changed() -> None:
-    """Stops have come, gone or moved: every form begins anew with what they hold."""
+def reset_forms() -> None:
+    """Reset every form to the lesson's contents after its stops have changed."""
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
 
 
 def draw() -> None:
-    """The lesson's title, one form a stop, and the file."""
-    mine = lessons.shelf(session.current()).own.get(lessons.MINE)
-    if mine is None:
+    """Draw the form of the lesson's title, one form per stop, and the download."""
+    lesson = lessons.get_shelf(session.get_current()).own.get(lessons.MINE)
+    if lesson is None:
         st.markdown(f":gray[{EMPTY}]")
         return
     turn = st.session_state.setdefault(_TURN, 0)
     if error := st.session_state.pop(_ERROR, None):
-        st.warning(f"Not kept: {plain(error)}.", icon=":material/info:")
-    _head(mine, turn)
-    for number, stop in enumerate(mine.stops, start=1):
+        st.warning(f"Not saved: {plain(error)}.", icon=":material/info:")
+    _draw_title_form(lesson, turn)
+    for number, stop in enumerate(lesson.stops, start=1):
         with st.expander(f"{number}. {plain(stop.title)} · {registry.BY_SLUG[stop.link.slug].title}"):
-            _stop(mine, number, stop, f"lessons.edit.{turn}.{number}")
-    cards.card(lessons.MINE, mine)
-    page.download("Download my lesson", lambda: write_lesson(mine), "my_lesson.toml", "lessons.download")
+            _draw_stop(lesson, number, stop, f"lessons.edit.{turn}.{number}")
+    cards.draw_card(lessons.MINE, lesson)
+    page.download("Download my lesson", lambda: write_lesson(lesson), "my_lesson.toml", "lessons.download")
 
 
-def _head(mine: Lesson, turn: int) -> None:
+def _draw_title_form(lesson: Lesson, turn: int) -> None:
     key = f"lessons.edit.{turn}"
     with st.form(f"{key}.head", border=False):
         title, about = st.columns([1, 2])
-        title.text_input("Title", mine.title, max_chars=LONGEST_TITLE, key=f"{key}.title")
-        about.text_input("What it is about", mine.about, max_chars=LONGEST_ABOUT, key=f"{key}.about")
-        st.form_submit_button("Keep the title", on_click=_keep_head, args=(key,))
+        title.text_input("Title", lesson.title, max_chars=MAX_TITLE_LENGTH, key=f"{key}.title")
+        about.text_input("Summary", lesson.about, max_chars=MAX_ABOUT_LENGTH, key=f"{key}.about")
+        st.form_submit_button("Save title", on_click=_save_title, args=(key,))
 
 
-def _keep_head(key: str) -> None:
-    said = st.session_state
-    _change(lambda mine: replace(mine, title=_line(said[f"{key}.title"]), about=_line(said[f"{key}.about"])))
+def _save_title(key: str) -> None:
+    fields = st.session_state
+    title, about = _join_lines(fields[f"{key}.title"]), _join_lines(fields[f"{key}.about"])
+    _change(lambda lesson: replace(lesson, title=title, about=about))
 
 
-def _stop(mine: Lesson, number: int, stop: Stop, key: str) -> None:
+def _draw_stop(lesson: Lesson, number: int, stop: Stop, key: str) -> None:
     with st.form(f"{key}.form", border=False):
-        st.text_input("Title", stop.title, max_chars=LONGEST_TITLE, key=f"{key}.title")
-        st.text_area(f"Words, at most {MOST_WORDS}", stop.words, max_chars=LONGEST_WORDS, key=f"{key}.words")
-        st.text_input("What to do", stop.task, max_chars=LONGEST_TASK, key=f"{key}.task")
-        _check(stop, key)
-        _question(stop, key)
-        st.form_submit_button("Keep this stop", on_click=_keep_stop, args=(number, key))
+        st.text_input("Title", stop.title, max_chars=MAX_TITLE_LENGTH, key=f"{key}.title")
+        st.text_area(
+            f"Text, at most {MAX_WORDS} words", stop.words, max_chars=MAX_WORDS_LENGTH, key=f"{key}.words"
+        )
+        st.text_input("Task", stop.task, max_chars=MAX_TASK_LENGTH, key=f"{key}.task")
+        _draw_check_fields(stop, key)
+        _draw_question_fields(stop, key)
+        st.form_submit_button("Save stop", on_click=_save_stop, args=(number, key))
     with st.container(horizontal=True):
-        open_lesson.link_to(lessons.MINE, mine, number, "Look at it", "visibility")
-        for label, icon, to in (
-            ("Earlier", "arrow_upward", number - 1),
-            ("Later", "arrow_downward", number + 1),
+        open_lesson.draw_link(lessons.MINE, lesson, number, "Open stop", "visibility")
+        for label, icon, position in (
+            ("Move up", "arrow_upward", number - 1),
+            ("Move down", "arrow_downward", number + 1),
         ):
-            fits = 1 <= to <= len(mine.stops)
             st.button(
                 label,
                 key=f"{key}.{icon}",
                 icon=f":material/{icon}:",
                 type="tertiary",
-                disabled=not fits,
-                on_click=_move,
-                args=(number, to),
+                disabled=not 1 <= position <= len(lesson.stops),
+                on_click=_move_stop,
+                args=(number, position),
             )
         st.button(
-            "Remove",
+            "Remove stop",
             key=f"{key}.remove",
             icon=":material/delete:",
             type="tertiary",
-            on_click=_remove,
+            on_click=_remove_stop,
             args=(number,),
         )
 
 
-def ways_to_see(stop: Stop) -> dict[str, Check]:
-    """In words, how the app can see that a stop's one thing was done."""
+def list_checks(stop: Stop) -> dict[str, Check]:
+    """Return the checks that a stop may use, by label."""
     slug = stop.link.slug
-    ways: dict[str, Check] = {
-        "the page is open": task_checks.Page(slug),
-        "another token is pinned": task_checks.Pinned(),
-        "another picture is chosen": task_checks.Picture(),
-        "another model is chosen": task_checks.Model(),
-        "the step is dragged to 0": task_checks.Step(at_most=0),
-        "the question is answered": task_checks.GuessMade(),
+    checks: dict[str, Check] = {
+        "the page is open": task_checks.PageOpen(slug),
+        "another token is pinned": task_checks.TokenPinned(),
+        "another image is chosen": task_checks.ImageChosen(),
+        "another model is chosen": task_checks.ModelChosen(),
+        "the step is set to 0": task_checks.StepInRange(at_most=0),
+        "the question is answered": task_checks.PredictionMade(),
     }
-    ways |= {f"{key} is changed": task_checks.Control(key) for key in stop.link.values if "." in key}
-    return ways if stop.check in ways.values() else {AS_IT_IS: stop.check, **ways}
+    checks |= {f"{key} is changed": task_checks.ControlSet(key) for key in stop.link.values if "." in key}
+    return checks if stop.check in checks.values() else {UNCHANGED: stop.check, **checks}
 
 
-def _check(stop: Stop, key: str) -> None:
-    ways = ways_to_see(stop)
-    now = next(label for label, check in ways.items() if check == stop.check)
+def _draw_check_fields(stop: Stop, key: str) -> None:
+    checks = list_checks(stop)
+    selected = next(label for label, check in checks.items() if check == stop.check)
     st.selectbox(
-        "It is done when", list(ways), index=list(ways).index(now), key=f"{key}.check", format_func=plain
+        "Done when", list(checks), index=list(checks).index(selected), key=f"{key}.check", format_func=plain
     )
 
 
-def _question(stop: Stop, key: str) -> None:
-    own = stop.question
-    same = [name for name in ASKS if own is not None and name and own.measure == MEASURES[name]()]
-    now = same[0] if same else AS_IT_IS if own is not None else ""
-    options = [*ASKS] if now != AS_IT_IS else [AS_IT_IS, *ASKS]
+def _draw_question_fields(stop: Stop, key: str) -> None:
+    question = stop.question
+    listed = [name for name in MEASURE_LABELS if question and name and question.measure == MEASURES[name]()]
+    selected = listed[0] if listed else UNCHANGED if question else ""
+    options = [*MEASURE_LABELS] if selected != UNCHANGED else [UNCHANGED, *MEASURE_LABELS]
     left, right = st.columns([2, 3])
     left.selectbox(
-        "Ask for",
+        "Measured answer",
         options,
-        index=options.index(now),
+        index=options.index(selected),
         key=f"{key}.measure",
-        format_func=lambda name: ASKS.get(name, name),
+        format_func=lambda name: MEASURE_LABELS.get(name, name),
     )
-    right.text_input("The question", own.prompt if own else "", max_chars=LONGEST_PROMPT, key=f"{key}.prompt")
+    right.text_input(
+        "Question", question.prompt if question else "", max_chars=MAX_PROMPT_LENGTH, key=f"{key}.prompt"
+    )
 
 
-def _asked(stop: Stop, key: str) -> Question | None:
-    said = st.session_state
-    name, prompt = said[f"{key}.measure"], _line(said[f"{key}.prompt"])
+def _read_question(stop: Stop, key: str) -> Question | None:
+    fields = st.session_state
+    name, prompt = fields[f"{key}.measure"], _join_lines(fields[f"{key}.prompt"])
     if not name:
         return None
-    if name == AS_IT_IS and stop.question is not None:
+    if name == UNCHANGED and stop.question is not None:
         return replace(stop.question, prompt=prompt)
     proof = (
         ()
@@ -175,49 +176,49 @@ def _asked(stop: Stop, key: str) -> Question | None:
     return Question(prompt, MEASURES[name](), proof)
 
 
-def _keep_stop(number: int, key: str) -> None:
-    def kept(mine: Lesson) -> Lesson:
-        said, stop = st.session_state, mine.stops[number - 1]
+def _save_stop(number: int, key: str) -> None:
+    def edit(lesson: Lesson) -> Lesson:
+        fields, stop = st.session_state, lesson.stops[number - 1]
         new = replace(
             stop,
-            title=_line(said[f"{key}.title"]),
-            words=_line(said[f"{key}.words"]),
-            task=_line(said[f"{key}.task"]),
-            check=ways_to_see(stop)[said[f"{key}.check"]],
-            question=_asked(stop, key),
+            title=_join_lines(fields[f"{key}.title"]),
+            words=_join_lines(fields[f"{key}.words"]),
+            task=_join_lines(fields[f"{key}.task"]),
+            check=list_checks(stop)[fields[f"{key}.check"]],
+            question=_read_question(stop, key),
         )
-        return replace(mine, stops=(*mine.stops[: number - 1], new, *mine.stops[number:]))
+        return replace(lesson, stops=(*lesson.stops[: number - 1], new, *lesson.stops[number:]))
 
-    _change(kept)
-
-
-def _move(number: int, to: int) -> None:
-    def moved(mine: Lesson) -> Lesson:
-        stops = [*mine.stops]
-        stops.insert(to - 1, stops.pop(number - 1))
-        return replace(mine, stops=tuple(stops))
-
-    _change(moved)
+    _change(edit)
 
 
-def _remove(number: int) -> None:
-    own = lessons.shelf(session.current()).own
-    if len(own[lessons.MINE].stops) == 1:
-        del own[lessons.MINE]
+def _move_stop(number: int, position: int) -> None:
+    def edit(lesson: Lesson) -> Lesson:
+        stops = [*lesson.stops]
+        stops.insert(position - 1, stops.pop(number - 1))
+        return replace(lesson, stops=tuple(stops))
+
+    _change(edit)
+
+
+def _remove_stop(number: int) -> None:
+    own_lessons = lessons.get_shelf(session.get_current()).own
+    if len(own_lessons[lessons.MINE].stops) == 1:
+        del own_lessons[lessons.MINE]
     else:
-        _change(lambda mine: replace(mine, stops=(*mine.stops[: number - 1], *mine.stops[number:])))
-    changed()
+        _change(lambda lesson: replace(lesson, stops=(*lesson.stops[: number - 1], *lesson.stops[number:])))
+    reset_forms()
 
 
-def _change(make: Callable[[Lesson], Lesson]) -> None:
-    """Puts a changed lesson in the place of the visitor's own, or says why it is none."""
-    own = lessons.shelf(session.current()).own
+def _change(edit: Callable[[Lesson], Lesson]) -> None:
+    """Replace the user's own lesson by an edited one, or store why it is invalid."""
+    own_lessons = lessons.get_shelf(session.get_current()).own
     try:
-        own[lessons.MINE] = make(own[lessons.MINE])
-        changed()
+        own_lessons[lessons.MINE] = edit(own_lessons[lessons.MINE])
+        reset_forms()
     except ValueError as error:
         st.session_state[_ERROR] = str(error)
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())

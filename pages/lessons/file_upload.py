@@ -1,4 +1,4 @@
-"""A lesson's file of the visitor's: opened, shown as one that can be walked, and taken over as one's own."""
+"""Let the user upload a lesson's file, open it, and copy it into the editor."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pages.frame import registry
 from pages.lessons import cards, editor
 from pages.selection import upload
 from pages.stores import lessons, session
-from vitviz.lessons.lesson_file import MOST_BYTES, read_lesson
+from vitviz.lessons.lesson_file import MAX_BYTES, read_lesson
 from vitviz.lessons.typed_tables import LessonError
 from vitviz.text import plain
 
-# Streamlit counts in whole megabytes: the label says what is taken, and the widget's own line does not contradict it.
+# Streamlit states limits in whole megabytes, so the label states this one and the widget's own line is hidden.
 STYLE = """<style>
 [class*="st-key-lessons-_file"] [data-testid="stFileUploaderDropzoneInstructions"] { display: none; }
 </style>"""
@@ -20,40 +20,40 @@ _TURN, _ERROR = "lessons._turn", "lessons._error"
 
 
 def draw() -> None:
-    """The uploader, what it refused, and the lesson that was opened."""
+    """Draw the uploader, its error, and the uploaded lesson."""
     key = f"lessons._file.{st.session_state.setdefault(_TURN, 0)}"
     st.html(STYLE)
     st.file_uploader(
-        f"Open a lesson's file: .toml, {MOST_BYTES // 1024} KB at most",
+        f"Upload a lesson (.toml, at most {MAX_BYTES // 1024} KB)",
         type=["toml"],
         key=key,
         max_upload_size=1,
-        on_change=_received,
+        on_change=_open_file,
         args=(key,),
-        help="As 'Download' gives it. It stays with this visit.",
+        help="A file from 'Download my lesson'. It is deleted with your session.",
     )
     if error := st.session_state.pop(_ERROR, None):
-        st.warning(f"This file is no lesson. {plain(error[:1].upper() + error[1:])}.", icon=":material/info:")
-    opened = lessons.shelf(session.current()).own.get(lessons.OPENED)
+        st.warning(f"Invalid lesson. {plain(error[:1].upper() + error[1:])}.", icon=":material/info:")
+    opened = lessons.get_shelf(session.get_current()).own.get(lessons.OPENED)
     if opened is not None:
-        cards.card(lessons.OPENED, opened)
-        st.button("Edit a copy of it", key="lessons.copy", icon=":material/edit:", on_click=_copy)
+        cards.draw_card(lessons.OPENED, opened)
+        st.button("Edit a copy", key="lessons.copy", icon=":material/edit:", on_click=_copy_to_editor)
 
 
-def _copy() -> None:
-    own = lessons.shelf(session.current()).own
-    own[lessons.MINE] = own[lessons.OPENED]
-    editor.changed()
+def _copy_to_editor() -> None:
+    own_lessons = lessons.get_shelf(session.get_current()).own
+    own_lessons[lessons.MINE] = own_lessons[lessons.OPENED]
+    editor.reset_forms()
 
 
-def _received(key: str) -> None:
-    file = upload.take(key)
+def _open_file(key: str) -> None:
+    file = upload.take_file(key)
     if file is None:
         return
-    here = session.current()
+    shelf = lessons.get_shelf(session.get_current())
     try:
-        lessons.shelf(here).own[lessons.OPENED] = read_lesson(file.data, registry.BY_SLUG)
-        lessons.shelf(here).progress.pop(lessons.OPENED, None)
+        shelf.own[lessons.OPENED] = read_lesson(file.data, registry.BY_SLUG)
+        shelf.progress.pop(lessons.OPENED, None)
     except LessonError as error:
         st.session_state[_ERROR] = str(error)
     finally:

@@ -1,7 +1,7 @@
-"""The lesson that is open: which stop, what is shown now, and whether the stop's one thing is done.
+"""Open lessons and stops by their links, and check whether the stop's task is done.
 
-A link says where one is: `lesson=fifteen&stop=3`. With nothing else in it, it opens that stop's page as the stop wants
-it; beside nouns and controls, as a reload sends them, it leaves what is shown as it is.
+A link with only `lesson=fifteen&stop=3` opens the stop's page with the stop's settings. With further parameters, as
+after a reload, it keeps the page as it is.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from pages.stores import lessons, session
 from pages.stores.lessons import Progress
 from vitviz.config import ModelConfig
 from vitviz.lessons.lesson import Lesson, Link, Stop
-from vitviz.lessons.page_state import Shown
+from vitviz.lessons.task_checks import PageState
 from vitviz.number_text import parse_int
 
 _KEYS = {"lesson", "stop"}
-_NOT_OF_A_PAGE = _KEYS | {"class"}
+_SHARED_KEYS = _KEYS | {"class"}
 
 
 @dataclass(frozen=True)
-class Open:
-    """A stop of a lesson: its lesson by name, and its number, from 1."""
+class OpenStop:
+    """The open stop: its lesson, its number from 1, and the user's progress."""
 
     name: str
     lesson: Lesson
@@ -36,153 +36,152 @@ class Open:
 
     @property
     def stop(self) -> Stop:
-        """The stop itself."""
         return self.lesson.stops[self.number - 1]
 
     @property
     def done(self) -> bool:
-        """Whether its one thing has been seen done."""
         return self.number in self.progress.done
 
     def query(self, number: int) -> dict[str, str]:
-        """What the address of one of the lesson's stops says."""
-        return query(self.name, self.lesson, number)
+        return build_query(self.name, self.lesson, number)
 
 
-def query(name: str, lesson: Lesson, number: int) -> dict[str, str]:
-    """What the address of a stop says: its own link, and where one is."""
+def build_query(name: str, lesson: Lesson, number: int) -> dict[str, str]:
+    """Return the query of a stop's address: its link's values, the lesson and the stop."""
     return {**lesson.stops[number - 1].link.values, "lesson": name, "stop": str(number)}
 
 
-def link_to(name: str, lesson: Lesson, number: int, label: str, icon: str) -> None:
-    """Draws a link to a lesson's stop, numbered from 1; `label` is Markdown, so words from outside come escaped."""
+def draw_link(name: str, lesson: Lesson, number: int, label: str, icon: str) -> None:
+    """Draw a link to a lesson's stop, numbered from 1; `label` is Markdown, so untrusted text must be escaped."""
     st.page_link(
         registry.BY_SLUG[lesson.stops[number - 1].link.slug].path,
         label=label,
         icon=f":material/{icon}:",
-        query_params=query(name, lesson, number),
+        query_params=build_query(name, lesson, number),
         width="content",
     )
 
 
-def current() -> Open | None:
-    """The stop that this run shows; None where no lesson is open."""
-    place = st.session_state.get(session_keys.LESSON)
-    if place is None:
+def get_open_stop() -> OpenStop | None:
+    """Return the open stop; None if no lesson is open."""
+    opened = st.session_state.get(session_keys.LESSON)
+    if opened is None:
         return None
-    name, number = place
-    here = session.current()
-    lesson = lessons.find(here, name, registry.BY_SLUG)
-    if lesson is None:  # its file has gone meanwhile
+    name, number = opened
+    user = session.get_current()
+    lesson = lessons.find_lesson(user, name, registry.BY_SLUG)
+    if lesson is None:  # its file was deleted meanwhile
         return None
-    return Open(name, lesson, min(number, len(lesson.stops)), lessons.progress(here, name))
+    return OpenStop(name, lesson, min(number, len(lesson.stops)), lessons.get_progress(user, name))
 
 
-def settle(slug: str) -> None:
-    """Reads where the address wants to be, before anything is drawn; may go to the stop's page.
+def read_address(slug: str) -> None:
+    """Open the stop that the address names, before anything is drawn; may switch to the stop's page.
 
     Args:
-        slug: of the page that this run is of.
+        slug: of the current page.
     """
     st.session_state[session_keys.FACTS] = {}
-    bare = st.query_params.to_dict().keys() <= _KEYS
-    name, number = query_params.take("lesson"), query_params.take("stop")
-    before = st.session_state.get(session_keys.LESSON)
-    if name is None and number is not None and before is not None:
-        name = before[0]
+    only_stop = st.query_params.to_dict().keys() <= _KEYS
+    name, number = query_params.take_value("lesson"), query_params.take_value("stop")
+    previous = st.session_state.get(session_keys.LESSON)
+    if name is None and number is not None and previous is not None:
+        name = previous[0]
     if name is not None:
-        _open(name, number)
-    now = current()
-    if now is None:
+        _open_stop(name, number)
+    opened = get_open_stop()
+    if opened is None:
         st.session_state[session_keys.LESSON] = None
         return
-    if bare and name is not None:
-        _show(now, slug)
-    query_params.put("lesson", now.name)
-    query_params.put("stop", str(now.number))
+    if only_stop and name is not None:
+        _apply_link(opened, slug)
+    query_params.set_value("lesson", opened.name)
+    query_params.set_value("stop", str(opened.number))
 
 
-def _open(name: str, number: str | None) -> None:
-    here = session.current()
-    lesson = lessons.find(here, name, registry.BY_SLUG)
+def _open_stop(name: str, number: str | None) -> None:
+    user = session.get_current()
+    lesson = lessons.find_lesson(user, name, registry.BY_SLUG)
     if lesson is None:
         st.session_state[session_keys.LESSON] = None
-        st.session_state[session_keys.LESSON_GONE] = True
+        st.session_state[session_keys.LESSON_MISSING] = True
         return
-    progress = lessons.progress(here, name)
+    progress = lessons.get_progress(user, name)
     stop = None if number is None else parse_int(number)
     if stop is not None:
         progress.stop = min(max(stop, 1), len(lesson.stops))
-    lessons.shelf(here).last = name
+    lessons.get_shelf(user).last = name
     st.session_state[session_keys.LESSON] = (name, progress.stop)
 
 
-def _show(now: Open, slug: str) -> None:
-    """Makes the page what the stop's link says."""
-    wanted = now.stop.link
-    if wanted.slug == slug:
-        for key, value in wanted.query:
-            query_params.want(key, value)
+def _apply_link(opened: OpenStop, slug: str) -> None:
+    """Apply the stop's link to this page, or switch to its page."""
+    link = opened.stop.link
+    if link.slug == slug:
+        for key, value in link.query:
+            query_params.request_value(key, value)
     else:
-        st.switch_page(registry.BY_SLUG[wanted.slug].path, query_params=now.query(now.number))
+        st.switch_page(registry.BY_SLUG[link.slug].path, query_params=opened.query(opened.number))
 
 
-def leave() -> None:
-    """Closes the lesson; what was done and answered is kept with the visit."""
+def close_lesson() -> None:
+    """Close the lesson; progress and answers stay in the session."""
     st.session_state[session_keys.LESSON] = None
 
 
-def was_gone() -> bool:
-    """Whether a link wanted a lesson that is not here; said once."""
-    return bool(st.session_state.pop(session_keys.LESSON_GONE, False))
+def pop_missing_notice() -> bool:
+    """Return True, once, if a link named a missing lesson."""
+    return bool(st.session_state.pop(session_keys.LESSON_MISSING, False))
 
 
-def shown() -> Shown:
-    """What is shown now, as far as this run has drawn it."""
-    now = current()
-    return Shown(
-        page=_page(),
-        link=query_params.written(),
-        grid=_grid(selection.choice().config),
+def read_page_state() -> PageState:
+    """Return the state of the page, as far as this run has drawn it."""
+    opened = get_open_stop()
+    return PageState(
+        page=_get_slug(),
+        link=query_params.get_values(),
+        grid=_get_grid(selection.get_model_choice().config),
         facts=dict(st.session_state.get(session_keys.FACTS, {})),
-        guessed=now is not None and now.number in now.progress.answers,
+        guessed=opened is not None and opened.number in opened.progress.answers,
     )
 
 
-def here() -> Link:
-    """This page and all that it shows, as a stop's link holds it."""
+def link_page() -> Link:
+    """Return the link of this page in its current state, for a stop."""
     return Link(
-        _page(),
-        tuple((key, value) for key, value in query_params.written().items() if key not in _NOT_OF_A_PAGE),
+        _get_slug(),
+        tuple((key, value) for key, value in query_params.get_values().items() if key not in _SHARED_KEYS),
     )
 
 
-def look() -> bool:
-    """Looks whether the stop's one thing is done, and remembers it; whether that is news."""
-    now = current()
-    if now is None or now.done or not now.stop.check.holds(shown(), now.stop.link.values):
+def check_task() -> bool:
+    """Check the stop's task and record it as done; return True if it was not done before."""
+    opened = get_open_stop()
+    if opened is None or opened.done:
         return False
-    now.progress.done.add(now.number)
+    if not opened.stop.check.is_done(read_page_state(), opened.stop.link.values):
+        return False
+    opened.progress.done.add(opened.number)
     return True
 
 
-def hand_over(**facts: float) -> None:
-    """Tells lessons what no link holds, `hand_over(run=0.93)`; names are those of `vitviz.lessons.page_state.FACTS`."""
-    known: dict[str, float] = st.session_state.setdefault(session_keys.FACTS, {})
-    if all(known.get(name) == value for name, value in facts.items()):
+def report_facts(**facts: float) -> None:
+    """Report facts of `vitviz.lessons.task_checks.FACTS`, which no link holds: `report_facts(run=0.93)`."""
+    reported: dict[str, float] = st.session_state.setdefault(session_keys.FACTS, {})
+    if all(reported.get(name) == value for name, value in facts.items()):
         return
-    known.update(facts)
+    reported.update(facts)
     context = get_script_run_ctx()
-    # A fragment that runs alone is followed by no panel: the page runs once more, once a stop.
-    if context is not None and context.fragment_ids_this_run and look():
+    # The panel does not run after a fragment, so the page reruns, at most once per stop.
+    if context is not None and context.fragment_ids_this_run and check_task():
         st.rerun()
 
 
-def _page() -> str:
+def _get_slug() -> str:
     return st.session_state.get(session_keys.PAGE) or "home"
 
 
-def _grid(config: ModelConfig) -> tuple[int, int] | None:
+def _get_grid(config: ModelConfig) -> tuple[int, int] | None:
     patch: int | None = getattr(config, "patch_size", None)
     if not patch:
         return None

@@ -1,18 +1,53 @@
-"""Lessons: walk one, open a file, or make one's own."""
+"""Draw the page of lessons: shipped and class lessons, uploads, the user's own lesson and answers."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.frame import page, registry
-from pages.lessons import answer_list, cards, editor, file_upload
-from pages.stores import lessons
+from pages.lessons import cards, editor, file_upload
+from pages.stores import lessons, session
+from pages.stores.lessons import Answer
+from vitviz.tables import Columns
+
+ANSWER_COLUMNS = ("lesson or page", "stop", "question", "prediction", "measured", "subject")
+
+
+def draw_answers() -> None:
+    """Offer the user's predictions and measured answers as a CSV file, if there are any."""
+    rows = _list_answers()
+    if not rows:
+        return
+    st.subheader("My answers", anchor=False)
+    st.caption("Stored for your session and visible only to you.")
+    columns: Columns = {name: [row[i] for row in rows] for i, name in enumerate(ANSWER_COLUMNS)}
+    page.csv("My answers (CSV)", columns, "my_answers.csv", "lessons.answers")
+
+
+def _list_answers() -> list[tuple[str, str, str, str, str, str]]:
+    """Return every answer of the user, in lessons and to pages' own questions, which have no stop."""
+    user = session.get_current()
+    rows = []
+    for name, progress in lessons.get_shelf(user).progress.items():
+        lesson = lessons.find_lesson(user, name, registry.BY_SLUG)
+        title = name if lesson is None else lesson.title
+        for stop, answer in sorted(progress.answers.items()):
+            rows.append((title, str(stop), *_format_answer(answer)))
+    for key, answer in lessons.get_answers(user).items():
+        entry = registry.BY_SLUG.get(key.partition(".")[0])
+        rows.append((key if entry is None else entry.title, "", *_format_answer(answer)))
+    return rows
+
+
+def _format_answer(answer: Answer) -> tuple[str, str, str, str]:
+    return answer.prompt, answer.guessed, answer.measured, answer.where
+
 
 entry = registry.BY_SLUG["lessons"]
 page.header(entry.title, entry.question)
-cards.draw(lessons.shipped(registry.BY_SLUG))
-cards.draw_class(lessons.of_the_class(registry.BY_SLUG))
+cards.draw(lessons.list_shipped(registry.BY_SLUG))
+cards.draw_class_lessons(lessons.list_class_lessons(registry.BY_SLUG))
 file_upload.draw()
 st.subheader("My lesson", anchor=False)
 editor.draw()
-answer_list.draw()
+draw_answers()

@@ -1,6 +1,6 @@
-"""The lesson beside the page: where one is, a few words, what to do, whether it is done, the question, the way on.
+"""Draw the panel of the open lesson beside the page: progress, text, task, question, and links between stops.
 
-Who follows a teacher in a lesson that only the teacher has reads its stop there.
+A learner who follows a teacher's own lesson sees the text of its stop there.
 """
 
 from __future__ import annotations
@@ -15,24 +15,26 @@ from streamlit.runtime.scriptrunner import StopException
 from pages.classroom import membership
 from pages.frame import glossary_terms, registry
 from pages.lessons import open_lesson, panel_selection
-from pages.lessons.open_lesson import Open
-from pages.lessons.panel_foot import foot
+from pages.lessons.open_lesson import OpenStop
 from pages.questions import prediction
 from pages.selection import selection
 from pages.stores import lessons
 from pages.stores.lessons import Answer
-from vitviz.classes.shared_view import Words
+from pages.views.register import register
+from vitviz.classes.shared_view import LessonText
 from vitviz.pin import Pin
+from vitviz.plots.blob import pack
 from vitviz.plots.theme import PALETTES
 from vitviz.text import plain, unbroken
 
 KEY = "lesson_panel"
-SHELF = "lessons"  # the page of all lessons
+LESSONS_SLUG = "lessons"
 WIDTH_REM = 21
 BAR_REM = 3.75
-GROUND = "<style>.st-key-lesson_task, .st-key-lesson_ways {{ background: {}; }}</style>"
-# Beside the page where there is room for both, above it elsewhere; never over it. On a phone what to do, whether it is
-# done and the way on stay in sight at the foot of the screen: the page leaves them room at its end.
+_panel_foot = register(__file__, "panel_foot")
+BACKGROUND = "<style>.st-key-lesson_task, .st-key-lesson_ways {{ background: {}; }}</style>"
+# The panel is beside the page on wide screens and above it elsewhere, never over it. On a phone the task and the links
+# between stops stay visible at the foot of the screen, and the page leaves room for them at its end.
 STYLE = f"""<style>
 .st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px;
   padding: 1rem; gap: .6rem; }}
@@ -59,136 +61,149 @@ STYLE = f"""<style>
 
 
 @contextmanager
-def beside(slug: str) -> Iterator[None]:
-    """The panel of the open lesson beside what runs within; its end is drawn when the page has said what it shows."""
-    now = open_lesson.current()
-    gone = open_lesson.was_gone()
-    if gone:
-        st.warning("The lesson of this link is not on this server.", icon=":material/info:")
-    rest = _begin(now) if now is not None else None
-    if now is None and (words := membership.read_along()) is not None:
-        _read_along(words)
+def draw_beside(slug: str) -> Iterator[None]:
+    """Draw the panel beside the page that runs within; its task and links follow once the page's state is known."""
+    opened = open_lesson.get_open_stop()
+    if open_lesson.pop_missing_notice():
+        st.warning("The lesson of this link is unavailable on this server.", icon=":material/info:")
+    lower_part = _draw_upper_part(opened) if opened is not None else None
+    if opened is None and (text := membership.get_followed_lesson()) is not None:
+        _draw_followed_lesson(text)
     try:
         yield
     except StopException:
-        _fill(rest, slug)
+        _draw_lower_part(lower_part, slug)
         raise
-    _fill(rest, slug)
+    _draw_lower_part(lower_part, slug)
 
 
-def _begin(now: Open) -> DeltaGenerator:
-    """The panel's place, which narrows the page, and its words: before the page runs, so that nothing waits for it.
+def _draw_upper_part(opened: OpenStop) -> DeltaGenerator:
+    """Draw the panel's title and text before the page runs, because the panel narrows the page.
 
     Returns:
-        Where the rest goes: what is to be done, and whether it is, is known once the page has said what it shows.
+        The container for the task, the question and the links.
     """
     with st.container(key=KEY):
-        st.html(STYLE + GROUND.format(PALETTES[selection.mode()].paper))
-        _head(now)
-        st.markdown(f"**{plain(now.stop.title)}**")
-        glossary_terms.begin()
-        words = unbroken(now.stop.words)
-        st.markdown((glossary_terms.marked_as_it_is if lessons.is_shipped(now.name) else plain)(words))
+        st.html(STYLE + BACKGROUND.format(PALETTES[selection.get_theme()].paper))
+        _draw_head(opened)
+        st.markdown(f"**{plain(opened.stop.title)}**")
+        glossary_terms.reset_terms()
+        words = unbroken(opened.stop.words)
+        st.markdown((glossary_terms.link_terms_verbatim if lessons.is_shipped(opened.name) else plain)(words))
         return st.container(gap="xsmall")
 
 
-def _read_along(words: Words) -> None:
-    """The stop of a teacher's own lesson, for who follows: to read; its ways are the teacher's."""
+def _draw_followed_lesson(text: LessonText) -> None:
+    """Draw the stop of the teacher's own lesson for a learner, without links."""
     with st.container(key=KEY):
         st.html(STYLE)
-        st.caption(f"Your teacher's lesson: {plain(words.lesson)}")
-        st.progress(words.stop / words.stops, f"Stop {words.stop} of {words.stops}")
-        st.markdown(f"**{plain(words.title)}**")
-        st.markdown(plain(words.words))
-        st.markdown(f":material/radio_button_unchecked: {plain(words.task)}")
+        st.caption(f"Your teacher's lesson: {plain(text.lesson)}")
+        st.progress(text.stop / text.stops, f"Stop {text.stop} of {text.stops}")
+        st.markdown(f"**{plain(text.title)}**")
+        st.markdown(plain(text.words))
+        st.markdown(f":material/radio_button_unchecked: {plain(text.task)}")
 
 
-def _fill(rest: DeltaGenerator | None, slug: str) -> None:
-    if rest is not None:
-        with rest:
-            _panel(slug)
+def _draw_lower_part(container: DeltaGenerator | None, slug: str) -> None:
+    if container is not None:
+        with container:
+            _draw_task_and_links(slug)
 
 
 @st.fragment
-def _panel(slug: str) -> None:
-    """Runs alone when the address has changed without a run of the page."""
-    open_lesson.look()
-    now = open_lesson.current()
-    if now is None:
+def _draw_task_and_links(slug: str) -> None:
+    """Draw the task, question and links; the fragment reruns alone if only the address changes."""
+    open_lesson.check_task()
+    opened = open_lesson.get_open_stop()
+    if opened is None:
         return
-    _task(now)
-    panel_selection.draw(now)
-    if now.stop.question is not None and slug == now.stop.link.slug:
-        _question(now)
-    _ways(now, slug)
-    foot(open_lesson.shown().link, now.done, key="lesson.foot")
+    _draw_task(opened)
+    panel_selection.draw(opened)
+    if opened.stop.question is not None and slug == opened.stop.link.slug:
+        _draw_question(opened)
+    _draw_links(opened, slug)
+    link = sorted(map(list, open_lesson.read_page_state().link.items()))
+    _panel_foot(pack({"link": link, "done": opened.done}), key="lesson.foot", triggers=("look",))
 
 
-def _head(now: Open) -> None:
+def _draw_head(opened: OpenStop) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.caption(plain(now.lesson.title), width="content")
+        st.caption(plain(opened.lesson.title), width="content")
         if st.button(
-            "", icon=":material/close:", key="lesson.leave", type="tertiary", help="Leave the lesson"
+            "", icon=":material/close:", key="lesson.leave", type="tertiary", help="Close the lesson"
         ):
-            open_lesson.leave()
+            open_lesson.close_lesson()
             st.rerun()
-    st.progress(now.number / len(now.lesson.stops), f"Stop {now.number} of {len(now.lesson.stops)}")
+    count = len(opened.lesson.stops)
+    st.progress(opened.number / count, f"Stop {opened.number} of {count}")
 
 
-def _task(now: Open) -> None:
-    """What to do, and the mark that it was done."""
+def _draw_task(opened: OpenStop) -> None:
+    task = plain(opened.stop.task)
     with st.container(key="lesson_task"):
-        if now.done:
-            st.markdown(f":green[:material/check_circle:] **Done.** :gray[{plain(now.stop.task)}]")
+        if opened.done:
+            st.markdown(f":green[:material/check_circle:] **Done.** :gray[{task}]")
         else:
-            st.markdown(f":material/radio_button_unchecked: {plain(now.stop.task)}")
+            st.markdown(f":material/radio_button_unchecked: {task}")
 
 
-def _question(now: Open) -> None:
-    assert now.stop.question is not None
+def _draw_question(opened: OpenStop) -> None:
+    assert opened.stop.question is not None
+    answers, number = opened.progress.answers, opened.number
 
-    def keep(answer: Answer | None) -> None:
+    def store_answer(answer: Answer | None) -> None:
         if answer is None:
-            now.progress.answers.pop(now.number, None)
+            answers.pop(number, None)
         else:
-            now.progress.answers[now.number] = answer
+            answers[number] = answer
 
     with st.container(border=True):
-        key = f"lesson.{now.name}.{now.number}"
-        began = Pin.parse(now.stop.link.values.get("pin", ""))
-        prediction.draw(now.stop.question, key, now.progress.answers.get(now.number), keep, no_guess=began)
+        key = f"lesson.{opened.name}.{number}"
+        initial_pin = Pin.parse(opened.stop.link.values.get("pin", ""))
+        prediction.draw(opened.stop.question, key, answers.get(number), store_answer, no_guess=initial_pin)
 
 
-def _ways(now: Open, slug: str) -> None:
-    """Back, next, and this stop once more, each a link of its own."""
-    away, last = slug != now.stop.link.slug, len(now.lesson.stops)
-    if away:
-        _way(
-            now,
-            now.number,
-            f"To this stop: {registry.BY_SLUG[now.stop.link.slug].title}",
+def _draw_links(opened: OpenStop, slug: str) -> None:
+    """Draw links to the previous and next stop, and to this one again."""
+    own_slug, last = opened.stop.link.slug, len(opened.lesson.stops)
+    if slug != own_slug:
+        _draw_stop_link(
+            opened,
+            opened.number,
+            f"Back to this stop: {registry.BY_SLUG[own_slug].title}",
             "undo",
             "lesson_here",
         )
     with st.container(key="lesson_ways", horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
-        if now.number > 1:
-            _way(now, now.number - 1, "Back", "arrow_back", "lesson_back")
-        if not away:
-            _way(now, now.number, "Again", "restart_alt", "lesson_again", "Shows this stop as it began")
-        if now.number < last:
-            _way(now, now.number + 1, "Next" if now.done else "Skip", "arrow_forward", "lesson_next")
-    if now.number == last and now.done:
-        st.markdown(":green[:material/flag:] That was the last stop.")
-        if slug != SHELF:
-            selection.link_to(SHELF, "Other lessons, and what you answered")
+        if opened.number > 1:
+            _draw_stop_link(opened, opened.number - 1, "Back", "arrow_back", "lesson_back")
+        if slug == own_slug:
+            _draw_stop_link(
+                opened,
+                opened.number,
+                "Reset",
+                "restart_alt",
+                "lesson_again",
+                "Reset the page to the start of this stop",
+            )
+        if opened.number < last:
+            _draw_stop_link(
+                opened, opened.number + 1, "Next" if opened.done else "Skip", "arrow_forward", "lesson_next"
+            )
+    if opened.number == last and opened.done:
+        st.markdown(":green[:material/flag:] You completed the last stop.")
+        if slug != LESSONS_SLUG:
+            selection.link_to(LESSONS_SLUG, "Other lessons and my answers")
 
 
-def _way(now: Open, number: int, label: str, icon: str, key: str, help: str | None = None) -> None:
+def _draw_stop_link(
+    opened: OpenStop, number: int, label: str, icon: str, key: str, hover: str | None = None
+) -> None:
     with st.container(key=key, width="content"):
         st.page_link(
-            registry.BY_SLUG[now.lesson.stops[number - 1].link.slug].path,
+            registry.BY_SLUG[opened.lesson.stops[number - 1].link.slug].path,
             label=label,
             icon=f":material/{icon}:",
-            help=help,
-            query_params=now.query(number),
+            help=hover,
+            query_params=opened.query(number),
         )

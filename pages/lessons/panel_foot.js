@@ -1,49 +1,49 @@
-// The foot of a lesson's panel: asks the server to look when the address has changed, and begins to present.
+// The foot of a lesson's panel: asks the server to check the task when the address changes, and starts presenting.
 
 import { button, el } from '../views/kit/dom.js';
 import { CHANGED } from '../frame/address.js';
-import { presenting, toggle } from '../frame/present.js';
+import { enablePresenting, toggle } from '../frame/present.js';
 
-const SETTLED_MS = 300; // a slider that is dragged writes many addresses
+const SETTLE_MS = 300; // a dragged slider writes many addresses
 
-// Modules outlive a page: where this tab was, so that a new stop is begun at its words, and only a new one.
-let begun = '';
+// The tab's last stop, because modules outlive a page: only a new stop scrolls to its text.
+let lastStop = '';
 
-/** A page that was scrolled down for the stop before begins this one at its top. */
-function begin(link) {
+/** Scroll to the top of the page at a new stop. */
+function scrollToNewStop(link) {
   const { lesson, stop } = Object.fromEntries(link);
-  const now = `${lesson} ${stop}`;
-  if (begun && begun !== now) document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);
-  begun = now;
+  const current = `${lesson} ${stop}`;
+  if (lastStop && lastStop !== current) document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);
+  lastStop = current;
 }
 
-/** The address's query as sorted pairs, as the server writes them. */
-function said() {
+/** Return the address's query as sorted pairs, as the server writes them. */
+function readQuery() {
   return [...new URLSearchParams(location.search)].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 export default function lessonFoot({ root, trigger, onUnmount }) {
-  presenting();
+  enablePresenting();
   const row = el(root, 'div', { class: 'lf' });
   button(row, 'Present', toggle, { class: 'lf-present' });
-  el(row, 'span', { class: 'vv-muted' }, 'P: large type · ← → or Page Up, Page Down: stops · Escape: leave');
+  el(row, 'span', { class: 'vv-muted' }, 'P: present · ← → or Page Up, Page Down: previous, next stop · Escape: exit');
   let header = null;
   let timer = 0;
-  const look = () => {
+  const scheduleCheck = () => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      const now = JSON.stringify(said());
-      if (header && !header.done && now !== JSON.stringify(header.link)) trigger('look', now);
-    }, SETTLED_MS);
+      const query = JSON.stringify(readQuery());
+      if (header && !header.done && query !== JSON.stringify(header.link)) trigger('look', query);
+    }, SETTLE_MS);
   };
-  window.addEventListener(CHANGED, look);
+  window.addEventListener(CHANGED, scheduleCheck);
   onUnmount(() => {
     clearTimeout(timer);
-    window.removeEventListener(CHANGED, look);
+    window.removeEventListener(CHANGED, scheduleCheck);
   });
   return (message) => {
     header = message.header;
-    begin(header.link);
-    look();
+    scrollToNewStop(header.link);
+    scheduleCheck();
   };
 }

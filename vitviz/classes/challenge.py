@@ -1,28 +1,31 @@
-"""A class's challenge: the same pictures, budget and time for everyone, and a board of the runs that were handed in."""
+"""Run a class's challenge: equal data, parameter budget and time, and a board of the submitted runs.
+
+Every function that uses the database raises ClassError if it cannot be read or written.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from vitviz.classes.classes import Classes, clean_name
+from vitviz.classes.class_store import ClassStore, clean_name
 from vitviz.classes.database import ClassError
 from vitviz.training.limits import parameters
 from vitviz.training.run_config import RunConfig
 
 DATASET = "digits"
-MOST_PARAMETERS = 60_000
-SECONDS = 20.0  # of one core, while it trains
-MOST_OF_ONE = 3  # runs that one visit hands in
-MOST_ENTRIES = 300
+MAX_PARAMETERS = 60_000
+SECONDS = 20.0  # of training on one core
+MAX_RUNS_EACH = 3  # per participant
+MAX_ENTRIES = 300
 TERMS = (
-    f"Digits, at most {MOST_PARAMETERS:,} parameters, {SECONDS:g} seconds of one core, random weights to begin with."
-    f" Up to {MOST_OF_ONE} runs each; the best test accuracy counts."
+    f"Train on Digits with at most {MAX_PARAMETERS:,} parameters, {SECONDS:g} seconds on one core, from random weights."
+    f" Up to {MAX_RUNS_EACH} runs per participant; the best test accuracy counts."
 )
 
 
 @dataclass(frozen=True)
-class Challenge:
-    """Whether runs can still be handed in, and how many were."""
+class ChallengeState:
+    """A challenge's state: whether submission has ended, and the number of submitted runs."""
 
     ended: bool
     entries: int
@@ -30,64 +33,56 @@ class Challenge:
 
 @dataclass(frozen=True)
 class Entry:
-    """A run that was handed in: its id, who did (a hash of this class alone), and the nickname or ''."""
+    """A submitted run: its id, the member's hash in this class, and a nickname or ''."""
 
     run: str
     who: str
     name: str
 
 
-def bounded(config: RunConfig) -> RunConfig:
-    """A run's config as the challenge trains it: its own time, one thread, random weights to begin with.
+def apply_rules(config: RunConfig) -> RunConfig:
+    """Return a run's config with the challenge's time limit and thread count.
 
     Raises:
-        ValueError: stating what is against the rules.
+        ValueError: if the config breaks a rule.
     """
     train = config.train
     if config.members:
-        raise ValueError("the challenge takes one model, and this is an experiment of several")
+        raise ValueError("the challenge trains one model, received an experiment with several")
     if train.dataset != DATASET:
-        raise ValueError("the challenge is trained on Digits: choose them as the data set")
+        raise ValueError("the challenge trains on Digits: choose it as the dataset")
     if train.start_from is not None:
-        raise ValueError("the challenge begins with random weights")
+        raise ValueError("the challenge starts from random weights, received pretrained weights")
     if train.distill_from is not None:
-        raise ValueError("the challenge is trained without a teacher: choose a family that needs none")
-    if (count := parameters(config.model)) > MOST_PARAMETERS:
         raise ValueError(
-            f"this model has {count:,} parameters; the challenge takes up to {MOST_PARAMETERS:,}"
+            "the challenge excludes distillation: choose an architecture without a teacher model"
         )
+    if (count := parameters(config.model)) > MAX_PARAMETERS:
+        raise ValueError(f"the challenge allows {MAX_PARAMETERS:,} parameters, this model has {count:,}")
     timed = replace(train, epochs=None, seconds=SECONDS, clock="core", threads=1)
     return replace(config, train=timed, lease_s=None)
 
 
-def begin(classes: Classes, code: str) -> None:
-    """Lets runs be handed in, also after an end; those that were stay on the board.
+def open_challenge(classes: ClassStore, code: str) -> None:
+    """Open a class's challenge, or reopen it; submitted runs stay on the board.
 
     Raises:
-        ClassError: if the class is gone, or the file cannot be written.
+        ClassError: if the class is closed or the database cannot be written.
     """
     with classes.database.writing() as file:
         if file.execute("SELECT 1 FROM class WHERE code = ?", (code,)).fetchone() is None:
-            raise ClassError("this class is over")
+            raise ClassError("this class is closed")
         file.execute("INSERT INTO challenge (code) VALUES (?) ON CONFLICT DO UPDATE SET ended = 0", (code,))
 
 
-def end(classes: Classes, code: str) -> None:
-    """No more runs are taken; the board stays.
-
-    Raises:
-        ClassError: if the file cannot be written.
-    """
+def close_challenge(classes: ClassStore, code: str) -> None:
+    """End submission; the board stays."""
     with classes.database.writing() as file:
         file.execute("UPDATE challenge SET ended = 1 WHERE code = ?", (code,))
 
 
-def now(classes: Classes, code: str) -> Challenge | None:
-    """How the class's challenge stands; None where it has none.
-
-    Raises:
-        ClassError: if the file cannot be read.
-    """
+def load_challenge(classes: ClassStore, code: str) -> ChallengeState | None:
+    """Return the state of a class's challenge; None if it has none."""
     with classes.database.reading() as file:
         row = (
             file
@@ -97,15 +92,11 @@ def now(classes: Classes, code: str) -> Challenge | None:
                 (code,),
             ).fetchone()
         )
-    return Challenge(bool(row[0]), row[1]) if row else None
+    return ChallengeState(bool(row[0]), row[1]) if row else None
 
 
-def why_full(classes: Classes, code: str, who: str) -> str:
-    """Why a visit can hand in no more; '' where it can.
-
-    Raises:
-        ClassError: if the file cannot be read.
-    """
+def explain_full(classes: ClassStore, code: str, who: str) -> str:
+    """Return why a member cannot submit another run; '' if the member can."""
     with classes.database.reading() as file:
         row = (
             file
@@ -113,21 +104,21 @@ def why_full(classes: Classes, code: str, who: str) -> str:
                 "SELECT count(*), coalesce(sum(who = ?), 0) FROM entry WHERE code = ?", (who, code)
             ).fetchone()
         )
-    in_all, mine = row or (0, 0)
-    if mine >= MOST_OF_ONE:
-        return f"you have handed in {mine} runs, which is all that one may"
-    return f"{in_all} runs are on the board, which is all that it takes" if in_all >= MOST_ENTRIES else ""
+    total, submitted = row or (0, 0)
+    if submitted >= MAX_RUNS_EACH:
+        return f"you have submitted {submitted} runs, the maximum"
+    return f"the board is full with {total} runs" if total >= MAX_ENTRIES else ""
 
 
-def hand_in(classes: Classes, code: str, who: str, name: str, run: str) -> None:
-    """Puts a run onto the board.
+def submit_run(classes: ClassStore, code: str, who: str, name: str, run: str) -> None:
+    """Add a run to the board.
 
     Raises:
-        ClassError: if the challenge has ended, the visit or the class has handed in enough, or the file cannot be
-            written.
+        ClassError: if the challenge has ended, the member or the class has reached its maximum, or the database
+            cannot be written.
     """
-    if why := why_full(classes, code, who):
-        raise ClassError(why)
+    if reason := explain_full(classes, code, who):
+        raise ClassError(reason)
     with classes.database.writing() as file:
         row = file.execute("SELECT ended FROM challenge WHERE code = ?", (code,)).fetchone()
         if row is None or row[0]:
@@ -138,12 +129,8 @@ def hand_in(classes: Classes, code: str, who: str, name: str, run: str) -> None:
         )
 
 
-def entries(classes: Classes, code: str) -> list[Entry]:
-    """The runs that were handed in.
-
-    Raises:
-        ClassError: if the file cannot be read.
-    """
+def load_entries(classes: ClassStore, code: str) -> list[Entry]:
+    """Return the submitted runs."""
     with classes.database.reading() as file:
         rows = (
             file.execute("SELECT run, who, name FROM entry WHERE code = ?", (code,)).fetchall()

@@ -1,4 +1,4 @@
-"""A question to the class: what is asked for, of which model and picture; what was found; what was answered."""
+"""Define a question to a class and its JSON form, and summarize the answers in a histogram and a sentence."""
 
 from __future__ import annotations
 
@@ -8,32 +8,40 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from vitviz.lessons.lesson import LONGEST_PROMPT, Link
-from vitviz.lessons.measures import NAMES, read_measure
-from vitviz.lessons.question_kinds import NEAR, Choose, Drag, Kind, Measure, Measured, Point
+from vitviz.lessons.lesson import MAX_PROMPT_LENGTH, Link
+from vitviz.lessons.measures import MEASURE_NAMES, read_measure
+from vitviz.lessons.question_kinds import (
+    CLOSE_SHARE,
+    AnswerKind,
+    Choose,
+    Drag,
+    Measure,
+    MeasuredAnswer,
+    Point,
+)
 from vitviz.lessons.typed_tables import LessonError
 
-MOST_OPTIONS = 40
-MOST_CELLS = 4096
-LONGEST_OPTION = 80
-LONGEST_WORDS = 800
-MOST_BINS = 10
+MAX_OPTIONS = 40
+MAX_CELLS = 4096
+MAX_OPTION_LENGTH = 80
+MAX_WORDS_LENGTH = 800
+MAX_BINS = 10
 _KINDS: dict[str, type[Any]] = {"choose": Choose, "drag": Drag, "point": Point}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a class is asked.
+class ClassQuestion:
+    """A question to a class.
 
-    about: model, step and picture in words; model, step, image, crop: as a link names them, to measure it by.
-    proof: what the page shows once it is measured; see `vitviz.lessons.lesson.Question`.
+    about: model, step and image in words. model, step, image, crop: as in a link; the answer is measured on them.
+    proof: query parameters that the page applies after measuring; see `vitviz.lessons.lesson.Question`.
 
     Raises:
-        ValueError: if it is no question that a class can be asked.
+        ValueError: if a text, the options, the scale or the grid are out of bounds.
     """
 
     prompt: str
-    kind: Kind
+    kind: AnswerKind
     measure: Measure
     about: str
     model: str
@@ -43,46 +51,43 @@ class Asked:
     proof: Link = Link("home")
 
     def __post_init__(self) -> None:
-        if not self.prompt.strip() or len(self.prompt) > LONGEST_PROMPT:
-            raise ValueError(f"a question has 1 to {LONGEST_PROMPT} characters, received {len(self.prompt)}")
-        if isinstance(self.kind, Choose) and not 2 <= len(self.kind.options) <= MOST_OPTIONS:
+        if not self.prompt.strip() or len(self.prompt) > MAX_PROMPT_LENGTH:
             raise ValueError(
-                f"a class chooses from 2 to {MOST_OPTIONS} options, received {len(self.kind.options)}"
+                f"expected a question of 1 to {MAX_PROMPT_LENGTH} characters, received {len(self.prompt)}"
             )
+        if isinstance(self.kind, Choose) and not 2 <= len(self.kind.options) <= MAX_OPTIONS:
+            raise ValueError(f"expected 2 to {MAX_OPTIONS} options, received {len(self.kind.options)}")
         if isinstance(self.kind, Drag) and not (
             self.kind.step > 0
             and self.kind.low < self.kind.high
             and math.isfinite(self.kind.high - self.kind.low)
         ):
-            raise ValueError(f"a scale goes upwards in steps, received {self.kind}")
-        if isinstance(self.kind, Point) and not 1 <= self.kind.grid[0] * self.kind.grid[1] <= MOST_CELLS:
-            raise ValueError(
-                f"a class points at one of up to {MOST_CELLS:,} patches, received {self.kind.grid}"
-            )
+            raise ValueError(f"expected a finite ascending scale, received {self.kind}")
+        if isinstance(self.kind, Point) and not 1 <= self.kind.grid[0] * self.kind.grid[1] <= MAX_CELLS:
+            raise ValueError(f"expected a grid of up to {MAX_CELLS:,} patches, received {self.kind.grid}")
 
     def __str__(self) -> str:
-        """As `read_asked` reads it."""
         name = next(name for name, kind in _KINDS.items() if isinstance(self.kind, kind))
-        values = {
+        content = {
             "prompt": self.prompt,
             "kind": {"kind": name, **asdict(self.kind)},
-            "measure": {"measure": NAMES[type(self.measure)], **asdict(self.measure)},  # type: ignore[call-overload]
+            "measure": {"measure": MEASURE_NAMES[type(self.measure)], **asdict(self.measure)},  # type: ignore[call-overload]
             "proof": str(self.proof),
         }
-        beside = {key: getattr(self, key) for key in ("about", "model", "step", "image", "crop")}
-        return json.dumps(values | beside)
+        subject = {key: getattr(self, key) for key in ("about", "model", "step", "image", "crop")}
+        return json.dumps(content | subject)
 
 
-def read_asked(text: str) -> Asked | None:
-    """What the file holds; None where it holds no question."""
+def parse_question(text: str) -> ClassQuestion | None:
+    """Return the question in a stored text; None if it is invalid."""
     try:
         values = json.loads(text)
         kind, measure = dict(values["kind"]), dict(values["measure"])
-        return Asked(
+        return ClassQuestion(
             prompt=str(values["prompt"]),
-            kind=_kind(str(kind.pop("kind")), kind),
+            kind=_parse_kind(str(kind.pop("kind")), kind),
             measure=read_measure(str(measure.pop("measure")), measure, "the class's question"),
-            about=str(values["about"])[:LONGEST_WORDS],
+            about=str(values["about"])[:MAX_WORDS_LENGTH],
             model=str(values["model"]),
             step=int(values["step"]),
             image=str(values["image"]),
@@ -93,107 +98,114 @@ def read_asked(text: str) -> Asked | None:
         return None
 
 
-def _kind(name: str, values: Mapping[str, Any]) -> Kind:
+def _parse_kind(name: str, values: Mapping[str, Any]) -> AnswerKind:
     if name == "choose":
-        return Choose(tuple(str(option)[:LONGEST_OPTION] for option in values["options"][: MOST_OPTIONS + 1]))
+        return Choose(
+            tuple(str(option)[:MAX_OPTION_LENGTH] for option in values["options"][: MAX_OPTIONS + 1])
+        )
     if name == "drag":
         low, high, step = (float(values[key]) for key in ("low", "high", "step"))
-        return Drag(low, high, step, str(values["unit"])[:LONGEST_OPTION])
+        return Drag(low, high, step, str(values["unit"])[:MAX_OPTION_LENGTH])
     rows, cols = values["grid"]
     return Point((int(rows), int(cols)))
 
 
-def checked(kind: Kind, value: float) -> float:
-    """An answer as it is counted: an option, a cell, or the scale's nearest step.
+def validate_answer(kind: AnswerKind, value: float) -> float:
+    """Return an answer as it is counted: an option, a cell, or the scale's nearest step.
 
     Raises:
-        ValueError: if it is no answer to this.
+        ValueError: if the answer is out of range.
     """
     if isinstance(kind, Drag):
         if not kind.low <= value <= kind.high:
-            raise ValueError(f"an answer lies in {kind.low:g}..{kind.high:g}, received {value:g}")
+            raise ValueError(f"expected an answer in {kind.low:g}..{kind.high:g}, received {value:g}")
         return min(kind.high, round(kind.low + round((value - kind.low) / kind.step) * kind.step, 9))
-    most = len(kind.options) if isinstance(kind, Choose) else kind.grid[0] * kind.grid[1]
-    if value not in range(most):
-        raise ValueError(f"an answer is one of {most}, received {value:g}")
+    count = len(kind.options) if isinstance(kind, Choose) else kind.grid[0] * kind.grid[1]
+    if value not in range(count):
+        raise ValueError(f"expected one of {count} answers, received {value:g}")
     return float(value)
 
 
-def found_text(found: Measured) -> str:
-    """What was measured, as `read_found` reads it."""
-    words = found.words[:LONGEST_WORDS]
-    return json.dumps({"value": float(found.value), "words": words, "level": [*map(float, found.level)]})
+def serialize_measured_answer(measured: MeasuredAnswer) -> str:
+    words = measured.words[:MAX_WORDS_LENGTH]
+    return json.dumps(
+        {"value": float(measured.value), "words": words, "level": [*map(float, measured.level)]}
+    )
 
 
-def read_found(text: str, kind: Kind) -> Measured | None:
-    """What the file holds; None where it holds nothing that was measured."""
+def parse_measured_answer(text: str, kind: AnswerKind) -> MeasuredAnswer | None:
+    """Return the measured answer in a stored text; None if it is invalid."""
     try:
         values = json.loads(text)
         right = [float(value) for value in (values["value"], *values.get("level", ()))]
-        value, *level = right if isinstance(kind, Drag) else (checked(kind, value) for value in right)
-        return Measured(value, str(values["words"])[:LONGEST_WORDS], level=tuple(level))
+        value, *level = right if isinstance(kind, Drag) else (validate_answer(kind, value) for value in right)
+        return MeasuredAnswer(value, str(values["words"])[:MAX_WORDS_LENGTH], level=tuple(level))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
-# ---------------------------------------------------------------- what was answered
+# ---------------------------------------------------------------- answers
 
 
 @dataclass(frozen=True)
-class Bar:
-    """How many gave one of the answers, or one between two ends of a scale."""
+class HistogramBar:
+    """The number of answers for one option or cell, or in one interval of a scale."""
 
     label: str
     count: int
-    measured: bool = False  # whether what was measured lies here
-    own: bool = False  # whether the visitor's own answer does
+    measured: bool = False  # the bar contains the measured answer
+    own: bool = False  # the bar contains the user's answer
 
 
-def bars(kind: Kind, tally: Mapping[float, int], found: Measured | None, own: float | None) -> list[Bar]:
-    """The answers as a histogram: one bar an option or cell, up to ten along a scale."""
+def build_histogram(
+    kind: AnswerKind, tally: Mapping[float, int], measured: MeasuredAnswer | None, own: float | None
+) -> list[HistogramBar]:
+    """Return one bar per option or cell, or up to ten along a scale."""
     if isinstance(kind, Drag):
-        return _along(kind, tally, None if found is None else found.value, own)
+        return _build_scale_histogram(kind, tally, None if measured is None else measured.value, own)
     names = (
         kind.options
         if isinstance(kind, Choose)
-        else [kind.said(i) for i in range(kind.grid[0] * kind.grid[1])]
+        else [kind.format_answer(i) for i in range(kind.grid[0] * kind.grid[1])]
     )
-    right = () if found is None else found.right
-    return [Bar(name, tally.get(float(i), 0), i in right, own == i) for i, name in enumerate(names)]
+    right = () if measured is None else measured.right
+    return [HistogramBar(name, tally.get(float(i), 0), i in right, own == i) for i, name in enumerate(names)]
 
 
-def _along(kind: Drag, tally: Mapping[float, int], measured: float | None, own: float | None) -> list[Bar]:
+def _build_scale_histogram(
+    kind: Drag, tally: Mapping[float, int], measured: float | None, own: float | None
+) -> list[HistogramBar]:
     steps = round((kind.high - kind.low) / kind.step)
-    count = max(1, min(MOST_BINS, steps))
+    count = max(1, min(MAX_BINS, steps))
     width = (kind.high - kind.low) / count
 
-    def place(value: float) -> int:
-        """The last end belongs to the last bar; what was measured beyond an end stands at that end."""
+    def find_bin(value: float) -> int:
+        """Return the bar of a value; values beyond an end belong to the outer bar."""
         return min(max(int((value - kind.low) / width + 1e-9), 0), count - 1)
 
     counts = [0] * count
     for value, times in tally.items():
-        counts[place(value)] += times
+        counts[find_bin(value)] += times
     return [
-        Bar(
-            f"{kind.said(kind.low + i * width)} to {kind.said(kind.low + (i + 1) * width)}",
+        HistogramBar(
+            f"{kind.format_answer(kind.low + i * width)} to {kind.format_answer(kind.low + (i + 1) * width)}",
             counts[i],
-            measured is not None and place(measured) == i,
-            own is not None and place(own) == i,
+            measured is not None and find_bin(measured) == i,
+            own is not None and find_bin(own) == i,
         )
         for i in range(count)
     ]
 
 
-def summary(kind: Kind, tally: Mapping[float, int], found: Measured) -> str:
-    """'7 of 12 came close': how the class did, from its own numbers."""
+def describe_answers(kind: AnswerKind, tally: Mapping[float, int], measured: MeasuredAnswer) -> str:
+    """Return a sentence with the number of correct or close answers."""
     answers = sum(tally.values())
     if not answers:
-        return "Nobody has answered."
+        return "No answers yet."
     if isinstance(kind, Drag):
-        near = NEAR * (kind.high - kind.low)
-        right = sum(times for value, times in tally.items() if abs(value - found.value) <= near + 1e-9)
-        return f"{right} of {answers} came close: at most {kind.said(near)} away from it."
-    right = sum(tally.get(float(value), 0) for value in found.right)
-    what = "said so" if isinstance(kind, Choose) else "pointed at it"
-    return f"{right} of {answers} {what}."
+        near = CLOSE_SHARE * (kind.high - kind.low)
+        right = sum(times for value, times in tally.items() if abs(value - measured.value) <= near + 1e-9)
+        return f"{right} of {answers} were close: within {kind.format_answer(near)} of the measured number."
+    right = sum(tally.get(float(value), 0) for value in measured.right)
+    verb = "predicted it" if isinstance(kind, Choose) else "chose this patch"
+    return f"{right} of {answers} {verb}."

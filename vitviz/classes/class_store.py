@@ -1,8 +1,9 @@
-"""Classes: one who teaches, those who follow, and what is shown, in one file for every process of the server.
+"""Store classes (teacher, learners, shared view) in one database for every process of the server.
 
-A class is its teacher's who opened it: the visit whose token hashes to what stands in the file (as with runs, see
-`RunConfig.owner`), so no link makes anybody a teacher. Who follows stands there as a hash of their token and the class,
-which names them in no other class and to nobody. A class is gone twelve hours after its teacher's last sign of life.
+A class belongs to the session that opened it, identified by the hash of its token (see `RunConfig.owner`), so no link
+makes anyone a teacher. A learner is stored as a hash of token and class, which identifies nobody in another class. A
+class expires twelve hours after its teacher's last heartbeat. Every method raises ClassError if the database cannot be
+read or written.
 """
 
 from __future__ import annotations
@@ -14,103 +15,100 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitviz.classes.codes import new_code
+from vitviz.classes.codes import generate_code
 from vitviz.classes.database import ClassError, Database
-from vitviz.classes.shared_view import Shown
+from vitviz.classes.shared_view import SharedView
 from vitviz.heartbeat import Clock
 
-LIFE_S = 12 * 3600.0  # after the teacher's last sign
-HERE_S = 25.0  # who has not been heard of for so long has gone
-TOLD_S = 10.0  # who is here says so as often as this
-MOST_CLASSES = 200
-MOST_OF_A_TEACHER = 3
-MOST_MEMBERS = 500
-MOST_AN_HOUR = 60  # classes that are opened
-LONGEST_NAME = 24
-_EVEN_S = 600.0  # a clock that was set is believed again after so long
+LIFE_S = 12 * 3600.0  # after the teacher's last heartbeat
+PRESENT_S = 25.0  # a learner without a heartbeat for this long counts as gone
+HEARTBEAT_S = 10.0  # interval of heartbeats
+MAX_CLASSES = 200
+MAX_PER_TEACHER = 3
+MAX_MEMBERS = 500
+MAX_PER_HOUR = 60  # classes opened
+MAX_NAME_LENGTH = 24
+_STEADY_S = 600.0  # after a jump, the clock is trusted again after this long
 
 
 @dataclass(frozen=True)
-class Room:
-    """A class as it stands.
+class ClassState:
+    """The state of a class.
 
-    version: counts what was shown.
+    version: increases with every shared view. text: the shared view as stored. challenge: True if runs can be
+        submitted.
     """
 
     code: str
     teacher: str
     version: int
-    text: str  # what is shown, as the file holds it
-    challenge: bool  # whether runs can be handed in
+    text: str
+    challenge: bool
 
     @property
-    def shown(self) -> Shown | None:
-        """What the teacher shows; None before anything was."""
-        return Shown.read(self.text)
+    def shown(self) -> SharedView | None:
+        """The view that the teacher shares; None before the first one."""
+        return SharedView.parse(self.text)
 
 
 @dataclass(frozen=True)
-class Present:
-    """How many are in a class now, the teacher not counted, and how many of them follow."""
+class Attendance:
+    """The number of learners who are present, and of those who follow the teacher."""
 
-    here: int
-    follow: int
+    present: int
+    following: int
 
 
-def member(code: str, token: str) -> str:
-    """How a visit stands in a class's file: not to be told from any other, nor found in another class."""
+def hash_member(code: str, token: str) -> str:
+    """Return a session's anonymous id in a class; it differs in every class."""
     return hashlib.sha256(f"class:{code}:{token}".encode()).hexdigest()[:32]
 
 
 def clean_name(name: str) -> str:
-    """A nickname to show: printable, in one line, at most `LONGEST_NAME` characters; '' for none."""
-    printable = "".join(c if c.isprintable() else " " for c in name[: 4 * LONGEST_NAME])
-    return " ".join(printable.split())[:LONGEST_NAME]
+    """Return a nickname in one printable line of at most `MAX_NAME_LENGTH` characters; '' for none."""
+    printable = "".join(c if c.isprintable() else " " for c in name[: 4 * MAX_NAME_LENGTH])
+    return " ".join(printable.split())[:MAX_NAME_LENGTH]
 
 
-class Classes:
-    """The classes of a file.
+class ClassStore:
+    """The classes in a database.
 
     Args:
-        path: of the file; see `Database`.
-        now: the time, in seconds since 1970.
+        path: of the database; see `Database`.
+        get_time_s: returns the time in seconds since 1970.
     """
 
-    def __init__(self, path: Path, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: Path, get_time_s: Callable[[], float] = time.time) -> None:
         self.database = Database(path)
-        self._now = now
+        self._get_time_s = get_time_s
         self._clock = Clock(60.0)
 
     def open(self, teacher: str) -> str:
-        """A new class; returns its code.
+        """Open a class and return its code.
 
         Raises:
-            ClassError: if there are too many already, or the file cannot be written.
+            ClassError: if there are too many classes, or the database cannot be written.
         """
         self.sweep()
-        now, code = self._now(), new_code()
+        time_s, code = self._get_time_s(), generate_code()
         with self.database.writing(create=True) as file:
-            mine, lately, all_of_them = file.execute(
+            opened, recent, total = file.execute(
                 "SELECT coalesce(sum(teacher = ?), 0), coalesce(sum(abs(opened - ?) < 3600), 0), count(*) FROM class",
-                (teacher, now),
+                (teacher, time_s),
             ).fetchone()
-            if mine >= MOST_OF_A_TEACHER:
-                raise ClassError(f"you have {mine} classes open already: close one of them first")
-            if all_of_them >= MOST_CLASSES or lately >= MOST_AN_HOUR:
-                raise ClassError("this server has as many classes as it takes; try again in an hour")
+            if opened >= MAX_PER_TEACHER:
+                raise ClassError(f"you already have {opened} open classes: close one first")
+            if total >= MAX_CLASSES or recent >= MAX_PER_HOUR:
+                raise ClassError("this server has reached its maximum of classes; try again in an hour")
             file.execute(
                 "INSERT INTO class (code, teacher, opened, seen) VALUES (?, ?, ?, ?)",
-                (code, teacher, now, now),
+                (code, teacher, time_s, time_s),
             )
         return code
 
-    def look(self, code: str) -> Room | None:
-        """The class of a code; None where there is none, or none any more.
-
-        Raises:
-            ClassError: if the file cannot be read.
-        """
-        row = self.database.known(
+    def load(self, code: str) -> ClassState | None:
+        """Return the class of a code; None if it does not exist or has expired."""
+        row = self.database.query_cached(
             ("class", code),
             lambda file: (
                 file
@@ -124,15 +122,15 @@ class Classes:
         )
         if not row:
             return None
-        known, teacher, version, text, challenge, seen = row
-        return None if self._gone(seen) else Room(known, teacher, version, text, bool(challenge))
+        stored_code, teacher, version, text, challenge, seen = row
+        return (
+            None
+            if self._is_expired(seen)
+            else ClassState(stored_code, teacher, version, text, bool(challenge))
+        )
 
-    def of(self, teacher: str) -> list[str]:
-        """Codes of the classes that a visit has opened, the newest first.
-
-        Raises:
-            ClassError: if the file cannot be read.
-        """
+    def list_codes(self, teacher: str) -> list[str]:
+        """Return the codes of the classes that a session has opened, newest first."""
         with self.database.reading() as file:
             rows = (
                 file.execute(
@@ -141,102 +139,94 @@ class Classes:
                 if file
                 else []
             )
-        return [code for code, seen in rows if not self._gone(seen)]
+        return [code for code, seen in rows if not self._is_expired(seen)]
 
-    def show(self, code: str, shown: Shown) -> int:
-        """Shows the class a page; returns the new version.
+    def show(self, code: str, view: SharedView) -> int:
+        """Share a view with the class and return its new version.
 
         Raises:
-            ClassError: if the class is gone or the file cannot be written.
+            ClassError: if the class is closed or the database cannot be written.
         """
         with self.database.writing() as file:
             row = file.execute(
                 "UPDATE class SET shown = ?, version = version + 1, seen = ? WHERE code = ? RETURNING version",
-                (str(shown), self._now(), code),
+                (str(view), self._get_time_s(), code),
             ).fetchone()
         if row is None:
-            raise ClassError("this class is over")
+            raise ClassError("this class is closed")
         return int(row[0])
 
-    def sign(self, code: str) -> None:
-        """The teacher is here; to be said at least once in twelve hours."""
+    def record_teacher(self, code: str) -> None:
+        """Record the teacher's heartbeat, due at least every twelve hours."""
         with self.database.writing() as file:
-            file.execute("UPDATE class SET seen = ? WHERE code = ?", (self._now(), code))
+            file.execute("UPDATE class SET seen = ? WHERE code = ?", (self._get_time_s(), code))
 
-    def here(self, code: str, who: str, follows: bool, name: str = "") -> None:
-        """A learner is here, and follows or not; to be said every `TOLD_S`.
+    def record_learner(self, code: str, who: str, follows: bool, name: str = "") -> None:
+        """Record a learner's heartbeat, due every `HEARTBEAT_S`.
 
         Raises:
-            ClassError: if the class is full or gone, or the file cannot be written.
+            ClassError: if the class is full or closed, or the database cannot be written.
         """
-        now = self._now()
+        time_s = self._get_time_s()
         with self.database.writing() as file:
-            known = file.execute(
+            updated = file.execute(
                 "UPDATE member SET follows = ?, name = ?, seen = ? WHERE code = ? AND who = ?",
-                (follows, clean_name(name), now, code, who),
+                (follows, clean_name(name), time_s, code, who),
             ).rowcount
-            if known:
+            if updated:
                 return
-            _check_room(file, code)
+            _check_capacity(file, code)
             file.execute(
                 "INSERT INTO member (code, who, name, follows, seen) VALUES (?, ?, ?, ?, ?)",
-                (code, who, clean_name(name), follows, now),
+                (code, who, clean_name(name), follows, time_s),
             )
 
     def leave(self, code: str, who: str) -> None:
-        """A learner has left."""
+        """Remove a learner from a class."""
         with self.database.writing() as file:
             file.execute("DELETE FROM member WHERE code = ? AND who = ?", (code, who))
 
-    def present(self, code: str) -> Present:
-        """Who is here now, in numbers.
-
-        Raises:
-            ClassError: if the file cannot be read.
-        """
-        now = self._now()
-        row = self.database.known(
-            ("present", code, int(now)),
+    def count_present(self, code: str) -> Attendance:
+        """Return the number of learners who are present."""
+        time_s = self._get_time_s()
+        row = self.database.query_cached(
+            ("present", code, int(time_s)),
             lambda file: (
                 file
                 and file.execute(
                     "SELECT count(*), coalesce(sum(follows), 0) FROM member WHERE code = ? AND abs(? - seen) < ?",
-                    (code, now, HERE_S),
+                    (code, time_s, PRESENT_S),
                 ).fetchone()
             ),
         )
-        return Present(*row) if row else Present(0, 0)
+        return Attendance(*row) if row else Attendance(0, 0)
 
     def close(self, code: str, teacher: str) -> None:
-        """Ends a class, if this visit teaches it; all that belongs to it goes with it."""
+        """Close a class that this session teaches, and delete everything that belongs to it."""
         with self.database.writing() as file:
             file.execute("DELETE FROM class WHERE code = ? AND teacher = ?", (code, teacher))
 
     def sweep(self) -> None:
-        """Removes the classes that are over; a server calls it every minute.
-
-        Raises:
-            ClassError: if the file cannot be written.
-        """
+        """Delete expired classes; a server calls this every minute."""
         with self.database.reading() as file:
             rows = file.execute("SELECT code, seen FROM class").fetchall() if file else []
-        over = [(code, seen) for code, seen in rows if self._gone(seen)]
-        if over:
+        expired = [(code, seen) for code, seen in rows if self._is_expired(seen)]
+        if expired:
             with self.database.writing() as file:
-                file.executemany("DELETE FROM class WHERE code = ? AND seen = ?", over)
+                file.executemany("DELETE FROM class WHERE code = ? AND seen = ?", expired)
 
-    def _gone(self, seen: float) -> bool:
-        """Whether so old a sign is believed: a clock that was set is not, until signs have come by the new one."""
-        now = self._now()
-        return self._clock.even_for(_EVEN_S, now) and abs(now - seen) > LIFE_S
+    def _is_expired(self, seen: float) -> bool:
+        """Return True if the last heartbeat is too old by a clock that has not jumped recently."""
+        time_s = self._get_time_s()
+        return self._clock.even_for(_STEADY_S, time_s) and abs(time_s - seen) > LIFE_S
 
 
-def _check_room(file: sqlite3.Connection, code: str) -> None:
+def _check_capacity(file: sqlite3.Connection, code: str) -> None:
     row = file.execute(
         "SELECT (SELECT count(*) FROM member WHERE member.code = class.code) FROM class WHERE code = ?",
         (code,),
     ).fetchone()
     if row is None:
-        raise ClassError("this class is over")
-    if row[0] >= MOST_MEMBERS:
-        raise ClassError(f"this class is full: {MOST_MEMBERS} have joined it")
+        raise ClassError("this class is closed")
+    if row[0] >= MAX_MEMBERS:
+        raise ClassError(f"this class is full with {MAX_MEMBERS} learners")

@@ -1,8 +1,8 @@
-"""The file of classes: SQLite in WAL, which every process of the server reads and writes; what goes wrong is said.
+"""Open the SQLite database of classes, which every process of the server reads and writes.
 
-A process holds one connection to read and one to write. Readers never wait for a writer; who writes waits for another
-for at most a second, so that no page hangs. A file that was removed or replaced meanwhile is opened anew. What many
-learners ask is looked up once, and again when the file has been written to.
+Each process has one connection to read and one to write, in WAL mode: readers never wait, writers wait at most a
+second, so no page hangs. A file that was removed or replaced is reopened. Queries of many learners are cached until the
+file changes.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from vitviz.text import cut
 R = TypeVar("R")
 NAME = "classes.sqlite"
 WAIT_S = 1.0  # for another writer
-TRUSTED_S = 1.0  # two writes within a tick of the file's clock may leave it as it looked
-_MOST = 512  # answers that are kept
+CACHE_S = 1.0  # two writes within a tick of the file's clock may leave its stamp unchanged
+_MAX_CACHED = 512  # query results
 VERSION = 1
 _SCHEMA = """
 CREATE TABLE class (
@@ -59,81 +59,82 @@ CREATE TABLE entry (
 
 
 class ClassError(Exception):
-    """What cannot be done in a class now; one sentence says why."""
+    """An operation on a class failed; the message is one sentence for the user."""
 
 
 class Database:
-    """A file of classes.
+    """The database of classes.
 
     Args:
-        path: of the file; it and its folder are made when the first class is opened.
+        path: of the file; it and its folder are created when the first class is opened.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._reader, self._writer = _Connection(path), _Connection(path)
         self._files = (str(path), f"{path}-wal")
-        self._asking = threading.Lock()
-        self._known: dict[Hashable, tuple[object, float, Any]] = {}  # (the file as it was, when, the answer)
+        self._query_lock = threading.Lock()
+        self._cache: dict[Hashable, tuple[object, float, Any]] = {}  # (stamp of the file, time, result)
 
-    def known(self, what: Hashable, ask: Callable[[sqlite3.Connection | None], R]) -> R:
-        """What `ask` finds, of a connection or of None where there is no file, since the file was last written to.
+    def query_cached(self, key: Hashable, query: Callable[[sqlite3.Connection | None], R]) -> R:
+        """Return the query's result, cached until the file changes.
 
         Args:
-            what: the question, in which all that the answer hangs on is named.
+            key: of the cache; names everything that the result depends on.
+            query: takes a connection, or None if there is no file.
 
         Raises:
-            ClassError: if the file cannot be read.
+            ClassError: if the database cannot be read.
         """
-        if (found := self._still(what)) is not None:
-            return found[0]  # type: ignore[no-any-return]
-        if not self._asking.acquire(timeout=2 * WAIT_S):
+        if (cached := self._get_cached(key)) is not None:
+            return cached[0]  # type: ignore[no-any-return]
+        if not self._query_lock.acquire(timeout=2 * WAIT_S):
             raise ClassError(_BUSY)
         try:
-            if (found := self._still(what)) is not None:  # another has asked meanwhile
-                return found[0]  # type: ignore[no-any-return]
-            mark, now = self._mark(), time.monotonic()
+            if (cached := self._get_cached(key)) is not None:  # another thread has queried meanwhile
+                return cached[0]  # type: ignore[no-any-return]
+            stamp, time_s = self._stamp(), time.monotonic()
             with self.reading() as file:
-                answer = ask(file)
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            self._known[what] = mark, now, answer
-            return answer
+                result = query(file)
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            self._cache[key] = stamp, time_s, result
+            return result
         finally:
-            self._asking.release()
+            self._query_lock.release()
 
-    def _still(self, what: Hashable) -> tuple[Any] | None:
-        """The answer that still holds, in a tuple."""
-        mark, at, answer = self._known.get(what, (None, 0.0, None))
-        return (answer,) if mark == self._mark() and time.monotonic() - at < TRUSTED_S else None
+    def _get_cached(self, key: Hashable) -> tuple[Any] | None:
+        """Return the valid cached result in a tuple, because a result may be None."""
+        stamp, time_s, result = self._cache.get(key, (None, 0.0, None))
+        return (result,) if stamp == self._stamp() and time.monotonic() - time_s < CACHE_S else None
 
-    def _mark(self) -> object:
-        """What is another once the file has been written to."""
-        return tuple(map(_looks, self._files))
+    def _stamp(self) -> object:
+        """Return a value that changes when the file is written."""
+        return tuple(map(_stat_file, self._files))
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection | None]:
-        """A connection to ask; None where there is no file.
+        """Yield a connection for queries; None if there is no file.
 
         Raises:
-            ClassError: if the file cannot be read.
+            ClassError: if the database cannot be read.
         """
-        with _said(), self._reader.held() as connection:
+        with _translate_errors(), self._reader.acquire() as connection:
             yield connection
 
     @contextmanager
     def writing(self, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """A connection in a transaction of its own, which is undone where anything is raised.
+        """Yield a connection in a transaction, which is rolled back on any error.
 
         Args:
-            create: make the file where there is none.
+            create: create the file if it is missing.
 
         Raises:
-            ClassError: if the file cannot be written, is being written for too long, or is not there.
+            ClassError: if the database cannot be written, is locked for too long, or is missing.
         """
-        with _said(), self._writer.held(create) as connection:
+        with _translate_errors(), self._writer.acquire(create) as connection:
             if connection is None:
-                raise ClassError("there is no class on this server any more")
+                raise ClassError("this server has no open class")
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -144,29 +145,28 @@ class Database:
             connection.execute("COMMIT")
 
     def close(self) -> None:
-        """Lets go of the file."""
         self._reader.close()
         self._writer.close()
 
 
 class _Connection:
-    """One connection for all threads of a process, one thread at a time, to the file that is there now."""
+    """One connection to the current file, used by one thread of a process at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._open: sqlite3.Connection | None = None
-        self._file: tuple[int, int] | None = None  # which file it is
+        self._file: tuple[int, int] | None = None  # device and inode
 
     @contextmanager
-    def held(self, create: bool = False) -> Iterator[sqlite3.Connection | None]:
+    def acquire(self, create: bool = False) -> Iterator[sqlite3.Connection | None]:
         if not self._lock.acquire(timeout=2 * WAIT_S):
             raise ClassError(_BUSY)
         try:
-            yield self._current(create)
+            yield self._connect(create)
         except sqlite3.Error as error:
             if not isinstance(error, sqlite3.IntegrityError):
-                self._drop()  # whatever it is, the next use begins anew
+                self._drop()  # the next use reconnects
             raise
         finally:
             self._lock.release()
@@ -178,15 +178,15 @@ class _Connection:
     def __del__(self) -> None:
         self._drop()  # Python 3.13 warns about a connection that is collected open
 
-    def _current(self, create: bool) -> sqlite3.Connection | None:
-        there = _which(self._path)
-        if there is None and not create:
+    def _connect(self, create: bool) -> sqlite3.Connection | None:
+        file = _identify_file(self._path)
+        if file is None and not create:
             self._drop()
             return None
-        if self._open is None or there != self._file:
+        if self._open is None or file != self._file:
             self._drop()
-            self._open = _connected(self._path, create)
-            self._file = _which(self._path)
+            self._open = _open_connection(self._path, create)
+            self._file = _identify_file(self._path)
         return self._open
 
     def _drop(self) -> None:
@@ -196,23 +196,23 @@ class _Connection:
         self._open, self._file = None, None
 
 
-def _looks(path: str) -> tuple[int, int, int, int] | None:
+def _stat_file(path: str) -> tuple[int, int, int, int] | None:
     try:
-        found = os.stat(path)
+        stat = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def _which(path: Path) -> tuple[int, int] | None:
+def _identify_file(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        stat = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return stat.st_dev, stat.st_ino
 
 
-def _connected(path: Path, create: bool) -> sqlite3.Connection:
+def _open_connection(path: Path, create: bool) -> sqlite3.Connection:
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
     address = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
@@ -228,60 +228,60 @@ def _connected(path: Path, create: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA secure_delete = ON")  # what goes with a class is not left in the file
-        _prepare(connection)
+        connection.execute("PRAGMA secure_delete = ON")  # deleted classes leave no data in the file
+        _create_tables(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
-    """Makes the tables where there are none.
+def _create_tables(connection: sqlite3.Connection) -> None:
+    """Create missing tables.
 
     Raises:
-        ClassError: if another version of this app made them.
+        ClassError: if another version of this app created them.
     """
-    if _version(connection) == 0:
+    if _read_version(connection) == 0:
         connection.execute("BEGIN IMMEDIATE")
-        if _version(connection) == 0:  # another process may have been first
+        if _read_version(connection) == 0:  # another process may have been first
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
-    if (version := _version(connection)) != VERSION:
+    if (version := _read_version(connection)) != VERSION:
         raise ClassError(
-            f"{NAME} is of version {version}, this app reads {VERSION}: the operator can remove it"
+            f"expected {NAME} of version {VERSION}, received version {version}: the operator can delete it"
         )
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    with closing(connection.execute("PRAGMA user_version")) as found:
-        return int(found.fetchone()[0])
+def _read_version(connection: sqlite3.Connection) -> int:
+    with closing(connection.execute("PRAGMA user_version")) as cursor:
+        return int(cursor.fetchone()[0])
 
 
-_BUSY = "the classes of this server are busy; try again in a moment"
+_BUSY = "the database of classes is busy; try again in a moment"
 
 
 @contextmanager
-def _said() -> Iterator[None]:
-    """One sentence for whatever SQLite or the file system say."""
+def _translate_errors() -> Iterator[None]:
+    """Raise ClassError with one sentence for errors of SQLite or the file system."""
     try:
         yield
     except sqlite3.Error as error:
-        raise ClassError(_sentence(error)) from error
+        raise ClassError(_describe_error(error)) from error
     except OSError as error:
-        raise ClassError(f"the file of classes cannot be used ({error.strerror or error})") from error
+        raise ClassError(f"the database of classes cannot be used ({error.strerror or error})") from error
 
 
-def _sentence(error: sqlite3.Error) -> str:
-    words = str(error)
-    if "locked" in words or "busy" in words:
+def _describe_error(error: sqlite3.Error) -> str:
+    message = str(error)
+    if "locked" in message or "busy" in message:
         return _BUSY
-    if "readonly" in words:
-        return "the file of classes cannot be written on this server"
-    if "full" in words:
+    if "readonly" in message:
+        return "the database of classes cannot be written on this server"
+    if "full" in message:
         return "this server's disk is full"
-    if "malformed" in words or "not a database" in words:
-        return f"the file of classes on this server is damaged: its operator can remove {NAME}"
-    return f"the file of classes cannot be used ({cut(words, 80)})"
+    if "malformed" in message or "not a database" in message:
+        return f"the database of classes on this server is damaged: the operator can delete {NAME}"
+    return f"the database of classes cannot be used ({cut(message, 80)})"

@@ -1,8 +1,8 @@
-"""A class's one open question, and how many gave which answer. Who gave which stands nowhere.
+"""Store a class's open question and its anonymous answers.
 
-An answer is a count that grows by one. That nobody answers twice is held by a mark, HMAC-SHA256 of the visit's token
-under a key of the question's own, in a table of its own without an order; when the question is measured or ends, key
-and marks are forgotten.
+An answer only increments a count. A mark prevents a second answer: the HMAC-SHA256 of the session's token under the
+question's random key, in a separate unordered table. Key and marks are deleted when the question is measured or ends.
+Every function raises ClassError if the database cannot be read or written.
 """
 
 from __future__ import annotations
@@ -15,45 +15,52 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from vitviz.classes.classes import Classes
+from vitviz.classes.class_question import (
+    ClassQuestion,
+    parse_measured_answer,
+    parse_question,
+    serialize_measured_answer,
+    validate_answer,
+)
+from vitviz.classes.class_store import ClassStore
 from vitviz.classes.database import ClassError
-from vitviz.classes.question import Asked, checked, found_text, read_asked, read_found
-from vitviz.lessons.question_kinds import Measured
+from vitviz.lessons.question_kinds import MeasuredAnswer
 
 _ENDED = "this question has ended"
-LONGEST_ASKED = 16_000  # characters in the file
+MAX_QUESTION_LENGTH = 16_000  # characters as stored
 
 
 @dataclass(frozen=True)
-class Question:
-    """The class's question as it stands.
+class QuestionState:
+    """The state of a class's question.
 
-    stage: 'open' while answers are hidden, 'shown' while they come in before everybody, 'measured' at the end.
+    stage: 'open' while answers are hidden, 'shown' while they are visible, 'measured' at the end.
+    tally: the number of answers by value; empty while the question is open.
     """
 
     number: int
-    asked: Asked
+    question: ClassQuestion
     stage: str
     answers: int
-    tally: Mapping[float, int]  # how many gave which answer; empty while it is open
-    found: Measured | None = None
+    tally: Mapping[float, int]
+    measured: MeasuredAnswer | None = None
 
 
-def ask(classes: Classes, code: str, asked: Asked) -> int:
-    """Asks the class; an earlier question ends. Returns the question's number.
+def ask_question(classes: ClassStore, code: str, question: ClassQuestion) -> int:
+    """Ask the class, end any earlier question, and return the new question's number.
 
     Raises:
-        ClassError: if the class is gone, the question too long, or the file cannot be written.
+        ClassError: if the class is closed, the question is too long, or the database cannot be written.
     """
-    text = str(asked)
-    if len(text) > LONGEST_ASKED:
+    text = str(question)
+    if len(text) > MAX_QUESTION_LENGTH:
         raise ClassError("this question is too long for a class")
     with classes.database.writing() as file:
         row = file.execute(
             "UPDATE class SET questions = questions + 1 WHERE code = ? RETURNING questions", (code,)
         ).fetchone()
         if row is None:
-            raise ClassError("this class is over")
+            raise ClassError("this class is closed")
         file.execute("DELETE FROM question WHERE code = ?", (code,))
         file.execute(
             "INSERT INTO question (code, number, asked, key) VALUES (?, ?, ?, ?)",
@@ -62,80 +69,74 @@ def ask(classes: Classes, code: str, asked: Asked) -> int:
     return int(row[0])
 
 
-def now(classes: Classes, code: str) -> Question | None:
-    """The class's question; None where it has none.
-
-    Raises:
-        ClassError: if the file cannot be read.
-    """
-    standing = classes.database.known(
-        ("question", code), lambda file: None if file is None else _standing(file, code)
+def load_question(classes: ClassStore, code: str) -> QuestionState | None:
+    """Return the state of the class's question; None if it has none."""
+    stored = classes.database.query_cached(
+        ("question", code), lambda file: None if file is None else _query_question(file, code)
     )
-    if standing is None:
+    if stored is None:
         return None
-    (number, text, found, stage), tally = standing
-    asked = _read(text)
-    if asked is None:
+    (number, text, measured, stage), tally = stored
+    question = _parse_cached(text)
+    if question is None:
         return None
-    return Question(
+    return QuestionState(
         number,
-        asked,
+        question,
         stage,
         sum(tally.values()),
         {} if stage == "open" else tally,
-        read_found(found, asked.kind) if stage == "measured" else None,
+        parse_measured_answer(measured, question.kind) if stage == "measured" else None,
     )
 
 
-def _standing(
+def _query_question(
     file: sqlite3.Connection, code: str
 ) -> tuple[tuple[int, str, str, str], dict[float, int]] | None:
-    """(number, what is asked, what was measured, stage) of the class's question, and how often each value was said."""
+    """Return (number, question, measured answer, stage) as stored, and the number of answers by value."""
     row = file.execute("SELECT number, asked, found, stage FROM question WHERE code = ?", (code,)).fetchone()
     if row is None:
         return None
-    said = file.execute("SELECT value, count FROM tally WHERE code = ? AND number = ?", (code, row[0]))
-    return row, dict(said)
+    counts = file.execute("SELECT value, count FROM tally WHERE code = ? AND number = ?", (code, row[0]))
+    return row, dict(counts)
 
 
 @lru_cache(maxsize=32)
-def _read(text: str) -> Asked | None:
-    return read_asked(text)
+def _parse_cached(text: str) -> ClassQuestion | None:
+    return parse_question(text)
 
 
-def answer(classes: Classes, code: str, number: int, token: str, value: float) -> bool:
-    """Counts a visit's answer; False where it has answered already.
+def submit_answer(classes: ClassStore, code: str, number: int, token: str, value: float) -> bool:
+    """Count a session's answer, and return False if the session has answered before.
 
     Raises:
-        ClassError: if the question has ended, the answer is none, or the file cannot be written.
+        ClassError: if the question has ended, the answer is invalid, or the database cannot be written.
     """
     with classes.database.writing() as file:
         row = file.execute(
             "SELECT asked, key FROM question WHERE code = ? AND number = ?", (code, number)
         ).fetchone()
-        asked = row and row[1] and _read(row[0])
-        if not asked:
+        question = row and row[1] and _parse_cached(row[0])
+        if not question:
             raise ClassError(_ENDED)
         try:
-            value = checked(asked.kind, value)
+            value = validate_answer(question.kind, value)
         except ValueError as error:
             raise ClassError(str(error)) from error
         mark = hmac.digest(row[1], token.encode(), hashlib.sha256)
-        fresh = file.execute("INSERT OR IGNORE INTO answered VALUES (?, ?, ?)", (code, number, mark)).rowcount
-        if fresh:
+        inserted = file.execute(
+            "INSERT OR IGNORE INTO answered VALUES (?, ?, ?)", (code, number, mark)
+        ).rowcount
+        if inserted:
             file.execute(
                 "INSERT INTO tally VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
                 (code, number, value),
             )
-    return bool(fresh)
+    return bool(inserted)
 
 
-def has_answered(classes: Classes, code: str, number: int, token: str) -> bool:
-    """Whether a visit has answered an open question.
-
-    Raises:
-        ClassError: if the file cannot be read.
-    """
+def has_answered(classes: ClassStore, code: str, number: int, token: str) -> bool:
+    """Return True if a session has answered the open question."""
     with classes.database.reading() as file:
         if file is None:
             return False
@@ -145,18 +146,14 @@ def has_answered(classes: Classes, code: str, number: int, token: str) -> bool:
         if not row or not row[0]:
             return False
         mark = hmac.digest(row[0], token.encode(), hashlib.sha256)
-        found = file.execute(
+        answered = file.execute(
             "SELECT 1 FROM answered WHERE code = ? AND number = ? AND mark = ?", (code, number, mark)
         ).fetchone()
-    return found is not None
+    return answered is not None
 
 
-def show_answers(classes: Classes, code: str, number: int) -> None:
-    """Lets everybody see the answers as they come in.
-
-    Raises:
-        ClassError: if the file cannot be written.
-    """
+def reveal_answers(classes: ClassStore, code: str, number: int) -> None:
+    """Show the answers to everyone."""
     with classes.database.writing() as file:
         file.execute(
             "UPDATE question SET stage = 'shown' WHERE code = ? AND number = ? AND stage = 'open'",
@@ -164,27 +161,23 @@ def show_answers(classes: Classes, code: str, number: int) -> None:
         )
 
 
-def measured(classes: Classes, code: str, number: int, found: Measured) -> None:
-    """Shows what was measured beside the answers; nobody answers any more, and who has is forgotten.
+def store_measured_answer(classes: ClassStore, code: str, number: int, measured: MeasuredAnswer) -> None:
+    """Show the measured answer, end answering, and delete the marks of who has answered.
 
     Raises:
-        ClassError: if the question has ended, or the file cannot be written.
+        ClassError: if the question has ended, or the database cannot be written.
     """
     with classes.database.writing() as file:
         changed = file.execute(
             "UPDATE question SET stage = 'measured', found = ?, key = NULL WHERE code = ? AND number = ?",
-            (found_text(found), code, number),
+            (serialize_measured_answer(measured), code, number),
         ).rowcount
         file.execute("DELETE FROM answered WHERE code = ? AND number = ?", (code, number))
     if not changed:
         raise ClassError(_ENDED)
 
 
-def end(classes: Classes, code: str) -> None:
-    """Ends the class's question, with its answers.
-
-    Raises:
-        ClassError: if the file cannot be written.
-    """
+def end_question(classes: ClassStore, code: str) -> None:
+    """Delete the class's question and its answers."""
     with classes.database.writing() as file:
         file.execute("DELETE FROM question WHERE code = ?", (code,))

@@ -1,4 +1,7 @@
-"""Pictures of a teacher's own that the class may see: on the server's disk as long as the class lasts."""
+"""Store the teacher's images that are shared with a class, until the class is closed.
+
+Every function that uses the database raises ClassError if it cannot be read or written.
+"""
 
 from __future__ import annotations
 
@@ -10,51 +13,47 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.classes.classes import Classes
+from vitviz.classes.class_store import ClassStore
 from vitviz.classes.database import ClassError
 
-MOST_PICTURES = 6  # of a class; the oldest makes room
-MOST_BYTES = 16 * 2**20
-MOST_OF_ALL_BYTES = 2**30  # of all classes' together: 200 could have 6 of the largest each, 19 GB
+MAX_IMAGES = 6  # per class; the oldest is deleted first
+MAX_IMAGE_BYTES = 16 * 2**20
+MAX_TOTAL_BYTES = 2**30  # of all classes; 200 classes with 6 of the largest images would take 19 GB
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
-def keep(classes: Classes, code: str, picture: NDArray[np.uint8]) -> str:
-    """Keeps a picture (H, W, 3) for a class, without loss; returns an id that nobody can guess.
+def store_image(classes: ClassStore, code: str, image: NDArray[np.uint8]) -> str:
+    """Store an image (H, W, 3) for a class as PNG and return an unguessable id.
 
     Raises:
-        ClassError: if the class is gone, the picture is too large, the server keeps no more, or nothing can be written.
+        ClassError: if the class is closed, the image or the total is too large, or the database cannot be written.
     """
     from PIL import Image
 
-    held = io.BytesIO()
-    Image.fromarray(picture).save(held, "PNG", compress_level=3)
-    if held.tell() > MOST_BYTES:
+    png = io.BytesIO()
+    Image.fromarray(image).save(png, "PNG", compress_level=3)
+    if png.tell() > MAX_IMAGE_BYTES:
         raise ClassError(
-            f"the picture takes {held.tell() >> 20} MB; a class is shown up to {MOST_BYTES >> 20} MB"
+            f"expected an image of at most {MAX_IMAGE_BYTES >> 20} MB, received {png.tell() >> 20} MB"
         )
     key = secrets.token_urlsafe(16)
     with classes.database.writing() as file:
         if file.execute("SELECT 1 FROM class WHERE code = ?", (code,)).fetchone() is None:
-            raise ClassError("this class is over")
-        file.execute("INSERT INTO picture VALUES (?, ?, ?, ?)", (key, code, time.time(), held.getvalue()))
+            raise ClassError("this class is closed")
+        file.execute("INSERT INTO picture VALUES (?, ?, ?, ?)", (key, code, time.time(), png.getvalue()))
         file.execute(
             "DELETE FROM picture WHERE code = ? AND id NOT IN"
             " (SELECT id FROM picture WHERE code = ? ORDER BY rowid DESC LIMIT ?)",
-            (code, code, MOST_PICTURES),
+            (code, code, MAX_IMAGES),
         )
         (stored,) = file.execute("SELECT SUM(LENGTH(png)) FROM picture").fetchone()
-        if stored > MOST_OF_ALL_BYTES:
-            raise ClassError("the classes on this server show as much as it keeps; a smaller picture may fit")
+        if stored > MAX_TOTAL_BYTES:
+            raise ClassError("the storage for shared images is full on this server; try a smaller image")
     return key
 
 
-def find(classes: Classes, code: str, key: str) -> NDArray[np.uint8] | None:
-    """A class's picture (H, W, 3); None where it has none of this id.
-
-    Raises:
-        ClassError: if the file cannot be read.
-    """
+def load_image(classes: ClassStore, code: str, key: str) -> NDArray[np.uint8] | None:
+    """Return a class's image (H, W, 3); None if it has none of this id."""
     from PIL import Image, UnidentifiedImageError
 
     if not _ID.fullmatch(key):
@@ -68,15 +67,11 @@ def find(classes: Classes, code: str, key: str) -> NDArray[np.uint8] | None:
     try:
         with Image.open(io.BytesIO(row[0])) as image:
             return np.asarray(image.convert("RGB"))
-    except (UnidentifiedImageError, OSError, ValueError):  # spoilt on the disk
+    except (UnidentifiedImageError, OSError, ValueError):  # damaged on disk
         return None
 
 
-def remove(classes: Classes, code: str) -> None:
-    """Forgets all pictures of a class.
-
-    Raises:
-        ClassError: if the file cannot be written.
-    """
+def delete_images(classes: ClassStore, code: str) -> None:
+    """Delete all shared images of a class."""
     with classes.database.writing() as file:
         file.execute("DELETE FROM picture WHERE code = ?", (code,))

@@ -1,4 +1,4 @@
-"""The lecture's open question, read off its experiment's file."""
+"""Measure the lecture's open question from its stored experiment: does attention over convolutions help?"""
 
 from __future__ import annotations
 
@@ -6,47 +6,45 @@ from dataclasses import dataclass
 from statistics import mean
 
 from vitviz.experiments.conv_nets import NAME, TITLES
-from vitviz.experiments.result import Result, kept_result
-from vitviz.lessons.question_kinds import AtHand, Choose, Kind, Measured
+from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject
 from vitviz.text import percent, plural
 
-ASKED = ("written", "control", "cnn")
+COMPARED_MODELS = ("written", "control", "cnn")
 
 
 @dataclass(frozen=True)
 class AttentionOverConvolutions:
-    """Which is most accurate: the lecture's attention over convolutions, the same without attention, or a CNN."""
+    """The most accurate of the lecture's attention over convolutions, its control without attention, and a CNN."""
 
-    def why_not(self, at: AtHand) -> str:
-        """Where it was not measured."""
-        found = stored()
-        every = found is not None and all(accuracies(found, name) for name in ASKED)
-        return "" if every else "The experiment's results do not lie on this server."
+    def why_not(self, subject: QuestionSubject) -> str:
+        result = load_stored_result()
+        complete = result is not None and all(list_accuracies(result, name) for name in COMPARED_MODELS)
+        return "" if complete else "The experiment's results are not stored on this server."
 
-    def kind(self, at: AtHand) -> Kind:
-        """One of the three."""
-        return Choose(tuple(TITLES[name] for name in ASKED))
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
+        return Choose(tuple(TITLES[name] for name in COMPARED_MODELS))
 
-    def measured(self, at: AtHand) -> Measured:
-        """Reads the file."""
-        found = stored()
-        if found is None:
-            raise ValueError("attention over convolutions was not measured")
-        means = [mean(accuracies(found, name)) for name in ASKED]
-        words = ", ".join(
-            f"{TITLES[name]}: {percent(value)}" for name, value in zip(ASKED, means, strict=True)
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+        result = load_stored_result()
+        if result is None:
+            raise ValueError("expected stored results of attention over convolutions, found none")
+        means = [mean(list_accuracies(result, name)) for name in COMPARED_MODELS]
+        numbers = ", ".join(
+            f"{TITLES[name]}: {percent(accuracy)}"
+            for name, accuracy in zip(COMPARED_MODELS, means, strict=True)
         )
-        seeds = sorted({len(accuracies(found, name)) for name in ASKED})
-        of = plural(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
-        how = "with one seed each" if seeds == [1] else f"each the mean of {of}"
-        return Measured(means.index(max(means)), f"{words}, {how}.")
+        counts = sorted({len(list_accuracies(result, name)) for name in COMPARED_MODELS})
+        seeds = plural(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+        condition = "one seed each" if counts == [1] else f"each the mean over {seeds}"
+        return MeasuredAnswer(means.index(max(means)), f"{numbers}, {condition}.")
 
 
-def stored() -> Result | None:
-    """The experiment's results, where they lie here."""
-    return kept_result(NAME)
+def load_stored_result() -> Result | None:
+    """Return the experiment's stored result; None if it is missing."""
+    return read_result_if_any(NAME)
 
 
-def accuracies(found: Result, model: str) -> list[float]:
-    """Test accuracies of a net, one a seed."""
-    return [float(row["test"]) for row in found.where(model=model) if "test" in row]
+def list_accuracies(result: Result, model: str) -> list[float]:
+    """Return a model's test accuracies, one per seed."""
+    return [float(row["test"]) for row in result.where(model=model) if "test" in row]

@@ -1,17 +1,17 @@
-"""Measures of what models cost: by formula, and by this machine's clock."""
+"""Measure the cost of models: multiply-adds by formula, and seconds on this machine."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vitviz.lessons.formula_measures import Always
-from vitviz.lessons.question_kinds import AtHand, Choose, Kind, Measured
+from vitviz.lessons.formula_measures import ModelFreeMeasure
+from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject
 from vitviz.models.presets import PRESETS, Preset
 
 
 @dataclass(frozen=True)
-class _OfTwo(Always):
-    """Two shapes by their presets' names."""
+class _PresetComparison(ModelFreeMeasure):
+    """A comparison of two architectures, named by their presets."""
 
     first: str
     second: str
@@ -19,58 +19,58 @@ class _OfTwo(Always):
     def __post_init__(self) -> None:
         for name in (self.first, self.second):
             if name not in PRESETS:
-                raise ValueError(f"{name[:40]!r} is no preset")
+                raise ValueError(f"expected the name of a preset, received {name[:40]!r}")
 
-    def kind(self, at: AtHand) -> Kind:
-        """One of the two."""
-        return Choose(tuple(preset.title for preset in self._two()))
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
+        return Choose(tuple(preset.title for preset in self._presets()))
 
-    def _two(self) -> tuple[Preset, Preset]:
+    def _presets(self) -> tuple[Preset, Preset]:
         return PRESETS[self.first], PRESETS[self.second]
 
 
 @dataclass(frozen=True)
-class MoreMultiplyAdds(_OfTwo):
-    """Which of two shapes needs more multiply-adds for one picture of its own size."""
+class MoreMultiplyAdds(_PresetComparison):
+    """The architecture that needs more multiply-adds for one image at its own resolution."""
 
-    def measured(self, at: AtHand) -> Measured:
-        """By the formulas."""
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.models import parameter_count
 
-        adds = [
-            sum(parameter_count.multiply_adds(p.config, p.preparation.image_size).values())
-            for p in self._two()
+        presets = self._presets()
+        costs = [
+            sum(parameter_count.multiply_adds(preset.config, preset.preparation.image_size).values())
+            for preset in presets
         ]
-        weights = [sum(parameter_count.parameters(p.config).values()) for p in self._two()]
-        words = "; ".join(
-            f"{p.title}: {count / 1e6:,.1f} million parameters, {cost / 1e9:,.2f} billion multiply-adds"
-            for p, count, cost in zip(self._two(), weights, adds, strict=True)
+        counts = [sum(parameter_count.parameters(preset.config).values()) for preset in presets]
+        numbers = "; ".join(
+            f"{preset.title}: {count / 1e6:,.1f} million parameters, {cost / 1e9:,.2f} billion multiply-adds"
+            for preset, count, cost in zip(presets, counts, costs, strict=True)
         )
-        return Measured(
-            int(adds[1] > adds[0]), f"{words}. A weight is used once for every token that passes it."
+        return MeasuredAnswer(
+            int(costs[1] > costs[0]), f"{numbers}. Each weight is used once per token that passes through it."
         )
 
 
 @dataclass(frozen=True)
-class SlowerHere(_OfTwo):
-    """Which of two shapes takes longer for one picture on this machine, with random weights."""
+class SlowerModel(_PresetComparison):
+    """The architecture that takes longer for one image on this machine, with random weights."""
 
-    def measured(self, at: AtHand) -> Measured:
-        """By the clock."""
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.models.zoo import create_model
         from vitviz.probe.stopwatch import time_model
 
-        found = [
+        presets = self._presets()
+        times = [
             time_model(
-                create_model(p.config, seed=0).eval(),
-                p.config.in_chans,
-                p.preparation.image_size,
+                create_model(preset.config, seed=0).eval(),
+                preset.config.in_chans,
+                preset.preparation.image_size,
                 random=True,
             )
-            for p in self._two()
+            for preset in presets
         ]
-        words = " and ".join(
-            f"{p.title} takes {1000 * one.median_s:.2f} ms ({1000 * one.low_s:.2f} to {1000 * one.high_s:.2f})"
-            for p, one in zip(self._two(), found, strict=True)
+        numbers = " and ".join(
+            f"{preset.title} takes {1000 * time.median_s:.2f} ms"
+            f" ({1000 * time.low_s:.2f} to {1000 * time.high_s:.2f})"
+            for preset, time in zip(presets, times, strict=True)
         )
-        return Measured(int(found[1].median_s > found[0].median_s), f"{words}, with random weights.")
+        return MeasuredAnswer(int(times[1].median_s > times[0].median_s), f"{numbers}, with random weights.")

@@ -1,4 +1,4 @@
-"""Measures that read the experiments on one knob, one slip and the gradient."""
+"""Measure answers from stored experiments on one hyperparameter, one bug and the gradients of deep models."""
 
 from __future__ import annotations
 
@@ -8,162 +8,161 @@ from math import isnan
 
 from vitviz.analysis.gradients import norms_at
 from vitviz.analysis.one_change import Gain, Variant, gain, variant
-from vitviz.experiments.bugs import MENDED, SLIPS
+from vitviz.experiments.bugs import FIXED, BUGS
 from vitviz.experiments.deep_models import NAME as GRADIENTS
 from vitviz.experiments.deep_models import VARIANTS
-from vitviz.experiments.hyperparameter import BASES, Knob
-from vitviz.experiments.hyperparameters import KNOBS
-from vitviz.experiments.result import Result, Row, kept_result
-from vitviz.lessons.question_kinds import AtHand, Choose, Kind, Measured
-from vitviz.text import listed, percent, plural
+from vitviz.experiments.hyperparameter import BASES, Hyperparameter
+from vitviz.experiments.hyperparameters import HYPERPARAMETERS
+from vitviz.experiments.result import Result, Row, read_result_if_any
+from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject
+from vitviz.text import join_words, percent, plural
 
-NOT_HERE = "The experiment's results do not lie on this server."
-MATTERS = 2.0  # points of accuracy
-COSTS = ("it costs more than 2 points", "less than 2 points either way", "it brings more than 2 points")
-EARLY = 10  # updates after which the gradients are compared
+RESULTS_MISSING = "The experiment's results are not stored on this server."
+MIN_EFFECT_POINTS = 2.0  # of accuracy
+COST_OPTIONS = (
+    "it lowers it by more than 2 points",
+    "less than 2 points either way",
+    "it raises it by more than 2 points",
+)
+EARLY_UPDATES = 10  # after which the gradients are compared
 
 
-def knob_rows(found: Result, name: str) -> dict[Hashable, list[Row]]:
-    """The rows of one knob by value, those of the base among them; values that were not measured are missing."""
-    knob, rows = KNOBS[name], found.rows
-    own = knob.base(BASES["digits"])
-    by_value: dict[Hashable, list[Row]] = {}
+def select_hyperparameter_rows(result: Result, name: str) -> dict[Hashable, list[Row]]:
+    """Return one hyperparameter's rows by value, with the base's among them; unmeasured values are missing."""
+    knob = HYPERPARAMETERS[name]
+    base = knob.base(BASES["digits"])
+    rows_by_value: dict[Hashable, list[Row]] = {}
     for value in knob.values:
-        of = [
+        rows = [
             row
-            for row in rows
-            if (row["knob"] == "base" if value == own else row["knob"] == name and row["value"] == value)
+            for row in result.rows
+            if (row["knob"] == "base" if value == base else row["knob"] == name and row["value"] == value)
         ]
-        if of:
-            by_value[value] = of
-    return by_value
+        if rows:
+            rows_by_value[value] = rows
+    return rows_by_value
 
 
-def knob_variants(found: Result, knob: Knob) -> list[Variant]:
-    """What the file holds of one knob, value by value."""
-    epochs = float(found.settings["epochs"])
-    rows = knob_rows(found, knob.name)
+def list_hyperparameter_variants(result: Result, knob: Hyperparameter) -> list[Variant]:
+    """Return one hyperparameter's measured variants in the order of its values."""
+    epochs = float(result.settings["epochs"])
+    rows = select_hyperparameter_rows(result, knob.name)
     return [
         variant(f"{value}", knob.label(value), rows[value], epochs) for value in knob.values if value in rows
     ]
 
 
-def slip_rows(found: Result, slip: str) -> list[Row]:
-    """The rows of one slip; of 'mended:FAMILY' those of the family's model without a slip."""
+def select_bug_rows(result: Result, slip: str) -> list[Row]:
+    """Return one bug's rows; for 'mended:FAMILY' those of the family's model without a bug."""
     kind, _, family = slip.partition(":")
-    return [row for row in found.rows if row["slip"] == kind and (not family or row["family"] == family)]
+    return [row for row in result.rows if row["slip"] == kind and (not family or row["family"] == family)]
 
 
-def slip_gain(found: Result, slip: str) -> Gain | None:
-    """What a slip brings, seed by seed; None where it was not measured."""
-    epochs = float(found.settings["epochs"])
+def measure_bug_gain(result: Result, slip: str) -> Gain | None:
+    """Return the change in accuracy with a bug, seed by seed; None if it was not measured."""
+    epochs = float(result.settings["epochs"])
     sides = [
-        variant(name, name, slip_rows(found, name), epochs)
-        for name in (slip, f"{MENDED}:{SLIPS[slip].family}")
+        variant(name, name, select_bug_rows(result, name), epochs)
+        for name in (slip, f"{FIXED}:{BUGS[slip].family}")
     ]
     return gain(*sides)
 
 
 @dataclass(frozen=True)
-class KnobBest:
-    """Which value of a knob has the highest mean test accuracy on the digits."""
+class BestHyperparameterValue:
+    """The value of a hyperparameter with the highest mean test accuracy on Digits."""
 
     knob: str
 
     def __post_init__(self) -> None:
-        if self.knob not in KNOBS:
-            raise ValueError(f"a knob is one of {', '.join(KNOBS)}, received {self.knob!r}")
+        if self.knob not in HYPERPARAMETERS:
+            raise ValueError(f"expected knob to be one of {', '.join(HYPERPARAMETERS)}, received {self.knob!r}")
 
-    def why_not(self, at: AtHand) -> str:
-        """Where it was not measured."""
-        return "" if len(self._ended()) > 1 else NOT_HERE
+    def why_not(self, subject: QuestionSubject) -> str:
+        return "" if len(self._finished_variants()) > 1 else RESULTS_MISSING
 
-    def kind(self, at: AtHand) -> Kind:
-        """One of the values."""
-        return Choose(tuple(one.title for one in self._ended()))
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
+        return Choose(tuple(entry.title for entry in self._finished_variants()))
 
-    def measured(self, at: AtHand) -> Measured:
-        """Reads the file."""
-        ended = self._ended()
-        reached = [one.mean for one in ended]
-        best, *level = (place for place, value in enumerate(reached) if value == max(reached))
-        words = ", ".join(f"{one.title}: {percent(one.mean)}" for one in ended)
-        return Measured(best, f"Mean test accuracy: {words}.{_lead(ended)}", level=tuple(level))
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+        finished = self._finished_variants()
+        means = [entry.mean for entry in finished]
+        best, *ties = (index for index, accuracy in enumerate(means) if accuracy == max(means))
+        numbers = ", ".join(f"{entry.title}: {percent(entry.mean)}" for entry in finished)
+        sentence = f"Mean test accuracy: {numbers}.{_describe_lead(finished)}"
+        return MeasuredAnswer(best, sentence, level=tuple(ties))
 
-    def _ended(self) -> list[Variant]:
-        """The values of which a training has ended, in their order."""
-        found = kept_result("one_knob_digits")
-        return [] if found is None else [one for one in knob_variants(found, KNOBS[self.knob]) if one.test]
+    def _finished_variants(self) -> list[Variant]:
+        result = read_result_if_any("one_knob_digits")
+        if result is None:
+            return []
+        variants = list_hyperparameter_variants(result, HYPERPARAMETERS[self.knob])
+        return [entry for entry in variants if entry.test]
 
 
-def _lead(ended: Sequence[Variant]) -> str:
-    """Which values are level at the top, or how far the best lies before the next, and whether the seeds agree."""
-    best, second, *_ = sorted(ended, key=lambda one: -one.mean)
+def _describe_lead(finished: Sequence[Variant]) -> str:
+    best, second, *_ = sorted(finished, key=lambda entry: -entry.mean)
     if best.mean == second.mean:
-        level = [one.title for one in ended if one.mean == best.mean]
-        return f" {listed(level)} are level, and each of them counts."
+        ties = [entry.title for entry in finished if entry.mean == best.mean]
+        return f" {join_words(ties)} are tied, and each counts as correct."
     lead = gain(best, second)
     return "" if lead is None else f" {best.title} against {second.title}: {lead.said}, {lead.sure}."
 
 
 @dataclass(frozen=True)
-class SlipCost:
-    """Whether a slip costs more than two points of test accuracy, brings more, or neither."""
+class BugCost:
+    """The effect of a bug on test accuracy: more than two points lower, more than two higher, or neither."""
 
     slip: str
     dataset: str = "digits"
 
     def __post_init__(self) -> None:
-        if self.slip not in SLIPS:
-            raise ValueError(f"a slip is one of {', '.join(SLIPS)}, received {self.slip!r}")
+        if self.slip not in BUGS:
+            raise ValueError(f"expected slip to be one of {', '.join(BUGS)}, received {self.slip!r}")
 
-    def why_not(self, at: AtHand) -> str:
-        """Where it was not measured."""
-        return "" if self._gain() is not None else NOT_HERE
+    def why_not(self, subject: QuestionSubject) -> str:
+        return "" if self._load_gain() is not None else RESULTS_MISSING
 
-    def kind(self, at: AtHand) -> Kind:
-        """One of three answers."""
-        return Choose(COSTS)
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
+        return Choose(COST_OPTIONS)
 
-    def measured(self, at: AtHand) -> Measured:
-        """Reads the file."""
-        found = self._gain()
-        if found is None:
-            raise ValueError(f"the slip {self.slip!r} was not measured on {self.dataset!r}")
-        place = 0 if found.mean < -MATTERS else 2 if found.mean > MATTERS else 1
-        return Measured(place, f"With the slip less without, on the mean: {found.said}, {found.sure}.")
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+        change = self._load_gain()
+        if change is None:
+            raise ValueError(
+                f"expected stored results of the bug {self.slip!r} on {self.dataset!r}, found none"
+            )
+        option = 0 if change.mean < -MIN_EFFECT_POINTS else 2 if change.mean > MIN_EFFECT_POINTS else 1
+        return MeasuredAnswer(option, f"Mean change with the bug: {change.said}, {change.sure}.")
 
-    def _gain(self) -> Gain | None:
-        found = kept_result(f"one_slip_{self.dataset}")
-        return None if found is None else slip_gain(found, self.slip)
+    def _load_gain(self) -> Gain | None:
+        result = read_result_if_any(f"one_slip_{self.dataset}")
+        return None if result is None else measure_bug_gain(result, self.slip)
 
 
 @dataclass(frozen=True)
 class WeakestGradient:
-    """In which deep model the first block gets the smallest share of the last one's gradient after ten updates."""
+    """The deep model whose first block receives the smallest share of the last block's gradient."""
 
-    def why_not(self, at: AtHand) -> str:
-        """Where it was not measured."""
-        return "" if len(self._shares()) == len(VARIANTS) else NOT_HERE
+    def why_not(self, subject: QuestionSubject) -> str:
+        return "" if len(self._load_shares()) == len(VARIANTS) else RESULTS_MISSING
 
-    def kind(self, at: AtHand) -> Kind:
-        """One of the variants."""
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Choose(tuple(VARIANTS.values()))
 
-    def measured(self, at: AtHand) -> Measured:
-        """Reads the file."""
-        shares = self._shares()
-        least = min(shares, key=shares.__getitem__)
-        words = "; ".join(f"{VARIANTS[name]}: {share:.2g}" for name, share in shares.items())
-        return Measured(
-            list(VARIANTS).index(least),
-            f"The first block's gradient over the last one's after {plural(EARLY, 'update')}, geometric means over the"
-            f" seeds: {words}.",
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+        shares = self._load_shares()
+        weakest = min(shares, key=shares.__getitem__)
+        numbers = "; ".join(f"{VARIANTS[name]}: {share:.2g}" for name, share in shares.items())
+        return MeasuredAnswer(
+            list(VARIANTS).index(weakest),
+            f"The first block's gradient over the last block's after {plural(EARLY_UPDATES, 'update')}, geometric"
+            f" means over the seeds: {numbers}.",
         )
 
-    def _shares(self) -> dict[str, float]:
-        found = kept_result(GRADIENTS)
-        if found is None:
+    def _load_shares(self) -> dict[str, float]:
+        result = read_result_if_any(GRADIENTS)
+        if result is None:
             return {}
-        norms = norms_at(found.rows, list(found.settings["marks"]).index(EARLY), VARIANTS)
-        return {one.name: one.share for one in norms if not isnan(one.share)}
+        norms = norms_at(result.rows, list(result.settings["marks"]).index(EARLY_UPDATES), VARIANTS)
+        return {norm.name: norm.share for norm in norms if not isnan(norm.share)}

@@ -1,4 +1,4 @@
-"""Measures that need no model: what a formula, a window or a mask gives, computed when it is asked."""
+"""Measure answers from a formula, a window layout or an attention mask, without a model."""
 
 from __future__ import annotations
 
@@ -8,87 +8,91 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.lessons.question_kinds import AtHand, Drag, Kind, Measured
+from vitviz.lessons.question_kinds import AnswerKind, Drag, MeasuredAnswer, QuestionSubject
 from vitviz.text import percent, plural, signed
 
-MOST_GRID = 16
-MOST_BLOCKS = 16
+MAX_GRID = 16
+MAX_BLOCKS = 16
 
 
-class Always:
-    """A measure that every model at hand can be asked, for it asks none."""
+class ModelFreeMeasure:
+    """A measure that needs no model, so every subject has an answer."""
 
-    def why_not(self, at: AtHand) -> str:
-        """Never."""
+    def why_not(self, subject: QuestionSubject) -> str:
         return ""
 
 
-def within(name: str, value: float, low: float, high: float) -> None:
-    """Raises ValueError where a parameter lies outside of its range."""
+class ShareMeasure:
+    """A measure whose answer is a share."""
+
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
+        return Drag(0.0, 1.0, 0.01, "%")
+
+
+def check_range(name: str, value: float, low: float, high: float) -> None:
+    """Raise ValueError if a parameter lies outside its range."""
     if not low <= value <= high:
-        raise ValueError(f"{name} lies in {low:g}..{high:g}, received {value:g}")
+        raise ValueError(f"expected {name} in {low:g}..{high:g}, received {value:g}")
 
 
-def end_of_scale(value: float) -> float:
-    """Where a scale ends that does not tell what is asked for: the first power of ten twice as large or larger."""
-    return 10.0 ** math.ceil(math.log10(2 * value))
+def choose_scale_end(answer: float) -> float:
+    """Return the first power of ten that is at least twice the answer, so that the scale does not reveal it."""
+    return 10.0 ** math.ceil(math.log10(2 * answer))
 
 
 @dataclass(frozen=True)
-class SinusoidSimilarity(Always):
-    """The cosine of two 1-D sinusoidal positions (Vaswani et al. 2017)."""
+class SinusoidSimilarity(ModelFreeMeasure):
+    """The cosine similarity of two 1-D sinusoidal positional encodings (Vaswani et al. 2017)."""
 
     first: int
     second: int
     dim: int = 64
 
     def __post_init__(self) -> None:
-        within("first", self.first, 0, 255)
-        within("second", self.second, 0, 255)
-        within("dim", self.dim, 2, 512)
+        check_range("first", self.first, 0, 255)
+        check_range("second", self.second, 0, 255)
+        check_range("dim", self.dim, 2, 512)
         if self.dim % 2:
-            raise ValueError(f"dim is even, received {self.dim}")
+            raise ValueError(f"expected an even dim, received {self.dim}")
 
-    def kind(self, at: AtHand) -> Kind:
-        """A cosine."""
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Drag(-1.0, 1.0, 0.01)
 
-    def measured(self, at: AtHand) -> Measured:
-        """By the formula."""
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.analysis.position_similarity import cosine_similarity
         from vitviz.sinusoids import sincos_1d
 
         table = cosine_similarity(sincos_1d(1 + max(self.first, self.second), self.dim))
-        found = float(table[self.first, self.second])
-        return Measured(
-            found,
-            f"The formula gives positions {self.first} and {self.second} a cosine of {signed(found, 4)} at width"
-            f" {self.dim}: it depends on their distance, {abs(self.first - self.second)}, and on nothing else.",
+        cosine = float(table[self.first, self.second])
+        return MeasuredAnswer(
+            cosine,
+            f"Positions {self.first} and {self.second} have a cosine of {signed(cosine, 4)} at width {self.dim}; it"
+            f" depends only on their distance, {abs(self.first - self.second)}.",
         )
 
 
 @dataclass(frozen=True)
-class PatchCount(Always):
-    """N = (S / P)², the patches of a square picture."""
+class PatchCount(ModelFreeMeasure):
+    """The number of patches of a square image, N = (S / P)²."""
 
     image_px: int
     patch_px: int
 
     def __post_init__(self) -> None:
-        within("image_px", self.image_px, 4, 1024)
-        within("patch_px", self.patch_px, 1, self.image_px)
+        check_range("image_px", self.image_px, 4, 1024)
+        check_range("patch_px", self.patch_px, 1, self.image_px)
         if self.image_px % self.patch_px:
-            raise ValueError(f"patch_px divides image_px, received {self.patch_px} and {self.image_px}")
+            raise ValueError(
+                f"expected patch_px to divide image_px, received {self.patch_px} and {self.image_px}"
+            )
 
-    def kind(self, at: AtHand) -> Kind:
-        """A count, from 0."""
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         side = self.image_px // self.patch_px
-        return Drag(0, end_of_scale(side * side), 1, "patches")
+        return Drag(0, choose_scale_end(side * side), 1, "patches")
 
-    def measured(self, at: AtHand) -> Measured:
-        """By the formula."""
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         side = self.image_px // self.patch_px
-        return Measured(
+        return MeasuredAnswer(
             side * side,
             f"{self.image_px} / {self.patch_px} = {side} patches along a side, so N = {side} × {side} ="
             f" {plural(side * side, 'patch', 'patches')}.",
@@ -96,162 +100,148 @@ class PatchCount(Always):
 
 
 @dataclass(frozen=True)
-class _Windows(Always):
-    """A square grid of patches in windows of M, rolled by a shift."""
+class _Windows(ModelFreeMeasure):
+    """A square grid of patches that is rolled by a shift and split into windows."""
 
     grid: int
     window: int
     shift: int
 
     def __post_init__(self) -> None:
-        within("grid", self.grid, 2, MOST_GRID)
-        within("window", self.window, 2, self.grid)
-        within("shift", self.shift, 0, self.window - 1)
+        check_range("grid", self.grid, 2, MAX_GRID)
+        check_range("window", self.window, 2, self.grid)
+        check_range("shift", self.shift, 0, self.window - 1)
         if self.grid % self.window:
-            raise ValueError(f"windows tile the grid, received {self.window} and {self.grid}")
+            raise ValueError(f"expected window to divide grid, received {self.window} and {self.grid}")
 
-    def _reached(self) -> NDArray[np.int64]:
-        """After which block the first patch has come to each patch that it reaches at all."""
+    def _arrival_blocks(self) -> NDArray[np.int64]:
+        """Return the block after which patch 1 has reached each patch, without those it never reaches."""
         from vitviz.analysis import token_reach
         from vitviz.analysis.window_attention import layout
 
-        found, tokens = layout((self.grid, self.grid), self.window, self.shift), self.grid**2
-        plain = token_reach.window_links(found.plain, None, tokens)
-        rolled = token_reach.window_links(found.index, found.mask, tokens)
-        hops = token_reach.first_block(token_reach.alternate(plain, rolled, MOST_BLOCKS))[:, 0]
+        windows, tokens = layout((self.grid, self.grid), self.window, self.shift), self.grid**2
+        plain = token_reach.window_links(windows.plain, None, tokens)
+        rolled = token_reach.window_links(windows.index, windows.mask, tokens)
+        hops = token_reach.first_block(token_reach.alternate(plain, rolled, MAX_BLOCKS))[:, 0]
         return np.asarray(hops[hops != token_reach.NEVER])
 
 
 @dataclass(frozen=True)
-class MaskedPairs(_Windows):
+class MaskedPairs(ShareMeasure, _Windows):
     """The share of query–key pairs that a shifted block masks (Swin paper, figure 4)."""
 
-    def kind(self, at: AtHand) -> Kind:
-        """A share."""
-        return Drag(0.0, 1.0, 0.01, "%")
-
-    def measured(self, at: AtHand) -> Measured:
-        """Counts the mask."""
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.analysis.window_attention import layout
 
-        found = layout((self.grid, self.grid), self.window, self.shift)
-        share = found.masked_pairs / found.mask.size
-        return Measured(
+        windows = layout((self.grid, self.grid), self.window, self.shift)
+        share = windows.masked_pairs / windows.mask.size
+        return MeasuredAnswer(
             share,
-            f"{found.masked_pairs:,} of {found.mask.size:,} pairs are masked ({percent(share)}), in"
-            f" {found.masked_windows} of {plural(len(found.index), 'window')}.",
+            f"{windows.masked_pairs:,} of {windows.mask.size:,} pairs are masked ({percent(share)}), in"
+            f" {windows.masked_windows} of {plural(len(windows.index), 'window')}.",
         )
 
 
 @dataclass(frozen=True)
 class ReadableInCorner(_Windows):
-    """How many patches the picture's first patch may read in a shifted block: those of its own region."""
+    """The number of patches that patch 1 may attend to in a shifted block: those of its own region."""
 
-    def kind(self, at: AtHand) -> Kind:
-        """A count, up to a whole window."""
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Drag(1, self.window**2, 1, "patches")
 
-    def measured(self, at: AtHand) -> Measured:
-        """Counts the row of the mask."""
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.analysis.window_attention import layout
 
-        found = layout((self.grid, self.grid), self.window, self.shift)
-        window, slot = (int(where[0]) for where in np.nonzero(found.index == 0))
-        free = int((found.mask[window, slot] == 0).sum())
+        windows = layout((self.grid, self.grid), self.window, self.shift)
+        window, slot = (int(indices[0]) for indices in np.nonzero(windows.index == 0))
+        unmasked = int((windows.mask[window, slot] == 0).sum())
         if not self.shift:
-            return Measured(
-                free, f"Nothing is rolled: patch 1 may read all {self.window**2} patches of its window."
+            return MeasuredAnswer(
+                unmasked,
+                f"Without a shift, patch 1 may attend to all {self.window**2} patches of its window.",
             )
-        return Measured(
-            free,
-            f"Rolled by {self.shift}, patch 1 shares its window of {self.window**2} with patches from other sides of"
-            f" the picture; the mask leaves it {plural(free, 'patch', 'patches')}, its true neighbours and itself.",
+        return MeasuredAnswer(
+            unmasked,
+            f"Rolled by {self.shift}, patch 1 shares its window of {self.window**2} with patches from opposite edges;"
+            f" the mask leaves {plural(unmasked, 'patch', 'patches')}: itself and its true neighbours.",
         )
 
 
 @dataclass(frozen=True)
 class BlocksToReach(_Windows):
-    """After how many blocks, shifted every second time, the first patch has reached the whole picture."""
+    """The number of blocks, every second one shifted, after which patch 1 has reached the whole image."""
 
-    def kind(self, at: AtHand) -> Kind:
-        """A count."""
-        return Drag(1, MOST_BLOCKS, 1, "blocks")
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
+        return Drag(1, MAX_BLOCKS, 1, "blocks")
 
-    def measured(self, at: AtHand) -> Measured:
-        """Follows the masks block by block."""
-        reached, tokens = self._reached(), self.grid**2
-        start = f"With windows of {self.window} and a shift of {self.shift}, what patch 1 holds"
-        if len(reached) < tokens:
-            return Measured(
-                MOST_BLOCKS,
-                f"{start} reaches {len(reached)} of {tokens} patches and no more, however many blocks follow.",
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+        arrivals, tokens = self._arrival_blocks(), self.grid**2
+        start = f"With windows of {self.window} and a shift of {self.shift}, information from patch 1"
+        if len(arrivals) < tokens:
+            return MeasuredAnswer(
+                MAX_BLOCKS, f"{start} never reaches more than {len(arrivals)} of {tokens} patches."
             )
-        count = int(reached.max())
-        return Measured(count, f"{start} has reached all {tokens} patches after {plural(count, 'block')}.")
+        count = int(arrivals.max())
+        return MeasuredAnswer(count, f"{start} reaches all {tokens} patches after {plural(count, 'block')}.")
 
 
 @dataclass(frozen=True)
 class PatchesReached(_Windows):
-    """To how many patches the first one's news has come after some blocks, shifted every second time."""
+    """The number of patches that patch 1 has reached after some blocks, every second one shifted."""
 
-    blocks: int = MOST_BLOCKS
+    blocks: int = MAX_BLOCKS
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        within("blocks", self.blocks, 1, MOST_BLOCKS)
+        check_range("blocks", self.blocks, 1, MAX_BLOCKS)
 
-    def kind(self, at: AtHand) -> Kind:
-        """A count, up to all."""
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Drag(1, self.grid**2, 1, "patches")
 
-    def measured(self, at: AtHand) -> Measured:
-        """Follows the masks block by block."""
-        reached = self._reached()
-        count = int((reached <= self.blocks).sum())
-        how = f"a shift of {self.shift}" if self.shift else "no shift"
-        over = (
-            count < self.grid**2 and not (reached > self.blocks - 2).any()
-        )  # both kinds of block brought nothing
-        more = ", and it comes no further, however many follow" if over else ""
-        return Measured(
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+        arrivals, tokens = self._arrival_blocks(), self.grid**2
+        count = int((arrivals <= self.blocks).sum())
+        shift = f"a shift of {self.shift}" if self.shift else "no shift"
+        # If neither kind of block added a patch in the last two blocks, no later block will.
+        stuck = count < tokens and not (arrivals > self.blocks - 2).any()
+        return MeasuredAnswer(
             count,
-            f"With windows of {self.window} and {how}, what patch 1 holds has come to"
-            f" {plural(count, 'patch', 'patches')} of {self.grid**2} after {plural(self.blocks, 'block')}{more}.",
+            f"With windows of {self.window} and {shift}, information from patch 1 reaches"
+            f" {plural(count, 'patch', 'patches')} of {tokens} after {plural(self.blocks, 'block')}"
+            f"{' and no more' if stuck else ''}.",
         )
 
 
 @dataclass(frozen=True)
-class WindowCost(Always):
-    """How many times as much global attention costs as attention in windows (Swin paper, equations 1 and 2)."""
+class WindowCost(ModelFreeMeasure):
+    """The cost of global attention over that of window attention (Swin paper, equations 1 and 2)."""
 
-    side: int  # patches along a side of the picture
+    side: int  # patches along a side of the image
     window: int
     dim: int = 96
 
     def __post_init__(self) -> None:
-        within("side", self.side, 2, 256)
-        within("window", self.window, 2, self.side)
-        within("dim", self.dim, 8, 4096)
+        check_range("side", self.side, 2, 256)
+        check_range("window", self.window, 2, self.side)
+        check_range("dim", self.dim, 8, 4096)
 
-    def kind(self, at: AtHand) -> Kind:
-        """A factor, from 1."""
-        return Drag(1, end_of_scale(self._factor()), 1, "times")
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
+        every, local = self._costs()
+        return Drag(1, choose_scale_end(every / local), 1, "times")
 
-    def measured(self, at: AtHand) -> Measured:
-        """By the formulas."""
-        from vitviz.shifted_windows import global_attention_cost, window_attention_cost
-
-        every = global_attention_cost(self.side, self.side, self.dim)
-        local = window_attention_cost(self.side, self.side, self.dim, self.window)
-        return Measured(
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+        every, local = self._costs()
+        return MeasuredAnswer(
             every / local,
             f"At {self.side} × {self.side} patches of width {self.dim}, global attention takes {every / 1e6:,.0f}"
             f" million multiply-adds and windows of {self.window} take {local / 1e6:,.0f} million.",
         )
 
-    def _factor(self) -> float:
+    def _costs(self) -> tuple[float, float]:
+        """Return the multiply-adds of global and of window attention."""
         from vitviz.shifted_windows import global_attention_cost, window_attention_cost
 
-        return global_attention_cost(self.side, self.side, self.dim) / window_attention_cost(
-            self.side, self.side, self.dim, self.window
+        return (
+            global_attention_cost(self.side, self.side, self.dim),
+            window_attention_cost(self.side, self.side, self.dim, self.window),
         )

@@ -1,4 +1,4 @@
-"""A lesson: stops, each a page's link, a few words, one thing to do, and perhaps a question that is measured."""
+"""Define a lesson: its stops, each with a page's link, a text, a task, its check and an optional question."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 from vitviz.lessons.question_kinds import Measure
-from vitviz.lessons.task_checks import Check, GuessMade
+from vitviz.lessons.task_checks import Check, PredictionMade
 
-LONGEST_TITLE = 80
-LONGEST_ABOUT = 200
-LONGEST_TASK = 160
-LONGEST_PROMPT = 200
-LONGEST_WORDS = 480  # characters
-MOST_WORDS = 60
-MOST_STOPS = 60
-MOST_MINUTES = 600
-MOST_KEYS = 48  # of a link
-LONGEST_VALUE = 256  # of a link
-LONGEST_LINK = 1200
+MAX_TITLE_LENGTH = 80
+MAX_ABOUT_LENGTH = 200
+MAX_TASK_LENGTH = 160
+MAX_PROMPT_LENGTH = 200
+MAX_WORDS_LENGTH = 480  # characters
+MAX_WORDS = 60
+MAX_STOPS = 60
+MAX_MINUTES = 600
+MAX_LINK_KEYS = 48
+MAX_LINK_VALUE_LENGTH = 256
+MAX_LINK_LENGTH = 1200
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,39}(\.[a-z_][a-z0-9_]{0,39})?")
-_OURS = ("lesson", "stop")  # written by the lesson itself
+_RESERVED_KEYS = ("lesson", "stop")  # written by the open lesson
 
 
 @dataclass(frozen=True)
 class Link:
-    """A page of this app and what it shows: its slug, and a query of nouns and controls.
+    """A permalink to a page of this app: the page's slug, and a query with model, step, image, pin and controls.
 
     Raises:
-        ValueError: if the slug or a key cannot be one of this app's, or a value is too long.
+        ValueError: if the slug or a key has a wrong form, or a value is too long.
     """
 
     slug: str
@@ -39,29 +39,31 @@ class Link:
 
     def __post_init__(self) -> None:
         if not _SLUG.fullmatch(self.slug):
-            raise ValueError(f"a link begins with a page's own name, received {self.slug[:40]!r}")
-        if len(self.query) > MOST_KEYS:
-            raise ValueError(f"a link has at most {MOST_KEYS} keys, received {len(self.query)}")
+            raise ValueError(f"expected a link that begins with a page's slug, received {self.slug[:40]!r}")
+        if len(self.query) > MAX_LINK_KEYS:
+            raise ValueError(f"expected a link of at most {MAX_LINK_KEYS} keys, received {len(self.query)}")
         for key, value in self.query:
-            if not _KEY.fullmatch(key) or key in _OURS:
-                raise ValueError(f"{key[:40]!r} is no key of a page's link")
-            if len(value) > LONGEST_VALUE or not value.isprintable():
-                raise ValueError(f"{key} has at most {LONGEST_VALUE} characters in one line")
-        if (length := len(str(self))) > LONGEST_LINK:
-            raise ValueError(f"a link has at most {LONGEST_LINK} characters, received {length:,}")
+            if not _KEY.fullmatch(key) or key in _RESERVED_KEYS:
+                raise ValueError(f"expected a key like 'page.control', received {key[:40]!r}")
+            if len(value) > MAX_LINK_VALUE_LENGTH or not value.isprintable():
+                raise ValueError(
+                    f"expected one line of at most {MAX_LINK_VALUE_LENGTH} characters for {key}, received {len(value)}"
+                )
+        if (length := len(str(self))) > MAX_LINK_LENGTH:
+            raise ValueError(f"expected a link of at most {MAX_LINK_LENGTH} characters, received {length:,}")
 
     @classmethod
     def parse(cls, text: str) -> Link:
-        """'slug?key=value&…' as an address bar shows it behind the server's name; of equal keys the last counts.
+        """Parse 'slug?key=value&…', the part of an address after the server; of equal keys the last counts.
 
         Raises:
-            ValueError: if it is longer than a link of ours, or leads anywhere else.
+            ValueError: if the text is too long or is not a link of this app.
         """
-        if len(text) > LONGEST_LINK:
-            raise ValueError(f"a link has at most {LONGEST_LINK} characters, received {len(text)}")
+        if len(text) > MAX_LINK_LENGTH:
+            raise ValueError(f"expected a link of at most {MAX_LINK_LENGTH} characters, received {len(text)}")
         slug, _, query = text.strip().partition("?")
         pairs = parse_qsl(
-            query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=2 * MOST_KEYS
+            query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=2 * MAX_LINK_KEYS
         )
         return cls(slug.removeprefix("/"), tuple(dict(pairs).items()))
 
@@ -71,15 +73,14 @@ class Link:
         return dict(self.query)
 
     def __str__(self) -> str:
-        """As `parse` reads it."""
         return f"{self.slug}?{urlencode(self.query, safe=':,')}" if self.query else self.slug
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a visitor predicts before the app measures it.
+    """A question that the user answers by a prediction before the app measures the answer.
 
-    proof: what the page then shows: controls and nouns of the same page's link.
+    proof: query parameters that the page applies afterwards, so that it shows the measured answer.
 
     Raises:
         ValueError: if the prompt is empty or too long.
@@ -90,7 +91,7 @@ class Question:
     proof: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        _line("prompt", self.prompt, LONGEST_PROMPT)
+        _check_line("prompt", self.prompt, MAX_PROMPT_LENGTH)
         Link("home", self.proof)
 
 
@@ -98,10 +99,10 @@ class Question:
 class Stop:
     """One stop of a lesson.
 
-    words: at most `MOST_WORDS`. task: the one thing to do; check: how the app sees that it was done.
+    words: the text, at most `MAX_WORDS` words. task: what the user does. check: decides whether the task is done.
 
     Raises:
-        ValueError: if a text is empty or too long, or its check waits for a question that it does not ask.
+        ValueError: if a text is empty or too long, or the check needs a question and there is none.
     """
 
     title: str
@@ -112,18 +113,18 @@ class Stop:
     question: Question | None = None
 
     def __post_init__(self) -> None:
-        _line("title", self.title, LONGEST_TITLE)
-        _line("words", self.words, LONGEST_WORDS)
-        _line("task", self.task, LONGEST_TASK)
-        if (count := len(self.words.split())) > MOST_WORDS:
-            raise ValueError(f"words are at most {MOST_WORDS}, received {count}")
-        if isinstance(self.check, GuessMade) and self.question is None:
-            raise ValueError("the check guess_made needs a question")
+        _check_line("title", self.title, MAX_TITLE_LENGTH)
+        _check_line("words", self.words, MAX_WORDS_LENGTH)
+        _check_line("task", self.task, MAX_TASK_LENGTH)
+        if (count := len(self.words.split())) > MAX_WORDS:
+            raise ValueError(f"expected at most {MAX_WORDS} words, received {count}")
+        if isinstance(self.check, PredictionMade) and self.question is None:
+            raise ValueError("expected a question for the check guess_made, received none")
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """A title, what it is about in a sentence, how many minutes it takes, and its stops in order.
+    """A lesson: its title, its stops in order, a one-sentence summary and its length in minutes.
 
     Raises:
         ValueError: if there is no stop, there are too many, or a text is too long.
@@ -132,22 +133,22 @@ class Lesson:
     title: str
     stops: tuple[Stop, ...]
     about: str = ""
-    minutes: int = 0  # 0: not said
+    minutes: int = 0  # 0: unknown
 
     def __post_init__(self) -> None:
-        _line("title", self.title, LONGEST_TITLE)
+        _check_line("title", self.title, MAX_TITLE_LENGTH)
         if self.about:
-            _line("about", self.about, LONGEST_ABOUT)
-        if not 0 <= self.minutes <= MOST_MINUTES:
-            raise ValueError(f"minutes lie in 0..{MOST_MINUTES}, received {self.minutes}")
-        if not 1 <= len(self.stops) <= MOST_STOPS:
-            raise ValueError(f"a lesson has 1 to {MOST_STOPS} stops, received {len(self.stops)}")
+            _check_line("about", self.about, MAX_ABOUT_LENGTH)
+        if not 0 <= self.minutes <= MAX_MINUTES:
+            raise ValueError(f"expected minutes in 0..{MAX_MINUTES}, received {self.minutes}")
+        if not 1 <= len(self.stops) <= MAX_STOPS:
+            raise ValueError(f"expected 1 to {MAX_STOPS} stops, received {len(self.stops)}")
 
 
-def _line(name: str, text: str, longest: int) -> None:
+def _check_line(name: str, text: str, longest: int) -> None:
     if not text.strip():
         raise ValueError(f"{name} is empty")
     if len(text) > longest:
-        raise ValueError(f"{name} has at most {longest} characters, received {len(text)}")
+        raise ValueError(f"expected {name} of at most {longest} characters, received {len(text)}")
     if not text.isprintable():
-        raise ValueError(f"{name} holds a character that cannot be printed")
+        raise ValueError(f"{name} contains a character that cannot be printed")

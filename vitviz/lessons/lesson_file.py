@@ -1,4 +1,4 @@
-"""A lesson as a TOML file: read as what it is, input from outside, and written so that it reads back the same."""
+"""Read lessons from untrusted TOML files, and write them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 
 from vitviz.lessons import measures, task_checks
 from vitviz.lessons.lesson import Lesson, Link, Question, Stop
-from vitviz.lessons.typed_tables import LessonError, listed
+from vitviz.lessons.typed_tables import LessonError, list_names
 from vitviz.text import cut
 
 T = TypeVar("T")
-MOST_BYTES = 64 * 1024
-LONGEST_LINE = 1600  # characters: a link is the longest
-MOST_DOTS = 8  # outside the texts of a line: tomllib's time and memory grow with the square of a key's parts
-MOST_DOTS_OF_FILE = 2000  # a dotted key on every line costs tomllib half a second
-MOST_DEPTH = 16  # brackets that are open at once: tomllib calls itself for each
+MAX_BYTES = 64 * 1024
+MAX_LINE_LENGTH = 1600  # characters; links are the longest lines
+MAX_DOTS = 8  # per line, outside strings: tomllib's time and memory grow with the square of a key's parts
+MAX_DOTS_OF_FILE = 2000  # a dotted key on every line costs tomllib half a second
+MAX_DEPTH = 16  # open brackets: tomllib recurses for each
 _TOML = (
-    re.compile(  # a text or a comment is one match, also where it does not end; then what counts outside them
+    re.compile(  # a string or comment is one match, even if it does not end; outside of them, single tokens
         r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)'
         r"|'''.*?(?:'{3,5}|\Z)"
         r'|"(?:\\.|[^"\\\n])*"?'
@@ -31,102 +31,110 @@ _TOML = (
         re.DOTALL,
     )
 )
-_TOP = {"title": str, "about": str, "minutes": int, "stop": list}
-_STOP = {"title": str, "link": str, "words": str, "task": str, "check": dict, "question": dict}
-_QUESTION = {"prompt": str, "measure": str, "with": dict, "proof": str}
-_MAY_LACK = ("about", "minutes", "question", "with", "proof")
+_LESSON_KEYS = {"title": str, "about": str, "minutes": int, "stop": list}
+_STOP_KEYS = {"title": str, "link": str, "words": str, "task": str, "check": dict, "question": dict}
+_QUESTION_KEYS = {"prompt": str, "measure": str, "with": dict, "proof": str}
+_OPTIONAL_KEYS = ("about", "minutes", "question", "with", "proof")
 
 
 def read_lesson(data: bytes, slugs: Collection[str]) -> Lesson:
-    """The lesson of a file.
+    """Return the lesson of a file.
 
     Args:
-        data: as it came.
-        slugs: of the pages that a stop may lead to.
+        data: the file's bytes.
+        slugs: of the pages that a stop may link to.
 
     Raises:
-        LessonError: if the file is too large, no TOML, or holds anything but a lesson: a sentence that names the place.
+        LessonError: if the file is too large, is not TOML, or is not a lesson; the message names the place.
     """
-    top = _table(_parsed(data), _TOP, "the lesson")
-    stops = []
-    for number, given in enumerate(top.pop("stop"), start=1):
-        stops.append(_stop(given, slugs, f"stop {number}"))
-    return _made(Lesson, "the lesson", **{k: _joined(v) for k, v in top.items()}, stops=tuple(stops))
+    top = _check_table(_parse_toml(data), _LESSON_KEYS, "the lesson")
+    stops = tuple(
+        _read_stop(table, slugs, f"stop {number}") for number, table in enumerate(top.pop("stop"), start=1)
+    )
+    return _construct(Lesson, "the lesson", **{k: _join_lines(v) for k, v in top.items()}, stops=stops)
 
 
 def write_lesson(lesson: Lesson) -> str:
-    """The lesson as a file that `read_lesson` reads back."""
-    lines = [f"title = {_text(lesson.title)}"]
+    """Return the lesson as a TOML file that `read_lesson` reads back."""
+    lines = [f"title = {_format_string(lesson.title)}"]
     if lesson.about:
-        lines.append(f"about = {_text(lesson.about)}")
+        lines.append(f"about = {_format_string(lesson.about)}")
     if lesson.minutes:
         lines.append(f"minutes = {lesson.minutes}")
     for stop in lesson.stops:
-        lines += ["", "[[stop]]", *(f"{name} = {_text(str(getattr(stop, name)))}" for name in _WRITTEN)]
-        lines.append(f"check = {_inline(task_checks.NAMES[type(stop.check)], stop.check)}")
+        lines += [
+            "",
+            "[[stop]]",
+            *(f"{name} = {_format_string(str(getattr(stop, name)))}" for name in _STOP_TEXTS),
+        ]
+        lines.append(f"check = {_format_inline_table(task_checks.CHECK_NAMES[type(stop.check)], stop.check)}")
         if stop.question is not None:
-            lines += _question_lines(stop.question)
+            lines += _format_question(stop.question)
     return "\n".join(lines) + "\n"
 
 
-_WRITTEN = ("title", "link", "words", "task")
+_STOP_TEXTS = ("title", "link", "words", "task")
 
 
-def _question_lines(question: Question) -> list[str]:
-    name, given = measures.NAMES[type(question.measure)], _given(question.measure)
-    lines = ["[stop.question]", f"prompt = {_text(question.prompt)}", f"measure = {_text(name)}"]
-    if given:
-        lines.append(f"with = {{ {', '.join(given)} }}")
+def _format_question(question: Question) -> list[str]:
+    name, parameters = measures.MEASURE_NAMES[type(question.measure)], _format_fields(question.measure)
+    lines = [
+        "[stop.question]",
+        f"prompt = {_format_string(question.prompt)}",
+        f"measure = {_format_string(name)}",
+    ]
+    if parameters:
+        lines.append(f"with = {{ {', '.join(parameters)} }}")
     if question.proof:
-        lines.append(f"proof = {_text(str(Link('proof', question.proof)).partition('?')[2])}")
+        lines.append(f"proof = {_format_string(str(Link('proof', question.proof)).partition('?')[2])}")
     return lines
 
 
-def _inline(name: str, value: object) -> str:
-    return f"{{ {', '.join([f'name = {_text(name)}', *_given(value)])} }}"
+def _format_inline_table(name: str, check: object) -> str:
+    return f"{{ {', '.join([f'name = {_format_string(name)}', *_format_fields(check)])} }}"
 
 
-def _given(value: object) -> list[str]:
-    """'key = value' of every field that is not as it is by default."""
-    pairs = ((f, getattr(value, f.name)) for f in fields(value))  # type: ignore[arg-type]
-    return [f"{f.name} = {_scalar(now)}" for f, now in pairs if now is not None and now != f.default]
+def _format_fields(instance: object) -> list[str]:
+    """Return 'key = value' for every field of a dataclass that differs from its default."""
+    pairs = ((f, getattr(instance, f.name)) for f in fields(instance))  # type: ignore[arg-type]
+    return [f"{f.name} = {_format_scalar(v)}" for f, v in pairs if v is not None and v != f.default]
 
 
-def _scalar(value: object) -> str:
+def _format_scalar(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return _text(value) if isinstance(value, str) else repr(value)
+    return _format_string(value) if isinstance(value, str) else repr(value)
 
 
-def _text(value: str) -> str:
-    """A basic string of TOML; JSON's escapes are TOML's too."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _format_string(text: str) -> str:
+    """Return a basic TOML string; JSON's escapes are valid in TOML."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
-    if len(data) > MOST_BYTES:
-        raise LessonError(f"the file: expected at most {MOST_BYTES // 1024} KB, received {len(data):,} bytes")
+def _parse_toml(data: bytes) -> dict[str, Any]:
+    if len(data) > MAX_BYTES:
+        raise LessonError(f"the file: expected at most {MAX_BYTES // 1024} KB, received {len(data):,} bytes")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise LessonError(f"the file: expected text in UTF-8, byte {error.start:,} is none") from error
+        raise LessonError(f"the file: expected UTF-8 text, byte {error.start:,} is invalid") from error
     _check_shape(text.replace("\r\n", "\n"))
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:  # ValueError: a date that is none
-        raise LessonError(f"the file is no TOML: {cut(str(error), 120)}") from error
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:  # ValueError: an invalid date
+        raise LessonError(f"the file is not TOML: {cut(str(error), 120)}") from error
 
 
 def _check_shape(text: str) -> None:
-    """Refuse what would make tomllib slow. A line ends where one of TOML does: at a line feed alone."""
+    """Raise LessonError for text that would make tomllib slow; as in TOML, only a line feed ends a line."""
     for number, line in enumerate(text.split("\n"), start=1):
-        if len(line) > LONGEST_LINE:
+        if len(line) > MAX_LINE_LENGTH:
             raise LessonError(
-                f"line {number}: expected at most {LONGEST_LINE} characters, received {len(line):,}"
+                f"line {number}: expected at most {MAX_LINE_LENGTH} characters, received {len(line):,}"
             )
     number, dots, depth, dots_of_file = 1, 0, 0, 0
-    for found in _TOML.finditer(text):
-        token = found[0]
+    for match in _TOML.finditer(text):
+        token = match[0]
         if lines := token.count("\n"):
             number, dots = number + lines, 0
         elif token == ".":
@@ -135,66 +143,66 @@ def _check_shape(text: str) -> None:
             depth += 1
         elif token in ("]", "}"):
             depth = max(0, depth - 1)
-        if dots > MOST_DOTS or dots_of_file > MOST_DOTS_OF_FILE or depth > MOST_DEPTH:
-            raise LessonError(f"line {number}: nested deeper than a lesson")
+        if dots > MAX_DOTS or dots_of_file > MAX_DOTS_OF_FILE or depth > MAX_DEPTH:
+            raise LessonError(f"line {number}: expected less nesting")
 
 
-def _stop(given: object, slugs: Collection[str], place: str) -> Stop:
-    table = _table(given, _STOP, place)
-    link = _link(table["link"], f"{place}, link")
+def _read_stop(given: object, slugs: Collection[str], place: str) -> Stop:
+    table = _check_table(given, _STOP_KEYS, place)
+    link = _read_link(table["link"], f"{place}, link")
     if link.slug not in slugs:
-        raise LessonError(f"{place}, link: {cut(link.slug, 40)!r} is no page of this app")
+        raise LessonError(f"{place}, link: expected a page of this app, received {cut(link.slug, 40)!r}")
     question = table.get("question")
-    return _made(
+    return _construct(
         Stop,
         place,
-        title=_joined(table["title"]),
+        title=_join_lines(table["title"]),
         link=link,
-        words=_joined(table["words"]),
-        task=_joined(table["task"]),
+        words=_join_lines(table["words"]),
+        task=_join_lines(table["task"]),
         check=task_checks.read_check(table["check"], f"{place}, check"),
-        question=None if question is None else _question(question, f"{place}, question"),
+        question=None if question is None else _read_question(question, f"{place}, question"),
     )
 
 
-def _question(given: object, place: str) -> Question:
-    table = _table(given, _QUESTION, place)
+def _read_question(given: object, place: str) -> Question:
+    table = _check_table(given, _QUESTION_KEYS, place)
     measure = measures.read_measure(table["measure"], table.get("with", {}), place)
-    proof = _link(f"proof?{table['proof']}", f"{place}, proof").query if table.get("proof") else ()
-    return _made(Question, place, prompt=_joined(table["prompt"]), measure=measure, proof=proof)
+    proof = _read_link(f"proof?{table['proof']}", f"{place}, proof").query if table.get("proof") else ()
+    return _construct(Question, place, prompt=_join_lines(table["prompt"]), measure=measure, proof=proof)
 
 
-def _link(text: str, place: str) -> Link:
+def _read_link(text: str, place: str) -> Link:
     try:
         return Link.parse(text)
     except ValueError as error:
         raise LessonError(f"{place}: {cut(str(error), 160)}") from error
 
 
-def _made(cls: type[T], place: str, **values: Any) -> T:
+def _construct(cls: type[T], place: str, **values: Any) -> T:
     try:
         return cls(**values)
     except ValueError as error:
         raise LessonError(f"{place}: {error}") from error
 
 
-def _joined(value: Any) -> Any:
-    """Text in one line: a file may break it where it likes."""
+def _join_lines(value: Any) -> Any:
+    """Return a text in one line; a file may break it anywhere."""
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
-def _table(given: object, kinds: Mapping[str, type], place: str) -> dict[str, Any]:
-    """A table of a file whose names and types are those that may stand there."""
+def _check_table(given: object, kinds: Mapping[str, type], place: str) -> dict[str, Any]:
+    """Return the table, or raise LessonError if a key is unknown or missing or a value has the wrong type."""
     if not isinstance(given, dict):
         raise LessonError(f"{place}: expected a table, received {type(given).__name__}")
     for name, value in given.items():
         if name not in kinds:
-            raise LessonError(f"{place}: {cut(name, 40)!r} is no name here, expected one of {listed(kinds)}")
+            raise LessonError(f"{place}: expected a key of {list_names(kinds)}, received {cut(name, 40)!r}")
         if type(value) is not kinds[name]:
             raise LessonError(
                 f"{place}, {name}: expected {kinds[name].__name__}, received {type(value).__name__}"
             )
     for name in kinds:
-        if name not in given and name not in _MAY_LACK:
+        if name not in given and name not in _OPTIONAL_KEYS:
             raise LessonError(f"{place}: {name!r} is missing")
     return dict(given)

@@ -1,4 +1,4 @@
-"""What a question asks for, what is known when it is measured, and what a measurement says."""
+"""Kinds of answers to a question, measured answers, and the protocol of a measure."""
 
 from __future__ import annotations
 
@@ -10,87 +10,86 @@ from numpy.typing import NDArray
 
 from vitviz.models.abilities import Abilities, abilities
 from vitviz.models.layout import TokenLayout
-from vitviz.text import listed, percent, signed
+from vitviz.text import join_words, percent, signed
 
 FloatArray = NDArray[np.floating[Any]]
-NEAR = 0.1  # of a scale's length: a guess that lies no further from what is measured is close
+CLOSE_SHARE = 0.1  # of a scale's length: a prediction within this distance of the measured number is close
 
 
 @dataclass(frozen=True)
 class Choose:
-    """One of a few options."""
+    """One of a few options; an answer is the option's index."""
 
     options: tuple[str, ...]
 
-    def said(self, guess: float) -> str:
-        """The option in words."""
-        return self.options[int(guess)]
+    def format_answer(self, answer: float) -> str:
+        return self.options[int(answer)]
 
-    def verdict(self, guess: float, measured: Measured) -> str:
-        """How the guess compares."""
+    def describe_verdict(self, guess: float, measured: MeasuredAnswer) -> str:
+        """Return a sentence that compares a prediction with the measured answer."""
         if guess in measured.right:
-            return f"You said {self.said(guess)}, and so it is."
-        return f"You said {self.said(guess)}; measured: {measured.said(self)}."
+            return f"Your prediction, {self.format_answer(guess)}, is correct."
+        return f"Your prediction: {self.format_answer(guess)}. Measured: {measured.format_answer(self)}."
 
 
 @dataclass(frozen=True)
 class Drag:
-    """A number between two ends."""
+    """A number on a scale."""
 
     low: float
     high: float
     step: float
-    unit: str = ""  # '%': the number is a share; else what stands behind the number
+    unit: str = ""  # '%': the number is a share; else written after the number
 
-    def said(self, guess: float) -> str:
-        """The number in words."""
+    def format_answer(self, answer: float) -> str:
         if self.unit == "%":
-            return percent(guess)
+            return percent(answer)
         digits = 0 if self.step >= 1 else max(0, -int(np.floor(np.log10(self.step))))
-        number = f"{guess:,.0f}" if not digits else signed(guess, digits)
+        number = f"{answer:,.0f}" if not digits else signed(answer, digits)
         return f"{number} {self.unit}".strip()
 
-    def verdict(self, guess: float, measured: Measured) -> str:
-        """How the guess compares."""
-        away = abs(guess - measured.value)
-        close = away <= NEAR * (self.high - self.low)
-        how = "Close" if close else "Far off"
-        if self.said(guess) == self.said(measured.value):
-            how = "Exactly"
-        return f"{how}: you said {self.said(guess)}, measured {self.said(measured.value)}."
+    def describe_verdict(self, guess: float, measured: MeasuredAnswer) -> str:
+        """Return a sentence that compares a prediction with the measured number."""
+        close = abs(guess - measured.value) <= CLOSE_SHARE * (self.high - self.low)
+        grade = "Close" if close else "Far off"
+        if self.format_answer(guess) == self.format_answer(measured.value):
+            grade = "Exact"
+        numbers = f"predicted {self.format_answer(guess)}, measured {self.format_answer(measured.value)}"
+        return f"{grade}: {numbers}."
 
 
 @dataclass(frozen=True)
 class Point:
-    """A patch of the picture: the pin, as a cell in reading order."""
+    """A patch of the image; an answer is its cell in reading order."""
 
     grid: tuple[int, int]
 
-    def said(self, guess: float) -> str:
-        """The patch in words."""
-        row, col = divmod(int(guess), self.grid[1])
+    def format_answer(self, answer: float) -> str:
+        row, col = divmod(int(answer), self.grid[1])
         return f"row {row + 1}, column {col + 1}"
 
-    def verdict(self, guess: float, measured: Measured) -> str:
-        """How the guess compares: by its rank among all patches."""
+    def describe_verdict(self, guess: float, measured: MeasuredAnswer) -> str:
+        """Return a sentence that compares a predicted patch with the measured one, by its rank among all patches."""
         if int(guess) == int(measured.value):
-            return f"You pointed at {self.said(guess)}, and so it is."
-        text = f"You pointed at {self.said(guess)}; measured: {self.said(measured.value)}."
+            return f"Your prediction, {self.format_answer(guess)}, is correct."
+        text = (
+            f"Your prediction: {self.format_answer(guess)}. Measured: {self.format_answer(measured.value)}."
+        )
         if measured.cells:
-            own = measured.cells[int(guess)]
-            rank = 1 + sum(value > own for value in measured.cells)
-            text += f" Yours is number {rank} of {len(measured.cells)}, with {percent(own)}."
+            share = measured.cells[int(guess)]
+            rank = 1 + sum(cell > share for cell in measured.cells)
+            text += f" Your patch ranks {rank} of {len(measured.cells)}, with {percent(share)}."
         return text
 
 
-Kind = Choose | Drag | Point
+AnswerKind = Choose | Drag | Point
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The answer: an option's index, a number or a cell; a sentence with its numbers; the share of every cell.
+class MeasuredAnswer:
+    """A measured answer: an option's index, a number or a cell; a sentence with its numbers; every cell's share.
 
-    level: other options that are as right.
+    level: options that are tied with `value` and equally correct.
     """
 
     value: float
@@ -100,16 +99,16 @@ class Measured:
 
     @property
     def right(self) -> tuple[float, ...]:
-        """Every answer that is right."""
+        """Every correct answer."""
         return self.value, *self.level
 
-    def said(self, kind: Kind) -> str:
-        """The answer in words: 'ReLU and SiLU' where both are right."""
-        return listed([kind.said(value) for value in self.right])
+    def format_answer(self, kind: AnswerKind) -> str:
+        """Return the correct answers in words: 'ReLU and SiLU' if both are correct."""
+        return join_words([kind.format_answer(answer) for answer in self.right])
 
 
-class Chosen(Protocol):
-    """What is known of a model without its weights."""
+class ModelSummary(Protocol):
+    """A model's properties that are known without its weights."""
 
     @property
     def title(self) -> str: ...
@@ -117,13 +116,13 @@ class Chosen(Protocol):
     def accuracy(self) -> float | None: ...
 
 
-class AtHand(Protocol):
-    """The model, the step and the picture at hand, as `pages.selection.subject.Subject` holds them."""
+class QuestionSubject(Protocol):
+    """The model, step and image that a question is about; `pages.selection.subject.Subject` implements it."""
 
     @property
-    def choice(self) -> Chosen: ...
+    def choice(self) -> ModelSummary: ...
     @property
-    def model(self) -> Any: ...  # a LoadedModel, which is not imported here: it brings torch
+    def model(self) -> Any: ...  # a LoadedModel, which is not imported here: it imports torch
     @property
     def prepared(self) -> Any: ...
     @property
@@ -138,18 +137,15 @@ class AtHand(Protocol):
 
 
 class Measure(Protocol):
-    """A question's answer, computed from what is at hand."""
+    """A named way to compute a question's answer from a model, a step and an image."""
 
-    def why_not(self, at: AtHand) -> str:
-        """Why this model has no answer, in a sentence; '' where it has one."""
+    def why_not(self, subject: QuestionSubject) -> str:
+        """Return why the subject has no answer, in a sentence; '' if it has one."""
 
-    def kind(self, at: AtHand) -> Kind:
-        """What is asked for."""
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind: ...
 
-    def measured(self, at: AtHand) -> Measured:
-        """Computes the answer."""
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer: ...
 
 
-def able_of(at: AtHand) -> Abilities:
-    """What the model at hand has."""
-    return abilities(at.model.config)
+def get_abilities(subject: QuestionSubject) -> Abilities:
+    return abilities(subject.model.config)

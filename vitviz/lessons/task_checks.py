@@ -1,66 +1,95 @@
-"""How the app sees that something was done: a closed list of named checks, each decided on what is shown.
+"""Check whether a stop's task is done, from the state of the page.
 
-A file names one and its parameters; nothing else of a file is ever run.
+The list of checks is closed: a file holds a check's name and parameters, never code.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from vitviz.lessons.page_state import FACTS, Shown
-from vitviz.lessons.typed_tables import LessonError, build, listed
+from vitviz.lessons.typed_tables import LessonError, build_dataclass, list_names
 from vitviz.pin import Pin
 from vitviz.text import cut
 
 Link = Mapping[str, str]
+FACTS = {  # reported by pages, because no link holds them
+    "run": "progress of the selected training run, 0 to 1",
+    "patches_left_out": "number of ablated patches",
+    "heads_left_out": "number of ablated heads",
+}
+
+
+@dataclass(frozen=True)
+class PageState:
+    """The state of a page that a check sees: its slug, its link's parameters, and reported facts.
+
+    link: the parameters 'model', 'step', 'image', 'pin', 'crop' and controls such as 'page.control'.
+    grid: (rows, cols) of the model's patches; None if it has no patches.
+    guessed: True if the stop's question has been answered.
+
+    Raises:
+        ValueError: if a fact is unknown.
+    """
+
+    page: str
+    link: Link
+    grid: tuple[int, int] | None = None
+    facts: Mapping[str, float] = field(default_factory=dict)
+    guessed: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.facts.keys() - FACTS.keys():
+            raise ValueError(f"expected a fact of {', '.join(FACTS)}, received {name!r}")
+
+    @property
+    def pin(self) -> Pin | None:
+        """The pinned token; None if the link names none."""
+        return Pin.parse(self.link.get("pin", ""))
 
 
 class Check(Protocol):
-    """Whether what a stop asks for is done."""
+    """A condition that is true once a stop's task is done."""
 
-    def holds(self, shown: Shown, began: Link) -> bool:
-        """Decides on what is shown; `began` is the stop's own link."""
+    def is_done(self, state: PageState, start: Link) -> bool:
+        """Return True if the task is done; `start` is the stop's own link."""
 
 
 @dataclass(frozen=True)
-class Page:
-    """The visitor is on a page."""
+class PageOpen:
+    """The user has opened a page."""
 
     slug: str
 
-    def holds(self, shown: Shown, began: Link) -> bool:
-        """Whether it is that page."""
-        return shown.page == self.slug
+    def is_done(self, state: PageState, start: Link) -> bool:
+        return state.page == self.slug
 
 
 @dataclass(frozen=True)
-class Model:
-    """A model is chosen: this one, or another than the stop began with."""
+class ModelChosen:
+    """The user has chosen the model `key`, or any other than at the start if `key` is ''."""
 
     key: str = ""
 
-    def holds(self, shown: Shown, began: Link) -> bool:
-        """Whether it is chosen."""
-        return _chosen(shown.link.get("model"), self.key, began.get("model"))
+    def is_done(self, state: PageState, start: Link) -> bool:
+        return _is_chosen(state.link.get("model"), self.key, start.get("model"))
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A picture is chosen: this one, or another than the stop began with."""
+class ImageChosen:
+    """The user has chosen the image `key`, or any other than at the start if `key` is ''."""
 
     key: str = ""
 
-    def holds(self, shown: Shown, began: Link) -> bool:
-        """Whether it is chosen."""
-        return _chosen(shown.link.get("image"), self.key, began.get("image"))
+    def is_done(self, state: PageState, start: Link) -> bool:
+        return _is_chosen(state.link.get("image"), self.key, start.get("image"))
 
 
 @dataclass(frozen=True)
-class Step:
-    """The step of training lies in a range.
+class StepInRange:
+    """The training step lies in a range.
 
     Raises:
         ValueError: if neither end is given.
@@ -70,18 +99,18 @@ class Step:
     at_most: int | None = None
 
     def __post_init__(self) -> None:
-        _one_of(at_least=self.at_least, at_most=self.at_most)
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("expected at_least or at_most, received neither")
 
-    def holds(self, shown: Shown, began: Link) -> bool:
-        """Whether it does."""
-        return _in_range(shown.link.get("step"), self.at_least, self.at_most)
+    def is_done(self, state: PageState, start: Link) -> bool:
+        return _is_in_range(state.link.get("step"), self.at_least, self.at_most)
 
 
 @dataclass(frozen=True)
-class Pinned:
-    """A token is pinned: the patch (row, col), which count from 1; a prefix token; or another than at the beginning.
+class TokenPinned:
+    """The user has pinned the patch (row, col), counted from 1, a prefix token, or any other token than at the start.
 
-    grid: patches along a side, where a page shows another grid than the model's own.
+    grid: patches along a side, if the page shows another grid than the model's own.
 
     Raises:
         ValueError: if a row comes without a column, or with a prefix token.
@@ -94,35 +123,34 @@ class Pinned:
 
     def __post_init__(self) -> None:
         if (self.row is None) != (self.col is None) or (self.prefix and self.row is not None):
-            raise ValueError("a pin is row and col, or prefix, or neither")
+            raise ValueError("expected row and col, or prefix, or neither")
         if self.prefix:
             Pin(None, self.prefix)
         if self.grid is not None and self.grid < 1:
-            raise ValueError(f"a grid has at least one patch, received {self.grid}")
+            raise ValueError(f"expected a grid of at least one patch, received {self.grid}")
         if self.row is not None and self.col is not None and min(self.row, self.col) < 1:
-            raise ValueError(f"row and col count from 1, received {self.row} and {self.col}")
+            raise ValueError(f"expected row and col of at least 1, received {self.row} and {self.col}")
 
-    def holds(self, shown: Shown, began: Link) -> bool:
-        """Whether it is pinned."""
-        pin = shown.pin
+    def is_done(self, state: PageState, start: Link) -> bool:
+        pin = state.pin
         if pin is None:
             return False
         if self.prefix:
             return pin.prefix == self.prefix
         if self.row is not None and self.col is not None:
-            grid = shown.grid if self.grid is None else (self.grid, self.grid)
+            grid = state.grid if self.grid is None else (self.grid, self.grid)
             if pin.place is None or grid is None:
                 return False
             return pin.row_col(grid) == (self.row - 1, self.col - 1)
-        return pin != Pin.parse(began.get("pin", ""))
+        return pin != Pin.parse(start.get("pin", ""))
 
 
 @dataclass(frozen=True)
-class Control:
-    """A page's control has a value, lies in a range, or has another value than at the beginning.
+class ControlSet:
+    """A page's control has a value, lies in a range, or has any other value than at the start.
 
     Raises:
-        ValueError: if the key is no control's, or a value and a range are given.
+        ValueError: if the key is not a control's, or both a value and a range are given.
     """
 
     key: str
@@ -132,43 +160,41 @@ class Control:
 
     def __post_init__(self) -> None:
         if "." not in self.key:
-            raise ValueError(f"a control is called 'page.control', received {self.key!r}")
+            raise ValueError(f"expected a key like 'page.control', received {self.key!r}")
         if self.value and (self.at_least is not None or self.at_most is not None):
-            raise ValueError("a control has a value or a range, received both")
+            raise ValueError("expected a value or a range, received both")
 
-    def holds(self, shown: Shown, began: Link) -> bool:
-        """Whether it has."""
-        now = shown.link.get(self.key)
+    def is_done(self, state: PageState, start: Link) -> bool:
+        text = state.link.get(self.key)
         if self.at_least is not None or self.at_most is not None:
-            return _in_range(now, self.at_least, self.at_most)
-        return _chosen(now, self.value, began.get(self.key))
+            return _is_in_range(text, self.at_least, self.at_most)
+        return _is_chosen(text, self.value, start.get(self.key))
 
 
 @dataclass(frozen=True)
-class RunPast:
-    """A run of the visitor's own has come so far, as a share of its length.
+class RunProgress:
+    """The user's training run has reached a fraction of its length.
 
     Raises:
-        ValueError: if it is no share.
+        ValueError: if the fraction does not lie in (0, 1].
     """
 
     fraction: float
 
     def __post_init__(self) -> None:
         if not 0 < self.fraction <= 1:
-            raise ValueError(f"fraction lies in (0, 1], received {self.fraction:g}")
+            raise ValueError(f"expected fraction in (0, 1], received {self.fraction:g}")
 
-    def holds(self, shown: Shown, began: Link) -> bool:
-        """Whether it has."""
-        return shown.facts.get("run", 0.0) >= self.fraction
+    def is_done(self, state: PageState, start: Link) -> bool:
+        return state.facts.get("run", 0.0) >= self.fraction
 
 
 @dataclass(frozen=True)
-class Fact:
-    """What a page hands over, one of `FACTS`, is at least so much.
+class FactReached:
+    """A fact of `FACTS` that a page reports has reached a number.
 
     Raises:
-        ValueError: if pages hand over no such fact.
+        ValueError: if the fact is unknown.
     """
 
     what: str
@@ -176,62 +202,58 @@ class Fact:
 
     def __post_init__(self) -> None:
         if self.what not in FACTS:
-            raise ValueError(f"a fact is one of {', '.join(FACTS)}, received {self.what!r}")
+            raise ValueError(f"expected a fact of {', '.join(FACTS)}, received {self.what!r}")
 
-    def holds(self, shown: Shown, began: Link) -> bool:
-        """Whether it is."""
-        return shown.facts.get(self.what, -math.inf) >= self.at_least
+    def is_done(self, state: PageState, start: Link) -> bool:
+        return state.facts.get(self.what, -math.inf) >= self.at_least
 
 
 @dataclass(frozen=True)
-class GuessMade:
-    """The stop's question has been answered, rightly or not."""
+class PredictionMade:
+    """The user has answered the stop's question, correctly or not."""
 
-    def holds(self, shown: Shown, began: Link) -> bool:
-        """Whether it has."""
-        return shown.guessed
+    def is_done(self, state: PageState, start: Link) -> bool:
+        return state.guessed
 
 
 CHECKS: dict[str, type[Any]] = {
-    "page": Page,
-    "model": Model,
-    "picture": Picture,
-    "step": Step,
-    "pinned": Pinned,
-    "control": Control,
-    "run_past": RunPast,
-    "fact": Fact,
-    "guess_made": GuessMade,
+    "page": PageOpen,
+    "model": ModelChosen,
+    "picture": ImageChosen,
+    "step": StepInRange,
+    "pinned": TokenPinned,
+    "control": ControlSet,
+    "run_past": RunProgress,
+    "fact": FactReached,
+    "guess_made": PredictionMade,
 }
-NAMES = {check: name for name, check in CHECKS.items()}
+CHECK_NAMES = {check: name for name, check in CHECKS.items()}
 
 
-def read_check(given: Mapping[str, Any], place: str) -> Check:
-    """A check from a file's table: its `name`, and its parameters beside it.
+def read_check(table: Mapping[str, Any], place: str) -> Check:
+    """Return the check that a file's table describes: its `name`, and its parameters beside it.
 
     Raises:
-        LessonError: if it is none of `CHECKS`, or its parameters are not its own.
+        LessonError: if the name is unknown or a parameter is wrong.
     """
-    name = given.get("name")
+    name = table.get("name")
     if not isinstance(name, str) or name not in CHECKS:
-        raise LessonError(f"{place}: the name is one of {listed(CHECKS)}, received {cut(repr(name), 40)}")
-    check: Check = build(CHECKS[name], {key: value for key, value in given.items() if key != "name"}, place)
+        raise LessonError(
+            f"{place}: expected name to be one of {list_names(CHECKS)}, received {cut(repr(name), 40)}"
+        )
+    parameters = {key: value for key, value in table.items() if key != "name"}
+    check: Check = build_dataclass(CHECKS[name], parameters, place)
     return check
 
 
-def _chosen(now: str | None, wanted: str, before: str | None) -> bool:
-    """Whether a value is the wanted one; where none is named, whether it is another than before."""
-    return now == wanted if wanted else now is not None and now != before
+def _is_chosen(selected: str | None, expected: str, initial: str | None) -> bool:
+    """Return True if the expected value is selected or, if none is expected, another value than the initial one."""
+    return selected == expected if expected else selected is not None and selected != initial
 
 
-def _in_range(now: str | None, low: float | None, high: float | None) -> bool:
+def _is_in_range(text: str | None, low: float | None, high: float | None) -> bool:
     try:
-        value = float(now or "")
+        number = float(text or "")
     except ValueError:
         return False
-    return (low is None or value >= low) and (high is None or value <= high)
-
-
-def _one_of(**given: object) -> None:
-    if all(value is None for value in given.values()):
-        raise ValueError(f"one of {' and '.join(given)} is needed, received none")
+    return (low is None or number >= low) and (high is None or number <= high)

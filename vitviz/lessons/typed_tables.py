@@ -1,4 +1,4 @@
-"""Frozen dataclasses from a file's tables: every field checked by its own type, every refusal with its place."""
+"""Build frozen dataclasses from a file's tables, checking the type of every field."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from vitviz.text import cut
 
 T = TypeVar("T")
-LONGEST = 80  # characters of a parameter that is text
-LARGEST = 1e6  # of a parameter that is a number
+MAX_TEXT_LENGTH = 80
+MAX_NUMBER = 1e6
 
 
 class LessonError(ValueError):
-    """A lesson's file is not one: a sentence that names the place in it."""
+    """A lesson's file is invalid; the message names the place in it."""
 
 
-def build(cls: type[T], given: Mapping[str, Any], place: str) -> T:
-    """A frozen dataclass of texts, numbers and switches from a table of a file.
+def build_dataclass(cls: type[T], table: Mapping[str, Any], place: str) -> T:
+    """Return a frozen dataclass of texts, numbers and booleans built from a table of a file.
 
     Args:
-        cls: its fields are the names that may stand there; those without a default must.
-        given: the table as `tomllib` read it.
-        place: for the sentence, such as 'stop 3, check'.
+        cls: the dataclass; its fields are the allowed names, those without a default are required.
+        table: as `tomllib` read it.
+        place: of the table, for errors, such as 'stop 3, check'.
 
     Raises:
-        LessonError: if a name is unknown or missing, or a value is of another type, too long or too large, or none
-            that the class takes.
+        LessonError: if a name is unknown or missing, or a value has another type, is too long or too large, or is
+            refused by the class.
     """
-    hints, known = _hints(cls), {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
-    for name in given.keys() - known.keys():
-        raise LessonError(f"{place}: {cut(name, 40)!r} is no name here, expected one of {listed(known)}")
-    needed = [f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING]
-    for name in needed:
-        if name not in given:
+    hints, known = _type_hints(cls), {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
+    for name in table.keys() - known.keys():
+        raise LessonError(f"{place}: expected a key of {list_names(known)}, received {cut(name, 40)!r}")
+    required = [f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING]
+    for name in required:
+        if name not in table:
             raise LessonError(f"{place}: {name!r} is missing")
-    values = {name: _checked(hints[name], value, f"{place}, {name}") for name, value in given.items()}
+    values = {name: _check_value(hints[name], value, f"{place}, {name}") for name, value in table.items()}
     try:
         return cls(**values)
     except LessonError:
@@ -47,30 +47,30 @@ def build(cls: type[T], given: Mapping[str, Any], place: str) -> T:
         raise LessonError(f"{place}: {error}") from error
 
 
-def listed(names: Mapping[str, object]) -> str:
-    """'a, b and c': the names that may stand somewhere."""
+def list_names(names: Mapping[str, object]) -> str:
+    """Return the names, sorted, as 'a, b and c'."""
     *most, last = sorted(names) or ["nothing"]
     return f"{', '.join(most)} and {last}" if most else last
 
 
 @cache
-def _hints(cls: type) -> dict[str, Any]:
+def _type_hints(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
-def _checked(hint: Any, value: Any, place: str) -> Any:
-    if type(value) is int and abs(value) > LARGEST:  # before it becomes a float, which may overflow
-        raise LessonError(f"{place}: expected a number of at most {LARGEST:g}, received a larger one")
+def _check_value(hint: Any, value: Any, place: str) -> Any:
+    if type(value) is int and abs(value) > MAX_NUMBER:  # before it becomes a float, which may overflow
+        raise LessonError(f"{place}: expected a number of at most {MAX_NUMBER:g}, received a larger one")
     kinds = tuple(kind for kind in get_args(hint) or (hint,) if kind is not type(None))
     if float in kinds and type(value) is int:
         value = float(value)
     if type(value) not in kinds:
-        wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise LessonError(f"{place}: expected {wanted}, received {type(value).__name__}")
-    if isinstance(value, str) and not (len(value) <= LONGEST and value.isprintable()):
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise LessonError(f"{place}: expected {expected}, received {type(value).__name__}")
+    if isinstance(value, str) and not (len(value) <= MAX_TEXT_LENGTH and value.isprintable()):
         raise LessonError(
-            f"{place}: expected one line of at most {LONGEST} characters, received {len(value)}"
+            f"{place}: expected one line of at most {MAX_TEXT_LENGTH} characters, received {len(value)}"
         )
-    if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) <= LARGEST):
-        raise LessonError(f"{place}: expected a number of at most {LARGEST:g}, received {value:g}")
+    if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) <= MAX_NUMBER):
+        raise LessonError(f"{place}: expected a number of at most {MAX_NUMBER:g}, received {value:g}")
     return value
