@@ -1,11 +1,11 @@
-"""What exercise 5 asks for, given to those after it."""
+"""Result of exercise 5 for later exercises."""
 
 from given_heads import MultiHead
 from torch import Tensor, nn
 
 
 class Block(nn.Module):
-    """z' = z + MSA(LN(z)), then z' + MLP(LN(z'))."""
+    """A pre-norm block: z' = z + MSA(LN(z)), then z' + MLP(LN(z'))."""
 
     def __init__(self, d: int, n_heads: int) -> None:
         super().__init__()
@@ -14,6 +14,6 @@ class Block(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d))
 
     def forward(self, z: Tensor) -> Tensor:
-        """(B, N, d) -> (B, N, d)."""
+        """Map tokens (B, N, d) to (B, N, d)."""
         z = z + self.attn(self.norm1(z))
         return z + self.mlp(self.norm2(z))

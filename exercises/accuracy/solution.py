@@ -1,4 +1,4 @@
-"""Exercise 9: bring the accuracy up. A solution."""
+"""Exercise 9: improve the accuracy. A solution."""
 
 import torch
 from budget import Budget
@@ -7,7 +7,7 @@ from torch import nn
 
 
 def train(budget: Budget) -> nn.Module:
-    """Wider, four large patches, positions that learn and begin small, AdamW with warm-up and a linear decay."""
+    """Train a wider model with four patches, small trainable positions, and AdamW with warm-up and linear decay."""
     torch.manual_seed(0)
     model = ViT((1, 8, 8), n_patches=2, d=32, n_heads=4)
     start = model.positions.clone()

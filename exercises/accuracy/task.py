@@ -1,4 +1,4 @@
-"""Exercise 9: bring the accuracy up. What stands here is a beginning that works badly."""
+"""Exercise 9: improve the accuracy of this weak baseline."""
 
 import torch
 from budget import Budget
@@ -7,11 +7,10 @@ from torch import nn
 
 
 def train(budget: Budget) -> nn.Module:
-    """A model of (B, 1, 8, 8), trained on `budget.batch(size)` until the budget is spent.
+    """Train a model for images (B, 1, 8, 8) with `budget.batch(size)` until the budget is used up.
 
-    It may have PARAMETERS parameters and see PICTURES pictures, and is wanted to name WANTED of the test's (budget.py).
-    What may be changed: everything. What helps: a wider model, positions that learn and begin small, another patch
-    size, AdamW, a learning rate that warms up and decays.
+    Limits: PARAMETERS parameters and IMAGES training images; goal: test accuracy TARGET (budget.py). You may change
+    everything. Try a wider model, small trainable positions, another patch size, AdamW, warm-up and decay.
     """
     torch.manual_seed(0)
     model = ViT((1, 8, 8), n_patches=4)

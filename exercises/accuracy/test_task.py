@@ -1,38 +1,38 @@
-"""Run `pytest` in this folder: it trains once, and says which slip was made. Needs scikit-learn for its digits."""
+"""Run `pytest` in this folder: it trains once, and a failing test names the mistake. Needs scikit-learn."""
 
 from functools import cache
 
 import torch
-from budget import PARAMETERS, TEST, WANTED, Budget, pictures
+from budget import PARAMETERS, TARGET, TEST, Budget, load_images
 from task import train
 
 
 @cache
-def trained():
+def train_once():
     budget = Budget()
     model = train(budget)
     return model.eval(), budget
 
 
-def test_the_parameters_are_within_the_budget():
-    count = sum(value.numel() for value in trained()[0].parameters())
-    assert count <= PARAMETERS, f"over the budget: {count:,} parameters, {PARAMETERS:,} are allowed"
+def test_parameter_count():
+    count = sum(value.numel() for value in train_once()[0].parameters())
+    assert count <= PARAMETERS, f"too many parameters: {count:,}, allowed {PARAMETERS:,}"
 
 
-def test_everything_learns():
+def test_all_parameters_are_trained():
     torch.manual_seed(0)
-    model, _ = trained()
-    still = [name for name, value in model.named_parameters() if not value.requires_grad]
-    assert not still, f"outside the optimiser: {', '.join(still)}"
+    model, _ = train_once()
+    frozen = [name for name, value in model.named_parameters() if not value.requires_grad]
+    assert not frozen, f"frozen parameters: {', '.join(frozen)}"
 
 
-def test_the_accuracy():
-    model, budget = trained()
-    images, labels = pictures()
+def test_accuracy():
+    model, budget = train_once()
+    images, labels = load_images()
     with torch.no_grad():
         logits = model(images[:TEST])
-    right = float((logits.argmax(dim=1) == labels[:TEST]).float().mean())
-    shares = bool((logits >= 0).all()) and torch.allclose(logits.sum(dim=1), torch.ones(TEST), atol=1e-3)
-    why = "softmax before the cross-entropy flattens the gradient" if shares else "try another recipe"
-    spent = f"{budget.left:,} pictures of the budget are left"
-    assert right >= WANTED, f"{right:.1%} right, {WANTED:.0%} are wanted: {why}; {spent}"
+    accuracy = float((logits.argmax(dim=1) == labels[:TEST]).float().mean())
+    normalised = bool((logits >= 0).all()) and torch.allclose(logits.sum(dim=1), torch.ones(TEST), atol=1e-3)
+    hint = "softmax before the cross-entropy flattens the gradient" if normalised else "try another recipe"
+    left = f"{budget.left:,} images of the budget are left"
+    assert accuracy >= TARGET, f"expected accuracy {TARGET:.0%}, received {accuracy:.1%}: {hint}; {left}"

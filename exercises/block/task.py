@@ -1,13 +1,13 @@
 """Exercise 5: the block."""
 
-from given_heads import MultiHead  # noqa: F401  given, for you to use
+from given_heads import MultiHead  # noqa: F401  provided for your solution
 from torch import Tensor, nn
 
 
 class Block(nn.Module):
-    """z' = z + MSA(LN(z)), then z' + MLP(LN(z')) (ViT paper, eq. 2 and 3): pre-norm, GELU, MLP ratio 4.
+    """A pre-norm block: z' = z + MSA(LN(z)), then z' + MLP(LN(z')) (ViT paper, eq. 2 and 3); GELU, MLP ratio 4.
 
-    It has `norm1`, `attn` (a MultiHead, given), `norm2` and `mlp` (d -> 4 d -> d, with nn.GELU between).
+    Attributes: `norm1`, `attn` (MultiHead, provided), `norm2` and `mlp` (d -> 4 d -> d with nn.GELU in between).
     """
 
     def __init__(self, d: int, n_heads: int) -> None:
@@ -15,5 +15,5 @@ class Block(nn.Module):
         raise NotImplementedError
 
     def forward(self, z: Tensor) -> Tensor:
-        """(B, N, d) -> (B, N, d)."""
+        """Map tokens (B, N, d) to (B, N, d)."""
         raise NotImplementedError

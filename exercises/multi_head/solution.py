@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 class MultiHead(nn.Module):
-    """n_heads heads side by side, each on its own slice with maps of its own."""
+    """Attention with n_heads heads, each with its own linear maps on its own slice of the channels."""
 
     def __init__(self, d: int, n_heads: int) -> None:
         super().__init__()
@@ -15,11 +15,11 @@ class MultiHead(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, N, d) -> (B, N, d)."""
+        """Map tokens (B, N, d) to (B, N, d)."""
         slices = x.split(self.width, dim=-1)
         return torch.cat([self.head(h, part) for h, part in enumerate(slices)], dim=-1)
 
     def head(self, h: int, part: Tensor) -> Tensor:
-        """One head on its slice (B, N, d/n_heads)."""
+        """Compute one head on its slice (B, N, d/n_heads)."""
         q, k, v = self.q[h](part), self.k[h](part), self.v[h](part)
         return (q @ k.mT / self.width**0.5).softmax(dim=-1) @ v

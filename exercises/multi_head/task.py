@@ -4,9 +4,9 @@ from torch import Tensor, nn
 
 
 class MultiHead(nn.Module):
-    """n_heads heads side by side; head h reads and writes the h-th slice of the d channels, d/n_heads wide.
+    """Multi-head attention; head h reads and writes the h-th slice of d/n_heads channels.
 
-    `q`, `k` and `v` are each an nn.ModuleList of n_heads linear maps, d/n_heads -> d/n_heads: every head its own.
+    `q`, `k` and `v` are each an nn.ModuleList of n_heads linear maps, d/n_heads -> d/n_heads, one per head.
     """
 
     def __init__(self, d: int, n_heads: int) -> None:
@@ -14,5 +14,5 @@ class MultiHead(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, N, d) -> (B, N, d): the heads' results, one after the other."""
+        """Map tokens (B, N, d) to the concatenated outputs of the heads (B, N, d)."""
         raise NotImplementedError

@@ -4,7 +4,7 @@ from torch import Tensor
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """A = softmax(q kᵀ / √d) along the keys, and A v.
+    """Compute attention: A = softmax(q kᵀ / √d) over the keys, and A v.
 
     Args:
         q, k, v: (B, N, d).

@@ -1,10 +1,10 @@
-"""Exercise 1: cut pictures into patches. A solution."""
+"""Exercise 1: cut images into patches. A solution."""
 
 from torch import Tensor
 
 
 def patchify(images: Tensor, n_patches: int) -> Tensor:
-    """(B, C, H, W) -> (B, n², C·(H/n)·(W/n)): split both sides, bring the two grid axes together, flatten."""
+    """Cut images (B, C, H, W) into patches (B, n², C·(H/n)·(W/n))."""
     batch, channels, height, width = images.shape
     rows, cols = height // n_patches, width // n_patches
     cut = images.reshape(batch, channels, n_patches, rows, n_patches, cols)

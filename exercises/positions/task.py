@@ -4,9 +4,9 @@ from torch import Tensor
 
 
 def get_positional_embeddings(sequence_length: int, d: int) -> Tensor:
-    """PE[p, 2i] = sin(p / 10000^(2i/d)), PE[p, 2i+1] = cos(p / 10000^(2i/d)) (Vaswani et al. 2017).
+    """Compute PE[p, 2i] = sin(p / 10000^(2i/d)), PE[p, 2i+1] = cos(p / 10000^(2i/d)) (Vaswani et al. 2017).
 
-    A sine and its cosine share one frequency; positions count from 0; d is even.
+    A sine and its cosine share one frequency; positions start at 0; d is even.
 
     Returns:
         (sequence_length, d).

@@ -1,11 +1,11 @@
-"""Exercise 7: positions made trainable. A solution."""
+"""Exercise 7: trainable positions. A solution."""
 
 from given_vit import ViT
 from torch import nn
 
 
 def make_positions_trainable(model: ViT) -> ViT:
-    """A buffer goes, a parameter of the same values comes."""
+    """Replace the buffer by a parameter with the same values."""
     start = model.positions.clone()
     del model.positions
     model.positions = nn.Parameter(start)

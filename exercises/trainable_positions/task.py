@@ -1,12 +1,12 @@
-"""Exercise 7: positions made trainable."""
+"""Exercise 7: trainable positions."""
 
 from given_vit import ViT
-from torch import nn  # noqa: F401  given, for you to use
+from torch import nn  # noqa: F401  provided for your solution
 
 
 def make_positions_trainable(model: ViT) -> ViT:
-    """The same model, whose positions are learned from now on; they begin as they are.
+    """Make the model's positions trainable, starting from their current values, and return the model.
 
-    Afterwards `model.positions` is among `model.parameters()`.
+    Afterwards `model.parameters()` contains `model.positions`.
     """
     raise NotImplementedError

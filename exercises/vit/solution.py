@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class ViT(nn.Module):
-    """z0 = [x_class; x1 E; …; xN E] + E_pos, the blocks, y = LN(z_L⁰), logits (ViT paper, eq. 1 to 4)."""
+    """A ViT: z0 = [x_class; x1 E; …; xN E] + E_pos, blocks, y = LN(z_L⁰), logits (ViT paper, eq. 1 to 4)."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class ViT(nn.Module):
         self.norm, self.head = nn.LayerNorm(d), nn.Linear(d, n_classes)
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, C, H, W) -> logits (B, n_classes)."""
+        """Compute logits (B, n_classes) of images (B, C, H, W)."""
         z = self.embed(patchify(images, self.n_patches))
         z = torch.cat([self.class_token.expand(len(z), -1, -1), z], dim=1) + self.positions
         for block in self.blocks:

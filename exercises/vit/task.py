@@ -1,16 +1,16 @@
 """Exercise 6: the whole Vision Transformer."""
 
-import torch  # noqa: F401  given, for you to use
-from given_block import Block  # noqa: F401  given, for you to use
-from given_heads import get_positional_embeddings, patchify  # noqa: F401  given, for you to use
+import torch  # noqa: F401  provided for your solution
+from given_block import Block  # noqa: F401  provided for your solution
+from given_heads import get_positional_embeddings, patchify  # noqa: F401  provided for your solution
 from torch import Tensor, nn
 
 
 class ViT(nn.Module):
-    """z0 = [x_class; x1 E; …; xN E] + E_pos, the blocks, y = LN(z_L⁰), logits (ViT paper, eq. 1 to 4).
+    """A ViT: z0 = [x_class; x1 E; …; xN E] + E_pos, blocks, y = LN(z_L⁰), logits (ViT paper, eq. 1 to 4).
 
-    It has `embed` (E), `class_token` (a parameter), `positions` (a buffer, sinusoidal, [CLS] has one too), `blocks`
-    (an nn.ModuleList), `norm` and `head`. The block and what stands before it are given.
+    Attributes: `embed` (E), `class_token` (a parameter), `positions` (a sinusoidal buffer, one row for [CLS] too),
+    `blocks` (an nn.ModuleList), `norm` and `head`. The results of exercises 1 to 5 are provided.
     """
 
     def __init__(
@@ -26,5 +26,5 @@ class ViT(nn.Module):
         raise NotImplementedError
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, C, H, W) -> logits (B, n_classes): numbers of any size, no softmax."""
+        """Compute logits (B, n_classes) of images (B, C, H, W), without softmax."""
         raise NotImplementedError

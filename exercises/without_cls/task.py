@@ -1,14 +1,14 @@
-"""Exercise 8: [CLS] removed."""
+"""Exercise 8: a ViT without [CLS]."""
 
-from given_heads import get_positional_embeddings, patchify  # noqa: F401  given, for you to use
+from given_heads import get_positional_embeddings, patchify  # noqa: F401  provided for your solution
 from given_vit import ViT
 from torch import Tensor
 
 
 class WithoutCLS(ViT):
-    """A ViT without [CLS]: the head reads LN of every patch, averaged; there are n_patches² positions.
+    """A ViT without [CLS]: the head reads the mean of LN(patch tokens); there are n_patches² positions.
 
-    It has no `class_token`.
+    It has no attribute `class_token`.
     """
 
     def __init__(self, *args, **options) -> None:
@@ -16,5 +16,5 @@ class WithoutCLS(ViT):
         raise NotImplementedError
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, C, H, W) -> logits (B, n_classes)."""
+        """Compute logits (B, n_classes) of images (B, C, H, W)."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Exercises to take away: what each asks, its files, and the picture that a right solution gives."""
+"""Exercises page: each task with its files, and a figure of the correct output."""
 
 from __future__ import annotations
 
@@ -11,54 +11,56 @@ from pages.controls import widgets
 from pages.exercises import solution_figures
 from pages.frame import page, registry
 from pages.selection import selection
-from vitviz.exercises import BY_SLUG, EXERCISES, Exercise, zipped
+from vitviz.exercises import BY_SLUG, EXERCISES, Exercise, zip_exercises
 from vitviz.text import plural
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="exercises"):
-    """Which exercise is open, by its slug."""
+class ExerciseControls(widgets.ControlValues, page="exercises"):
+    """Slug of the selected exercise."""
 
     task: str
 
 
-def draw_choice() -> Exercise:
-    """The list of tasks, in their order, and all files at once."""
-    left, right_side = st.columns([3, 1], vertical_alignment="bottom")
+def choose_exercise() -> Exercise:
+    select_column, download_column = st.columns([3, 1], vertical_alignment="bottom")
     order = list(BY_SLUG)
-    with left:
+    with select_column:
         slug = widgets.select(
-            Choice.key("task"),
+            ExerciseControls.key("task"),
             "Exercise",
             order,
-            format_func=lambda one: f"{order.index(one) + 1}  {BY_SLUG[one].title}",
+            format_func=lambda slug: f"{order.index(slug) + 1}  {BY_SLUG[slug].title}",
         )
-    with right_side:
-        name = f"All {len(EXERCISES)}, zip"
-        page.download(name, partial(zipped, tuple(order)), "exercises.zip", "exercises.all", stretch=True)
+    with download_column:
+        label = f"Download all {len(EXERCISES)}"
+        page.download(
+            label, partial(zip_exercises, tuple(order)), "exercises.zip", "exercises.all", stretch=True
+        )
     return BY_SLUG[slug]
 
 
-def draw_task(chosen: Exercise) -> None:
-    """What is asked, what the tests name, and the files."""
-    st.markdown(f"**{chosen.asks}**")
-    page.source(chosen.call)
-    slips = "; ".join(chosen.slips)
-    st.markdown(f"Its tests fail on the usual slips and name them: *{slips}*.")
+def draw_task(exercise: Exercise) -> None:
+    """Draw the task, the mistakes that its tests detect, and the downloads."""
+    st.markdown(f"**{exercise.task}**")
+    page.source(exercise.call)
+    st.markdown(f"The tests name these common mistakes: *{'; '.join(exercise.mistakes)}*.")
     with st.container(horizontal=True, vertical_alignment="center"):
         page.download(
-            "Task and tests, zip", partial(zipped, (chosen.slug,)), f"{chosen.slug}.zip", "exercises.one"
+            "Download task and tests",
+            partial(zip_exercises, (exercise.slug,)),
+            f"{exercise.slug}.zip",
+            "exercises.one",
         )
-        selection.link_to(chosen.page, f"The same on the page: {registry.BY_SLUG[chosen.page].title}")
-    page.source("cd exercises/" + chosen.slug + " && python -m pytest -q")
+        selection.link_to(exercise.page, f"Open page: {registry.BY_SLUG[exercise.page].title}")
+    page.source("cd exercises/" + exercise.slug + " && python -m pytest -q")
 
 
-def draw_drawers(chosen: Exercise) -> None:
-    """The files to read, and a solution, which a learner opens last."""
+def draw_files(exercise: Exercise) -> None:
     for label, key, text in (
-        ("The task, to be filled in", "task", chosen.files()["task.py"]),
-        ("The tests", "tests", chosen.files()["test_task.py"]),
-        ("A solution", "solution", chosen.solution()),
+        ("Task", "task", exercise.files()["task.py"]),
+        ("Tests", "tests", exercise.files()["test_task.py"]),
+        ("Solution", "solution", exercise.solution()),
     ):
         drawer = st.expander(label, key=f"exercises.drawer.{key}", on_change="rerun")
         if drawer.open:
@@ -67,15 +69,15 @@ def draw_drawers(chosen: Exercise) -> None:
 
 
 page.header("Exercises", registry.BY_SLUG["exercises"].question)
-task = draw_choice()
-left, stage = st.columns([1, 1], gap="large")
-with left:
-    draw_task(task)
-with stage:
-    st.markdown("**The picture that a right solution gives**")
-    page.caption(solution_figures.draw(task.slug))
-draw_drawers(task)
+exercise = choose_exercise()
+task_column, figure_column = st.columns([1, 1], gap="large")
+with task_column:
+    draw_task(exercise)
+with figure_column:
+    st.markdown("**Output of a correct solution**")
+    page.caption(solution_figures.draw_solution(exercise.slug))
+draw_files(exercise)
 page.caption(
-    f"{plural(len(EXERCISES), 'exercise')}, from the lectures' notebooks. They run on your own machine, with Python,"
-    " torch and pytest: this server never runs what you write."
+    f"{plural(len(EXERCISES), 'exercise')} from the lecture notebooks. Run them on your computer with Python, torch and"
+    " pytest; this server never runs your code."
 )

@@ -1,4 +1,4 @@
-"""The picture that a right solution of an exercise gives, computed by the app's own code on the chosen picture."""
+"""Draw the output of a correct solution of each exercise, computed for the selected image."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from pages.frame import page
-from pages.selection import selection, subject, substitute
-from pages.selection.subject import Subject
+from pages.selection import selection, substitute
+from pages.selection.subject import Subject, load_current, load_subject
 from vitviz import sinusoids
 from vitviz.analysis.patches import patchify
 from vitviz.analysis.position_similarity import cosine_similarity
@@ -26,22 +26,22 @@ SHOWN_TOKENS, SHOWN_CHANNELS = 50, 64
 KEY = "exercises.right"
 
 
-def draw(slug: str) -> str:
-    """Draws the picture of an exercise; returns its caption."""
-    return _DRAWN[slug]()
+def draw_solution(slug: str) -> str:
+    """Draw the figure of an exercise and return its caption."""
+    return _FIGURES[slug]()
 
 
-def _subject() -> Subject:
-    """The chosen model where it is a plain ViT; else the nearest one, with a picture of its own kind."""
-    if substitute.plain_vit(selection.choice().config):
-        return subject.current()
-    choice = substitute.nearest(substitute.plain_vit)
-    return subject.of(choice, None, substitute.picture(choice)[0])
+def _load_subject() -> Subject:
+    """Load the selected model if it is a plain ViT, else the most similar one with an image of its dataset."""
+    if substitute.is_plain_vit(selection.get_model_choice().config):
+        return load_current()
+    choice = substitute.find_nearest_model(substitute.is_plain_vit)
+    return load_subject(choice, None, substitute.choose_image(choice)[0])
 
 
-def _heat(values: NDArray[Any], x: str, y: str, *, signed: bool = False) -> go.Figure:
-    """A matrix from the top left, its axes named."""
-    figure = PlainFigure(selection.mode())
+def _build_heatmap(values: NDArray[Any], x: str, y: str, *, signed: bool = False) -> go.Figure:
+    """Build a heat map of a matrix, row 0 at the top."""
+    figure = PlainFigure(selection.get_theme())
     top = float(np.abs(values).max()) or 1.0
     figure.add(
         "heatmap",
@@ -57,113 +57,111 @@ def _heat(values: NDArray[Any], x: str, y: str, *, signed: bool = False) -> go.F
     return figure.figure()
 
 
-def _patchify() -> str:
-    now = _subject()
-    grey = now.prepared.shown.mean(axis=2)[None] / 255
-    cut = patchify(grey, as_vit(now.model.config).patch_size)
-    page.figure(_heat(cut, "value of a patch", "patch"), KEY)
-    return (
-        f"The chosen picture in grey as {cut.shape[0]} rows, one a patch, of {cut.shape[1]} values: the table that the"
-        " function returns."
-    )
+def _draw_patches() -> str:
+    subject = _load_subject()
+    grey = subject.prepared.shown.mean(axis=2)[None] / 255
+    patches = patchify(grey, as_vit(subject.model.config).patch_size)
+    page.figure(_build_heatmap(patches, "value of a patch", "patch"), KEY)
+    return f"The selected image in grey becomes {patches.shape[0]} patches of {patches.shape[1]} values."
 
 
-def _positions() -> str:
+def _draw_positions() -> str:
     table = sinusoids.sincos_1d(SHOWN_TOKENS, SHOWN_CHANNELS)
-    page.figure(_heat(table, "channel", "position", signed=True), KEY)
-    alike = cosine_similarity(table)
+    page.figure(_build_heatmap(table, "channel", "position", signed=True), KEY)
+    cosines = cosine_similarity(table)
     return (
-        f"{SHOWN_TOKENS} positions of {SHOWN_CHANNELS} channels: slow waves to the right. Neighbours have the cosine"
-        f" {alike[5, 6]:.4f} wherever they stand."
+        f"Neighbouring positions have cosine similarity {cosines[5, 6]:.4f} everywhere ({SHOWN_TOKENS} positions,"
+        f" {SHOWN_CHANNELS} channels)."
     )
 
 
-def _one_head() -> str:
-    now = _subject()
-    weights = now.attn[0, 0]
-    page.figure(_heat(weights, "key", "query"), KEY)
-    return f"Head 1 of layer 1 of {now.choice.shown}: every row sums to {weights.sum(axis=1).mean():.2f}."
+def _draw_one_head() -> str:
+    subject = _load_subject()
+    weights = subject.attn[0, 0]
+    page.figure(_build_heatmap(weights, "key", "query"), KEY)
+    return f"Head 1 of layer 1 of {subject.choice.shown}: every row sums to {weights.sum(axis=1).mean():.2f}."
 
 
-def _multi_head() -> str:
-    now = _subject()
-    heads = now.attn[0]
-    page.figure(_heat(np.concatenate(list(heads), axis=1), "key, head after head", "query"), KEY)
-    unlike = np.abs(heads[0] - heads[-1]).sum(axis=1).mean() / 2
+def _draw_heads() -> str:
+    subject = _load_subject()
+    heads = subject.attn[0]
+    page.figure(_build_heatmap(np.concatenate(list(heads), axis=1), "key, by head", "query"), KEY)
+    difference = np.abs(heads[0] - heads[-1]).sum(axis=1).mean() / 2
     return (
-        f"The {len(heads)} heads of layer 1 side by side: the first and the last put {percent(float(unlike), 0)} of"
-        " their weights elsewhere. Shared heads would all be the same."
+        f"The first and last of {len(heads)} heads of layer 1 differ in {percent(float(difference), 0)} of their"
+        " weights; shared heads would be identical."
     )
 
 
-def _block() -> str:
-    now = _subject()
+def _draw_block() -> str:
+    subject = _load_subject()
     parts = ("input", "attn_out", "mid", "mlp_out")
-    found = now.capture(tuple(f"blocks.0.{part}" for part in parts) + ("blocks.0",))
+    records = subject.capture(tuple(f"blocks.0.{part}" for part in parts) + ("blocks.0",))
     names = ("z", "MSA(LN(z))", "z'", "MLP(LN(z'))", "out")
-    values = [np.linalg.norm(found[f"blocks.0.{part}"][0], axis=-1).mean() for part in parts]
-    values.append(np.linalg.norm(found["blocks.0"][0], axis=-1).mean())
-    page.figure(_bars(names, np.array(values), "mean length over the tokens"), KEY)
-    return f"One block of {now.choice.shown}: two branches, each added to what it read from."
+    norms = [np.linalg.norm(records[f"blocks.0.{part}"][0], axis=-1).mean() for part in parts]
+    norms.append(np.linalg.norm(records["blocks.0"][0], axis=-1).mean())
+    page.figure(_build_bars(names, np.array(norms), "mean token norm"), KEY)
+    return f"One block of {subject.choice.shown}: each of two branches is added to its input."
 
 
-def _bars(names: tuple[str, ...], values: NDArray[Any], title: str) -> go.Figure:
-    figure = PlainFigure(selection.mode())
-    colour = PALETTES[selection.mode()].primary
+def _build_bars(names: tuple[str, ...], values: NDArray[Any], title: str) -> go.Figure:
+    figure = PlainFigure(selection.get_theme())
+    colour = PALETTES[selection.get_theme()].primary
     figure.add("bar", x=values, y=list(names), orientation="h", marker={"color": colour})
     figure.layout(xaxis={"title": {"text": title}}, yaxis={"autorange": "reversed", "type": "category"})
     figure.layout(height=300)
     return figure.figure()
 
 
-def _vit() -> str:
-    now = _subject()
-    chances = now.probabilities
-    top = np.argsort(-chances, kind="stable")[:10]
-    names = tuple(now.classes[i] for i in top)
-    page.figure(_bars(names, chances[top], "probability"), KEY)
-    return f"{now.choice.shown} on the picture: {plain(names[0])} with {percent(float(chances[top[0]]))}."
+def _draw_prediction() -> str:
+    subject = _load_subject()
+    probabilities = subject.probabilities
+    top = np.argsort(-probabilities, kind="stable")[:10]
+    names = tuple(subject.classes[i] for i in top)
+    page.figure(_build_bars(names, probabilities[top], "probability"), KEY)
+    return f"{subject.choice.shown} predicts {plain(names[0])} with {percent(float(probabilities[top[0]]))}."
 
 
-def _trainable_positions() -> str:
-    now = _subject()
-    table = now.capture(("pos_embed",))["pos_embed"].reshape(-1, as_vit(now.model.config).embed_dim)
-    alike = cosine_similarity(table)
-    page.figure(_heat(alike, "position", "position", signed=True), KEY)
-    cells = now.layout.grid[0] * now.layout.grid[1]
-    row, col = np.divmod(np.arange(cells), now.layout.grid[1])
-    places, apart = alike[-cells:, -cells:], ~np.eye(cells, dtype=bool)
-    lined = ((row[:, None] == row) | (col[:, None] == col)) & apart
-    words = "has learned as positions" if now.choice.trained_on else "begins with as positions, untrained"
+def _draw_learned_positions() -> str:
+    subject = _load_subject()
+    table = subject.capture(("pos_embed",))["pos_embed"].reshape(-1, as_vit(subject.model.config).embed_dim)
+    cosines = cosine_similarity(table)
+    page.figure(_build_heatmap(cosines, "position", "position", signed=True), KEY)
+    cells = subject.layout.grid[0] * subject.layout.grid[1]
+    row, col = np.divmod(np.arange(cells), subject.layout.grid[1])
+    patch_cosines, others = cosines[-cells:, -cells:], ~np.eye(cells, dtype=bool)
+    aligned = ((row[:, None] == row) | (col[:, None] == col)) & others
+    training = "" if subject.choice.trained_on else " (untrained)"
     return (
-        f"The cosines of what {now.choice.shown} {words}: a place has {signed(places[lined].mean())} on average with"
-        f" those of its row and its column, {signed(places[apart & ~lined].mean())} with all others. No formula has put"
-        " that there."
+        f"Position embeddings of {subject.choice.shown}{training}: mean cosine similarity"
+        f" {signed(patch_cosines[aligned].mean())} in the same row or column,"
+        f" {signed(patch_cosines[others & ~aligned].mean())} elsewhere."
     )
 
 
-def _without_cls() -> str:
-    now = _subject()
-    config = as_vit(now.model.config)
-    last = now.capture((f"blocks.{config.depth - 1}",))[f"blocks.{config.depth - 1}"][0]
-    weights = readout_weights(now.model.vit)
-    found = answer_of(last, weights, "mean", now.layout.prefix)
-    winner = int(found.order[0])
-    votes = found.normed[now.layout.num_prefix_tokens :] @ weights.weight[winner]
-    page.figure(_heat(votes.reshape(now.layout.grid), "column", "row", signed=True), KEY)
+def _draw_patch_logits() -> str:
+    subject = _load_subject()
+    config = as_vit(subject.model.config)
+    last = subject.capture((f"blocks.{config.depth - 1}",))[f"blocks.{config.depth - 1}"][0]
+    weights = readout_weights(subject.model.vit)
+    reading = answer_of(last, weights, "mean", subject.layout.prefix)
+    winner = int(reading.order[0])
+    logits = reading.normed[subject.layout.num_prefix_tokens :] @ weights.weight[winner]
+    page.figure(_build_heatmap(logits.reshape(subject.layout.grid), "column", "row", signed=True), KEY)
     return (
-        f"What each patch of {now.choice.shown} says for {plain(now.classes[winner])}: with the mean as readout the"
-        f" logit is the mean of these numbers, {votes.mean():.2f}, plus a bias. This model was trained to be read from"
-        " [CLS]; yours learns it."
+        f"Logit of {plain(subject.classes[winner])} per patch in {subject.choice.shown}; with mean readout their mean,"
+        f" {logits.mean():.2f}, plus a bias is the logit. This model was trained with [CLS] readout."
     )
 
 
-def _accuracy() -> str:
+def _draw_curves() -> str:
     curves = {
-        choice.shown: choice.curve for choice in selection.models().values() if choice.trained_on == "digits"
+        choice.shown: choice.curve
+        for choice in selection.list_models().values()
+        if choice.trained_on == "digits"
     }
-    figure = PlainFigure(selection.mode())
-    palette = PALETTES[selection.mode()]
+    figure = PlainFigure(selection.get_theme())
+    palette = PALETTES[selection.get_theme()]
     shown = [(name, curve) for name, curve in curves.items() if curve][:3]
     colours = (palette.primary, palette.query, palette.muted)
     for (name, curve), colour, dash in zip(shown, colours, DASHES, strict=False):
@@ -180,19 +178,19 @@ def _accuracy() -> str:
     figure.layout(height=340, showlegend=bool(shown), legend={"orientation": "h", "y": 1.1})
     page.figure(figure.figure(), KEY)
     if not shown:
-        return "No model of the digits is on this server, so there is no curve to compare yours with."
+        return "No model trained on digits is available on this server, so no curve is shown."
     best = max(value for _, curve in shown for _, value in curve)
-    return f"What {len(shown)} models of the app reached on digits, larger pictures and no budget: {percent(best)}."
+    return f"{len(shown)} models reach up to {percent(best)} validation accuracy on larger digits without a budget."
 
 
-_DRAWN: dict[str, Callable[[], str]] = {
-    "patchify": _patchify,
-    "positions": _positions,
-    "one_head": _one_head,
-    "multi_head": _multi_head,
-    "block": _block,
-    "vit": _vit,
-    "trainable_positions": _trainable_positions,
-    "without_cls": _without_cls,
-    "accuracy": _accuracy,
+_FIGURES: dict[str, Callable[[], str]] = {
+    "patchify": _draw_patches,
+    "positions": _draw_positions,
+    "one_head": _draw_one_head,
+    "multi_head": _draw_heads,
+    "block": _draw_block,
+    "vit": _draw_prediction,
+    "trainable_positions": _draw_learned_positions,
+    "without_cls": _draw_patch_logits,
+    "accuracy": _draw_curves,
 }

@@ -1,4 +1,4 @@
-"""The field's words: each with a sentence, its symbol, its shape in this model's numbers, its page and its source."""
+"""Glossary page: each term with a sentence, symbol, shape in the selected model, page and source."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from pages.controls import widgets
 from pages.frame import page, registry
 from pages.selection import selection
 from vitviz.config import ViTConfig
-from vitviz.glossary import BY_SLUG, GROUPS, SOURCES, TERMS, Term, numbers
+from vitviz.glossary import BY_SLUG, GROUPS, SOURCES, TERMS, Term, compute_shape
 from vitviz.text import plain, plural
 
-# Formulas take their room before the code that sets them has come. On a phone, or at 150 %, a row of the tables is a
-# paragraph: the word, its sentence, what is known of it.
+# Reserve the height of formulas until they are rendered; on narrow screens a table row becomes a paragraph.
 STYLE = """
 .st-key-words-tables { flex: none !important; min-height: 100vh; }
 [data-testid='stMarkdownContainer'] table { table-layout: fixed; }
@@ -35,63 +34,61 @@ STYLE = """
   [data-testid='stMarkdownContainer'] td:empty { display: none; }
 }
 """
-NO_BREAK = ",\N{NO-BREAK SPACE}"  # a shape stays on one line of a narrow column
+NO_BREAK = ",\N{NO-BREAK SPACE}"  # keeps a shape on one line
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="words"):
-    """Which word is open, by its slug."""
+class GlossaryControls(widgets.ControlValues, page="words"):
+    """Slug of the selected term."""
 
     word: str
 
 
-def sized(signs: tuple[str, ...] | tuple[int, ...]) -> str:
-    """A shape as it is written: '(T, D)'."""
-    return f"({NO_BREAK.join(str(sign) for sign in signs)})"
+def format_shape(sizes: tuple[str, ...] | tuple[int, ...]) -> str:
+    """Return a shape as text: '(T, D)'."""
+    return f"({NO_BREAK.join(str(size) for size in sizes)})"
 
 
-def read_word() -> Term:
-    """The control: a list that can be typed into."""
+def choose_word() -> Term:
     order = sorted(BY_SLUG, key=lambda slug: BY_SLUG[slug].word.strip("[").lower())
-    chosen = widgets.select(
-        Choice.key("word"), "Word", order, "token", format_func=lambda slug: BY_SLUG[slug].word
+    slug = widgets.select(
+        GlossaryControls.key("word"), "Term", order, "token", format_func=lambda slug: BY_SLUG[slug].word
     )
-    return BY_SLUG[chosen]
+    return BY_SLUG[slug]
 
 
 def draw_word(term: Term) -> None:
-    """One word with all that is known of it."""
     with st.container(border=True):
         st.markdown(f"**{plain(term.word)}** :gray[{term.group.lower()}]  \n{plain(term.sentence)}")
         with st.container(height=72, border=False, vertical_alignment="center"):
             if term.symbol:
                 st.latex(term.symbol)
         if term.shape:
-            st.markdown(shape_of(term))
-        said, address = SOURCES[term.source]
+            st.markdown(describe_shape(term))
+        citation, address = SOURCES[term.source]
         with st.container(horizontal=True, vertical_alignment="center"):
-            selection.link_to(term.page, f"On the page: {registry.BY_SLUG[term.page].title}")
-            st.markdown(f"[{said}]({address})")
+            selection.link_to(term.page, f"Open page: {registry.BY_SLUG[term.page].title}")
+            st.markdown(f"[{citation}]({address})")
 
 
-def shape_of(term: Term) -> str:
-    """The shape in signs, and in the chosen model's numbers where it is a ViT."""
-    choice = selection.choice()
-    found = numbers(term, choice.config) if isinstance(choice.config, ViTConfig) else None
-    own = f"; in {plain(choice.title)} it is `{sized(found)}`" if found else ""
-    return f"Shape `{sized(term.shape)}`{own}."
+def describe_shape(term: Term) -> str:
+    """Return the shape in symbols, and in numbers if the selected model is a ViT."""
+    choice = selection.get_model_choice()
+    shape = compute_shape(term, choice.config) if isinstance(choice.config, ViTConfig) else None
+    numbers = f"; in {plain(choice.title)}: `{format_shape(shape)}`" if shape else ""
+    return f"Shape `{format_shape(term.shape)}`{numbers}."
 
 
 def draw_tables() -> None:
-    """All words, group by group: one text, so that nothing below a table moves when the code for formulas has come."""
-    head = "| word | in a sentence | symbol | shape | source |\n|---|---|---|---|---|"
-    st.markdown("\n\n".join("\n".join([f"### {group}\n", head, *_rows(group)]) for group in GROUPS))
+    """Draw all terms by group, as one text, so that nothing moves when formulas are rendered."""
+    head = "| term | definition | symbol | shape | source |\n|---|---|---|---|---|"
+    st.markdown("\n\n".join("\n".join([f"### {group}\n", head, *_format_rows(group)]) for group in GROUPS))
 
 
-def _rows(group: str) -> list[str]:
+def _format_rows(group: str) -> list[str]:
     return [
         f"| **{plain(term.word)}** | {plain(term.sentence)} | {f'${term.symbol}$' if term.symbol else ''}"
-        f" | {f'`{sized(term.shape)}`' if term.shape else ''}"
+        f" | {f'`{format_shape(term.shape)}`' if term.shape else ''}"
         f" | [{SOURCES[term.source][0]}]({SOURCES[term.source][1]}) |"
         for term in TERMS
         if term.group == group
@@ -100,11 +97,11 @@ def _rows(group: str) -> list[str]:
 
 page.header("Words", registry.BY_SLUG["words"].question)
 st.html(f"<style>{STYLE}</style>")
-draw_word(read_word())
+draw_word(choose_word())
 page.caption(
-    f"{plural(len(TERMS), 'word')} in {plural(len(GROUPS), 'group')}. In shapes N counts patches, T tokens (N + 1, or"
-    " N + 2 for a DeiT), P pixels of a patch's side, C colours, D channels of a token, h heads of d channels each, K"
-    " classes, L blocks, and M tokens of a Swin's window side. A dotted word on any page says the same in small."
+    f"{plural(len(TERMS), 'term')} in {plural(len(GROUPS), 'group')}. Shapes: N patches, T tokens (N + 1, or N + 2 for"
+    " a DeiT), P pixels per patch side, C colour channels, D channels per token, h heads of d channels, K classes,"
+    " L blocks, M tokens per window side. Hover over a dotted term on any page to see its definition."
 )
 with st.container(key="words-tables"):
     draw_tables()

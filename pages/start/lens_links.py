@@ -1,4 +1,4 @@
-"""What the map says beside its numbers: the model's family and words, and the lens that each part leads to."""
+"""Describe the model for the map, and link each part of the map to its lens."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from pages.frame import registry
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.map import Links
-from vitviz.plots.map_contents import Scene
-from vitviz.plots.map_words import ModelWords
+from vitviz.plots.map_contents import MapModel
+from vitviz.plots.map_words import ModelTraits
 
-SWIN = ("swin", "Windows and merging, step by step")
-FILTERS = ("filters", "What its filters look for")
-# The lens of a part, by the first word of its id, and what the link is called.
+SWIN = ("swin", "Windows and patch merging")
+FILTERS = ("filters", "Its learned filters")
+# (slug, link label) of a part's lens, by the first word of the part's id.
 _LENSES = {
-    "picture": ("patches", "The picture, cut by hand"),
-    "patches": ("patches", "Cut and multiply, patch by patch"),
+    "picture": ("patches", "Cut the image into patches"),
+    "patches": ("patches", "From patch to token, step by step"),
     "stem": FILTERS,
-    "embed": ("filters", "What E looks for"),
-    "prefix": ("patches", "The sequence, token by token"),
-    "positions": ("positions", "How alike the positions are"),
+    "embed": ("filters", "The filters of E"),
+    "prefix": ("patches", "The token sequence"),
+    "positions": ("positions", "Similarity of positions"),
     "block": ("block", "Every step of this layer"),
     "merge": SWIN,
     "stage": FILTERS,
-    "norm": ("attention", "What explains the answer"),
-    "pool": ("attention", "What explains the answer"),
-    "head": ("attention", "What explains the answer"),
-    "classes": ("attention", "What explains the answer"),
+    "norm": ("attention", "Explain the prediction"),
+    "pool": ("attention", "Explain the prediction"),
+    "head": ("attention", "Explain the prediction"),
+    "classes": ("attention", "Explain the prediction"),
 }
 
 
-def scene(
+def build_map_model(
     config: ModelConfig, title: str, trained: bool, step: int, classes: tuple[str, ...], readout: str
-) -> Scene:
-    """What the map says of a model; readout is its journey's."""
+) -> MapModel:
+    """Return the map's description of a model; `readout` comes from its recorded forward pass."""
     able = abilities(config)
-    words = ModelWords(readout, windows=bool(able.windows), convolutions=bool(able.receptive_field))
+    traits = ModelTraits(readout, windows=bool(able.windows), convolutions=bool(able.receptive_field))
     if able.blocks:
         vit = as_vit(config)
-        words = ModelWords(
+        traits = ModelTraits(
             readout, vit.norm == "pre", vit.final_norm, bool(vit.stem), distilled=vit.distilled
         )
-    return Scene(title, trained, step, config.kind, words, classes)
+    return MapModel(title, trained, step, config.kind, traits, classes)
 
 
-def lens_of(part: str, config: ModelConfig) -> tuple[str, str, dict[str, object]]:
-    """(slug, label, the page's controls) of the lens that is about a part; slug '' where there is none."""
+def find_lens(part: str, config: ModelConfig) -> tuple[str, str, dict[str, object]]:
+    """Return (slug, label, page controls) of a part's lens; slug '' if there is none."""
     able = abilities(config)
     first, _, number = part.partition(".")
     slug, label = _LENSES.get(first, ("", ""))
     if first == "block":
         return (slug, label, {"block.layer": int(number)}) if able.blocks else (*SWIN, {})
     if first in ("head", "classes") and able.distillation:
-        return "distillation", "What the two heads say", {}
+        return "distillation", "Compare the two heads", {}
     if slug == "patches" and not able.embedding:
         slug, label = FILTERS if able.filters else ("", "")
     if slug == "attention" and not able.attention:
@@ -62,23 +62,23 @@ def lens_of(part: str, config: ModelConfig) -> tuple[str, str, dict[str, object]
     return (slug, label, {}) if slug in registry.BY_SLUG else ("", "", {})
 
 
-def query_of(part: str, config: ModelConfig, elsewhere: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """(slug, query) of a part's lens with this run's nouns and pin; `elsewhere` holds those that are others."""
-    slug, _, chosen = lens_of(part, config)
-    return slug, query_params.query(
-        **elsewhere, **{key: widgets.encode(value) for key, value in chosen.items()}
+def build_query(part: str, config: ModelConfig, overrides: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """Return (slug, query) of a part's lens with the current selection and pin; `overrides` replaces entries."""
+    slug, _, controls = find_lens(part, config)
+    return slug, query_params.build_query(
+        **overrides, **{key: widgets.encode_value(value) for key, value in controls.items()}
     )
 
 
-def links(parts: list[str], config: ModelConfig, elsewhere: dict[str, str]) -> Links:
-    """Where each part's lens stands, with this run's nouns and pin; `elsewhere` holds those that are others."""
-    found: Links = {}
+def build_links(parts: list[str], config: ModelConfig, overrides: dict[str, str]) -> Links:
+    """Return the links to all parts' lenses with the current selection; `overrides` replaces entries."""
+    links: Links = {}
     for part in parts:
-        slug, label, _ = lens_of(part, config)
+        slug, label, _ = find_lens(part, config)
         if slug:
-            found[part] = {
+            links[part] = {
                 "slug": slug,
                 "label": label,
-                "href": f"{slug}?{urlencode(query_of(part, config, elsewhere)[1])}",
+                "href": f"{slug}?{urlencode(build_query(part, config, overrides)[1])}",
             }
-    return found
+    return links

@@ -1,23 +1,21 @@
-// The whole model on one screen, in the order of the data; what it shows are the numbers of one picture's way through it.
-// Hover, play and scrub are drawn here; a pin, an opened part and a link go to the server.
+// The map of the whole model: the activations of one forward pass. Hover, play and scrub are drawn in the browser;
+// pins, opened parts and links are sent to the server.
 
 import { listen, recall } from '../views/kit/bus.js';
 import { canvas, el, live } from '../views/kit/dom.js';
 import { photo } from '../views/kit/photo.js';
 import { pinAt, showsTokens } from './map_cells.js';
 import { equations, means } from './map_equations.js';
-import { Journey, drawMoment } from './map_journey.js';
-import { sceneLabels, writeLabels, writeNotes } from './map_labels.js';
+import { Journey, Moment, drawMoment } from './map_journey.js';
+import { sceneLabels, tip, writeLabels, writeNotes } from './map_labels.js';
 import { layout } from './map_layout.js';
 import { MapModel } from './map_model.js';
-import { Moment } from './map_moment.js';
 import { drawArcs, drawKeys, drawToken } from './map_overlay.js';
 import { Panel } from './map_panel.js';
 import { buildMergeShapes, buildParts, buildReturnShapes, buildShapes, paintPart, paintParts } from './map_parts.js';
 import { Scale } from './map_scale.js';
 import { drawScene } from './map_scene.js';
 import { streamScale } from './map_stream.js';
-import { tip } from './map_tip.js';
 import { greyed } from './map_tiles.js';
 import { stationWords, summary, tokenWords } from './map_words.js';
 
@@ -33,7 +31,7 @@ class MapView {
       left: () => this.settle(),
       words: (part) => this.wordsOf(part),
     });
-    this.stage = el(root, 'div', { class: 'mp-stage', role: 'group', 'aria-label': 'The parts of the model' });
+    this.stage = el(root, 'div', { class: 'mp-stage', role: 'group', 'aria-label': 'Parts of the model' });
     this.scaling = new Scale(root, () => this.paint());
     this.equations = equations(root, {
       light: (refs, say) => this.light(refs, say),
@@ -52,7 +50,7 @@ class MapView {
     const scrolled = () => this.moved();
     window.addEventListener('scroll', scrolled, { capture: true, passive: true });
     this.stage.onclick = (event) => {
-      const path = event.composedPath(); // what was clicked may have been drawn anew meanwhile
+      const path = event.composedPath(); // the clicked element may have been redrawn
       if (!path.some((node) => node.classList?.contains('mp-part') || node === this.panel.node)) this.close();
     };
     this.root.onkeydown = (event) => this.key(event);
@@ -67,7 +65,7 @@ class MapView {
 
   // ------------------------------------------------------------ a message
   update(message) {
-    this.now = message;
+    this.message = message;
     this.model = new MapModel(message);
     this.hover = NONE;
     this.model.look = null;
@@ -85,13 +83,13 @@ class MapView {
     this.panel.refresh(recall('part', message.header.map));
   }
 
-  /** The elements, anew where other parts or another width ask for it. */
   build() {
     const { model } = this;
-    this.room = this.now.width - 8; // frames of parts reach four pixels beyond them
+    this.room = this.message.width - 8; // frames extend four pixels beyond their parts
     this.plan = layout(model, this.room);
-    const truth = model.header.classes.truth >= 0; // what the words say of it
-    const built = `${this.now.width} ${truth} ${model.parts.map(({ id, title, words }) => `${id}${title}${words}`).join()}`;
+    const truth = model.header.classes.truth >= 0; // changes the notes
+    const texts = model.parts.map(({ id, title, words }) => `${id}${title}${words}`).join();
+    const built = `${this.message.width} ${truth} ${texts}`;
     if (built === this.built) return;
     this.built = built;
     const focused = this.root.getRootNode().activeElement?.closest?.('[data-part]')?.dataset.part;
@@ -115,13 +113,13 @@ class MapView {
     });
     this.labels = sceneLabels(this.bands.core, this.plan);
     this.over = canvas(this.stage, { class: 'mp-over', 'aria-hidden': 'true' });
-    this.equations.draw(this.now.header.equations);
+    this.equations.draw(this.message.header.equations);
     this.panel.place(this.bands);
     if (focused) this.parts.get(focused)?.open.focus();
   }
 
   // ------------------------------------------------------------ painting
-  /** Everything, anew: after a message, a theme or a photo. */
+  /** Redraw everything after a new message, theme or image. */
   paint() {
     this.measure();
     paintParts(this.parts, this.view());
@@ -140,9 +138,9 @@ class MapView {
   }
 
   view() {
-    const { model, plan, offsets, scale, now, bitmap, grey } = this;
+    const { model, plan, offsets, scale, message, bitmap, grey } = this;
     const followed = { journeyPin: model.header.pin, oneScale: this.scaling.one };
-    return { model, plan, offsets, scale, colors: now.colors, width: this.room, photo: bitmap, grey, ...followed };
+    return { model, plan, offsets, scale, colors: message.colors, width: this.room, photo: bitmap, grey, ...followed };
   }
 
   schedule() {
@@ -163,7 +161,7 @@ class MapView {
     this.root.dataset.script = (performance.now() - began).toFixed(1);
   }
 
-  /** The scene under the parts, where something in it has changed. */
+  /** Redraw the scene below the tiles if it changed. */
   drawScene(view) {
     const { pin, id, place } = this.hover;
     const scene = {
@@ -176,7 +174,7 @@ class MapView {
         ahead: this.journey.active ? this.moment.ahead : null,
       },
     };
-    // The river's threads cost more than a hover may: they come when the pointer rests.
+    // The stream's threads are slow, so they are drawn when the pointer rests.
     const resting = scene.pin === this.model.readout || this.journey.active || this.rested === scene.pin;
     const signature = JSON.stringify([
       scene.pin,
@@ -204,7 +202,6 @@ class MapView {
     }, 180);
   }
 
-  /** The sequence's tile shows the token that is looked at among its rows. */
   lookAt(pin) {
     const sequence = this.parts.get('prefix');
     if (!sequence || this.model.look === pin) return;
@@ -220,7 +217,7 @@ class MapView {
     if (pin) for (const block of this.model.blocks) drawArcs(ctx, view, block, pin);
   }
 
-  // ------------------------------------------------------------ whose stream, what is lit
+  // ------------------------------------------------------------ shown stream and highlights
   streamPin(hovered) {
     if (this.journey.active) return this.moment.readingOut ? this.model.readout : this.model.header.pin;
     return hovered ?? this.model.readout;
@@ -237,7 +234,7 @@ class MapView {
     return new Set([this.hover.id, ...before, ...after]);
   }
 
-  /** Marks of what is lit, fed and ahead, as classes: the style sheet does the rest. */
+  /** Set the CSS classes of highlighted parts, their neighbours and parts ahead of the animation. */
   marks() {
     const [before, after] = this.hover.id ? this.model.neighbours(this.hover.id) : [[], []];
     const ahead = this.journey.active ? Math.ceil(this.journey.at - 1e-6) : Infinity;
@@ -264,7 +261,7 @@ class MapView {
     this.point({ id: part.id, pin, place: this.placeUnder(part, event) }, event);
   }
 
-  /** Where stage and root lie on the screen: looked up once, as a hover that asks lays out the page each time. */
+  /** Return the boxes of stage and root, cached because reading them forces a layout. */
   where() {
     this.rects ??= { stage: this.stage.getBoundingClientRect(), root: this.root.getBoundingClientRect() };
     return this.rects;
@@ -274,7 +271,7 @@ class MapView {
     this.rects = null;
   }
 
-  /** The pin of the token under the pointer in a part's tile, or null. */
+  /** Return the pin of the token under the pointer in a part's tile, or null. */
   tokenUnder(id, event) {
     const { part, box } = this.parts.get(id);
     const { stage } = this.where();
@@ -282,7 +279,7 @@ class MapView {
     return pinAt(this.model, part, box, x, y);
   }
 
-  /** What of a block lies under the pointer: its attention, the stream, its MLP. */
+  /** Return the place of a block under the pointer: attention, residual stream or MLP. */
   placeUnder(part, event) {
     if (part.kind !== 'block' || this.plan.narrow) return '';
     const { box } = this.parts.get(part.id);
@@ -300,7 +297,6 @@ class MapView {
     this.schedule();
   }
 
-  /** A token reached by keys. */
   lookByKey(id, pin) {
     this.point(pin ? { id, pin, place: '' } : NONE);
     if (pin) this.say(tokenWords(this.model, this.model.byId.get(id), pin));
@@ -314,7 +310,6 @@ class MapView {
     this.tip.show(event.clientX - root.left, event.clientY - root.top, text);
   }
 
-  /** Lights what an equation's term stands for. */
   light(refs, say) {
     this.refs = refs;
     if (say) this.say(say);
@@ -358,7 +353,6 @@ class MapView {
   }
 
   // ------------------------------------------------------------ the journey
-  /** Where the journey stands. */
   get moment() {
     return new Moment(this.model, this.journey.at);
   }
@@ -377,7 +371,7 @@ class MapView {
 
   wordsOf(part) {
     if (part) return stationWords(this.model, part, this.model.header.pin);
-    return `Follow ${this.model ? this.model.nameOf(this.model.header.pin) : 'one token'} from the picture to the class, or click any part to open it.`;
+    return `Follow ${this.model ? this.model.nameOf(this.model.header.pin) : 'one token'} from the image to the class, or click a part to open it.`;
   }
 
   drawJourney(ctx, view) {

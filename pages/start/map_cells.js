@@ -1,11 +1,9 @@
-// Which token of a part's tile lies where, and where a token lies: [x, y, w, h] in the pixels of the tile's band.
+// Convert between tokens and boxes [x, y, w, h] of a part's tile, in the pixels of the tile's band.
 
-/** The gap between patches that stand apart. */
 export const apart = (side, cols) => Math.max(1.5, Math.min(6, (side / cols) * 0.16));
 
 const TOKENS = new Set(['picture', 'patches', 'prefix', 'positions', 'block', 'merge']);
 
-/** Whether a part's tile shows tokens, one beside the other. */
 export const showsTokens = (part) => TOKENS.has(part.kind);
 
 function prefixCell(part, { tile, lift }, token) {
@@ -13,7 +11,7 @@ function prefixCell(part, { tile, lift }, token) {
   return [tile.x + token * (side + 2), tile.y - lift, side, side];
 }
 
-/** Where a token of a part lies; null where its tile does not show it. */
+/** Return the box of a token in a part's tile; null if it is not shown. */
 export function rectOf(model, part, box, pin) {
   if (part.kind === 'prefix') return rowRect(model, box, pin);
   if (!showsTokens(part)) return null;
@@ -30,7 +28,7 @@ export function rectOf(model, part, box, pin) {
   return [x + (cell % cols) * cw, y + Math.floor(cell / cols) * ch, cw - gap, ch - gap];
 }
 
-/** Where a place lies in each of a part's maps, two by two. */
+/** Return the boxes of a position in a part's four maps. */
 export function mapRects(model, part, { tile }, pin) {
   const cell = model.tokenAt({ grid: part.grid, prefix: [] }, pin);
   if (cell < 0) return [];
@@ -45,7 +43,7 @@ export function mapRects(model, part, { tile }, pin) {
   ]);
 }
 
-/** The pin of the token under a place of a tile's band; null for none. */
+/** Return the pin of the token at (x, y) of a tile's band; null for none. */
 export function pinAt(model, part, box, x, y) {
   if (part.kind === 'prefix') return rowAt(model, box, y);
   const { tile, lift = 0 } = box;
@@ -63,7 +61,7 @@ export function pinAt(model, part, box, x, y) {
 
 // ------------------------------------------------------------ a sequence as a list of rows
 
-/** The rows of a sequence's tile: [{pin | null, y, h}] from its top. */
+/** Return the rows of a sequence's tile: [{pin | null, y, h}] from the top. */
 export function sequenceLines(model, { tile }) {
   const rows = model.sequenceRows();
   const gaps = rows.filter((row) => row === null).length;
@@ -78,7 +76,7 @@ export function sequenceLines(model, { tile }) {
 
 function rowRect(model, box, pin) {
   const token = model.tokenAt(model.header, pin);
-  const line = sequenceLines(model, box).find((one) => one.pin && model.tokenAt(model.header, one.pin) === token);
+  const line = sequenceLines(model, box).find((row) => row.pin && model.tokenAt(model.header, row.pin) === token);
   return line ? [box.tile.x, line.y + 1, box.tile.w, line.h - 2] : null;
 }
 
@@ -86,5 +84,4 @@ function rowAt(model, box, y) {
   return sequenceLines(model, box).find((line) => y >= line.y && y < line.y + line.h)?.pin ?? null;
 }
 
-/** The middle of a box. */
 export const centre = ([x, y, w, h]) => [x + w / 2, y + h / 2];

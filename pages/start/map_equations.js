@@ -1,8 +1,8 @@
-// The model's equations: every term is a button that lights its parts, and lights up with them.
+// Draw the model's equations: each term is a button, highlighted together with its parts.
 
 import { button, el } from '../views/kit/dom.js';
 
-/** Whether a term's reference means a part: 'block.*' means every block, 'block.*\/mlp' a place inside each. */
+/** Return true if a term refers to a part: 'block.*' is every block, 'block.*\/mlp' the MLP of each. */
 export function means(ref, id, place = '') {
   const [name, inside = ''] = ref.split('/');
   const same = name === id || (name.endsWith('.*') && id.startsWith(name.slice(0, -1)));
@@ -12,12 +12,12 @@ export function means(ref, id, place = '') {
 function script(parent, { sub, sup }) {
   if (!sub && !sup) return;
   const both = el(parent, 'span', { class: 'mp-scripts' });
-  // A space of no width keeps them apart in the term's name.
+  // A zero-width space separates them in the term's accessible name.
   el(both, 'span', {}, `\u200b${sub ?? ''}`);
   el(both, 'span', {}, `\u200b${sup ?? ''}`);
 }
 
-/** A term's text in a line for those who hear it: 'x p 1'. */
+/** Return a term's text for screen readers: 'x p 1'. */
 const spoken = ({ base, sub, sup }) => [base, sub, sup].filter(Boolean).join(' ');
 
 function term(parent, token, { light, visit }) {
@@ -34,19 +34,19 @@ function term(parent, token, { light, visit }) {
 }
 
 /**
- * The equations of a model.
- *   acts: {light(refs, say, node): lights what a term stands for (none: puts it out); visit(refs): opens the part}
- * Returns {draw(equations), mark(id, place): lights the terms that a part has, '' for none}.
+ * Draw the equations of a model.
+ *   acts: {light(refs, say, node): highlight a term's parts (none: clear), visit(refs): open the part}
+ * Returns {draw(equations), mark(id, place): highlight the terms of a part, '' for none}.
  */
 export function equations(parent, acts) {
-  const box = el(parent, 'div', { class: 'mp-equations', role: 'group', 'aria-label': 'The equations of this model' });
+  const box = el(parent, 'div', { class: 'mp-equations', role: 'group', 'aria-label': 'Equations of this model' });
   let terms = [];
   return {
     node: box,
     draw(list) {
       box.replaceChildren();
       terms = [];
-      el(box, 'p', { class: 'mp-lead-in vv-muted' }, 'The same in signs: point at a term to see what it is.');
+      el(box, 'p', { class: 'mp-lead-in vv-muted' }, 'As equations: hover over a term to see its meaning.');
       for (const { n, source, tokens } of list) {
         const line = el(box, 'div', { class: 'mp-equation' });
         const body = el(line, 'span', { class: 'mp-line' });

@@ -1,11 +1,11 @@
-// One token's journey through the map: a bar to play, scrub and step it, and what it looks like at any moment.
+// Animate one token through the map: a bar to play, scrub and step, and the drawing of every moment.
 
 import { button, el } from '../views/kit/dom.js';
 import { animate, ease, mix, reducedMotion } from '../views/kit/motion.js';
 import { player } from '../views/kit/player.js';
+import { percent } from '../views/kit/words.js';
 import { centre, mapRects } from './map_cells.js';
-import { drawGathering } from './map_gather.js';
-import { along, drawArcs, drawKeys, placed, ring } from './map_overlay.js';
+import { along, arc, drawArcs, drawKeys, placed, ring } from './map_overlay.js';
 import { drawPatch, drawStrip, greatest } from './map_tiles.js';
 
 const MS = {
@@ -23,7 +23,7 @@ const MS = {
 };
 const ABOUT = 10000; // ms for all stations together
 
-/** How long each station takes, so that the whole takes about ten seconds however deep the model is. */
+/** Return the duration of each station in ms; the total is about ten seconds for any depth. */
 export function durations(kinds) {
   const blocks = kinds.filter((kind) => kind === 'block').length;
   const others = kinds.filter((kind) => kind !== 'block').reduce((sum, kind) => sum + (MS[kind] ?? 600), 0);
@@ -32,26 +32,26 @@ export function durations(kinds) {
 }
 
 /**
- * The journey's bar.
- *   acts: {show(at): draws a moment, words(station): what happens there, began(), left()}
- * Returns {draw(stations), at, active, leave(), stop()}; `at` is a station's number, with a share of the way to the next.
+ * The animation's bar.
+ *   acts: {show(at): draw a moment, words(station): describe it, left()}
+ * `at` is a station's number plus the progress to the next one.
  */
 export class Journey {
   constructor(parent, acts) {
     Object.assign(this, { acts, at: 0, active: false, stations: [], moving: () => {} });
-    this.node = el(parent, 'div', { class: 'mp-bar', role: 'group', 'aria-label': "One token's journey" });
+    this.node = el(parent, 'div', { class: 'mp-bar', role: 'group', 'aria-label': 'Animation of one token' });
     const row = el(this.node, 'div', { class: 'mp-controls' });
-    this.back = button(row, '◀', () => this.step(-1), { 'aria-label': 'Previous station' });
+    this.back = button(row, '◀', () => this.step(-1), { 'aria-label': 'Previous step' });
     this.play = button(row, '', null, { class: 'mp-play' });
-    this.next = button(row, '▶', () => this.step(1), { 'aria-label': 'Next station' });
+    this.next = button(row, '▶', () => this.step(1), { 'aria-label': 'Next step' });
     this.slider = el(row, 'input', {
       type: 'range',
       min: '0',
       step: 'any',
-      'aria-label': "Station of the token's journey",
+      'aria-label': 'Step of the animation',
     });
-    this.whole = button(row, 'Whole map', () => this.leave(), { class: 'mp-whole' });
-    this.said = el(this.node, 'p', { class: 'mp-said', 'aria-live': 'polite' });
+    this.whole = button(row, 'Show whole map', () => this.leave(), { class: 'mp-whole' });
+    this.caption = el(this.node, 'p', { class: 'mp-said', 'aria-live': 'polite' });
     this.player = player(this.play, this.playing());
     this.slider.oninput = () => this.scrub(Number(this.slider.value));
     this.slider.onkeydown = (event) => this.key(event);
@@ -63,7 +63,7 @@ export class Journey {
       last: () => this.stations.length - 1,
       dwell: 140,
       first: 0,
-      faces: { play: ["▶ Play one token's journey"], pause: ['❚❚ Pause'] },
+      faces: { play: ['▶ Play animation'], pause: ['❚❚ Pause'] },
       rewind: () => this.show(0),
       began: () => {
         if (!this.active) this.show(0);
@@ -73,7 +73,6 @@ export class Journey {
     };
   }
 
-  /** From where it stands to a station, in the time that the station takes. */
   move(to, done = () => {}) {
     const from = this.at;
     this.moving();
@@ -121,15 +120,15 @@ export class Journey {
     this.slider.max = String(last);
     this.slider.value = String(this.active ? this.at : 0);
     const words = this.active ? this.acts.words(this.stations[station]) : this.acts.words(null);
-    if (this.said.textContent !== words) this.said.textContent = words;
-    this.slider.setAttribute('aria-valuetext', this.active ? `${this.stations[station].title}: ${words}` : 'not begun');
+    if (this.caption.textContent !== words) this.caption.textContent = words;
+    const text = this.active ? `${this.stations[station].title}: ${words}` : 'not started';
+    this.slider.setAttribute('aria-valuetext', text);
     this.back.disabled = this.active && this.at <= 0;
     this.next.disabled = this.active && this.at >= last;
     this.whole.style.visibility = this.active ? '' : 'hidden';
     this.play.style.display = reducedMotion() ? 'none' : '';
   }
 
-  /** New data or a new width: the journey stands where it stood, if its stations are the same. */
   draw(stations) {
     const same = stations.map(({ id }) => id).join() === this.stations.map(({ id }) => id).join();
     this.stations = stations;
@@ -155,12 +154,39 @@ export class Journey {
   }
 }
 
-/** The time behind an eased share: `animate` eases, and each picture eases for itself. */
+/** Invert the easing of `animate`, because each drawing applies its own. */
 const inverse = (t) => (t < 0.5 ? Math.cbrt(t / 4) : 1 - Math.cbrt((1 - t) * 2) / 2);
 
-// ------------------------------------------------------------ a moment, drawn
+/** One moment of the animation with its current part, progress and visible extent of the scene. */
+export class Moment {
+  /** at: position in parts; between 3 and 4 the animation moves into part 4. */
+  constructor(model, at) {
+    const { parts, blocks, outro } = model;
+    const count = Math.ceil(at - 1e-6);
+    this.model = model;
+    this.station = parts[Math.min(parts.length - 1, count)];
+    this.share = at === count ? 1 : at - Math.floor(at);
+    /** Parts not reached yet. */
+    this.ahead = new Set(parts.slice(count + 1).map(({ id }) => id));
+    this.leaving = outro.includes(this.station);
+    /** True if the readout token is followed instead of the pinned one. */
+    this.readingOut = this.leaving && model.header.readout === 'cls';
+    /** Blocks passed already. */
+    this.past = this.leaving ? blocks : blocks.slice(0, Math.max(0, blocks.indexOf(this.station)));
+  }
 
-/** Draws what moves at a moment: a station and the share of the way to it in [0, 1]. */
+  /** End of the drawn stream: {id, share}; null if it is complete. */
+  get reach() {
+    const { blocks, flow } = this.model;
+    if (!blocks.length || this.leaving) return null;
+    if (!flow.includes(this.station)) return { id: flow[0].id, share: -1 };
+    return { id: this.station.id, share: this.share };
+  }
+}
+
+// ------------------------------------------------------------ drawing a moment
+
+/** Draw a moment: a station and the progress to it in [0, 1]. */
 export function drawMoment(ctx, view, part, share) {
   const draw = MOMENTS[part.kind];
   const here = placed(view, part, view.journeyPin);
@@ -204,14 +230,14 @@ const boxOf = (view, id, name) => {
   return [x, y + view.offsets[box.band], w, h];
 };
 
-/** The patch leaves the picture for its place among the patches. */
+/** Move the patch from the image to the grid of patches. */
 function liftOff(ctx, view, part, t) {
   const from = placed(view, by(view, 'picture'), view.journeyPin);
   const to = placed(view, part, view.journeyPin);
   if (from && to) thumb(ctx, view, lifted(from, to, t, 40));
 }
 
-/** The patch goes to E; what comes out below is its token, channel by channel. */
+/** Move the patch to E; its token appears below, channel by channel. */
 function multiply(ctx, view, part, t) {
   const tile = boxOf(view, part.id, 'tile');
   const strip = boxOf(view, part.id, 'strip');
@@ -230,20 +256,19 @@ function multiply(ctx, view, part, t) {
   ring(ctx, strip, view.colors.query, view.colors.paper, 1);
 }
 
-/** A patch that goes down over the filters, one column of E after the other. */
+/** Move a patch over the filters, one column of E after the other. */
 const sweep = ([x, y, w, h], tile, t) => {
   const low = tile[1] + tile[3] - h;
   const top = tile[1];
   return [x, mix(mix(y, top, Math.min(1, t * 4)), low, Math.max(0, (t - 0.25) / 0.75)), w, h];
 };
 
-/** A strip as far as it is computed. */
 function grow(ctx, values, [x, y, w, h], t) {
   const shown = Math.max(0, Math.min(values.length, Math.round(values.length * t)));
   if (shown) drawStrip(ctx, values.subarray(0, shown), [x, y, (w * shown) / values.length, h], greatest(values));
 }
 
-/** The token takes its row in the sequence; [CLS] stands in front. */
+/** Move the token to its row in the sequence, after [CLS]. */
 function lineUp(ctx, view, part, t) {
   const to = placed(view, part, view.journeyPin);
   const first = placed(view, part, view.model.header.prefix[0]);
@@ -257,7 +282,6 @@ function lineUp(ctx, view, part, t) {
   if (first && t > 0.6) ring(ctx, first, view.colors.query, view.colors.paper, 3 - 1.5 * Math.min(1, (t - 0.6) / 0.4));
 }
 
-/** The place's vector comes down and is added. */
 function addPlace(ctx, view, part, t) {
   const cell = placed(view, part, view.journeyPin);
   const strip = boxOf(view, part.id, 'strip');
@@ -271,13 +295,12 @@ function addPlace(ctx, view, part, t) {
   ring(ctx, t < 1 ? box : strip, view.colors.query, view.colors.paper, 1.5);
 }
 
-/** The token asks: its strongest keys answer; what they give flows into the stream, which the scene draws. */
+/** Draw the arcs from the token's strongest keys; the scene draws the attention output. */
 function ask(ctx, view, part, t) {
   drawKeys(ctx, view, part, view.journeyPin);
   drawArcs(ctx, view, part, view.journeyPin, ease(Math.min(1, t / 0.55)));
 }
 
-/** The place in every map, from the one before. */
 function throughMaps(ctx, view, part, t) {
   for (const spot of mapRects(view.model, part, view.plan.boxes[part.id], view.journeyPin)) {
     const [x, y, w, h] = spot;
@@ -289,7 +312,7 @@ function throughMaps(ctx, view, part, t) {
   if (from && part === view.model.parts[1]) thumb(ctx, view, lifted(from, boxOf(view, part.id, 'tile'), t, 20));
 }
 
-/** Only one token is read: how the followed one came into it, then its frame in the last block. */
+/** Draw the attention from [CLS] to the followed token, then frame [CLS] in the last block. */
 function readOut(ctx, view, part, t) {
   drawGathering(ctx, view, t);
   const last = view.model.blocks.at(-1);
@@ -306,3 +329,46 @@ const MOMENTS = {
   block: ask,
   norm: readOut,
 };
+
+// ------------------------------------------------------------ attention from [CLS]
+
+/** Return [CLS]'s attention to a token per block (mean over heads): [{block, weight}]; [] without [CLS] readout. */
+export function gathered(model, pin) {
+  const { header, blocks } = model;
+  if (header.readout !== 'cls' || header.prefix.includes(pin)) return [];
+  return blocks.map((block) => ({ block, weight: model.given(block, pin) }));
+}
+
+export const strongest = (weights) => weights.reduce((best, entry) => (entry.weight > best.weight ? entry : best));
+
+/** Draw the arcs from [CLS] to the followed token up to time t, with their weights. */
+function drawGathering(ctx, view, t) {
+  const weights = gathered(view.model, view.journeyPin);
+  if (!weights.length) return;
+  const most = strongest(weights);
+  for (const { block, weight } of weights) {
+    const from = placed(view, block, view.journeyPin);
+    const to = placed(view, block, view.model.readout);
+    if (!from || !to) continue;
+    const share = weight / most.weight;
+    ring(ctx, from, view.colors.query, view.colors.paper, block === most.block ? 2.5 : 1.5);
+    ctx.globalAlpha = 0.35 + 0.65 * share;
+    arc(ctx, centre(from), centre(to), ease(Math.min(1, t / 0.7)), 1 + 3 * share, view.colors);
+    ctx.globalAlpha = 1;
+    if (t > 0.7) write(ctx, view, block, percent(weight), block === most.block);
+  }
+}
+
+function write(ctx, { plan, offsets, colors }, block, text, strong) {
+  const { tile, band } = plan.boxes[block.id];
+  ctx.font = `${strong ? '600 ' : ''}12px ${colors.font}`;
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'bottom';
+  const width = ctx.measureText(text).width + 8;
+  const [x, y] = [tile.x + tile.w / 2, tile.y + offsets[band] + tile.h];
+  if (width > tile.w && !strong) return;
+  ctx.fillStyle = colors.paper;
+  ctx.fillRect(x - width / 2, y - 18, width, 18);
+  ctx.fillStyle = strong ? colors.query : colors.ink;
+  ctx.fillText(text, x, y - 2);
+}

@@ -1,15 +1,15 @@
-// The few words of the scene: what the model does in three sentences, whose stream it is, what the curves are.
+// Write the labels of the map: the notes between its bands, the names of stream and curves, and the tooltip.
 
 import { el } from '../views/kit/dom.js';
 import { lensClasses } from './map_scene.js';
 
-/** Writes their places into the band of blocks: the elements of the stream's words and of the curves' (null where there are none). */
+/** Create the label elements in the band of blocks (null if not shown). */
 export function sceneLabels(band, { core, narrow, boxes }) {
   if (!core || narrow) return { stream: null, curves: null };
   const note = (left, top, kind = '') => {
-    const found = el(band, 'span', { class: `mp-note ${kind}`.trim(), 'aria-hidden': 'true' });
-    Object.assign(found.style, { left: `${left}px`, top: `${top}px` });
-    return found;
+    const label = el(band, 'span', { class: `mp-note ${kind}`.trim(), 'aria-hidden': 'true' });
+    Object.assign(label.style, { left: `${left}px`, top: `${top}px` });
+    return label;
   };
   const line = core.lines.at(-1);
   return {
@@ -18,22 +18,42 @@ export function sceneLabels(band, { core, narrow, boxes }) {
   };
 }
 
-/** Says whose stream is drawn, and which classes have a curve. */
+/** Name the token whose stream is drawn, and the classes that have a curve. */
 export function writeLabels({ stream, curves }, model, name) {
-  const say = (label, words) => {
+  const write = (label, words) => {
     if (label && label.textContent !== words) label.textContent = words;
   };
-  say(stream, `The vector of ${name} on its way: the longer, the thicker`);
+  write(stream, `Residual stream of ${name}: thickness = norm`);
   const [best, ...others] = lensClasses(model).map((k) => model.header.classes.names[k]);
-  say(
+  write(
     curves,
-    `If the head read here: how sure of ${best}${others.length ? `, and in grey of ${others.join(' and ')}` : ''}`,
+    `Prediction if the model stopped here: ${best}${others.length ? `, in grey ${others.join(' and ')}` : ''}`,
   );
 }
 
-/** What a token is, where places come in and what attention adds, above the layers; what makes a class, at the end. */
+/** Write the notes about tokens, positions and attention above the layers, and about classes at the end. */
 export function writeNotes(stage, bands, { layers, classes }, truth) {
-  const say = (words) => Object.assign(document.createElement('p'), { className: 'mp-say', textContent: words });
-  if (layers) (bands.core ?? bands.outro).before(say(layers));
-  if (classes) stage.append(say(truth < 0 ? classes : `${classes} ✓ marks the picture's true class.`));
+  const paragraph = (words) => Object.assign(document.createElement('p'), { className: 'mp-say', textContent: words });
+  if (layers) (bands.core ?? bands.outro).before(paragraph(layers));
+  if (classes) stage.append(paragraph(truth < 0 ? classes : `${classes} ✓ marks the true class.`));
+}
+
+const HIGHEST = 72; // px from the top, above which the tooltip is shown below the pointer
+
+/** Create a tooltip: show(x, y, text), hide(); positioned by CSS alone, as measuring would force a layout per hover. */
+export function tip(root) {
+  const row = el(root, 'div', { class: 'mp-tip-row', 'aria-hidden': 'true' });
+  const room = el(row, 'span'); // shrinks if the tooltip would leave the view
+  const node = el(row, 'div', { class: 'vv-tip' });
+  return {
+    show(x, y, text) {
+      if (node.textContent !== text) node.textContent = text;
+      room.style.flexBasis = `${x + 12}px`;
+      row.style.transform = y < HIGHEST ? `translateY(${y + 16}px)` : `translateY(calc(${y - 8}px - 100%))`;
+      node.style.visibility = 'visible';
+    },
+    hide() {
+      node.style.visibility = 'hidden';
+    },
+  };
 }

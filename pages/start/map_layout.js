@@ -1,7 +1,7 @@
-// Where everything on the map stands: boxes in pixels from a width and the parts, nothing drawn.
+// Compute the layout of the map: boxes in pixels from a width and the parts.
 //
-// The parts flow in bands: 'intro' (picture to sequence), 'core' (blocks, with the stream under them) and 'outro' (from
-// the token that is read to the classes). A wide core has the outro at its right end. Places are counted from a band's corner.
+// The parts form bands: 'intro' (image to sequence), 'core' (blocks above the residual stream) and 'outro' (readout to
+// classes); a wide core has the outro at its right end. Coordinates are relative to a band's corner.
 
 const NARROW = 640;
 const TITLE = 24;
@@ -15,14 +15,14 @@ export const INSET = 20; // what the core leaves free at its left, where the str
 
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
-/** The side of a cell of a part's tile, and the height that its prefix tokens take above the picture. */
+/** Return the height of a part's prefix tokens above its tile. */
 function above(part, side) {
   const prefix = part.prefix ?? [];
   if (!prefix.length || part.kind !== 'block') return 0;
   return clamp(side / part.grid[1], 9, 18) + 3;
 }
 
-/** From a picture to a sequence, side by side: tiles as large as the width allows, arrows with shapes between them. */
+/** Place the parts from image to sequence side by side, as large as the width allows, with arrows between them. */
 function introWide(parts, width, ratio) {
   const longest = Math.max(...parts.slice(0, -1).map((part) => part.shape_out.join(' × ').length));
   const gapLeast = clamp(longest * 6.4, 46, 92);
@@ -47,7 +47,7 @@ function introWide(parts, width, ratio) {
   return { boxes, arrows, height: TITLE + tall + STRIP + 38 };
 }
 
-/** How many columns of blocks a line holds, and how wide their tiles are; a merge takes less room. */
+/** Compute the columns of blocks per line and their widths; patch merging takes less room. */
 export function columns(parts, width) {
   const weight = (part) => (part.kind === 'merge' ? 0.62 : 1);
   const total = parts.reduce((sum, part) => sum + weight(part), 0);
@@ -68,7 +68,7 @@ export function columns(parts, width) {
   return { rows, pitch, side: Math.floor(pitch - clamp(pitch * 0.16, 8, 26)), weight };
 }
 
-/** Blocks in lines, each with the stream under it, where the MLP gives, and what the head would say there. */
+/** Place the blocks in lines, each with its stream, MLPs and logit lens. */
 function coreWide(parts, width, ratio, lens) {
   const { rows, pitch, side, weight } = columns(parts, width);
   const boxes = {};
@@ -109,7 +109,7 @@ function coreWide(parts, width, ratio, lens) {
   return { boxes, lines, height: top, used, along: 'x' };
 }
 
-/** The way out beside the last line of blocks: the norm on the stream; head and classes share their rows. */
+/** Place the outro beside the last line of blocks; head and classes share their rows. */
 function outroBeside(parts, x, width, core, classes) {
   const line = core.lines.at(-1);
   const has = (kind) => parts.some((part) => part.kind === kind);
@@ -138,7 +138,7 @@ function outroBeside(parts, x, width, core, classes) {
   return boxes;
 }
 
-/** The way out as a band of its own: pool, head, classes from left to right; head and classes share their rows. */
+/** Place the outro in its own band: pool, head, classes; head and classes share their rows. */
 function outroWide(parts, width, classes) {
   const boxes = {};
   const arrows = [];
@@ -180,7 +180,7 @@ function wide(model, width) {
   return assemble({ intro, core });
 }
 
-/** A column of parts on a phone: tiles at the left, their words at the right. */
+/** Place parts in a column on a phone: tiles at the left, descriptions at the right. */
 function column(parts, { band, width, x, gap, sized }) {
   const boxes = {};
   const arrows = [];
@@ -199,7 +199,7 @@ function column(parts, { band, width, x, gap, sized }) {
   return { boxes, arrows, height: y };
 }
 
-/** The way out on a phone: each part as wide as the screen. */
+/** Place the outro on a phone: each part as wide as the screen. */
 function outroTall(parts, width, classes) {
   const boxes = {};
   const heights = { classes: classes * 24, head: READ + classes * 10, norm: 34, pool: 14 };
@@ -212,7 +212,7 @@ function outroTall(parts, width, classes) {
   return { boxes, height: y };
 }
 
-/** On a phone all runs down: the stream is the left margin of the blocks. */
+/** Lay out the map for a phone: from top to bottom, the stream left of the blocks. */
 function tall(model, width) {
   const ratio = shape(model);
   const side = Math.round(clamp(width * 0.32, 96, 128));
@@ -228,7 +228,6 @@ function tall(model, width) {
   return assemble({ intro, core: { ...flow, arrows: [], along: 'y', lines: [line] }, outro }, true);
 }
 
-/** Rows to columns of the picture. */
 const shape = ({ header }) => clamp(header.photo.px[0] / header.photo.px[1], 0.5, 1.4);
 
 function assemble(bands, narrow = false) {
@@ -242,5 +241,5 @@ function assemble(bands, narrow = false) {
   };
 }
 
-/** All boxes of a model on a stage so wide. */
+/** Compute all boxes of a model for a stage width. */
 export const layout = (model, width) => (width < NARROW ? tall(model, width) : wide(model, width));

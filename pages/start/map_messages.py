@@ -1,7 +1,7 @@
-"""The map's two answers, the whole model on a picture and an opened part: computed, or stored for the first minute.
+"""Compute the map's two messages, the model's forward pass and an opened part, or load them from stored files.
 
-What the app opens with is stored beside the checkpoints, the map and each of its parts for the token that stands
-pinned first: a server that has just started takes seconds to load torch, and nobody waits for it.
+The messages of the first view are stored beside the checkpoints, so that a new server shows them before torch is
+loaded.
 """
 
 from __future__ import annotations
@@ -16,81 +16,84 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pages.selection.selection import Nouns
-from pages.start import scene
+from pages.selection.selection import Selection
+from pages.start import lens_links
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.part_request import Asked
+from vitviz.analysis.part_request import PartRequest
 from vitviz.pin import Pin
 from vitviz.plots.blob import opened, unpacked
-from vitviz.plots.map import map_view
+from vitviz.plots.map import pack_map
 from vitviz.plots.map_contents import MOST_PAIRS
-from vitviz.plots.map_part import part_view
+from vitviz.plots.map_part import pack_part
 
 if TYPE_CHECKING:
     from vitviz.analysis.journey import Journey
     from vitviz.models.loaded_model import LoadedModel
 
-STORED = (
-    "start_map.bin"  # beside the checkpoints, as the next; `python -m pages.start.stored_map` writes both
-)
+STORED = "start_map.bin"  # beside the checkpoints; `python -m pages.start.stored_map` writes both files
 STORED_PARTS = "start_parts.bin"
 
 
-def whole(choice: ModelChoice, now: Nouns) -> bytes:
-    """The map of a model at a step on a picture, without what belongs to a visit."""
-    seen = cached.prepared(now.image, choice.preparation, now.offset).shown
-    stored = _stored(STORED, choice, now.step, seen)
+def load_map(choice: ModelChoice, current: Selection) -> bytes:
+    """Return the map's message for a model and an image, without the fields of a session."""
+    shown = cached.prepare_image(current.image, choice.preparation, current.offset).shown
+    stored = _load_stored(STORED, choice, current.step, shown)
     if stored is not None:
         return stored
-    model = cached.loaded(choice, now.step)
-    token = now.pin.token(model.layout(*seen.shape[:2]))
-    large = _is_large(model, seen)
-    return _whole(model.digest, model, choice, now.image, now.offset, token if large else 0)
+    model = cached.load_model(choice, current.step)
+    token = current.pin.token(model.layout(*shown.shape[:2]))
+    return _compute_map(
+        model.digest, model, choice, current.image, current.offset, token if _is_large(model, shown) else 0
+    )
 
 
-def part(choice: ModelChoice, now: Nouns, asked: Asked) -> bytes | None:
-    """What is inside a part, for a token, without what belongs to a visit; None where the model has no such part."""
-    if asked == Asked(asked.part, Pin()):
-        seen = cached.prepared(now.image, choice.preparation, now.offset).shown
-        message = _stored(STORED_PARTS, choice, now.step, seen)
-        stored = None if message is None else unpacked(message).get(asked.part)
+def load_part(choice: ModelChoice, current: Selection, request: PartRequest) -> bytes | None:
+    """Return the message of an opened part, without the fields of a session; None if the model lacks the part."""
+    if request == PartRequest(request.part, Pin()):
+        shown = cached.prepare_image(current.image, choice.preparation, current.offset).shown
+        message = _load_stored(STORED_PARTS, choice, current.step, shown)
+        stored = None if message is None else unpacked(message).get(request.part)
         if stored is not None:
             return stored.tobytes()
-    model = cached.loaded(choice, now.step)
-    way = cached.journey(choice, now.step, now.image, now.offset)
-    return _part(model.digest, model, way, now.image, now.offset, asked)
+    model = cached.load_model(choice, current.step)
+    journey = cached.record_journey(choice, current.step, current.image, current.offset)
+    return _compute_part(model.digest, model, journey, current.image, current.offset, request)
 
 
-def message_of(model: LoadedModel, way: Journey, shown: NDArray[np.uint8], token: int = 0) -> bytes:
-    """The map's message of a journey, without what belongs to a visit."""
+def build_map(model: LoadedModel, journey: Journey, shown: NDArray[np.uint8], token: int = 0) -> bytes:
+    """Pack the map's message of a recorded forward pass, without the fields of a session."""
     trained = model.trained_on is not None
-    said = scene.scene(model.config, model.title, trained, model.step, model.classes, way.readout)
-    return map_view(replace(said, token=token), shown, way)
+    description = lens_links.build_map_model(
+        model.config, model.title, trained, model.step, model.classes, journey.readout
+    )
+    return pack_map(replace(description, token=token), shown, journey)
 
 
-def mark(model_digest: str, seen: NDArray[np.uint8]) -> str:
-    """What a stored map is of: these weights and these pixels."""
-    return f"{model_digest}|{blake2b(np.ascontiguousarray(seen).data, digest_size=16).hexdigest()}"
+def build_mark(model_digest: str, shown: NDArray[np.uint8]) -> str:
+    """Return the mark of a stored map: a hash of its weights and its pixels."""
+    return f"{model_digest}|{blake2b(np.ascontiguousarray(shown).data, digest_size=16).hexdigest()}"
 
 
-def _is_large(model: LoadedModel, seen: NDArray[np.uint8]) -> bool:
-    """Whether a table of positions travels one row at a time."""
-    return model.layout(*seen.shape[:2]).num_tokens ** 2 > MOST_PAIRS
+def _is_large(model: LoadedModel, shown: NDArray[np.uint8]) -> bool:
+    """Return True if the position table is too large to be sent at once."""
+    return model.layout(*shown.shape[:2]).num_tokens ** 2 > MOST_PAIRS
 
 
-def _stored(name: str, choice: ModelChoice, step: int, seen: NDArray[np.uint8]) -> bytes | None:
-    """A stored message where it is of this model, at this step, and of this picture."""
+def _load_stored(name: str, choice: ModelChoice, step: int, shown: NDArray[np.uint8]) -> bytes | None:
+    """Return a stored message if it belongs to this model, step and image, else None."""
     file = catalogue.CHECKPOINTS / name
     if choice.path is None or not file.is_file():
         return None
-    found, said = _read(file, file.stat().st_mtime_ns)
-    return found if said == mark(f"{catalogue.header(choice.path).digest}:{step}", seen) else None
+    message, mark = _read_stored(file, file.stat().st_mtime_ns)
+    return (
+        message if mark == build_mark(f"{catalogue.read_header(choice.path).digest}:{step}", shown) else None
+    )
 
 
 @lru_cache(maxsize=2)
-def _read(file: Path, modified_ns: int) -> tuple[bytes, str]:
-    """The stored message and its mark; an unreadable file is none."""
+def _read_stored(file: Path, modified_ns: int) -> tuple[bytes, str]:
+    """Return a stored message and its mark; empty if the file is unreadable."""
     try:
         message = file.read_bytes()
         return message, str(opened(message)[0]["mark"])
@@ -98,21 +101,26 @@ def _read(file: Path, modified_ns: int) -> tuple[bytes, str]:
         return b"", ""
 
 
-@cached.per_picture(shared=24, upload=3)
-def _whole(
+@cached.per_image(shared=24, upload=3)
+def _compute_map(
     digest: str, _model: LoadedModel, _choice: ModelChoice, image: str, offset: cached.Offset, token: int
 ) -> bytes:
-    way = cached.journey(_choice, _model.step, image, offset)
-    prepared = cached.prepared(image, _model.preparation, offset)
-    return message_of(_model, way, prepared.shown, token)
+    journey = cached.record_journey(_choice, _model.step, image, offset)
+    prepared = cached.prepare_image(image, _model.preparation, offset)
+    return build_map(_model, journey, prepared.shown, token)
 
 
-@cached.per_picture(shared=48, upload=6)
-def _part(
-    digest: str, _model: LoadedModel, _way: Journey, image: str, offset: cached.Offset, asked: Asked
+@cached.per_image(shared=48, upload=6)
+def _compute_part(
+    digest: str,
+    _model: LoadedModel,
+    _journey: Journey,
+    image: str,
+    offset: cached.Offset,
+    request: PartRequest,
 ) -> bytes | None:
     from vitviz.probe.map_part import open_part
 
-    values = cached.prepared(image, _model.preparation, offset).input
-    inside = open_part(_model, values, _way, asked)
-    return None if inside is None else part_view(inside)
+    values = cached.prepare_image(image, _model.preparation, offset).input
+    part = open_part(_model, values, _journey, request)
+    return None if part is None else pack_part(part)

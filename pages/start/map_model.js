@@ -1,4 +1,4 @@
-// What a map's message says: its parts by name, every token's numbers as they were before they were coded for the way.
+// Decode a map's message: parts by name, and each token's activations dequantised.
 
 import { pinOf, tokenOfPin } from '../views/kit/place.js';
 import { patchName, tokenName } from '../views/kit/words.js';
@@ -23,41 +23,40 @@ export class MapModel {
     return this.arrays[`${part.id ?? part}.${name}`];
   }
 
-  /** The token of a part that stands where a pin points; -1 where the part has none. */
+  /** Return the token of a part at a pin; -1 if the part has none. */
   tokenAt(part, pin) {
     return part.grid ? tokenOfPin({ prefix: part.prefix ?? [], grid: part.grid }, pin) : -1;
   }
 
-  /** The pin of a part's token. */
   pinOf(part, token) {
     const prefix = part.prefix ?? [];
     return token < prefix.length ? prefix[token] : pinOf(part.grid, token - prefix.length);
   }
 
-  /** The readout's pin: [CLS], or the pinned token where the head reads a mean. */
+  /** Pin of the readout token: [CLS], or the pinned token if the head reads a mean. */
   get readout() {
     return this.header.prefix.includes('cls') ? 'cls' : this.header.pin;
   }
 
-  /** What a token is called: '[CLS]', 'patch 28 (row 4, column 4)'. */
+  /** Return a token's name: '[CLS]', 'patch 28 (row 4, column 4)'. */
   nameOf(pin, part = this.sequence) {
     const token = this.tokenAt(part, pin);
     const prefix = part.prefix ?? [];
     if (token < prefix.length) return tokenName(pin);
     const name = patchName(token - prefix.length, part.grid[1]);
-    return this.header.family === 'cnn' ? name.replace('patch', 'place') : name;
+    return this.header.family === 'cnn' ? name.replace('patch', 'position') : name;
   }
 
   shortName(pin, part = this.sequence) {
     return this.nameOf(pin, part).replace(/ \(.*/, '');
   }
 
-  /** The part whose tokens the sequence is: the first block, or else the last part with a grid. */
+  /** Part that defines the token sequence: the first block, or the last part with a grid. */
   get sequence() {
     return this.blocks[0] ?? this.parts.findLast((part) => part.grid) ?? { prefix: [], grid: this.header.grid };
   }
 
-  /** A block's readout row as weights (n,), and its greatest weight on a patch. */
+  /** Return a block's readout row as weights (n,). */
   row(block, head = 0) {
     const { data, shape } = this.array(block, 'row');
     const max = this.array(block, 'row_max').data[head];
@@ -66,7 +65,7 @@ export class MapModel {
     return values;
   }
 
-  /** A token's strongest keys in a block: [{key, weight, head}], strongest first. */
+  /** Return a token's strongest keys in a block: [{key, weight, head}], strongest first. */
   keys(block, token) {
     const { data, shape } = this.array(block, 'keys');
     const weights = this.array(block, 'weights').data;
@@ -77,14 +76,14 @@ export class MapModel {
     });
   }
 
-  /** What of its look [CLS] gives a token in a block, the mean of the heads: exact of its strongest, else as it was coded. */
+  /** Return [CLS]'s attention to a token in a block (mean over heads); quantised unless it is among the strongest. */
   given(block, pin) {
     const token = this.tokenAt(block, pin);
     const near = this.keys(block, this.tokenAt(block, this.readout)).find(({ key }) => key === token);
     return near ? near.weight : this.row(block)[token];
   }
 
-  /** A token's lengths in a block: into it, what attention adds, what the MLP adds, between the two, out of it. */
+  /** Return a token's norms in a block: input, attention output, MLP output, between, output. */
   lengths(block, pin) {
     const { data, shape } = this.array(block, 'lengths');
     const at = this.tokenAt(block, pin) * shape[1];
@@ -92,20 +91,20 @@ export class MapModel {
     return { into, attention, mlp, between, out };
   }
 
-  /** The first channels of a part's token as numbers; null where the message has none. */
+  /** Return the first channels of a part's token; null if they are not sent. */
   vector(part, token) {
-    const found = part && this.array(part, 'vectors');
-    if (!found || token < 0 || token >= found.shape[0]) return null;
-    const width = found.shape[1];
+    const vectors = part && this.array(part, 'vectors');
+    if (!vectors || token < 0 || token >= vectors.shape[0]) return null;
+    const width = vectors.shape[1];
     const scale = part.scale / 127;
-    return Float32Array.from(found.data.subarray(token * width, (token + 1) * width), (code) => code * scale);
+    return Float32Array.from(vectors.data.subarray(token * width, (token + 1) * width), (code) => code * scale);
   }
 
-  /** A token's vector on its way: a row before the first block, then two a block; its first channels. Null where not sent. */
+  /** Return a token's first channels along the stream: before block 1, then two rows per block; null if not sent. */
   course(pin) {
-    const found = this.blocks[0] && this.array(this.blocks[0], 'stream');
-    if (!found || this.tokenAt(this.blocks[0], pin) < 0) return null;
-    const channels = found.shape[2];
+    const stream = this.blocks[0] && this.array(this.blocks[0], 'stream');
+    if (!stream || this.tokenAt(this.blocks[0], pin) < 0) return null;
+    const channels = stream.shape[2];
     const rows = this.blocks.flatMap((block) => {
       const { data, shape } = this.array(block, 'stream');
       if (shape[2] < channels) return [];
@@ -121,7 +120,7 @@ export class MapModel {
     return { rows: [first, ...rows], channels };
   }
 
-  /** A token before its position is added: x E of a patch, the learned vector of a prefix token. */
+  /** Return a token before its position embedding: x E of a patch, or the learned vector of a prefix token. */
   content(pin) {
     const prefix = this.byId.get('prefix');
     const named = prefix?.names.indexOf(pin) ?? -1;
@@ -130,7 +129,7 @@ export class MapModel {
     return embed ? this.vector(embed, this.tokenAt({ ...embed, prefix: [] }, pin)) : null;
   }
 
-  /** A token's position vector; null where none is added. */
+  /** Return a token's position vector; null if none is added. */
   position(pin) {
     const part = this.byId.get('positions');
     if (!part) return null;
@@ -138,14 +137,14 @@ export class MapModel {
     return this.vector(part, this.tokenAt({ grid: this.header.grid, prefix: this.header.prefix }, pin) - shift);
   }
 
-  /** The rows of the sequence that a small picture shows: pins, and null where some are left out. */
+  /** Return the rows of the sequence's tile: pins, and null for a gap. */
   sequenceRows(pin = this.look ?? this.header.pin) {
     return sequenceRows(this.header.prefix, this.header.grid, this.tokenAt(this.header, pin), SEQUENCE_ROWS).map(
       (token) => (token === null ? null : this.pinOf(this.header, token)),
     );
   }
 
-  /** A part's place in the chain: [ids that feed it, ids that it feeds]. */
+  /** Return a part's neighbours: [ids of its inputs, ids of its outputs]. */
   neighbours(id) {
     const at = this.parts.findIndex((part) => part.id === id);
     const beside = (step) => (this.parts[at + step] ? [this.parts[at + step].id] : []);
@@ -153,14 +152,13 @@ export class MapModel {
   }
 }
 
-/** The place of the greatest value. */
 export function highest(values) {
   let best = 0;
   for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i;
   return best;
 }
 
-/** Tokens that stand for a whole sequence: prefix, the first two patches, the followed one and the last; null for a gap. */
+/** Select tokens that represent a sequence: prefix, first two patches, followed one and last; null for a gap. */
 export function sequenceRows(prefix, [rows, cols], token, most) {
   const first = prefix.length;
   const last = first + rows * cols - 1;
@@ -170,5 +168,5 @@ export function sequenceRows(prefix, [rows, cols], token, most) {
   return order.flatMap((one, i) => (i && one > order[i - 1] + 1 ? [null, one] : [one]));
 }
 
-/** A shape as it stands on an arrow: '64 × 48'. */
+/** Return a shape as written on an arrow: '64 × 48'. */
 export const shapeWords = (shape) => (shape ?? []).join('\u2009×\u2009');

@@ -1,4 +1,4 @@
-// The third level: an opened part's numbers as tables, each to be taken away as CSV.
+// Show an opened part's tables, each with a CSV download.
 
 import { button, el } from '../views/kit/dom.js';
 import { brief } from '../views/kit/words.js';
@@ -9,7 +9,6 @@ const number = (value) =>
     ? (Math.abs(value) >= 1 || value === 0 ? brief(value) : value.toPrecision(3)).replace('-', MINUS)
     : '–';
 
-/** A table's values as CSV, in full. */
 function csvOf({ columns, rows }, { data, shape }) {
   const cell = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const head = [...(rows ? [''] : []), ...columns].map((text) => cell(String(text)));
@@ -36,7 +35,7 @@ function tableOf(parent, table, array, say) {
     'CSV',
     () => {
       save(table.file, csvOf(table, array));
-      say(`${table.file} is downloaded`);
+      say(`Downloaded ${table.file}`);
     },
     { 'aria-label': `Download ${table.title} as CSV` },
   );
@@ -54,7 +53,6 @@ function tableOf(parent, table, array, say) {
   }
 }
 
-/** All tables of an opened part. */
 export function buildTables(parent, { header, arrays }, say) {
   const box = el(parent, 'div', { class: 'mp-tables', tabindex: '-1' });
   for (const table of header.tables) tableOf(box, table, arrays[table.array], say);

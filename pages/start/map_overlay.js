@@ -1,15 +1,15 @@
-// What lies over the parts: one token's place in every tile, the thread between them, its strongest keys as arcs.
+// Draw the layer above the tiles: one token's frame in every tile, connecting lines, and arcs to its strongest keys.
 
 import { centre, rectOf } from './map_cells.js';
 
-/** A token's place in a part's tile, in the stage's pixels; null where it has none. */
+/** Return a token's box in a part's tile, in stage pixels; null if it is not shown. */
 export function placed({ model, plan, offsets }, part, pin) {
   const box = plan.boxes[part.id];
   const rect = rectOf(model, part, box, pin);
   return rect && [rect[0], rect[1] + offsets[box.band], rect[2], rect[3]];
 }
 
-/** A frame that is seen on any picture: pale below, the colour above. */
+/** Draw a frame that is visible on any image: a pale line below a coloured one. */
 export function ring(ctx, [x, y, w, h], color, pale, thick = 2) {
   for (const [style, wide] of [
     [pale, thick + 2],
@@ -23,7 +23,7 @@ export function ring(ctx, [x, y, w, h], color, pale, thick = 2) {
   }
 }
 
-/** The followed or hovered token in every tile, from tile to tile of the way in. */
+/** Frame the followed or hovered token in every tile, and connect the first tiles. */
 export function drawToken(ctx, view, pin, strong) {
   const { model, colors } = view;
   const spots = [];
@@ -53,7 +53,7 @@ function thread(ctx, spots, colors) {
   ctx.globalAlpha = 1;
 }
 
-/** In a block's tile, what one token looks at in place of what the readout does: its strongest keys, as strong as they are. */
+/** Draw a token's strongest keys in a block's tile, instead of the readout's attention. */
 export function drawKeys(ctx, view, part, pin) {
   const { model, colors, grey } = view;
   const token = model.tokenAt(part, pin);
@@ -78,13 +78,13 @@ export function drawKeys(ctx, view, part, pin) {
   ctx.globalAlpha = 1;
 }
 
-/** The weight of a token's strongest key in a block, or in all of them where they share one scale. */
+/** Return the largest weight of a token's keys in a block, or in all blocks on one scale. */
 function strongestKey({ model, oneScale }, part, token, pin) {
   if (!oneScale) return model.keys(part, token)[0].weight;
   return Math.max(...model.blocks.map((block) => model.keys(block, model.tokenAt(block, pin))[0].weight));
 }
 
-/** From a token's strongest keys in one block an arc each, as strong as its weight; `share` of them is drawn. */
+/** Draw an arc from each of a token's strongest keys in a block, as strong as its weight, up to `share`. */
 export function drawArcs(ctx, view, part, pin, share = 1) {
   const { model, colors } = view;
   const token = model.tokenAt(part, pin);
@@ -102,7 +102,7 @@ export function drawArcs(ctx, view, part, pin, share = 1) {
   ring(ctx, to, colors.query, colors.paper, 2);
 }
 
-/** A bent line from one place to another, as far as `share`. */
+/** Draw a curved line between two points, up to `share`. */
 export function arc(ctx, [fx, fy], [tx, ty], share, width, colors) {
   const bend = 0.25;
   const [cx, cy] = [(fx + tx) / 2 + (ty - fy) * bend, (fy + ty) / 2 - (tx - fx) * bend];
@@ -120,7 +120,6 @@ export function arc(ctx, [fx, fy], [tx, ty], share, width, colors) {
   }
 }
 
-/** A point of a quadratic curve. */
 export function along([ax, ay], [bx, by], [cx, cy], t) {
   const s = 1 - t;
   return [s * s * ax + 2 * s * t * bx + t * t * cx, s * s * ay + 2 * s * t * by + t * t * cy];

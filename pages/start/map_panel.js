@@ -1,4 +1,4 @@
-// An opened part, in its place under its band: the operation step by step, and one level deeper its numbers.
+// Show an opened part under its band: its operations step by step, and one level deeper its tables.
 
 import { button, el } from '../views/kit/dom.js';
 import { buildTables } from './map_numbers.js';
@@ -27,7 +27,7 @@ export class Panel {
     return this.view.model.byId.get(this.id);
   }
 
-  /** Opens a part; `ask` unless its answer is what opens it. */
+  /** Open a part; `ask`: request it from the server. */
   open(id, byKey, ask) {
     Object.assign(this, { id, deep: false, query: {}, dismissed: '' });
     if (this.message?.header.part !== id) this.message = null;
@@ -38,7 +38,7 @@ export class Panel {
     this.node.scrollIntoView({ block: 'nearest', behavior: 'auto' });
   }
 
-  /** Asks the server for the part, with what is looked at in it. */
+  /** Request the part from the server, with the selected head, class or channel. */
   ask(more) {
     this.query = { ...this.query, ...more };
     this.trigger('open', JSON.stringify({ part: this.id, ...this.query }));
@@ -50,7 +50,6 @@ export class Panel {
     this.node.remove();
   }
 
-  /** The level below: the numbers. */
   deeper() {
     if (!this.message?.header.tables.length) return;
     this.deep = true;
@@ -58,7 +57,7 @@ export class Panel {
     this.node.querySelector('.mp-tables')?.focus({ preventScroll: true });
   }
 
-  /** One level back; false where there is none in the panel. */
+  /** Return to the operations; false if they are shown already. */
   shallower() {
     if (!this.deep) return false;
     this.deep = false;
@@ -67,9 +66,9 @@ export class Panel {
     return true;
   }
 
-  /** The server's answer; one that nobody here asked for, as a link's, opens its part. */
+  /** Show the server's message; a part that a permalink opens is opened. */
   take(message) {
-    if (message && message.header.map !== this.view.now?.header.map) return; // another map's
+    if (message && message.header.map !== this.view.message?.header.map) return; // of another map
     const part = message?.header.part ?? '';
     if (!part) this.dismissed = '';
     if (!part || !this.view.model?.byId.has(part)) return;
@@ -78,7 +77,7 @@ export class Panel {
     else if (!this.id && part !== this.dismissed) this.view.open(part, false, false);
   }
 
-  /** A new map: the panel keeps its part if the model has it. */
+  /** Show a new map: the panel stays open if the model has its part. */
   refresh(message) {
     if (this.id && !this.part) {
       this.node.remove();
@@ -88,7 +87,6 @@ export class Panel {
     if (this.id) this.draw();
   }
 
-  /** Into its place: after the band of its part. */
   place(bands) {
     if (!this.id) return;
     const box = this.view.plan.boxes[this.id];
@@ -102,10 +100,11 @@ export class Panel {
     const { part } = this;
     const inside = this.node.contains(this.node.getRootNode().activeElement);
     this.node.replaceChildren();
-    this.node.setAttribute('aria-label', `${part.title}, opened`);
+    this.node.setAttribute('aria-label', `${part.title}, details`);
     this.head(part);
-    const own = part.kind === 'block' ? stationWords(this.view.model, part, this.view.model.header.pin) : part.words;
-    el(this.node, 'p', { class: 'mp-lead' }, own);
+    const { model } = this.view;
+    const words = part.kind === 'block' ? stationWords(model, part, model.header.pin) : part.words;
+    el(this.node, 'p', { class: 'mp-lead' }, words);
     const ready = this.message?.header.part === this.id;
     if (ready) this.body(this.message);
     else if (part.opens) el(this.node, 'p', { class: 'vv-muted mp-waiting', role: 'status' }, 'Computing this part …');
@@ -131,7 +130,6 @@ export class Panel {
     };
   }
 
-  /** Which class's score is computed. */
   classes(chosen) {
     const { names, index } = this.view.model.header.classes;
     const row = el(this.node, 'div', { class: 'mp-choice', role: 'group', 'aria-label': 'Class' });
@@ -143,7 +141,7 @@ export class Panel {
   body(message) {
     const { tables } = message.header;
     if (this.deep) {
-      button(this.node, '← Back to the picture', () => this.shallower(), { class: 'mp-level' });
+      button(this.node, '← Back to the operations', () => this.shallower(), { class: 'mp-level' });
       return buildTables(this.node, message, this.say);
     }
     if (this.part.kind === 'head') this.classes(message.header.class);
@@ -153,6 +151,6 @@ export class Panel {
       deeper: () => this.deeper(),
       say: this.say,
     });
-    if (tables.length) button(this.node, 'Show the numbers', () => this.deeper(), { class: 'mp-level' });
+    if (tables.length) button(this.node, 'Show tables', () => this.deeper(), { class: 'mp-level' });
   }
 }

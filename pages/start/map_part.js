@@ -1,4 +1,4 @@
-// The answer for an opened part of the map travels alone: this view hands it to the map and shows nothing.
+// Pass the message of an opened part to the map; this view draws nothing.
 
 import { drop, keep, tell } from '../views/kit/bus.js';
 

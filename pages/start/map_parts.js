@@ -1,4 +1,4 @@
-// The parts of a map as elements: a button that opens, a canvas with the part's picture, shapes on the arrows.
+// Build the map's elements: a button and a canvas per part, and tensor shapes on the arrows.
 
 import { button, canvas, el } from '../views/kit/dom.js';
 import { gridNavigation } from '../views/kit/grid.js';
@@ -10,7 +10,7 @@ import { partWords } from './map_words.js';
 
 const PINS = new Set(['picture', 'patches', 'prefix', 'positions']);
 
-/** A part's title in its room: a layer's number alone where the tile is small. */
+/** Return a part's title; only the layer's number if the tile is small. */
 function titleOf(part, box) {
   if (box.beside || (part.kind === 'norm' && box.w < 80)) return '';
   if (part.kind === 'merge') return 'Merge';
@@ -19,7 +19,7 @@ function titleOf(part, box) {
 }
 
 /**
- * Makes the parts' elements in their bands.
+ * Build the parts' elements in their bands.
  *   acts: {open(id, byKey), pin(pin)}
  * Returns Map id -> {node, open, view (canvas), part, box}.
  */
@@ -50,7 +50,7 @@ function put(node, { x, y, w, h }) {
   if (w !== undefined) Object.assign(node.style, { width: `${w}px`, height: `${h}px` });
 }
 
-/** A tile whose tokens are pinned by a click (everywhere else a click opens the part); one of them is walked by keys. */
+/** Let a click on a tile pin a token instead of opening the part; arrow keys move over one of the tiles. */
 function tokens(node, part, { acts, model, keyed }) {
   node.parentNode.classList.add('mp-tokens');
   if (part !== keyed) {
@@ -64,7 +64,7 @@ function tokens(node, part, { acts, model, keyed }) {
   const pinOf = (cell) => model.pinOf({ grid, prefix: [] }, cell);
   node.removeAttribute('aria-hidden');
   gridNavigation(node, {
-    label: `${part.title}: the token under the pointer is shown in all parts`,
+    label: `${part.title}: hover over a token to show it in all parts`,
     rows: () => grid[0],
     cols: () => grid[1],
     start: () => Math.max(0, model.tokenAt({ grid, prefix: [] }, model.header.pin)),
@@ -80,7 +80,7 @@ function mlpOf(node, box) {
   put(glyph, { x: box.mlp.x - box.x, y: box.mlp.y - box.y, w: box.mlp.w, h: box.mlp.h });
 }
 
-/** On a phone a part's words stand beside its picture. */
+/** Write a part's description beside its tile on a phone. */
 function beside(node, part, { x, y, beside: place }, model) {
   const text = el(node, 'div', { class: 'mp-beside', 'aria-hidden': 'true' });
   put(text, { x: place.x - x, y: place.y - y });
@@ -95,14 +95,13 @@ function blockBeside(text, part, model) {
   const { attention, mlp, out } = model.lengths(part, model.readout);
   el(text, 'span', { class: 'mp-words mp-gives' }, `attention +${attention.toFixed(1)}`);
   el(text, 'span', { class: 'mp-words mp-adds' }, `MLP +${mlp.toFixed(1)}`);
-  el(text, 'span', { class: 'mp-words' }, `${out.toFixed(1)} long now`);
+  el(text, 'span', { class: 'mp-words' }, `norm ${out.toFixed(1)}`);
   const { lens } = model.arrays;
   if (!lens) return;
   const share = percent(lens.data[part.layer * lens.shape[1] + model.top]);
-  el(text, 'span', { class: 'mp-words' }, `so far ${model.header.classes.names[model.top]} ${share}`);
+  el(text, 'span', { class: 'mp-words' }, `prediction ${model.header.classes.names[model.top]} ${share}`);
 }
 
-/** The shapes on the arrows. */
 export function buildShapes(bands, { model, plan }) {
   for (const arrow of plan.arrows) {
     if (plan.narrow) continue;
@@ -117,7 +116,6 @@ export function buildShapes(bands, { model, plan }) {
   }
 }
 
-/** What leaves a merge stands under it. */
 export function buildMergeShapes(bands, { model, plan }) {
   if (plan.narrow) return;
   for (const part of model.flow.filter(({ kind }) => kind === 'merge')) {
@@ -127,7 +125,7 @@ export function buildMergeShapes(bands, { model, plan }) {
   }
 }
 
-/** The shapes on the way back to the first block and from the norm to the head. */
+/** Write the shapes on the arrows to the first block and from the LayerNorm to the head. */
 export function buildReturnShapes(bands, { model, plan }) {
   if (plan.narrow || !plan.core) return;
   const note = (text, left, top) => {
@@ -141,7 +139,6 @@ export function buildReturnShapes(bands, { model, plan }) {
   if (norm && reads) note(shapeWords(reads), norm.tile.x + 4, norm.tile.y - 10);
 }
 
-/** Draws every part's picture. */
 export function paintParts(parts, view) {
   for (const { view: board, part, box } of parts.values()) paintPart(board, part, box, view);
 }

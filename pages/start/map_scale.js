@@ -1,31 +1,30 @@
-// How the layers' maps are coloured: each on its own scale, as the map opens, or all on one, so that colours compare.
+// Choose the colour scale of the layers' attention maps: one per layer (default), or one for all layers.
 
 import { button, el } from '../views/kit/dom.js';
 import { percent } from '../views/kit/words.js';
 
-/** [least, greatest] weight on a patch that a block's tile shows; what windows give begins at its least, else at 0. */
+/** Return [minimum, maximum] of a block's attention map; the minimum is 0 except for window attention. */
 function rangeOf(model, block) {
   const patches = model.row(block).subarray(block.prefix.length);
   const least = block.row_of === 'received' ? patches.reduce((a, b) => Math.min(a, b), Infinity) : 0;
   return [least, patches.reduce((a, b) => Math.max(a, b), 0)];
 }
 
-/** The range of a block's tile: its own, or that of all of them. */
+/** Return the colour range of a block: its own, or that of all blocks. */
 export function shownRange(model, block, one) {
   if (!one) return rangeOf(model, block);
   const ranges = model.blocks.map((each) => rangeOf(model, each));
   return [Math.min(...ranges.map(([least]) => least)), Math.max(...ranges.map(([, most]) => most))];
 }
 
-/** What the colours say, from the map's own numbers. */
 function scaleWords(model, one) {
   const tops = model.blocks.map((block) => rangeOf(model, block)[1]);
   const [low, high] = [Math.min(...tops), Math.max(...tops)].map((top) => percent(top));
-  if (one) return `The layers' maps share one scale, up to ${high}: their colours compare.`;
-  return `Each layer's map has its own scale, up to its strongest weight (${low} to ${high}): colours do not compare between layers.`;
+  if (one) return `All layers share one colour scale, up to ${high}.`;
+  return `Each layer has its own colour scale, up to its largest weight (${low} to ${high}).`;
 }
 
-/** The sentence under the map and the button that changes the scale; `changed` runs then. */
+/** The sentence under the map with the button that changes the scale; `changed` runs after a click. */
 export class Scale {
   constructor(parent, changed) {
     this.one = false;
@@ -43,7 +42,8 @@ export class Scale {
     this.node.hidden = model.blocks.length < 2;
     if (this.node.hidden) return;
     this.words.textContent = scaleWords(model, this.one);
-    this.button.textContent = this.one ? 'Own scales' : 'One scale';
-    this.button.setAttribute('aria-label', this.one ? 'Each map on its own scale' : 'All maps on one scale');
+    this.button.textContent = this.one ? 'Use one scale per layer' : 'Use one scale';
+    const label = this.one ? 'Use one colour scale per layer' : 'Use one colour scale for all layers';
+    this.button.setAttribute('aria-label', label);
   }
 }

@@ -1,4 +1,4 @@
-// What lies under the parts: arrows, the token's strips, its stream through the blocks, what the head would say on the way.
+// Draw the layer below the tiles: arrows, token strips, residual stream and logit-lens curves.
 
 import { dot } from '../views/kit/axes.js';
 import { INSET, RETURN } from './map_layout.js';
@@ -6,9 +6,10 @@ import { drawStrip } from './map_tiles.js';
 import { drawStream, streamOf } from './map_stream.js';
 
 /**
- * Draws the scene.
- *   view: {model, plan, offsets: {band: y}, colors, width, pin: whose stream, stripPin: whose strips, scale, strong, lit: Set of ids | null, ahead: Set of ids that the journey has not reached | null,
- *          reach: how far the stream has come (a part's id and a share), or null for all of it}
+ * Draw the scene.
+ *   view: {model, plan, offsets: {band: y}, colors, width, pin: token of the stream, stripPin: token of the strips,
+ *          scale, strong, lit: Set of ids | null, ahead: Set of ids not reached yet | null,
+ *          reach: end of the drawn stream {id, share}, or null for all of it}
  */
 export function drawScene(ctx, view) {
   for (const arrow of view.plan.arrows) drawArrow(ctx, arrow, view);
@@ -27,7 +28,7 @@ export function drawScene(ctx, view) {
   if (!view.plan.narrow) drawReturns(ctx, view);
 }
 
-/** A token's stream along a line: bent once, and kept as long as the plan. */
+/** Return a token's stream along a line, cached with the plan. */
 function flowOf({ model, plan, pin, scale }, line) {
   plan.flows ??= new Map();
   const name = `${line.ids[0]} ${pin}`;
@@ -36,7 +37,7 @@ function flowOf({ model, plan, pin, scale }, line) {
   return plan.flows.get(name);
 }
 
-/** How far along a line the journey has brought the stream. */
+/** Return how far along a line the animation has drawn the stream. */
 function reached({ reach, plan }, line) {
   if (!reach) return Infinity;
   const ids = plan.core.lines.flatMap((one) => one.ids);
@@ -66,7 +67,6 @@ function drawArrow(ctx, { from, to, band, x, y, w, along }, { offsets, colors, l
   ctx.restore();
 }
 
-/** The head of an arrow that ends in (x, y) and points right. */
 function head(ctx, x, y) {
   ctx.beginPath();
   ctx.moveTo(x, y);
@@ -76,13 +76,13 @@ function head(ctx, x, y) {
   ctx.fill();
 }
 
-/** Under E and under the positions: the first channels of the followed token, and whose they are. */
+/** Draw the first channels of the followed token below E and below the positions. */
 function drawStrips(ctx, { model, plan, offsets, stripPin: pin, colors, ahead, width }) {
   if (model.header.prefix.includes(pin)) return;
   const name = model.shortName(pin);
   const shown = {
     embed: [model.content(pin), `${name} after E`],
-    positions: [model.position(pin), `${model.byId.get('positions')?.called}, ${name}`],
+    positions: [model.position(pin), `${model.byId.get('positions')?.called} of ${name}`],
   };
   for (const [id, [values, words]] of Object.entries(shown)) {
     const box = plan.boxes[id];
@@ -98,7 +98,7 @@ function drawStrips(ctx, { model, plan, offsets, stripPin: pin, colors, ahead, w
   }
 }
 
-/** What each inflow is long, beside it. */
+/** Write the norm of each residual update beside it. */
 function writeLengths(ctx, { inflows }, { model, plan, colors, pin }, upTo) {
   ctx.font = `11px ${colors.font}`;
   ctx.textBaseline = 'middle';
@@ -114,12 +114,12 @@ function writeLengths(ctx, { inflows }, { model, plan, colors, pin }, upTo) {
   }
 }
 
-/** 'attention' where there is room for the word. */
+/** Return 'attention' if there is room for the word. */
 const named = (tile, width) => (tile.w * 0.86 - width > 84 ? 'attention ' : '');
 
 const long = (value) => (value >= 99.95 ? value.toFixed(0) : value.toFixed(1));
 
-/** From the end of the way to the sequence back to the first block, from line to line, and from the norm to the head. */
+/** Draw the arrows from the sequence to the first block, from line to line, and from the LayerNorm to the head. */
 function drawReturns(ctx, { model, plan, offsets, colors }) {
   const last = plan.boxes[model.intro.at(-1).id];
   const lines = plan.core.lines;
@@ -138,7 +138,6 @@ function drawReturns(ctx, { model, plan, offsets, colors }) {
   if (norm && next) toHead(ctx, norm.tile, next.tile, offsets.core);
 }
 
-/** From the last map of a model without blocks back to what its head reads. */
 function drawOnward(ctx, { model, plan, offsets, colors }) {
   const last = plan.boxes[model.intro.at(-1).id];
   const next = plan.boxes[model.outro[0].id];
@@ -164,7 +163,6 @@ function drawOnward(ctx, { model, plan, offsets, colors }) {
   ctx.fill();
 }
 
-/** From the norm up to what the head reads. */
 function toHead(ctx, gate, strip, top) {
   const [x0, y0] = [gate.x + gate.w, top + gate.y + gate.h / 2];
   const [x1, y1] = [strip.x - 4, top + strip.y + 6];
@@ -178,7 +176,7 @@ function toHead(ctx, gate, strip, top) {
   head(ctx, x1, y1);
 }
 
-/** A line that leaves downwards (or at the side), runs back to the left and enters the stream. */
+/** Draw a line that leaves at the bottom or side, runs back to the left and enters the stream. */
 function returning(ctx, { from: { x, y }, turn, to, side = false }) {
   const r = 8;
   const left = INSET - 14;
@@ -195,15 +193,15 @@ function returning(ctx, { from: { x, y }, turn, to, side = false }) {
   head(ctx, INSET - 2, to);
 }
 
-// ------------------------------------------------------------ what the head would say, block by block
+// ------------------------------------------------------------ the logit lens, block by block
 
-/** The classes whose curves are drawn: the three most probable in the end. */
+/** Return the classes with a curve: the three most probable ones. */
 export function lensClasses(model) {
   const { data } = model.arrays.probabilities;
   return [...data.keys()].sort((a, b) => data[b] - data[a]).slice(0, 3);
 }
 
-/** Where a line's lens has its places: [[station, u]], station 0 before the first block. */
+/** Return the x positions of a line's logit lens: [[layer, u]], layer 0 before the first block. */
 function lensPlaces(model, plan, line) {
   const places = line.ids
     .filter((id) => model.byId.get(id).kind === 'block')

@@ -1,4 +1,4 @@
-"""One map on the page: a model on a picture, what is open in it, and what the visitor did there."""
+"""Draw one map on the page: a model's forward pass on an image, with its opened part and events."""
 
 from __future__ import annotations
 
@@ -11,103 +11,110 @@ import streamlit as st
 from pages.controls import query_params, widgets
 from pages.frame import registry
 from pages.selection import selection
-from pages.selection.selection import Nouns
-from pages.start import map_answers, scene
-from pages.start.map import draw_map, draw_part, events
+from pages.selection.selection import Selection
+from pages.start import lens_links, map_messages
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.part_request import Asked
+from pages.views.event_values import read_events
+from pages.views.register import register
+from vitviz.analysis.part_request import PartRequest
 from vitviz.data.datasets import default_pictures
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots import map_part
 from vitviz.plots.blob import opened
-from vitviz.plots.map import Links, Visit, for_visit
+from vitviz.plots.map import Links, MapSession, add_session
+
+_map = register(__file__, "map", "map", "map_panel")
+_part = register(__file__, "map_part")
+EVENTS = ("pin", "open", "go")
 
 
 @dataclass(frozen=True)
-class OneMap:
-    """Whose map it is, and under which keys it is mounted and keeps what is open in it.
+class MapFrame:
+    """One map on the page.
 
-    now: model, step and picture as it reads them. elsewhere: what of them its links change, where they are not the
-    sidebar's.
+    key: the view's key. part, asked: session keys of the open part and of the view's request. choice, current: the
+    map's model and selection. overrides: entries of the selection that its links replace.
     """
 
     key: str
     part: str
     asked: str
     choice: ModelChoice
-    now: Nouns
-    elsewhere: dict[str, str] = field(default_factory=dict)
+    current: Selection
+    overrides: dict[str, str] = field(default_factory=dict)
 
     def draw(self) -> bytes:
-        """Mounts it, answers what is opened in it, and goes where the visitor wants; returns its message."""
-        wanted = self._take_events()
-        message = map_answers.whole(self.choice, self.now)
+        """Draw the map and its open part, follow a clicked link, and return the map's message."""
+        target = self._apply_events()
+        message = map_messages.load_map(self.choice, self.current)
         parts = opened(message)[0]["parts"]
         config = self.choice.config
-        ways = scene.links([part["id"] for part in parts], config, self.elsewhere)
-        if wanted in ways:
-            slug, query = scene.query_of(wanted, config, self.elsewhere)
+        links = lens_links.build_links([part["id"] for part in parts], config, self.overrides)
+        if target in links:
+            slug, query = lens_links.build_query(target, config, self.overrides)
             st.switch_page(registry.BY_SLUG[slug].path, query_params=query)
-        draw_map(for_visit(message, self._visit(message, ways)), key=self.key)
-        asked = self._asked_for([part["id"] for part in parts if part["opens"]])
-        # After the map, which so stays as it is while this part is computed.
-        draw_part(self._inside(asked, parts, ways), key=f"{self.key}.part")
+        _map(add_session(message, self._build_session(message, links)), key=self.key, triggers=EVENTS)
+        request = self._read_request([part["id"] for part in parts if part["opens"]])
+        # After the map, so that the map stays visible while the part is computed.
+        _part(self._build_part_message(request, parts, links), key=f"{self.key}.part")
         return message
 
-    def _take_events(self) -> str:
-        """What the visitor did: another token, a part opened or closed; returns the part whose lens is wanted.
+    def _apply_events(self) -> str:
+        """Apply the user's events: set the pin, open or close a part; return the part whose lens was clicked.
 
-        It comes from a browser, so what is no pin, no question and no part is left alone.
+        Events come from a browser, so invalid ones are ignored.
         """
-        said = events(self.key)
-        if "open" in said:
-            asked = Asked.parse(said["open"], self.now.pin)
-            widgets.set_value(self.part, "" if asked is None else asked.part)
-            widgets.set_value(self.asked, "" if asked is None else said["open"])
-        pin = Pin.parse(str(said.get("pin", "")))
-        if pin is not None and (pin != selection.current().pin or not selection.is_pinned()):
+        events = read_events(self.key)
+        if events.get("open") is not None:
+            request = PartRequest.parse(str(events["open"]), self.current.pin)
+            widgets.set_control(self.part, "" if request is None else request.part)
+            widgets.set_control(self.asked, "" if request is None else str(events["open"]))
+        pin = Pin.parse(str(events.get("pin") or ""))
+        if pin is not None and (pin != selection.get_current().pin or not selection.is_pinned()):
             selection.set_pin(pin)
-            st.rerun()  # the pin is a noun: the sidebar and every link on the page follow it
-        return str(said.get("go", ""))
+            st.rerun()  # the sidebar and every link on the page show the pin
+        return str(events.get("go") or "")
 
-    def _asked_for(self, ids: Sequence[str]) -> Asked | None:
-        """What is open: as the view asked, or as a link says; None for nothing."""
-        widgets.settle_choice(self.part, ("", *ids))
+    def _read_request(self, ids: Sequence[str]) -> PartRequest | None:
+        """Return the open part as the view or the permalink requests it; None if none is open."""
+        widgets.resolve_option(self.part, ("", *ids))
         part = str(st.session_state[self.part])
         if not part:
-            query_params.drop(self.part)
+            query_params.remove_value(self.part)
             return None
-        widgets.keep(self.part, part)
-        asked = Asked.parse(st.session_state.get(self.asked, ""), self.now.pin)
-        return asked if asked is not None and asked.part == part else Asked(part, self.now.pin)
+        widgets.store_value(self.part, part)
+        request = PartRequest.parse(st.session_state.get(self.asked, ""), self.current.pin)
+        return (
+            request if request is not None and request.part == part else PartRequest(part, self.current.pin)
+        )
 
-    def _inside(self, asked: Asked | None, parts: Sequence[dict[str, Any]], ways: Links) -> bytes:
-        """What the map is told of the part that is open in it."""
-        message = None if asked is None else map_answers.part(self.choice, self.now, asked)
-        if asked is None or message is None:
-            return map_part.closed(self.key)
-        title = next(part["title"] for part in parts if part["id"] == asked.part)
-        return map_part.for_visit(message, title, ways.get(asked.part), self.key)
+    def _build_part_message(
+        self, request: PartRequest | None, parts: Sequence[dict[str, Any]], links: Links
+    ) -> bytes:
+        message = None if request is None else map_messages.load_part(self.choice, self.current, request)
+        if request is None or message is None:
+            return map_part.pack_closed(self.key)
+        title = next(part["title"] for part in parts if part["id"] == request.part)
+        return map_part.add_session(message, title, links.get(request.part), self.key)
 
-    def _visit(self, message: bytes, ways: Links) -> Visit:
-        """What the map says to this visitor."""
+    def _build_session(self, message: bytes, links: Links) -> MapSession:
         header, _ = opened(message)
         layout = TokenLayout(
             tuple(header["prefix"]), (header["grid"][0], header["grid"][1]), header["patch_px"]
         )
-        pin, image = self.now.pin, self.now.image
-        label = f"{selection.picture_title(image)}, as {self.choice.title} reads it"
-        return Visit(pin.token(layout), str(pin), label, truth_of(image, self.choice), ways, self.key)
+        pin, image = self.current.pin, self.current.image
+        label = f"{selection.get_image_title(image)}, preprocessed for {self.choice.title}"
+        return MapSession(pin.token(layout), str(pin), label, find_label(image, self.choice), links, self.key)
 
 
-def truth_of(image: str, choice: ModelChoice) -> int:
-    """The picture's class as the model counts them; -1 where nobody says so."""
+def find_label(image: str, choice: ModelChoice) -> int:
+    """Return the image's label as the model's class index; -1 if unknown."""
     kind, _, number = image.partition(":")
     if kind in ("sample", "upload") or choice.trained_on is None:
         return -1
-    data = cached.dataset(kind)
+    data = cached.load_dataset(kind)
     if data.test_labels is None or kind not in (
         choice.trained_on,
         default_pictures(choice.trained_on, choice.preparation.in_chans),

@@ -1,4 +1,4 @@
-// An opened part's operation, step by step: each with its formula, its numbers put in, and its values as a picture.
+// Draw an opened part's operations: formula, formula with numbers, and values.
 
 import { button, canvas, el } from '../views/kit/dom.js';
 import { blit, heat } from '../views/kit/pixels.js';
@@ -7,8 +7,8 @@ import { percent, signed } from '../views/kit/words.js';
 import { drawStrip, greatest } from './map_tiles.js';
 
 /**
- * All steps of a message.
- *   acts: {ask(more): asks for another head, class or channel, deeper(): shows the numbers}
+ * Draw all steps of a message.
+ *   acts: {ask(more): request another head, class or channel, deeper(): show the tables}
  */
 export function buildSteps(parent, { header, arrays }, view, acts) {
   header.steps.forEach((step, i) => {
@@ -27,13 +27,13 @@ export function buildSteps(parent, { header, arrays }, view, acts) {
   });
 }
 
-/** A picture of so many CSS pixels in a card, named for those who do not see it. */
+/** Create a canvas with a label for screen readers. */
 function board(parent, width, height, label) {
   const view = canvas(parent, { role: 'img', 'aria-label': label });
   return { view, ctx: view.size(width, height) };
 }
 
-/** One row of an array as its own. */
+/** Return one row of an array. */
 const rowOf = ({ data, shape }, i) => data.subarray(i * size(shape), (i + 1) * size(shape));
 const size = (shape) => shape.slice(1).reduce((a, b) => a * b, 1);
 
@@ -42,7 +42,7 @@ const STRIP_W = 240;
 function strip(parent, values, label, top) {
   const line = el(parent, 'div', { class: 'mp-strip' });
   if (label) el(line, 'span', { class: 'mp-strip-name' }, label);
-  const words = `${label || 'values'}: ${values.length} numbers up to ±${signed(top)}`;
+  const words = `${label || 'values'}: ${values.length} values up to ±${signed(top)}`;
   const { view, ctx } = board(line, STRIP_W, 14, words);
   view.node.style.width = '';
   drawStrip(ctx, values, [0, 0, STRIP_W, 14], top);
@@ -53,7 +53,7 @@ function drawVector(parent, step, array) {
   step.labels.forEach((label, i) => strip(parent, rowOf(array, i), label, greatest(rowOf(array, i))));
 }
 
-/** Two vectors and their sum, on one scale: that is what a residual is. */
+/** Draw two vectors and their sum on one scale, as in a residual addition. */
 function drawSum(parent, step, array) {
   const top = greatest(array.data);
   const longest = Math.max(...step.lengths);
@@ -65,7 +65,7 @@ function drawSum(parent, step, array) {
   });
 }
 
-/** Values of one patch; colours where it has three channels. */
+/** Draw the values of one patch, in colour if it has three channels. */
 function pixels({ data, shape }, lo, hi) {
   const [channels, rows, cols] = shape;
   const image = new ImageData(cols, rows);
@@ -83,7 +83,6 @@ function pixels({ data, shape }, lo, hi) {
 const PLANE = 72;
 const CHANNELS = ['red', 'green', 'blue'];
 
-/** The patch as its pixels, and every channel with its numbers. */
 function drawPixels(parent, step, array) {
   const [channels, rows, cols] = array.shape;
   const row = el(parent, 'div', { class: 'mp-planes' });
@@ -99,7 +98,7 @@ function drawPixels(parent, step, array) {
   }
 }
 
-/** x, a column of E and their product, channel under channel; the product's sum and the bias make one channel. */
+/** Draw x, a column of E and their product per channel; the sum plus the bias is one output channel. */
 function drawProduct(parent, step, array) {
   const row = el(parent, 'div', { class: 'mp-planes' });
   const [, channels, rows, cols] = array.shape;
@@ -119,14 +118,14 @@ function drawProduct(parent, step, array) {
   el(out, 'b', {}, `channel ${step.channel + 1}: ${signed(step.result, 3)}`);
 }
 
-/** The part whose tokens an array's columns are: [first patch, rows, cols]. */
+/** Return the layout of an array's columns: [first patch, rows, cols]. */
 function gridOf({ model, header }, count) {
   const part = model.byId.get(header.part);
   const [rows, cols] = part?.grid ?? model.header.grid;
   return [count - rows * cols, rows, cols];
 }
 
-/** Weights over the grey picture, in every head; a click chooses the head that the next steps compute. */
+/** Draw the attention of every head over the grey image; a click selects the head of the next steps. */
 function drawHeads(parent, step, array, context) {
   const [heads, count] = array.shape;
   const [first, rows, cols] = gridOf(context, count);
@@ -156,12 +155,12 @@ function drawKeys(parent, step, array, context) {
   over(ctx, array.data.subarray(Math.max(0, first)), rows, cols, 96, context);
 }
 
-/** One softmax row recomputed: product, score, exponential and share of the strongest. */
+/** Draw a softmax row: dot product, score, exponential and weight of the strongest entries. */
 function drawSoftmax(parent, step) {
   const table = el(parent, 'table', { class: 'mp-softmax' });
   const head = el(el(table, 'thead'), 'tr');
   const of = step.of === 'classes' ? 'class' : 'key';
-  const columns = step.of === 'classes' ? [of, 's', 'exp', 'share', ''] : [of, 'q·k', 's', 'exp', 'share', ''];
+  const columns = step.of === 'classes' ? [of, 's', 'exp', 'weight', ''] : [of, 'q·k', 's', 'exp', 'weight', ''];
   for (const text of columns) el(head, text ? 'th' : 'td', text ? { scope: 'col' } : {}, text);
   const body = el(table, 'tbody');
   const most = Math.max(...step.rows.filter(({ key }) => key >= 0).map(({ weight }) => weight));
@@ -180,7 +179,7 @@ function drawSoftmax(parent, step) {
   el(parent, 'div', { class: 'vv-muted' }, `Σ exp = ${step.total.toFixed(3)}`);
 }
 
-/** Signed bars, the largest first; what is left, the bias and the result below. */
+/** Draw signed bars, largest first, then the rest, the bias and the sum. */
 function drawBars(parent, step, { data }) {
   const top = greatest([...data, step.rest ?? 0, step.bias ?? 0]);
   const whole = Math.min(...data, step.rest ?? 0, step.bias ?? 0) >= 0; // nothing lies left of zero
@@ -199,7 +198,7 @@ function drawBars(parent, step, { data }) {
   if (step.bias !== undefined && step.bias !== null) line('bias', step.bias, 'mp-rest');
   if (step.result !== undefined && step.result !== null) {
     const row = el(box, 'div', { class: 'mp-bar-row mp-total' });
-    el(row, 'span', {}, 'together');
+    el(row, 'span', {}, 'sum');
     el(row, 'span');
     el(row, 'b', { class: 'mp-value' }, signed(step.result, 3));
   }

@@ -1,6 +1,6 @@
-// The residual stream as a river: as thick as its token is long, with what attention and the MLP add flowing in.
+// Draw the residual stream: its thickness is the token's norm; the updates of attention and MLP join it.
 //
-// It is drawn along u and across v, so that it runs right on a wide screen and down on a phone.
+// Coordinates are u along and v across the stream, which runs right on a wide screen and down on a phone.
 
 import { ease, mix } from '../views/kit/motion.js';
 import { offscreen } from '../views/kit/pixels.js';
@@ -8,7 +8,7 @@ import { PALETTE } from '../views/kit/palette.js';
 import { rgb } from '../views/kit/ramp.js';
 import { STREAM } from './map_layout.js';
 
-/** What one unit of length takes in pixels, so that the longest token on show fills the stream's height. */
+/** Return the pixels per unit of norm, so that the longest shown token fills the stream's height. */
 export function streamScale(model, pins) {
   const longest = Math.max(
     1e-9,
@@ -25,7 +25,7 @@ export function streamScale(model, pins) {
 }
 
 /**
- * A line's stream: where its thickness is known, and what flows in.
+ * Compute a line's stream: its points of known thickness and its updates.
  * Returns {points: [{u, t}], inflows: [{part, kind, from: {u, v}, at: u, width, side, t}]}, u along the line.
  */
 export function streamOf(model, boxes, { ids, stream, along, start, end }, pin, scale) {
@@ -61,24 +61,24 @@ export function streamOf(model, boxes, { ids, stream, along, start, end }, pin, 
   return { points, inflows, stream, along };
 }
 
-/** Where what is added comes from: attention from the tile, the MLP from its box. */
+/** Return the origin of an update: the tile for attention, the MLP's box for the MLP. */
 function source({ tile, mlp }, along, kind) {
   if (along === 'y') return { from: { u: tile.y + tile.h * (kind === 'attention' ? 0.24 : 0.68), v: tile.x }, side: 1 };
   if (kind === 'attention') return { from: { u: tile.x + tile.w * 0.14, v: tile.y + tile.h + 3 }, side: -1 };
   return { from: { u: mlp.x + 4, v: mlp.y }, side: 1 };
 }
 
-/** Draws one line's stream. `strong` is the kind of what is lit ('attention', 'mlp', 'residual'), or ''. */
+/** Draw one line's stream; `strong` is the highlighted kind ('attention', 'mlp', 'residual'), or ''. */
 export function drawStream(ctx, flow, colors, { strong = '', upTo = Infinity, id = '', course = null } = {}) {
   if (!flow.points.length) return;
   ctx.save();
   if (flow.along === 'y') ctx.transform(0, 1, 1, 0, 0, 0);
   const faded = (kind, own) => (strong && strong !== kind) || (id && own && own !== id);
   ctx.globalAlpha = strong && strong !== 'residual' ? 0.45 : 1;
-  ctx.fillStyle = riverPaint(ctx, flow, colors);
-  const river = upTo === Infinity ? (flow.river ??= riverPath(flow, upTo)) : riverPath(flow, upTo);
-  ctx.fill(river);
-  if (course) grain(ctx, flow, river, course);
+  ctx.fillStyle = streamPaint(ctx, flow, colors);
+  const outline = upTo === Infinity ? (flow.outline ??= streamPath(flow, upTo)) : streamPath(flow, upTo);
+  ctx.fill(outline);
+  if (course) grain(ctx, flow, outline, course);
   for (const inflow of flow.inflows) {
     if (inflow.at > upTo + 1) break;
     ctx.globalAlpha = faded(inflow.kind, inflow.id) ? 0.28 : 1;
@@ -88,7 +88,7 @@ export function drawStream(ctx, flow, colors, { strong = '', upTo = Infinity, id
   ctx.restore();
 }
 
-function riverPaint(ctx, { points }, colors) {
+function streamPaint(ctx, { points }, colors) {
   const paint = ctx.createLinearGradient(points[0].u, 0, points.at(-1).u, 0);
   const [light, deep] = colors.mode === 'dark' ? ['#2b3a4f', '#3c5273'] : ['#e6ebf2', '#cfdbea'];
   paint.addColorStop(0, light);
@@ -106,13 +106,13 @@ function inflowPaint(ctx, { kind, from, t, side }, stream, colors) {
   return paint;
 }
 
-/** The token's channels as threads of the river: at every place the vector as it is there, against its own spread. */
-function grain(ctx, { points, stream }, river, course) {
+/** Draw the token's channels as threads along the stream, normalised by the vector's standard deviation. */
+function grain(ctx, { points, stream }, outline, course) {
   const left = points[0].u;
   const count = Math.max(1, Math.round((points.at(-1).u - left) / THREAD));
   const source = offscreen(threads(points, count, course));
   ctx.save();
-  ctx.clip(river);
+  ctx.clip(outline);
   for (let i = 0; i < count; i++) {
     const u = left + i * THREAD;
     const t = thickness(points, u + THREAD / 2);
@@ -121,7 +121,7 @@ function grain(ctx, { points, stream }, river, course) {
   ctx.restore();
 }
 
-/** Blue below zero, orange above, the more the value departs from zero: width x channels pixels. */
+/** Return width × channels pixels: blue below zero, orange above, opacity by magnitude. */
 function threads(points, width, { rows, channels }) {
   const image = new ImageData(width, channels);
   const pixels = new Uint32Array(image.data.buffer);
@@ -142,13 +142,12 @@ function threads(points, width, { rows, channels }) {
   return image;
 }
 
-// As a pixel's four bytes lie in memory, its alpha still 0.
+// A pixel's four bytes in memory order, with alpha 0.
 const packed = ([red, green, blue]) => (blue << 16) | (green << 8) | red;
 const BELOW = packed(rgb(PALETTE.DIVERGING[1]));
 const ABOVE = packed(rgb(PALETTE.DIVERGING[5]));
-const THREAD = 3; // px along the river that one column of the threads takes
+const THREAD = 3; // px along the stream per column of threads
 
-/** The last known place before u that has a next one. */
 const segment = (points, u) =>
   Math.max(
     0,
@@ -158,7 +157,6 @@ const segment = (points, u) =>
     ),
   );
 
-/** The river's thickness at a place. */
 function thickness(points, u) {
   const k = segment(points, u);
   const [a, b] = [points[k], points[k + 1]];
@@ -167,8 +165,8 @@ function thickness(points, u) {
 
 const smooth = (t) => t * t * (3 - 2 * t);
 
-/** Both banks of the river, bent between the places where its thickness is known. */
-function riverPath({ points, stream }, upTo) {
+/** Return the outline of the stream, smoothed between its points. */
+function streamPath({ points, stream }, upTo) {
   const path = new Path2D();
   const seen = points.filter(({ u }) => u <= upTo);
   const next = points[seen.length];
@@ -192,7 +190,7 @@ function riverPath({ points, stream }, upTo) {
   return path;
 }
 
-/** A ribbon that turns into the river's edge and keeps its width. */
+/** Return the outline of an update that joins the stream's edge at constant width. */
 function inflowPath({ from, at, width, side, t }, stream) {
   const path = new Path2D();
   const edge = stream + (side * t) / 2;

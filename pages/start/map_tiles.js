@@ -1,4 +1,4 @@
-// A part as a small picture of its numbers, on a canvas of its own.
+// Draw the tile of each part from its activations.
 
 import { blit, colour, heat, offscreen } from '../views/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut } from '../views/kit/ramp.js';
@@ -7,7 +7,7 @@ import { apart, sequenceLines } from './map_cells.js';
 import { READ } from './map_layout.js';
 import { shownRange } from './map_scale.js';
 
-/** The picture in grey, as attention lies over it. */
+/** Return the image in grey, as the background of attention maps. */
 export function greyed(bitmap) {
   const node = document.createElement('canvas');
   const scale = Math.min(1, 256 / Math.max(bitmap.width, bitmap.height));
@@ -26,7 +26,7 @@ export function greyed(bitmap) {
 
 const smooth = (bitmap) => bitmap.width > 128;
 
-/** Rounds what is drawn in a box off by two pixels, as every picture of the app. */
+/** Clip a drawing to a box with rounded corners of two pixels. */
 function rounded(ctx, x, y, w, h, draw, radius = 3) {
   ctx.save();
   ctx.beginPath();
@@ -40,7 +40,6 @@ function drawPicture(ctx, w, h, { photo }) {
   if (photo) rounded(ctx, 0, 0, w, h, () => blit(ctx, photo, 0, 0, w, h, smooth(photo)));
 }
 
-/** One patch of the picture into a box. */
 export function drawPatch(ctx, photo, [rows, cols], cell, [x, y, w, h]) {
   const [pw, ph] = [photo.width / cols, photo.height / rows];
   ctx.imageSmoothingEnabled = pw > 24;
@@ -56,7 +55,7 @@ function drawPatches(ctx, w, h, { photo, model, part }) {
     drawPatch(ctx, photo, [rows, cols], i, [(i % cols) * cw, Math.floor(i / cols) * ch, cw - gap, ch - gap]);
 }
 
-/** Up to four maps in a square, two by two; each by its own scale. */
+/** Draw up to four maps, two by two, each on its own scale. */
 function drawMaps(ctx, { data, shape }, [x, y, w, h], ranges, table) {
   const [count, rows, cols] = shape;
   const across = count > 1 ? 2 : 1;
@@ -70,7 +69,7 @@ function drawMaps(ctx, { data, shape }, [x, y, w, h], ranges, table) {
   }
 }
 
-/** E's first rows as filters: grey is no weight. */
+/** Draw columns of E as filters; grey is weight 0. */
 function drawFilters(ctx, { data, shape }, w, h) {
   const [count, rows, cols, channels] = shape;
   const across = Math.ceil(Math.sqrt(count));
@@ -87,7 +86,7 @@ function drawFilters(ctx, { data, shape }, w, h) {
   }
 }
 
-/** E: the filters that its rows are; where they are not sent, four of the maps that it makes of the picture. */
+/** Draw E's filters, or four of its output maps if the filters are not sent. */
 function drawEmbed(ctx, w, h, { model, part }) {
   const filters = model.array(part, 'filters');
   if (filters) drawFilters(ctx, filters, w, h);
@@ -99,11 +98,11 @@ function drawLevel(ctx, w, h, { model, part }) {
   drawMaps(ctx, model.array(part, String(last)), [0, 0, w, h], [0, 255], SEQUENTIAL_LUT);
 }
 
-// One canvas for every strip: a hover draws ten of them, and a new canvas costs more than its pixels.
+// All strips share one canvas, because a hover draws ten of them and creating a canvas is slow.
 const strip = document.createElement('canvas');
 strip.height = 1;
 
-/** Signed values as a strip; `top` is what the ends of the scale stand for. */
+/** Draw signed values as a strip on the scale ±`top`. */
 export function drawStrip(ctx, values, [x, y, w, h], top = greatest(values)) {
   const count = values.length;
   if (strip.width < count) strip.width = count;
@@ -120,7 +119,7 @@ export function greatest(values) {
   return most;
 }
 
-/** A sequence as its tokens' thumbnails, each with the first channels of its vector. */
+/** Draw a sequence as thumbnails of its tokens, each with the first channels of its vector. */
 function drawSequence(ctx, w, h, { model, photo, colors, box }) {
   const { header } = model;
   const lines = sequenceLines(model, box);
@@ -142,7 +141,7 @@ function drawSequence(ctx, w, h, { model, photo, colors, box }) {
   }
 }
 
-/** A prefix token: a small accent square with its first letter. */
+/** Draw a prefix token: a small accent square with its first letter. */
 export function drawToken(ctx, name, [x, y, w, h], colors) {
   ctx.fillStyle = colors.query;
   ctx.beginPath();
@@ -156,7 +155,7 @@ export function drawToken(ctx, name, [x, y, w, h], colors) {
   ctx.fillText(name[0].toUpperCase(), x + w / 2, y + h / 2 + 0.5);
 }
 
-/** Every position's likeness to every other: a map a position, each at its own place; one map where the rest is not sent. */
+/** Draw the similarity of every position with every other; only one map if the rest is not sent. */
 function drawPositions(ctx, w, h, { model, part }) {
   const { data, shape } = model.array(part, 'cosine');
   const [rows, cols] = part.grid ?? model.header.grid;
@@ -170,7 +169,7 @@ function drawPositions(ctx, w, h, { model, part }) {
   }
 }
 
-/** A block: what the readout looks at, over the picture; the prefix tokens stand above it. */
+/** Draw a block: the attention of the readout token over the image, prefix tokens above it. */
 function drawBlock(ctx, w, h, { model, part, grey, colors, box, oneScale }) {
   const values = model.row(part);
   const first = part.prefix.length;
@@ -199,7 +198,7 @@ function drawBlock(ctx, w, h, { model, part, grey, colors, box, oneScale }) {
   if (part.window) drawWindows(ctx, w, h, lift, part, colors);
 }
 
-/** Beside the squares of the prefix tokens what they are called, where there is room. */
+/** Write the names of the prefix tokens beside their squares if there is room. */
 function namePrefix(ctx, w, prefix, side, colors) {
   const [words, left] = [prefix.map(tokenName).join(' '), prefix.length * (side + 2) + 2];
   ctx.font = `11px ${colors.font}`;
@@ -210,7 +209,7 @@ function namePrefix(ctx, w, prefix, side, colors) {
   ctx.fillText(words, left, side / 2 + 0.5);
 }
 
-/** Lines between a stage's windows; shifted ones begin half a window further. */
+/** Draw the lines between windows; shifted windows are offset by half a window. */
 function drawWindows(ctx, w, h, lift, { grid: [rows, cols], window, shifted }, colors) {
   ctx.strokeStyle = colors.mode === 'dark' ? 'rgb(255 255 255 / 0.85)' : '#fff';
   ctx.lineWidth = 1.5;
@@ -234,7 +233,7 @@ function drawMerge(ctx, w, h, { model, part }) {
   rounded(ctx, 0, 0, w, h, () => blit(ctx, heat(data, rows, cols, SEQUENTIAL_LUT, 0, most), 0, 0, w, h));
 }
 
-/** The last norm: a gate; where there is room, what it does to the length of what is read. */
+/** Draw the final LayerNorm, with the norms before and after it if there is room. */
 function drawGate(ctx, w, h, { model, part, colors }) {
   ctx.fillStyle = colors.panel;
   ctx.strokeStyle = colors.muted;
@@ -255,7 +254,7 @@ function lengthsOf(model, part) {
     const { data } = model.array(part, name);
     return part.token >= 0 ? data[part.token] : data.reduce((a, b) => a + b, 0) / data.length;
   });
-  return `${into.toFixed(1)} long  →  LN  →  ${out.toFixed(1)} long`;
+  return `norm ${into.toFixed(1)}  →  LN  →  norm ${out.toFixed(1)}`;
 }
 
 function drawVectors(ctx, w, h, { model, part }) {
@@ -264,7 +263,7 @@ function drawVectors(ctx, w, h, { model, part }) {
   for (let i = 0; i < shape[0]; i++) drawStrip(ctx, model.vector(part, i), [0, i * (tall + 2), w, tall]);
 }
 
-/** The head: what it reads, and below it its weights, a row a class (two of them in a model with two heads). */
+/** Draw the head: its input, and below it one row of weights per class and head. */
 function drawHead(ctx, w, h, { model, part, colors }) {
   const weights = model.array(part, 'weights');
   drawVectors(ctx, w, weights ? READ - 6 : Math.min(h, READ), { model, part });
@@ -292,7 +291,7 @@ const PERCENT = 50; // what a probability takes at a line's end
 const LEAST_BAR = 12;
 const SMALLEST = 10; // px of type
 
-/** A class a line: its name, its probability as a bar; `share` of the bars' length while they rise. */
+/** Draw a line per class: name and probability bar; `share` scales the bars during the animation. */
 function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
   const { names, truth } = model.header.classes;
   const probabilities = model.arrays.probabilities.data;
@@ -302,7 +301,7 @@ function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
   const usual = Math.min(13, step * 0.84);
   ctx.font = `600 ${usual}px ${colors.font}`;
   const longest = Math.max(...marked.map((text) => ctx.measureText(text).width)) + 10;
-  const size = Math.min(usual, Math.max(SMALLEST, (usual * most) / longest)); // names that fit are better than large ones
+  const size = Math.min(usual, Math.max(SMALLEST, (usual * most) / longest)); // prefer names that fit
   const font = (weight) => `${weight} ${size}px ${colors.font}`;
   const name = Math.min(longest, most);
   const track = w - name - PERCENT;

@@ -1,4 +1,4 @@
-"""Start: the whole model on one screen, alive on the chosen picture, and the way to every page."""
+"""Start page: the map of the whole model for the selected image, and links to every page."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import query_params, widgets
-from pages.frame import file_errors, glossary_terms, page, registry
+from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
 from pages.lessons import open_lesson
 from pages.selection import selection
-from pages.start import map_answers, second_map
-from pages.start.drawers import MATHEMATICS, OF_PARTS
-from pages.start.map_session import OneMap
+from pages.start import map_messages, second_map
+from pages.start.map_session import MapFrame
 from pages.stores import lessons, session
 from pages.streamlit_fixes import element_cache
 from vitviz.models.abilities import abilities
@@ -29,63 +28,123 @@ from vitviz.text import plain
 VIEW = "home.map"
 PICTOGRAMS = {file.stem for file in (Path(__file__).parents[2] / "static/cards").glob("*.svg")}
 
+GLOSSARY_FORMS = {
+    "patches": {"patch": "patch"},
+    "stem": {"hybrid": "hybrid"},
+    "embed": {"token": "token", "E": "E"},
+    "prefix": {"[CLS]": "[CLS]"},
+    "positions": {"positions": "position embedding"},
+    "block": {
+        "layer": "block",
+        "attention": "attention",
+        "value": "value",
+        "MLP": "MLP",
+        "stream": "residual stream",
+    },
+    "merge": {"merging": "patch merging"},
+    "norm": {"LN": "LayerNorm"},
+    "head": {"head": "classification head", "logit": "logit"},
+}
+"""Kind of a part -> words that the map writes -> their glossary terms."""
+
+MATHEMATICS = r"""
+**ViT** (Dosovitskiy et al. 2021, eq. 1 to 4): N patches $x_p^i$ of P²C values become tokens of D values; L layers add
+to the tokens; the classifier head reads [CLS].
+
+$$
+z_0 = [x_{\mathrm{class}};\ x_p^1 E;\ x_p^2 E;\ \dots;\ x_p^N E] + E_{pos},\qquad
+E \in \mathbb{R}^{(P^2 C) \times D},\ E_{pos} \in \mathbb{R}^{(N+1) \times D}
+$$
+
+$$
+z'_\ell = \mathrm{MSA}(\mathrm{LN}(z_{\ell-1})) + z_{\ell-1},\qquad \ell = 1 \dots L
+$$
+
+$$
+z_\ell = \mathrm{MLP}(\mathrm{LN}(z'_\ell)) + z'_\ell,\qquad \ell = 1 \dots L
+$$
+
+$$
+y = \mathrm{LN}(z_L^0)
+$$
+
+**DeiT** (Touvron et al. 2021) adds a second learned token [DIST] with its own classifier head. **Swin** (Liu et al.
+2021, eq. 3) computes attention inside windows, shifts the windows in every second layer, and merges 2 × 2 neighbouring
+tokens between stages. A **hybrid** makes its tokens from the feature maps of a convolutional stem (ViT paper, section
+3.1; Xiao et al. 2021).
+
+**Norms** are Euclidean. A layer's attention map is [CLS]'s attention, averaged over the heads; without [CLS], the mean
+over the patches; in a Swin, the mean weight that a token receives from its window.
+"""
+
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="home"):
-    """Which part is open ('': none), and what the view asked of it."""
+class MapControls(widgets.ControlValues, page="home"):
+    """Open part of the map ('': none) and the view's request."""
 
     part: str
     asked: str
 
 
-def way_in() -> None:
-    """The first lesson, or the one that this visit has left; nothing beside a lesson that is open."""
-    way = None if open_lesson.current() else lessons.next_stop(session.current(), registry.BY_SLUG)
-    if way is None:
+def draw_lesson_link() -> None:
+    """Draw a link to the next lesson stop, unless a lesson is open."""
+    stop = (
+        None
+        if open_lesson.get_open_stop()
+        else lessons.find_next_stop(session.get_current(), registry.BY_SLUG)
+    )
+    if stop is None:
         return
-    name, found, stop = way
-    title = f"'{plain(found.title)}'"
-    walked = any(one.done for one in lessons.shelf(session.current()).progress.values())
-    begin = f"Walk on: {title}" if walked else f"New here? Walk {title}"
-    label = f"Go on with {title}, stop {stop}" if stop > 1 else begin
-    open_lesson.link_to(name, found, stop, label, "signpost")
+    name, lesson, number = stop
+    title = f"'{plain(lesson.title)}'"
+    started = any(progress.done for progress in lessons.get_shelf(session.get_current()).progress.values())
+    label = f"Next lesson: {title}" if started else f"New here? Start the lesson {title}"
+    if number > 1:
+        label = f"Continue {title} at stop {number}"
+    open_lesson.draw_link(name, lesson, number, label, "signpost")
 
 
 @st.fragment
-@file_errors.said()
+@page.show_file_errors()
 def draw() -> None:
-    """The map, and what is open in it; an opened part runs this alone."""
-    OneMap(VIEW, Choice.key("part"), Choice.key("asked"), selection.choice(), selection.current()).draw()
+    """Draw the map and its open part; opening a part reruns only this fragment."""
+    MapFrame(
+        VIEW,
+        MapControls.key("part"),
+        MapControls.key("asked"),
+        selection.get_model_choice(),
+        selection.get_current(),
+    ).draw()
 
 
-def caption(message: bytes) -> None:
-    """The words that the map writes, explained where one points at them; what the whole way comes to."""
+def draw_caption(message: bytes) -> None:
+    """Draw the map's glossary terms and its caption."""
     header, _ = opened(message)
     kinds = dict.fromkeys(part["id"].partition(".")[0] for part in header["parts"])
-    words = {form: word for kind in kinds for form, word in OF_PARTS.get(kind, {}).items()}
+    words = {form: word for kind in kinds for form, word in GLOSSARY_FORMS.get(kind, {}).items()}
     if "dist" in header["prefix"]:
         words["[DIST]"] = "[DIST]"
-    glossary_terms.write_line("The words of this map", words)
+    glossary_terms.write_terms("Terms of this map", words)
     page.caption(
-        f"{plain(header['caption'])} Press Play to follow one patch; point at a part to see what feeds it; click to"
-        " open it."
+        f"{plain(header['caption'])} Press Play to follow one patch; hover over a part to see its"
+        " inputs; click to open it."
     )
 
 
-def code() -> list[Callable[..., object]]:
-    """What ran: the model's own forward pass."""
+def list_code() -> list[Callable[..., object]]:
+    """Return the functions of the model's forward pass."""
     from vitviz.models.cnn import ConvNet
     from vitviz.models.swin import SwinTransformer
     from vitviz.models.vit import VisionTransformer
 
-    able = abilities(selection.choice().config)
+    able = abilities(selection.get_model_choice().config)
     if able.blocks:
         return [VisionTransformer._embed, VisionTransformer.forward, VisionTransformer.readout]
     return [SwinTransformer.forward if able.windows else ConvNet.forward]
 
 
-def numbers(message: bytes) -> None:
-    """The lengths of every token and the classes, to take away."""
+def draw_tables(message: bytes) -> None:
+    """Draw download buttons for the token norms and the class probabilities."""
     header, arrays = opened(message)[0], unpacked(message)
     blocks = [part for part in header["parts"] if part["kind"] == "block"]
     rows: dict[str, list[Any]] = {
@@ -99,36 +158,39 @@ def numbers(message: bytes) -> None:
             rows[name] += lengths[:, column].tolist()
     with st.container(horizontal=True):
         if blocks:
-            page.csv("Lengths of all tokens (CSV)", rows, "map_lengths.csv", "home.csv.lengths")
+            page.csv("Norms of all tokens (CSV)", rows, "map_lengths.csv", "home.csv.lengths")
         if header["classes"]:
             columns = {"class": header["classes"]["names"]} | {
                 name: arrays[name].astype(np.float64).tolist() for name in ("logits", "probabilities")
             }
             page.csv("Classes (CSV)", columns, "map_classes.csv", "home.csv.classes")
-    page.caption("Every opened part has its own numbers: open one in the map, then its tables.")
+    page.caption("Open a part in the map to download its tables.")
 
 
-def cards() -> None:
-    """The way to every page, group by group."""
-    # On a phone one card fills the line.
+def draw_cards() -> None:
+    # On a phone a card fills the line.
     st.html(
         "<style>@media (max-width: 640px) {"
         " :has(> [class*='st-key-home-card-']) { flex-basis: 100% !important; }"
         " [class*='st-key-home-card-'] { width: 100% !important; } }</style>"
     )
     for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group):
-        shown = [entry for entry in entries if entry.slug != "home"]
-        if not shown:
+        cards = [entry for entry in entries if entry.slug != "home"]
+        if not cards:
             continue
         st.header(group, anchor=False)
-        place = st.container(horizontal=True, gap="medium")
-        element_cache.draw(
-            place, _draw_cards, tuple(shown), tuple(query_params.query().items()), own=selection.are_own()
+        container = st.container(horizontal=True, gap="medium")
+        element_cache.draw_cached(
+            container,
+            _draw_card_group,
+            tuple(cards),
+            tuple(query_params.build_query().items()),
+            private=selection.is_private(),
         )
 
 
-def _draw_cards(entries: Sequence[PageEntry], _query: Hashable) -> None:
-    """Cards whose links carry the nouns, as the query says them."""
+def _draw_card_group(entries: Sequence[PageEntry], _query: Hashable) -> None:
+    """Draw cards whose links carry the current selection; `_query` is the cache key."""
     for entry in entries:
         with st.container(border=True, width=284, height="stretch", key=f"home-card-{entry.slug}"):
             if entry.slug in PICTOGRAMS:
@@ -142,12 +204,12 @@ with st.container(
 ):
     with st.container(width="content"):
         page.header(
-            "See what a Vision Transformer computes", "How does a picture become a class, part by part?"
+            "See what a Vision Transformer computes", "How does an image become a class, part by part?"
         )
-    way_in()
+    draw_lesson_link()
 draw()
-shown = map_answers.whole(selection.choice(), selection.current())
-caption(shown)
+map_message = map_messages.load_map(selection.get_model_choice(), selection.get_current())
+draw_caption(map_message)
 second_map.draw()
-page.drawers("home", math=MATHEMATICS, code=code, numbers=partial(numbers, shown))
-cards()
+page.drawers("home", math=MATHEMATICS, code=list_code, numbers=partial(draw_tables, map_message))
+draw_cards()

@@ -1,4 +1,4 @@
-"""A second model's map below the first: the lecture's two figures, one above the other, on one picture."""
+"""Show a second model's map below the first, for the same image."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import streamlit as st
 from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.selection import model_list, selection, substitute
-from pages.selection.selection import Nouns
-from pages.start.map_session import OneMap
+from pages.selection.selection import Selection
+from pages.start.map_session import MapFrame
 from pages.stores.model_choice import ModelChoice
 from vitviz.plots.blob import opened
 from vitviz.text import plain
@@ -20,8 +20,8 @@ NONE = ""
 
 
 @dataclass(frozen=True)
-class Choice(widgets.Chosen, page="home"):
-    """The second model's key ('': none), which of its parts is open, and what the view asked of it."""
+class SecondMapControls(widgets.ControlValues, page="home"):
+    """Key of the second model ('': none), its open part and the view's request."""
 
     beside: str
     beside_part: str
@@ -30,38 +30,40 @@ class Choice(widgets.Chosen, page="home"):
 
 @st.fragment
 def draw() -> None:
-    """The choice of a second model, and its map; an opened part of it runs this alone."""
-    second = _choose()
+    """Draw the choice of a second model and its map; opening a part reruns only this fragment."""
+    second = _choose_model()
     if second is None:
         for name in ("beside", "beside_part"):
-            query_params.drop(Choice.key(name))
+            query_params.remove_value(SecondMapControls.key(name))
         return
-    image, said = substitute.picture(second)
-    now = selection.current()
-    as_it_reads = Nouns(second.key, second.last_step, image, now.pin, now.crop)
-    if said:
-        st.markdown(f":gray[{said}]")
-    message = OneMap(
+    image, note = substitute.choose_image(second)
+    current = selection.get_current()
+    second_selection = Selection(second.key, second.last_step, image, current.pin, current.crop)
+    if note:
+        st.markdown(f":gray[{note}]")
+    message = MapFrame(
         VIEW,
-        Choice.key("beside_part"),
-        Choice.key("beside_asked"),
+        SecondMapControls.key("beside_part"),
+        SecondMapControls.key("beside_asked"),
         second,
-        as_it_reads,
+        second_selection,
         {"model": second.key, "step": str(second.last_step), "image": image},
     ).draw()
     page.caption(plain(str(opened(message)[0]["caption"])))
 
 
-def _choose() -> ModelChoice | None:
-    """Draws the control; None where there is no second model."""
-    others = {key: choice for key, choice in selection.models().items() if key != selection.current().model}
+def _choose_model() -> ModelChoice | None:
+    """Draw the selectbox; None if no second model is selected."""
+    others = {
+        key: choice for key, choice in selection.list_models().items() if key != selection.get_current().model
+    }
     with page.row(), st.container(width=360):
         key = widgets.select(
-            Choice.key("beside"),
-            "Beside it, another model",
-            [NONE, *model_list.ordered(others.values())],
+            SecondMapControls.key("beside"),
+            "Compare with another model",
+            [NONE, *model_list.sort_models(others.values())],
             NONE,
-            format_func=lambda key: model_list.label(others[key]) if key else "none",
-            help="Its map stands below this one: the same picture where it learned from such ones, the same token.",
+            format_func=lambda key: model_list.label_model(others[key]) if key else "none",
+            help="Shows a second map below, for the same image and token.",
         )
     return others.get(key)

@@ -1,8 +1,8 @@
-"""Writes the map that the app opens with, and what its parts hold, beside the checkpoints: neither then needs torch.
+"""Write the messages of the app's first map and its parts beside the checkpoints, to be shown without torch.
 
     python -m pages.start.stored_map
 
-A test computes both anew and compares; whoever changes a message, the default model or its first picture runs this.
+Run it after changing a message, the default model or its first image; a test recomputes and compares both files.
 """
 
 from __future__ import annotations
@@ -12,61 +12,63 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pages.start.map_answers import STORED, STORED_PARTS, mark, message_of
+from pages.start.map_messages import STORED, STORED_PARTS, build_map, build_mark
 from pages.stores import catalogue
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.part_request import Asked
+from vitviz.analysis.part_request import PartRequest
 from vitviz.data.datasets import default_pictures, first_number, load_dataset
 from vitviz.data.preparation import Prepared, prepare
 from vitviz.pin import Pin
 from vitviz.plots.blob import opened, pack, sealed
-from vitviz.plots.map_part import part_view
+from vitviz.plots.map_part import pack_part
 
 if TYPE_CHECKING:
     from vitviz.analysis.journey import Journey
     from vitviz.models.loaded_model import LoadedModel
 
 
-def default_choice() -> ModelChoice:
-    """The shipped model that the app opens with."""
-    key = catalogue.default_model()
-    return next(choice for choice in catalogue.shipped() if choice.key == key)
+def get_default_choice() -> ModelChoice:
+    key = catalogue.get_default_model()
+    return next(choice for choice in catalogue.list_checkpoints() if choice.key == key)
 
 
-def first_message(choice: ModelChoice) -> bytes:
-    """The map of a shipped model at its last step on the first picture of its set, with the mark of what it is of."""
-    model, prepared, way = _first(choice)
-    header, buffers = opened(message_of(model, way, prepared.shown))
-    return sealed(header | {"mark": mark(model.digest, prepared.shown)}, buffers)
+def build_first_map(choice: ModelChoice) -> bytes:
+    """Build the map of a shipped model at its last step for the first image of its dataset, with its mark."""
+    model, prepared, journey = _record_first(choice)
+    header, buffers = opened(build_map(model, journey, prepared.shown))
+    return sealed(header | {"mark": build_mark(model.digest, prepared.shown)}, buffers)
 
 
-def first_parts(choice: ModelChoice) -> bytes:
-    """The messages of all parts of that map that open, by id, for the token that stands pinned first; marked alike."""
+def build_first_parts(choice: ModelChoice) -> bytes:
+    """Build the messages of all openable parts of that map by id, for the default pin, with the same mark."""
     from vitviz.probe.map_part import open_part
 
-    model, prepared, way = _first(choice)
-    inside = (open_part(model, prepared.input, way, Asked(part.id, Pin())) for part in way.parts)
-    messages = {one.part: np.frombuffer(part_view(one), np.uint8) for one in inside if one is not None}
-    return pack({"mark": mark(model.digest, prepared.shown)}, **messages)
+    model, prepared, journey = _record_first(choice)
+    opened_parts = (
+        open_part(model, prepared.input, journey, PartRequest(part.id, Pin())) for part in journey.parts
+    )
+    messages = {
+        part.part: np.frombuffer(pack_part(part), np.uint8) for part in opened_parts if part is not None
+    }
+    return pack({"mark": build_mark(model.digest, prepared.shown)}, **messages)
 
 
-def _first(choice: ModelChoice) -> tuple[LoadedModel, Prepared, Journey]:
+def _record_first(choice: ModelChoice) -> tuple[LoadedModel, Prepared, Journey]:
     from vitviz.checkpoints import open_model
-    from vitviz.probe.journey import journey
+    from vitviz.probe.journey import record_journey
 
     assert choice.path is not None
     model = open_model(choice.path)
     name = default_pictures(choice.trained_on, choice.preparation.in_chans)
-    pictures = load_dataset(name).test_images
-    picture = np.broadcast_to(pictures[first_number(name)], (*pictures.shape[1:3], 3))
-    prepared = prepare(picture, choice.preparation)
-    return model, prepared, journey(model, prepared.input)
+    images = load_dataset(name).test_images
+    image = np.broadcast_to(images[first_number(name)], (*images.shape[1:3], 3))
+    prepared = prepare(image, choice.preparation)
+    return model, prepared, record_journey(model, prepared.input)
 
 
 def main() -> None:
-    """Writes the files."""
-    choice = default_choice()
-    for name, message in ((STORED, first_message(choice)), (STORED_PARTS, first_parts(choice))):
+    choice = get_default_choice()
+    for name, message in ((STORED, build_first_map(choice)), (STORED_PARTS, build_first_parts(choice))):
         path = Path(catalogue.CHECKPOINTS) / name
         path.write_bytes(message)
         print(f"{path}: {len(message):,} bytes")

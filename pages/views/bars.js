@@ -1,4 +1,4 @@
-// Class probabilities as bars; with a second set, where they were and where they are.
+// Draw class probabilities as bars, optionally with the probabilities before a change.
 
 import { el } from './kit/dom.js';
 import { percent } from './kit/words.js';
@@ -6,7 +6,7 @@ import { percent } from './kit/words.js';
 export default function bars({ root }) {
   const table = el(root, 'div', { class: 'ab', role: 'table', 'aria-label': 'Class probabilities' });
   return function update({ header, arrays }) {
-    const now = arrays.now.data;
+    const probabilities = arrays.now.data;
     const before = arrays.before?.data;
     table.replaceChildren();
     header.names.forEach((name, i) => {
@@ -14,11 +14,11 @@ export default function bars({ root }) {
       el(row, 'span', { class: 'ab-name', role: 'rowheader', title: name }, name);
       const track = el(row, 'span', { class: 'ab-track', role: 'presentation' });
       const bar = el(track, 'i', { class: i === header.strong ? 'ab-strong' : '' });
-      bar.style.width = `${100 * now[i]}%`;
+      bar.style.width = `${100 * probabilities[i]}%`;
       if (before) el(track, 'b').style.left = `${100 * before[i]}%`;
-      el(row, 'span', { class: 'ab-value', role: 'cell' }, percent(now[i]));
+      el(row, 'span', { class: 'ab-value', role: 'cell' }, percent(probabilities[i]));
       if (before) {
-        const change = 100 * (now[i] - before[i]);
+        const change = 100 * (probabilities[i] - before[i]);
         const none = Math.abs(change) < 0.05;
         const text = none ? '0.0' : `${change > 0 ? '+' : '−'}${Math.abs(change).toFixed(1)}`;
         const tone = none ? 'vv-muted' : change < 0 ? 'ab-down' : 'ab-up';

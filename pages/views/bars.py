@@ -1,4 +1,4 @@
-"""Class probabilities as bars, optionally beside what they were."""
+"""Mount class probabilities as bars, optionally with the probabilities before a change."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from vitviz.plots.blob import pack
 _bars = register(__file__, "bars")
 
 
-def bars(
-    names: Sequence[str], now: np.ndarray, before: np.ndarray | None = None, *, strong: int = 0, key: str
+def draw_bars(
+    names: Sequence[str],
+    probabilities: np.ndarray,
+    before: np.ndarray | None = None,
+    *,
+    strong: int = 0,
+    key: str,
 ) -> None:
-    """Draws probabilities (n,), one row per name; `strong` is the row in the accent, `before` a mark in each bar."""
-    arrays = {"now": now.astype(np.float32)}
+    """Draw probabilities (n,), one row per name; `strong` is the highlighted row, `before` a mark in each bar."""
+    arrays = {"now": probabilities.astype(np.float32)}
     if before is not None:
         arrays["before"] = before.astype(np.float32)
     _bars(pack({"names": list(names), "strong": strong}, **arrays), key=key)

@@ -1,17 +1,17 @@
-// What Streamlit imports, once a visit: the frame of every view. A message names the view's files and brings its data;
-// the files are fetched from beside this one, and the view is made, drawn and ended.
+// The frame of every view, imported by Streamlit once per session. A message names the view's files and holds its data;
+// the files are fetched from this server, and the view is created, drawn and removed.
 
 import { open } from './kit/blob.js';
 import { el } from './kit/dom.js';
 import { oneEntryAPage } from './kit/history.js';
 import { theme } from './kit/ramp.js';
 
-oneEntryAPage(); // here, in the first of our code that a visit gets: the visitor may click before the page is complete
+oneEntryAPage(); // as early as possible: the user may click before the page is complete
 
 const sheets = new Map();
-const heights = new Map(); // of a view by its place and width: what it last came to
+const heights = new Map(); // last height of a view, by element and width
 
-/** A style sheet of ours, fetched once and shared by all views that adopt it. */
+/** Fetch a style sheet once; all views share it. */
 function sheet(address) {
   if (!sheets.has(address)) sheets.set(address, fetchSheet(address));
   return sheets.get(address);
@@ -23,7 +23,7 @@ async function fetchSheet(address) {
   return new CSSStyleSheet().replace(await response.text());
 }
 
-/** A view's function and its style sheets, from its files below `pages`: one module, then CSS. */
+/** Load a view's function and style sheets from its files below `pages`: one module, then CSS. */
 async function load(files) {
   const [module, ...css] = files.map((file) => new URL(`../${file}`, import.meta.url).href);
   const styles = [new URL('base.css', import.meta.url).href, ...css];
@@ -31,7 +31,8 @@ async function load(files) {
   return { setup, adopted };
 }
 
-// One life a place; kept on the place itself, so that a page that outlives its server finds what an older base.js left.
+// One instance per element, stored on it, so that a page that outlives its server finds the instance of an older
+// base.js.
 const LIFE = Symbol.for('vitviz.view');
 
 class Life {
@@ -62,7 +63,7 @@ class Life {
     this.draw();
   }
 
-  /** Streamlit's place for the view keeps the height that it is given (register.py) until the view has drawn. */
+  /** Reserve the view's height (register.py) until it has drawn. */
   reserve() {
     const host = this.parent.getRootNode().host ?? this.parent;
     this.box = host.closest('[data-testid="stElementContainer"]');
@@ -71,7 +72,7 @@ class Life {
     if (heights.has(this.name)) this.stand(`${heights.get(this.name)}px`);
   }
 
-  /** The place's height; in a column Streamlit has given it as the place's share of it, too. */
+  /** Set the element's height; in a column Streamlit sets its flex basis too. */
   stand(height) {
     this.box.style.height = height;
     if (getComputedStyle(this.box.parentElement).flexDirection === 'column') this.box.style.flexBasis = height;
@@ -83,7 +84,7 @@ class Life {
     this.box.style.overflow = 'visible';
   }
 
-  /** What a view may do: keep a state, trigger an event of one run, be told of its end. */
+  /** Return the view's interface: root, state, events of one run and a callback at its end. */
   context() {
     return {
       root: this.root,
@@ -98,7 +99,7 @@ class Life {
     place.adoptedStyleSheets = [...new Set([...place.adoptedStyleSheets, ...adopted])];
   }
 
-  /** The code did not come: one sentence, and the next message tries again. */
+  /** Show an error if the code could not be loaded; the next message tries again. */
   fail(error) {
     console.error(error);
     delete this.parent[LIFE];
@@ -107,7 +108,7 @@ class Life {
       this.root,
       'p',
       { role: 'alert' },
-      'The code of this picture did not arrive. Reload the page to fetch it again.',
+      'The code of this figure could not be loaded. Reload the page.',
     );
   }
 
@@ -117,7 +118,7 @@ class Life {
       if (this.root.clientWidth !== this.width) this.draw();
     });
     resized.observe(this.root);
-    // Whoever sets the place's HTML anew would take the view away: it takes its place again.
+    // The view is inserted again if the element's HTML is replaced.
     const settled = new MutationObserver(() => {
       if (this.root.isConnected || !this.parent.isConnected) return;
       const fresh = this.parent.querySelector('.vv');
@@ -133,10 +134,10 @@ class Life {
   }
 
   draw() {
-    if (!this.update) return; // its module is still loading: it will draw the newest message
+    if (!this.update) return; // its module is still loading and will draw the newest message
     const colors = theme(this.root);
     for (const name of ['query', 'muted', 'line', 'panel']) this.root.style.setProperty(`--vv-${name}`, colors[name]);
-    if (!this.root.clientWidth) return; // folded away: drawn when it is seen
+    if (!this.root.clientWidth) return; // hidden: drawn when it becomes visible
     this.width = this.root.clientWidth;
     this.update({ ...this.message, colors, width: this.width });
     this.root.dataset.ready = 'true';
@@ -153,12 +154,12 @@ class Life {
 }
 
 /**
- * Streamlit's call, again and again in one place: at every change of data and of theme.
+ * Mount or update a view; Streamlit calls this at every change of data or theme.
  *
- * A view's module has one function as its default export, `setup({root, send, trigger, onUnmount})`, which runs once a
- * place and returns `update({header, arrays, colors, width})`; that runs at every change of data, width or theme and
- * draws all of it. root carries data-ready="true" once update has drawn. `send(name, value)` keeps a value as the
- * component's state, `trigger(name, value)` is an event of one run; call both only from what the visitor does.
+ * A view's module exports `setup({root, send, trigger, onUnmount})`, which runs once per element and returns
+ * `update({header, arrays, colors, width})`; update runs at every change of data, width or theme and draws everything.
+ * root carries data-ready="true" once update has drawn. `send(name, value)` sets the component's state,
+ * `trigger(name, value)` is an event of one run; both are called only for user input.
  */
 export default function mount(call) {
   const place = call.parentElement;
@@ -176,8 +177,8 @@ export default function mount(call) {
   }
   life.call = call;
   life.draw();
-  // Streamlit also cleans up when it is about to run the view again in its old place, and cleans up older calls after
-  // newer ones have drawn: the view ends when its place has left the page, and not before.
+  // Streamlit also cleans up before it runs the view again in its old element, and after newer calls have drawn, so the
+  // view ends only when its element has left the page.
   return () => {
     life.farewell = setTimeout(() => {
       if (!place.isConnected) life.end();

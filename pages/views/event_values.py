@@ -1,4 +1,4 @@
-"""What a browser says of a view, read field by field: whoever has a connection can say anything."""
+"""Validate the values that a browser sends with a view's events; browser input is untrusted."""
 
 from __future__ import annotations
 
@@ -12,48 +12,50 @@ from vitviz.pin import Pin
 _MOST = 10**9
 
 
-def events_of(key: str) -> dict[str, Any]:
-    """What the view of this key says in this run, by name; in its callback, and in the run."""
-    return fields(st.session_state.get(key))
+def read_events(key: str) -> dict[str, Any]:
+    """Return the events of the view with this key in the current run, by name."""
+    return read_fields(st.session_state.get(key))
 
 
-def fields(value: object) -> dict[str, Any]:
-    """The fields of a value with names; none of any other."""
+def read_fields(value: object) -> dict[str, Any]:
+    """Return a mapping as a dict; {} for any other value."""
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def several(value: object) -> list[Any]:
-    """The items of a list; none of anything else."""
+def read_list(value: object) -> list[Any]:
+    """Return a list; [] for any other value."""
     return value if isinstance(value, list) else []
 
 
-def like(value: object, pattern: Mapping[str, Any]) -> dict[str, Any]:
-    """`pattern` with the fields of a value that are of the same kind."""
-    given = fields(value)
-    return {name: given[name] if _alike(given.get(name), own) else own for name, own in pattern.items()}
+def read_like(value: object, pattern: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `pattern`, updated with the value's fields of the same type."""
+    fields = read_fields(value)
+    return {
+        name: fields[name] if _has_type_of(fields.get(name), default) else default
+        for name, default in pattern.items()
+    }
 
 
-def _alike(value: object, own: object) -> bool:
-    """Whether both are words, both yes or no, or both numbers, of which none is out of all bounds."""
-    if isinstance(own, int | float) and not isinstance(own, bool):
+def _has_type_of(value: object, default: object) -> bool:
+    if isinstance(default, int | float) and not isinstance(default, bool):
         return type(value) in (int, float) and abs(value) < _MOST  # type: ignore[arg-type]
-    return type(value) is type(own)
+    return type(value) is type(default)
 
 
-def whole(value: object) -> int | None:
-    """A whole number counted from 0; None for anything else."""
+def read_index(value: object) -> int | None:
+    """Return a non-negative integer; None for any other value."""
     fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST
     return int(value) if fits else None  # type: ignore[call-overload]
 
 
-def pair(value: object) -> tuple[int, int] | None:
-    """Two such numbers; None for anything else."""
-    first, second = map(whole, value) if isinstance(value, list) and len(value) == 2 else (None, None)
+def read_index_pair(value: object) -> tuple[int, int] | None:
+    """Return a pair of non-negative integers; None for any other value."""
+    first, second = map(read_index, value) if isinstance(value, list) and len(value) == 2 else (None, None)
     return None if first is None or second is None else (first, second)
 
 
-def pin(value: object) -> Pin | None:
-    """A pin as a link has it, or as its place [x, y] in [0, 1]; None for anything else."""
+def read_pin(value: object) -> Pin | None:
+    """Return a pin, written as in a permalink or as [x, y] in [0, 1]; None for any other value."""
     if isinstance(value, list):
         value = ",".join(map(str, value[:3]))
     return Pin.parse(value) if isinstance(value, str) else None

@@ -1,7 +1,6 @@
-// The attention explorer: the patch under the pointer is the query. What travels once is the chosen layer with all
-// heads and, from explorer_strip.js, the chosen head with all layers (eight bits a weight); every hover after that is
-// drawn here.
-// How it is viewed (pin, direction, scale, ...) comes from explorer_options.js, so that no weight travels for it.
+// The attention explorer: the patch under the pointer is the query. The server sends the selected layer with all heads
+// and, through explorer_strip.js, the selected head in all layers (8 bits per weight); hovers are drawn in the browser.
+// View options (pin, direction, scale, ...) come from explorer_options.js, so that they do not resend the weights.
 
 import { listen, recall, tell } from './kit/bus.js';
 import { button, el, live } from './kit/dom.js';
@@ -29,7 +28,7 @@ const DEFAULT_VIEW = {
 class Explorer {
   constructor({ root, trigger, onUnmount }) {
     Object.assign(this, { root, trigger, model: null, options: DEFAULT_VIEW, hover: null, shown: null });
-    // What was built, styled and drawn last, and the frame that is asked for: nothing is done twice.
+    // Keys of the last build, style and image, and the requested frame, to avoid repeated work.
     Object.assign(this, { built: '', styled: '', drawn: null, pending: 0, photo: photo(root) });
     this.page = el(root, 'div', { class: 'ax' });
     this.left = el(this.page, 'div', { class: 'ax-left' });
@@ -47,7 +46,7 @@ class Explorer {
   }
 
   buildStage() {
-    const group = { class: 'vv-row ax-tokens', role: 'group', 'aria-label': 'Tokens that are no patches' };
+    const group = { class: 'vv-row ax-tokens', role: 'group', 'aria-label': 'Prefix tokens' };
     this.tokens = el(this.left, 'div', group);
     this.stage = el(this.left, 'div', { class: 'ax-stage' });
     this.base = el(this.stage, 'canvas', { class: 'ax-base', 'aria-hidden': 'true' });
@@ -79,14 +78,14 @@ class Explorer {
   navigate() {
     const first = () => this.model.header.prefix.length;
     this.patches = gridNavigation(this.stage, {
-      label: 'Picture cut into patches: the patch under the pointer is the query',
+      label: 'Image patches: the hovered patch is the query',
       rows: () => this.model?.header.grid[0] ?? 1,
       cols: () => this.model?.header.grid[1] ?? 1,
       hover: (index, event) => this.look(index < 0 ? null : this.placeOf(first() + index), event),
       pick: (index) => this.pin(first() + index),
       start: () => this.pinnedPatch(),
     });
-    // A finger across the picture moves the query; up and down still scrolls the page.
+    // A horizontal swipe moves the query; a vertical one scrolls the page.
     this.stage.style.touchAction = 'pan-y';
     this.stage.onfocus = () => {
       if (!this.model || this.patches.index >= 0 || !this.stage.matches(':focus-visible')) return;
@@ -103,7 +102,7 @@ class Explorer {
     return prefix[0] === 'cls' ? 0 : middle;
   }
 
-  /** The patch under the pin; of a prefix token the one in the middle. */
+  /** Return the pinned patch; the middle one for a prefix token. */
   pinnedPatch() {
     const { prefix, grid } = this.model.header;
     const patch = this.options.pin ? this.tokenOf(this.options.pin) - prefix.length : -1;
@@ -158,7 +157,7 @@ class Explorer {
       });
   }
 
-  /** One map's patches into a canvas of one pixel per patch; CSS does the scaling. */
+  /** Draw a map on a canvas of one pixel per patch, which CSS scales. */
   fill(node, map, max, seen) {
     const { grid, prefix } = this.model.header;
     const [rows, cols] = grid;
@@ -205,7 +204,7 @@ class Explorer {
     this.root.dataset.repaints = String(Number(this.root.dataset.repaints ?? 0) + 1);
   }
 
-  /** The weights of one query in every head and layer; returns the chosen head's. */
+  /** Read the weights of one query in every head and layer; return the selected head's. */
   read(token) {
     const { header, layer, strip, maps, stripMaps, main, seen } = this.model;
     const { direction } = this.options;
@@ -214,7 +213,7 @@ class Explorer {
     return typeof header.head === 'number' ? maps[header.head - 1] : fuse(maps, header.head, main);
   }
 
-  /** The stage is read by its own legend; the small maps are read against each other. */
+  /** Draw all maps: the large one on its own scale, the small ones on a shared scale if selected. */
   fillAll(chosen) {
     const { header, maps, stripMaps, seen } = this.model;
     const first = header.prefix.length;
@@ -227,24 +226,23 @@ class Explorer {
     maps.forEach((map, h) => this.fill(this.model.heads[h].node, map, scale(map), windowed));
     stripMaps.forEach((map, l) => this.fill(this.model.layers[l].node, map, scale(map), null));
     this.high.textContent = weight(top);
-    const told = together ? `scale 0 to ${weight(shared)}` : 'each its own scale';
-    this.heads.scale.textContent = this.layers.scale.textContent = this.options.style === 'mask' ? '' : told;
+    const note = together ? `scale 0 to ${weight(shared)}` : 'one scale per map';
+    this.heads.scale.textContent = this.layers.scale.textContent = this.options.style === 'mask' ? '' : note;
   }
 
-  /** The numbers under the query, and the formula with them put in. */
   describe() {
     const { header } = this.model;
     const { token, chosen, numbers: n } = this.shown;
     const row = this.options.direction === 'row';
-    const head = typeof header.head === 'number' ? `head ${header.head}` : `${header.head} of heads`;
+    const head = typeof header.head === 'number' ? `head ${header.head}` : `${header.head} over heads`;
     this.named.textContent = nameOf(header, token);
     this.subtitle.textContent = [
       ...(!this.hover && this.options.pin ? ['pinned'] : []),
-      `index ${token} of 0 to ${chosen.length - 1}`,
+      `token ${token} (0 to ${chosen.length - 1})`,
       `layer ${header.layer_name}`,
       head,
     ].join(' · ');
-    // Rows are made once and their text is set: a hover must not rebuild the table.
+    // Rows are reused, so that a hover does not rebuild the table.
     const lines = linesOf(header, chosen, n, row);
     while (this.facts.rows.length > lines.length) this.facts.deleteRow(-1);
     lines.forEach(([name, value], i) => {
@@ -264,11 +262,11 @@ class Explorer {
     this.paint();
     const { token, chosen, numbers: n } = this.shown;
     const { header } = this.model;
-    const verb = this.options.direction === 'row' ? 'looks, of all patches, most at' : 'is looked at most by';
+    const verb = this.options.direction === 'row' ? 'attends most, of all patches, to' : 'receives most attention from';
     return `${nameOf(header, token)} ${verb} ${nameOf(header, n.best)}, weight ${weight(chosen[n.best])}.`;
   }
 
-  // ------------------------------------------------------------ how it is viewed
+  // ------------------------------------------------------------ view options
   style() {
     const { colors, header } = this.model;
     const { style, opacity, smooth, grey, grid, direction } = this.options;
@@ -294,8 +292,8 @@ class Explorer {
     this.page.classList.toggle('ax-grey', Boolean(grey));
     this.page.classList.toggle('ax-grid', Boolean(grid));
     this.bar.getContext('2d').putImageData(new ImageData(shown, 256, 1), 0, 0);
-    const what = direction === 'row' ? 'where the query looks' : 'who looks at the query';
-    const which = typeof header.head === 'number' ? `Head ${header.head}` : `The ${header.head} of the heads`;
+    const what = direction === 'row' ? 'attention from the query' : 'attention to the query';
+    const which = typeof header.head === 'number' ? `Head ${header.head}` : `The ${header.head} over heads`;
     this.heads.title.textContent = `${header.heads} heads of layer ${header.layer_name}: ${what}`;
     this.layers.title.textContent = `${which} in ${header.strip_names.length} layers`;
   }
@@ -318,7 +316,7 @@ class Explorer {
     this.model.layers = header.strip_names.map((name, l) =>
       thumbnail(layers.box, name, '', () => this.trigger('layer', header.strip_layers[l])),
     );
-    // Few layers stand under the heads, many need the whole width.
+    // Few layers are shown below the heads; many use the full width.
     const few = header.strip_names.length <= 6;
     (few ? this.right : this.page).append(layers.head, layers.box);
     layers.head.classList.toggle('ax-wide', !few);
@@ -349,7 +347,7 @@ class Explorer {
     });
   }
 
-  /** The strip that the layer names; until its message is here, the small maps of the layers wait. */
+  /** Load the strip that the message names; the layers' maps stay empty until it has arrived. */
   takeStrip() {
     const arrays = recall('strip', this.model.header.strip);
     if (!arrays || this.model.stripTag === this.model.header.strip) return;
@@ -359,7 +357,7 @@ class Explorer {
     this.model.stripMaps = Array.from({ length: this.model.strip.count }, () => new Float32Array(count));
   }
 
-  /** A new message: its arrays, room for the maps that a query reads from them, and what was built for the last. */
+  /** Store a new message, with buffers for a query's maps; elements are kept. */
   take({ header, arrays, colors }) {
     const count = header.prefix.length + header.grid[0] * header.grid[1];
     const { buttons, heads, layers } = this.model ?? {};

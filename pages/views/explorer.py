@@ -1,4 +1,4 @@
-"""The attention explorer in the browser: hover is the query, a click pins it, a click on a small map brings it up."""
+"""Mount the attention explorer: hovering selects the query, a click pins it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.views.event_values import events_of, pin, whole
+from pages.views.event_values import read_events, read_index, read_pin
 from pages.views.register import register
 from vitviz.plots.attention import Strip
 from vitviz.plots.blob import pack
@@ -19,10 +19,10 @@ _options = register(__file__, "explorer_options")
 
 
 @dataclass(frozen=True)
-class Options:
-    """How the explorers of a group are drawn; `explorer.js` has the same defaults.
+class ExplorerOptions:
+    """View options of a group of explorers; `explorer.js` has the same defaults.
 
-    `direction` is 'row' or 'column', `scale` 'shared' or 'map', `style` 'overlay', 'heat', 'dim' or 'mask'.
+    direction: 'row' or 'column'. scale: 'shared' or 'map'. style: 'overlay', 'heat', 'dim' or 'mask'.
     """
 
     direction: str = "row"
@@ -35,33 +35,35 @@ class Options:
     grid: bool = True
 
 
-def explorer(data: bytes, strip: Strip, *, key: str, on_change: Callable[[], None]) -> None:
-    """Draws `vitviz.plots.attention.explorer_view` with its strip; what was picked is in the session under the key.
+def draw_explorer(data: bytes, strip: Strip, *, key: str, on_change: Callable[[], None]) -> None:
+    """Draw `vitviz.plots.attention.explorer_view` with its strip.
 
-    `picked(key)` reads it inside on_change: {'pin': Pin} | {'layer': int} | {'head': int}.
+    Read its events with `read_picks(key)` inside on_change.
     """
     with st.container(gap=None):
-        hand_strip(strip, key=key)
-        stage(data, key=key, on_change=on_change)
+        send_strip(strip, key=key)
+        draw_explorer_stage(data, key=key, on_change=on_change)
 
 
-def hand_strip(strip: Strip, *, key: str) -> None:
-    """Gives the explorer of this key its strip; draws nothing."""
+def send_strip(strip: Strip, *, key: str) -> None:
+    """Send the strip to the explorer of this key; draws nothing."""
     _strip(strip.data, key=f"{key}.strip")
 
 
-def stage(data: bytes, *, key: str, on_change: Callable[[], None]) -> None:
-    """The explorer alone, beside a strip that `hand_strip` gave."""
+def draw_explorer_stage(data: bytes, *, key: str, on_change: Callable[[], None]) -> None:
+    """Draw the explorer without a strip; `send_strip` sends it."""
     _explorer(data, key=key, triggers=("pin", "layer", "head"), on_change=on_change)
 
 
-def picked(key: str) -> dict[str, Any]:
-    """The events of the explorer in this run, by name; to be called in its callback."""
-    events = events_of(key)
-    found = {"pin": pin(events.get("pin"))} | {name: whole(events.get(name)) for name in ("layer", "head")}
-    return {name: value for name, value in found.items() if value is not None}
+def read_picks(key: str) -> dict[str, Any]:
+    """Return the explorer's events, e.g. {'pin': Pin} or {'layer': int}; call it in the callback."""
+    events = read_events(key)
+    picks = {"pin": read_pin(events.get("pin"))} | {
+        name: read_index(events.get(name)) for name in ("layer", "head")
+    }
+    return {name: value for name, value in picks.items() if value is not None}
 
 
-def view_options(group: str, pin: str, options: Options) -> None:
-    """Tells the explorers of a group how to draw, in a message of a few bytes."""
+def send_options(group: str, pin: str, options: ExplorerOptions) -> None:
+    """Send the view options to the explorers of a group."""
     _options(pack({"group": group, "pin": pin} | asdict(options)), key=f"{group}.options")

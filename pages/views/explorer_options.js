@@ -1,5 +1,4 @@
-// How the explorers of one group are viewed: a message of a few bytes, so that a change of opacity, scale or pin does
-// not send the weights again. It draws nothing.
+// Pass view options to the explorers of a group, so that a change does not resend the weights; draws nothing.
 
 import { keep, tell } from './kit/bus.js';
 

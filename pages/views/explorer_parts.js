@@ -1,12 +1,12 @@
-// Parts of the attention explorer: a small map, and the colours of a style.
+// Elements of the attention explorer: thumbnails and the colours of each style.
 
 import { button, el } from './kit/dom.js';
 import { PALETTE } from './kit/palette.js';
 import { SEQUENTIAL_LUT, accentLut, rgb } from './kit/ramp.js';
 
-export const THUMB_PX = 224; // a small map's 112 px on a screen of two pixels to one
+export const THUMB_PX = 224; // 112 CSS px at a device pixel ratio of 2
 
-/** A small map with its label; a click brings it onto the stage. */
+/** Create a thumbnail with its label; a click shows it in the large view. */
 export function thumbnail(parent, label, color, pick) {
   const node = button(parent, '', pick, { class: 'ax-thumb', title: label });
   const frame = el(node, 'span', { class: 'ax-frame' });
@@ -17,14 +17,14 @@ export function thumbnail(parent, label, color, pick) {
 }
 
 /**
- * A style's colours: `shown`, the table of its legend; and as words of four bytes, one store per patch, `table` by
- * level, `unseen` of a patch outside the window, `covered` of one that a mask leaves out.
+ * Return a style's colours: `shown`, the legend's table; and as 32-bit words `table` by level, `unseen` for patches
+ * outside the window, `covered` for masked patches.
  */
 export function colorWords(colors, style) {
   const dim = style === 'dim';
   const source = style === 'heat' ? SEQUENTIAL_LUT : accentLut(dim ? '#000000' : colors.query);
   const shown = new Uint8ClampedArray(source);
-  if (dim) for (let i = 0; i < 256; i++) shown[4 * i + 3] = 255 - i; // 'dim' covers what is not looked at
+  if (dim) for (let i = 0; i < 256; i++) shown[4 * i + 3] = 255 - i; // 'dim' darkens patches of low weight
   const word = (bytes) => new Uint32Array(new Uint8ClampedArray(bytes).buffer)[0];
   const pale = [...rgb(PALETTE[colors.mode].paper), 150];
   return {

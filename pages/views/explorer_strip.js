@@ -1,17 +1,17 @@
-// One head in all layers, kept for the explorers by its tag: a change of layer alone names a strip that is here already.
-// It draws nothing. Two explorers may name one strip, so it goes with the last of those that brought it.
+// Store one head's attention in all layers by tag, so that a change of layer does not resend it; draws nothing.
+// Explorers may share a strip, which is dropped with its last owner.
 
 import { drop, keep, tell } from './kit/bus.js';
 
 export default function explorerStrip({ root, onUnmount }) {
   root.style.height = '0';
-  let mine = null;
-  onUnmount(() => drop('strip', mine, root));
+  let current = null;
+  onUnmount(() => drop('strip', current, root));
   return function update({ header: { tag }, arrays }) {
-    if (tag === mine) return;
+    if (tag === current) return;
     keep('strip', tag, root, arrays);
-    drop('strip', mine, root);
-    mine = tag;
+    drop('strip', current, root);
+    current = tag;
     tell('strip', root, { tag });
   };
 }

@@ -1,8 +1,8 @@
-// Attention as it travels, eight bits a weight, and what is read from it for one query.
+// Decode attention weights (8 bits each) and compute the maps and statistics of one query.
 
 const SQUARES = Float32Array.from({ length: 256 }, (_, code) => (code / 255) ** 2);
 
-/** Where a query's weights stand in a full matrix: row of the query, or column of the key. */
+/** Read a query's weights from a full matrix: the query's row, or the key's column. */
 function readFull({ codes, maxima, tokens, slots }, base, token, direction, out) {
   if (direction === 'row') {
     const from = (base + token) * slots;
@@ -11,12 +11,12 @@ function readFull({ codes, maxima, tokens, slots }, base, token, direction, out)
   } else for (let q = 0; q < tokens; q++) out[q] = SQUARES[codes[(base + q) * slots + token]] * maxima[base + q];
 }
 
-/** The same within the token's window, whose tokens it marks in `seen`. */
+/** Read a query's weights in its window, and mark the window's tokens in `seen`. */
 function readWindow({ codes, maxima, tokens, slots, windows }, map, token, direction, out, seen) {
   const block = windows.shared ? 0 : map;
   const base = map * tokens;
   const window = windows.of[block * tokens + token];
-  const mine = windows.slotOf[block * tokens + token];
+  const slot = windows.slotOf[block * tokens + token];
   for (let s = 0; s < slots; s++) {
     const other = windows.slots[block * windows.perBlock + window * slots + s];
     if (other < 0) continue;
@@ -24,12 +24,12 @@ function readWindow({ codes, maxima, tokens, slots, windows }, map, token, direc
     out[other] =
       direction === 'row'
         ? SQUARES[codes[(base + token) * slots + s]] * maxima[base + token]
-        : SQUARES[codes[(base + other) * slots + mine]] * maxima[base + other];
+        : SQUARES[codes[(base + other) * slots + slot]] * maxima[base + other];
   }
 }
 
 /**
- * A stack of maps from arrays {codes (n, tokens, slots), max, and for windows slots, window_of, slot_of}:
+ * Create a stack of maps from arrays {codes (n, tokens, slots), max, and for windows slots, window_of, slot_of}:
  * {count, read(map, token, direction, out, seen)} fills `out` with the weights of one query (row) or onto one key
  * (column), over all tokens; `seen` marks those that share its window.
  */
@@ -54,7 +54,6 @@ export function stack(arrays, tokens, prefix = '') {
   return { count: codes.shape[0], read };
 }
 
-/** One map of several: their mean, maximum or minimum, token by token. */
 export function fuse(maps, how, out) {
   out.fill(how === 'min' ? Infinity : 0);
   const join = {
@@ -66,14 +65,14 @@ export function fuse(maps, how, out) {
   return out;
 }
 
-/** The largest weight on a patch; prefix tokens, the first of the sequence, do not count. */
+/** Return the largest weight on a patch, ignoring prefix tokens. */
 export function highest(map, first) {
   let max = 0;
   for (let i = first; i < map.length; i++) if (map[i] > max) max = map[i];
   return max;
 }
 
-/** The weight below which a patch is left out when the strongest hold `share` of the patches' mass (as kept_by_mass). */
+/** Return the smallest weight among the strongest patches that hold `share` of the total weight. */
 export function threshold(map, first, share) {
   const ranked = map.slice(first).sort().reverse();
   const enough = ranked.reduce((sum, value) => sum + value, 0) * share * (1 - 1e-6);
@@ -85,7 +84,7 @@ export function threshold(map, first, share) {
   return 0;
 }
 
-/** Of one query's weights: the strongest key, their sum, what lies on prefix tokens, on itself, and 2 ** entropy. */
+/** Compute a query's statistics: strongest key, sum, weight on prefix tokens and on itself, and 2 ** entropy. */
 export function numbers(chosen, token, first, row) {
   let best = -1;
   let total = 0;
@@ -94,7 +93,7 @@ export function numbers(chosen, token, first, row) {
   chosen.forEach((a, k) => {
     total += a;
     if (k < first) onPrefix += a;
-    // Of a row the patches are compared, prefix tokens have a line of their own; a column's strongest may be any.
+    // A row's strongest key is a patch, because prefix tokens have their own line; a column's may be any token.
     if ((k >= first || !row) && (best < 0 || a > chosen[best])) best = k;
   });
   chosen.forEach((a) => {

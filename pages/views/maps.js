@@ -1,4 +1,4 @@
-// Maps of one picture side by side; the patch under the pointer is marked, and its value written, in all of them.
+// Draw maps of one image side by side; the hovered patch is marked, with its value, in all of them.
 
 import { el, live } from './kit/dom.js';
 import { gridNavigation } from './kit/grid.js';
@@ -12,7 +12,7 @@ class Maps {
     this.box = el(this.root, 'div', { class: 'am' });
     this.photo = photo(root);
     this.say = live(this.root);
-    this.now = null;
+    this.message = null;
     this.panels = [];
     this.hovered = -1;
   }
@@ -28,8 +28,8 @@ class Maps {
       titles,
       notes,
       scale,
-    } = this.now.header;
-    const maps = this.now.arrays.maps;
+    } = this.message.header;
+    const maps = this.message.arrays.maps;
     const patches = rows * cols;
     this.panels.forEach((panel, m) => {
       panel.mark.hidden = index < 0;
@@ -66,12 +66,12 @@ class Maps {
       const cross = el(frame, 'div', { class: 'am-mark', hidden: '' });
       const note = el(panel, 'div', { class: 'am-note vv-muted' });
       const grid = gridNavigation(frame, {
-        label: 'Map over the picture',
-        rows: () => this.now.header.grid[0],
-        cols: () => this.now.header.grid[1],
+        label: 'Map over the image',
+        rows: () => this.message.header.grid[0],
+        cols: () => this.message.header.grid[1],
         hover: (index, event) => this.mark(index, event),
         pick: (index) => this.trigger('pick', index),
-        start: () => this.now.header.start,
+        start: () => this.message.header.start,
       });
       frame.style.touchAction = 'pan-y';
       return { title, line, frame, picture, cells, mark: cross, note, grid };
@@ -79,7 +79,7 @@ class Maps {
   }
 
   update(message) {
-    this.now = message;
+    this.message = message;
     const { header, arrays, colors } = message;
     const [rows, cols] = header.grid;
     const patches = rows * cols;

@@ -1,13 +1,13 @@
-"""Maps of one picture side by side, one pointer over all."""
+"""Mount maps of one image side by side, with a shared hover."""
 
 from __future__ import annotations
 
-from pages.views.event_values import whole
+from pages.views.event_values import read_index
 from pages.views.register import register
 
 _maps = register(__file__, "maps")
 
 
-def maps(data: bytes, *, key: str) -> int | None:
-    """Draws `vitviz.plots.attention.maps_view`; returns the patch that was picked in this run."""
-    return whole(_maps(data, key=key, triggers=("pick",)).pick)
+def draw_maps(data: bytes, *, key: str) -> int | None:
+    """Draw `vitviz.plots.attention.maps_view`; return the patch that was clicked in this run."""
+    return read_index(_maps(data, key=key, triggers=("pick",)).pick)

@@ -1,5 +1,5 @@
-// A race of models: accuracy over epochs, each line named at its end; beside it whole against shuffled pictures, or,
-// where the message has `rows`, every seed of every model as a dot.
+// Draw a race of models: accuracy over epochs, and beside it accuracy on original and shuffled images, or, if the
+// message has `rows`, every seed of every model as a dot.
 
 import { dot, levels, line, niceStep, niceTicks, spread, stroke, upwards } from './kit/axes.js';
 import { canvas, el, live, tooltip } from './kit/dom.js';
@@ -22,14 +22,14 @@ class Race {
     this.left = el(this.stage, 'div');
     this.right = el(this.stage, 'div');
     el(this.left, 'div', { class: 'ra-title' }, 'Accuracy while training');
-    el(this.left, 'div', { class: 'ra-note' }, 'on validation pictures, which no model is trained on');
+    el(this.left, 'div', { class: 'ra-note' }, 'validation images');
     this.curves = canvas(this.left, { class: 'ra-curves' });
     this.title = el(this.right, 'div', { class: 'ra-title' });
     this.note = el(this.right, 'div', { class: 'ra-note' });
     this.pairs = canvas(this.right, { role: 'img' });
     this.tip = tooltip(this.root);
     this.say = live(this.root);
-    this.now = null;
+    this.message = null;
     this.epochs = [];
     this.hovered = -1;
     this.area = null;
@@ -67,12 +67,12 @@ class Race {
     const {
       data,
       shape: [, n],
-    } = this.now.arrays[`curve${i}`];
+    } = this.message.arrays[`curve${i}`];
     return { n, x: (k) => data[k], y: (k) => data[n + k] };
   }
 
   drawCurves(width) {
-    const { header, colors } = this.now;
+    const { header, colors } = this.message;
     const ctx = this.curves.size(width, grown(width < 460 ? 300 : 360), grown(1));
     const { height } = this.curves;
     const area = this.areaOf(ctx, this.curves.width, height);
@@ -85,7 +85,7 @@ class Race {
     const step = niceStep(header.epochs / Math.max(2, Math.min(6, (x1 - x0) / 60)));
     for (let epoch = 0; epoch <= header.epochs + 1e-9; epoch += step)
       ctx.fillText(String(+epoch.toPrecision(4)), area.x(epoch), y1 + 14);
-    ctx.fillText('epochs of training', (x0 + x1) / 2, height - 8);
+    ctx.fillText('epochs', (x0 + x1) / 2, height - 8);
     upwards(ctx, 'accuracy, %', 10, (y0 + y1) / 2);
     const chance = area.y(header.chance);
     line(ctx, colors.muted, 1, x0, chance, x1, chance, [2, 3]);
@@ -93,8 +93,8 @@ class Race {
     ctx.fillText(`chance ${percent(header.chance, 0)}`, x1 - 8, chance + 12);
     const ends = header.racers.map((racer, i) => this.drawCurve(ctx, area, racer, i)).filter(Boolean);
     this.nameEnds(ctx, area, ends);
-    const told = this.valuesAt(header.epochs).join(', ');
-    nameLines(this.curves.node, `Accuracy over epochs: ${told || header.waiting}`);
+    const values = this.valuesAt(header.epochs).join(', ');
+    nameLines(this.curves.node, `Accuracy over epochs: ${values || header.waiting}`);
     if (!ends.length) {
       ctx.fillStyle = colors.muted;
       ctx.textAlign = 'center';
@@ -107,17 +107,17 @@ class Race {
     return area;
   }
 
-  /** The plot's edges and scales; as much room on the right as the longest name takes. */
+  /** Return the plot's edges and scales; the right margin fits the longest name. */
   areaOf(ctx, width, height) {
-    const { racers, epochs } = this.now.header;
-    ctx.font = `13px ${this.now.colors.font}`;
+    const { racers, epochs } = this.message.header;
+    ctx.font = `13px ${this.message.colors.font}`;
     const margin = Math.ceil(Math.max(...racers.map(({ title }) => ctx.measureText(title).width))) + 28;
     const [x0, x1, y0, y1] = [PLOT.left, width - margin, PLOT.top, height - PLOT.bottom];
     const x = (epoch) => x0 + ((x1 - x0) * epoch) / epochs;
     return { x0, x1, y0, y1, x, y: (share) => y1 - (y1 - y0) * share };
   }
 
-  /** One racer's line; returns where it ends, null where it has not begun. */
+  /** Draw one model's line; return its end, null if it has no points. */
   drawCurve(ctx, area, racer, i) {
     const curve = this.curve(i);
     if (!curve.n) return null;
@@ -132,7 +132,7 @@ class Race {
   }
 
   nameEnds(ctx, { x1, y0, y1 }, ends) {
-    const { colors } = this.now;
+    const { colors } = this.message;
     const wanted = ends.map((end) => end.y);
     const places = spread(wanted, 18, y0 + 6, y1 - 6);
     ctx.font = `13px ${colors.font}`;
@@ -150,7 +150,7 @@ class Race {
   }
 
   drawPairs(room) {
-    const { header, colors } = this.now;
+    const { header, colors } = this.message;
     const height = 24 + ROW * header.racers.length + PLOT.bottom;
     const ctx = this.pairs.size(room, grown(height), grown(1));
     const { width } = this.pairs;
@@ -165,16 +165,16 @@ class Race {
       line(ctx, colors.line, 1, at, 16, at, y1);
       ctx.fillText(String(100 * share), Math.min(at, width - 12), y1 + 14);
     }
-    ctx.fillText('accuracy, %     ● whole     ○ patches shuffled', (x0 + x1) / 2, height - 8);
+    ctx.fillText('accuracy, %     ● original     ○ patches shuffled', (x0 + x1) / 2, height - 8);
     line(ctx, colors.muted, 1, x(header.chance), 16, x(header.chance), y1, [2, 3]);
-    const told = header.racers.map((racer, i) => this.drawPair(ctx, racer, x, 24 + ROW * (i + 0.68))).filter(Boolean);
-    const whole = `Accuracy on whole pictures and with shuffled patches: ${told.join('; ')}`;
-    this.pairs.node.setAttribute('aria-label', told.length ? whole : header.waiting);
+    const pairs = header.racers.map((racer, i) => this.drawPair(ctx, racer, x, 24 + ROW * (i + 0.68))).filter(Boolean);
+    const label = `Accuracy on original images and with shuffled patches: ${pairs.join('; ')}`;
+    this.pairs.node.setAttribute('aria-label', pairs.length ? label : header.waiting);
   }
 
-  /** Every racer's seeds as dots on the rows' own scale, their mean as a bar. */
+  /** Draw every model's seeds as dots and their mean as a bar. */
   drawSeeds(room) {
-    const { header, colors } = this.now;
+    const { header, colors } = this.message;
     const height = 24 + ROW * header.racers.length + PLOT.bottom;
     const ctx = this.pairs.size(room, grown(height), grown(1));
     const { width } = this.pairs;
@@ -192,17 +192,17 @@ class Race {
       ctx.fillText(String(tick), Math.min(at, width - 16), y1 + 14);
     }
     ctx.fillText(header.rows.axis, (x0 + x1) / 2, height - 8);
-    const told = header.racers.map((racer, i) => this.drawRow(ctx, racer, x, 24 + ROW * (i + 0.68))).filter(Boolean);
+    const rows = header.racers.map((racer, i) => this.drawRow(ctx, racer, x, 24 + ROW * (i + 0.68))).filter(Boolean);
     this.pairs.node.setAttribute(
       'aria-label',
-      told.length ? `${header.rows.title}: ${told.join('; ')}` : header.waiting,
+      rows.length ? `${header.rows.title}: ${rows.join('; ')}` : header.waiting,
     );
   }
 
   drawRow(ctx, racer, x, y) {
-    const [left, right] = this.now.header.rows.range.map(x);
-    const told = left + this.label(ctx, racer.title, left, y, this.now.colors.ink) + 12;
-    this.label(ctx, fitting(ctx, racer.told, right + 12 - told), told, y, this.now.colors.muted);
+    const [left, right] = this.message.header.rows.range.map(x);
+    const start = left + this.label(ctx, racer.title, left, y, this.message.colors.ink) + 12;
+    this.label(ctx, fitText(ctx, racer.told, right + 12 - start), start, y, this.message.colors.muted);
     if (!racer.dots.length) return racer.told ? `${racer.title} ${racer.told}` : null;
     ctx.fillStyle = racer.color;
     for (const value of racer.dots) {
@@ -215,26 +215,26 @@ class Race {
     return `${racer.title} ${racer.told}`;
   }
 
-  /** Words above a row, on paper of their own so that no line runs through them; how wide they are. */
+  /** Write a label above a row on the background colour; return its width. */
   label(ctx, text, at, y, color) {
     ctx.textAlign = 'left';
-    ctx.font = `13px ${this.now.colors.font}`;
+    ctx.font = `13px ${this.message.colors.font}`;
     const wide = ctx.measureText(text).width;
-    ctx.fillStyle = this.now.colors.paper;
+    ctx.fillStyle = this.message.colors.paper;
     if (wide) ctx.fillRect(at - 2, y - 27, wide + 4, 16);
     ctx.fillStyle = color;
     ctx.fillText(text, at, y - 19);
     return wide;
   }
 
-  /** One racer's two accuracies on a line; returns them in words, null before they are measured. */
+  /** Draw one model's two accuracies; return them in words, null if they are not measured yet. */
   drawPair(ctx, racer, x, y) {
-    const { colors } = this.now;
+    const { colors } = this.message;
     const wide = this.label(ctx, racer.title, x(0), y, colors.ink);
     if (!racer.measured) return null;
     const [whole, mixed] = racer.measured;
-    const told = `${percent(whole)}, shuffled ${percent(mixed)}`;
-    this.label(ctx, told, x(0) + wide + 12, y, colors.muted);
+    const summary = `${percent(whole)}, shuffled ${percent(mixed)}`;
+    this.label(ctx, summary, x(0) + wide + 12, y, colors.muted);
     line(ctx, colors.line, 4, x(mixed), y, x(whole), y);
     ctx.fillStyle = racer.color;
     dot(ctx, x(whole), y, 7);
@@ -243,11 +243,11 @@ class Race {
     ctx.fillStyle = colors.paper;
     dot(ctx, x(mixed), y, Math.abs(x(whole) - x(mixed)) < 6 ? 3.5 : 6);
     ctx.stroke();
-    return `${racer.title} ${told}`;
+    return `${racer.title} ${summary}`;
   }
 
   valuesAt(epoch) {
-    return this.now.header.racers
+    return this.message.header.racers
       .map((racer, i) => {
         const line = this.curve(i);
         let best = -1;
@@ -258,8 +258,8 @@ class Race {
   }
 
   update(message) {
-    this.now = message;
-    const { header, width } = this.now;
+    this.message = message;
+    const { header, width } = this.message;
     const stacked = width < 720;
     const places = new Set();
     header.racers.forEach((_, i) => {
@@ -276,9 +276,9 @@ class Race {
     this.left.style.width = `${wide}px`;
     this.right.style.width = `${stacked ? width : width - 24 - wide}px`;
     const { rows } = header;
-    this.title.textContent = rows ? rows.title : 'Whole, and with shuffled patches';
+    this.title.textContent = rows ? rows.title : 'Original and with shuffled patches';
     const measured = header.images
-      ? `${header.images.toLocaleString('en')} ${header.split} pictures, after ${[...new Set(header.at.map((at) => +at.toPrecision(3)))].join(' to ')} epochs`
+      ? `${header.images.toLocaleString('en')} ${header.split} images, after ${[...new Set(header.at.map((at) => +at.toPrecision(3)))].join(' to ')} epochs`
       : 'measured at every snapshot and at the end';
     this.area = this.drawCurves(wide);
     this.note.textContent = rows ? rows.note : measured;
@@ -288,9 +288,9 @@ class Race {
   }
 }
 
-/** As many of the told parts as fit into so many px: a title as long as a sentence cut the last one in its middle. */
-function fitting(ctx, told, room) {
-  const parts = told.split(' · ');
+/** Return as many parts of a text as fit into `room` px, so that no part is cut. */
+function fitText(ctx, text, room) {
+  const parts = text.split(' · ');
   while (parts.length > 1 && ctx.measureText(parts.join(' · ')).width > room) parts.pop();
   return parts.join(' · ');
 }

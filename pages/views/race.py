@@ -1,24 +1,23 @@
-"""A race of models: accuracy over time with a name at every line's end, and whole against shuffled pictures."""
+"""Mount a race of models: accuracy over epochs, and accuracy on original and shuffled images."""
 
 from __future__ import annotations
 
 from pages.views.register import register
 
 _race = register(__file__, "race")
-# What every page with this race says of it.
+# Formulas for every page with this race.
 MATH = r"""
-Without positions every block is equivariant: with a permutation $\Pi$ of the patches, $f(\Pi X) = \Pi f(X)$, and [CLS]
-or the mean read the same. So the accuracy on *whole* pictures and with *shuffled* patches must be equal, and is.
+Without position embeddings every block is permutation-equivariant: for a permutation $\Pi$ of the patches,
+$f(\Pi X) = \Pi f(X)$, and the readout ([CLS] or the mean) is unchanged. So the accuracy on *original* images equals the
+accuracy with *shuffled* patches.
 
-With positions the model can use the place, and then it fails where the places are wrong: the more a model relies on
-them, the further shuffled patches bring it down, on shapes as far as chance. A model that does well on shuffled patches
-has not come to rely on them.
+With position embeddings a model can use the positions, and shuffled patches lower its accuracy, on shapes down to
+chance. A model that keeps its accuracy on shuffled patches does not rely on positions.
 
-Summed positions, $p(r, c) = \mathrm{PE}(r) + \mathrm{PE}(c)$, are the same for $(r, c)$ and $(c, r)$: the model cannot
-tell a picture from the one whose patches are exchanged across the diagonal, so it cannot tell *left* from *above*.
+Summed positions, $p(r, c) = \mathrm{PE}(r) + \mathrm{PE}(c)$, are equal for $(r, c)$ and $(c, r)$: the model cannot
+distinguish an image from its transpose in patches, so it cannot distinguish *left* from *above*.
 """
 
 
-def race(payload: bytes, *, key: str) -> None:
-    """Mounts what `vitviz.plots.race.payload` packed."""
+def draw_race(payload: bytes, *, key: str) -> None:
     _race(payload, key=key)

@@ -1,6 +1,7 @@
-"""Client views: a picture drawn in the browser, which follows the pointer without asking the server.
+"""Register views: figures drawn in the browser, which respond to the pointer without the server.
 
-A view is a module beside the Python that mounts it, with a style sheet of its name where it needs one. `swatch.py`:
+A view is a JavaScript module beside the Python module that mounts it, with an optional style sheet of the same name.
+`swatch.py`:
 
     from pages.views.register import register
     from vitviz.plots.blob import pack
@@ -8,11 +9,11 @@ A view is a module beside the Python that mounts it, with a style sheet of its n
     _swatch = register(__file__, "swatch")
 
     def swatch(values: np.ndarray, *, key: str) -> int | None:
-        \"""A heat map of values (rows, cols) float32; returns the cell that was picked in this run.\"""
+        \"""Draw a heat map of values (rows, cols) float32; return the cell that was clicked in this run.\"""
         payload = pack({"label": "Similarity", "lo": -1.0, "hi": 1.0}, values=values)
         return _swatch(payload, key=key, triggers=("pick",)).pick
 
-and `swatch.js`, with what it needs from the kit (pages/views/kit: one subject a file):
+and `swatch.js`, with imports from the kit (pages/views/kit):
 
     import { canvas, live, tooltip } from '../../views/kit/dom.js';
     import { gridNavigation } from '../../views/kit/grid.js';
@@ -21,34 +22,34 @@ and `swatch.js`, with what it needs from the kit (pages/views/kit: one subject a
 
     export default function swatch({ root, trigger }) {
       const map = canvas(root), tip = tooltip(root), say = live(root);
-      let now = null;                                    // the newest message
+      let last = null;                                    // the latest message
       gridNavigation(map.node, {
         label: 'Similarity map',
-        rows: () => now.arrays.values.shape[0],
-        cols: () => now.arrays.values.shape[1],
+        rows: () => last.arrays.values.shape[0],
+        cols: () => last.arrays.values.shape[1],
         hover(i, event) {
           if (i < 0) return tip.hide();
-          say(`cell ${i}: ${now.arrays.values.data[i].toFixed(2)}`);
-          if (event) tip.show(event.offsetX, event.offsetY, now.arrays.values.data[i].toFixed(2));
+          say(`cell ${i}: ${last.arrays.values.data[i].toFixed(2)}`);
+          if (event) tip.show(event.offsetX, event.offsetY, last.arrays.values.data[i].toFixed(2));
         },
         pick: (i) => trigger('pick', i),
       });
       return (message) => {                              // {header, arrays, colors, width}
-        now = message;
-        const { data, shape: [rows, cols] } = now.arrays.values, side = Math.min(now.width, 320);
+        last = message;
+        const { data, shape: [rows, cols] } = last.arrays.values, side = Math.min(last.width, 320);
         const ctx = map.size(side, (side * rows) / cols);
-        blit(ctx, heat(data, rows, cols, DIVERGING_LUT, now.header.lo, now.header.hi), 0, 0, map.width, map.height);
+        blit(ctx, heat(data, rows, cols, DIVERGING_LUT, last.header.lo, last.header.hi), 0, 0, map.width, map.height);
       };
     }
 
 Rules: one `bytes` payload, an explicit key, text only through `el`, `tip` and `say` (never innerHTML), `trigger` and
-`send` only from what the visitor does. The root carries `data-component` and, once drawn, `data-ready="true"`.
+`send` only for user input. The root carries `data-component` and, once drawn, `data-ready="true"`.
 
-No code travels in a message. Streamlit would put a component's JavaScript and CSS into each of them; here all views are
-one component whose code is base.js, and a message begins with the address of the view that it is for. The browser
-fetches base.js, the view and what they import once a visit, from Streamlit's own route for components' files. The
-address holds a hash of all that is written here, so that no cache shows an older view; nothing is copied or built, so
-a checkout may be read-only. The route serves any file of `pages`, Python included: keep no secret there.
+Messages contain no code. Streamlit would add a component's JavaScript and CSS to each message; here all views are one
+component with the code base.js, and a message begins with the address of its view. The browser fetches base.js, the
+view and its imports once per session, from Streamlit's route for component files. The address contains a hash of these
+files, so that no cache serves an older view; nothing is copied or built, so a checkout may be read-only. The route
+serves any file of `pages`, Python included: keep no secret there.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _HEIGHTS = Path(__file__).with_name("heights.json")
 
 
 class View(Protocol):
-    """Mounts a registered view; the result has an attribute per state and per trigger (None where nothing came)."""
+    """A registered view; its result has an attribute per state and per trigger (None without an event)."""
 
     def __call__(
         self,
@@ -88,40 +89,40 @@ class View(Protocol):
     ) -> Any: ...
 
 
-def fingerprint(folder: Path) -> str:
-    """A hash of every .js and .css below a folder, names included: 16 hexadecimal digits."""
+def hash_files(folder: Path) -> str:
+    """Return a hash of all .js and .css files below a folder, names included: 16 hexadecimal digits."""
     digest = blake2b(digest_size=8)
     for file in sorted(path for path in folder.rglob("*") if path.suffix in {".js", ".css"}):
         digest.update(f"{file.relative_to(folder).as_posix()}\0".encode() + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-_VERSION = fingerprint(_PAGES)
+_VERSION = hash_files(_PAGES)
 COMPONENT = f"vitviz.{_VERSION}"
 
 
-def address(beside: str, name: str, *styles: str) -> bytes:
-    """What a message begins with: uint32 length | the files of a view below `pages`, padded to 8 bytes together.
+def encode_address(beside: str, name: str, *styles: str) -> bytes:
+    """Encode the beginning of a message: uint32 length | a view's files below `pages`, padded to 8 bytes.
 
     Raises:
         ValueError: if the view has no such module or style sheet.
     """
     folder = Path(beside).resolve().parent
-    own = [name] if (folder / f"{name}.css").exists() else []
-    files = [folder / f"{name}.js", *(folder / f"{style}.css" for style in styles or own)]
+    default_style = [name] if (folder / f"{name}.css").exists() else []
+    files = [folder / f"{name}.js", *(folder / f"{style}.css" for style in styles or default_style)]
     missing = [file.name for file in files if not file.exists()]
     if missing:
-        raise ValueError(f"a view's files must stand beside {beside}, missing: {', '.join(missing)}")
+        raise ValueError(f"expected a view's files beside {beside}, missing: {', '.join(missing)}")
     text = " ".join(file.relative_to(_PAGES).as_posix() for file in files).encode()
     text += b" " * (-(4 + len(text)) % 8)
     return struct.pack("<I", len(text)) + text
 
 
 def register(beside: str, name: str, *styles: str) -> View:
-    """The view NAME.js beside a file, with NAME.css where there is one, or with STYLE.css of each that is named."""
-    files = address(beside, name, *styles)
+    """Register the view NAME.js beside a file, with the named style sheets, or NAME.css if it exists."""
+    files = encode_address(beside, name, *styles)
 
-    def show(
+    def mount(
         data: bytes,
         *,
         key: str,
@@ -131,39 +132,39 @@ def register(beside: str, name: str, *styles: str) -> View:
         on_change: Callable[[], None] | None = None,
     ) -> Any:
         callbacks: dict[str, Any] = {
-            f"on_{event}_change": on_change or _nothing for event in (*states, *triggers)
+            f"on_{event}_change": on_change or _ignore_event for event in (*states, *triggers)
         }
-        _serve()
-        room = reserved(key) if height == "content" else height
-        return _component()(data=files + data, key=key, height=room, **callbacks)
+        _serve_files()
+        initial_height = get_reserved_height(key) if height == "content" else height
+        return _create_component()(data=files + data, key=key, height=initial_height, **callbacks)
 
-    return show
+    return mount
 
 
-def reserved(key: str) -> Height:
-    """The height in px that a view is given until it has drawn (base.js): it came to that on a first visit.
+def get_reserved_height(key: str) -> Height:
+    """Return the height in px that is reserved for a view until it has drawn, 'content' if unknown.
 
-    benchmarks/layout_shift.py measures them, on a screen of 1280 px and on a phone; of another view nothing is known.
+    benchmarks/layout_shift.py measures the heights, on a screen of 1280 px and on a phone.
     """
-    known = heights().get(re.sub(r"[^\w-]", "-", key))
-    if known is None:
+    measured = load_heights().get(re.sub(r"[^\w-]", "-", key))
+    if measured is None:
         return "content"
-    wide, phone = known
+    wide, phone = measured
     return phone if st.context.headers.get("Sec-Ch-Ua-Mobile") == "?1" else wide
 
 
 @cache
-def heights() -> dict[str, list[int]]:
-    """Of a view by its key, as a style sheet has it: px on a wide screen and on a phone."""
-    found: dict[str, list[int]] = json.loads(_HEIGHTS.read_text("utf-8"))
-    return found
+def load_heights() -> dict[str, list[int]]:
+    """Load the heights by view key as CSS class: px on a wide screen and on a phone."""
+    heights: dict[str, list[int]] = json.loads(_HEIGHTS.read_text("utf-8"))
+    return heights
 
 
-def _serve() -> None:
-    """Lets this server's runtime serve the views' files, as it would an installed component's.
+def _serve_files() -> None:
+    """Let this server's runtime serve the views' files like those of an installed component.
 
-    A server has one runtime; AppTest makes one a test, so every mount asks. Streamlit would find the folder by itself
-    only in an installed distribution.
+    Every mount checks this, because AppTest creates one runtime per test. Streamlit itself finds the folder only in an
+    installed distribution.
     """
     manager = get_bidi_component_manager()
     with _SERVING:
@@ -173,9 +174,9 @@ def _serve() -> None:
 
 
 @cache
-def _component() -> Any:
+def _create_component() -> Any:
     return st.components.v2.component(COMPONENT, js="views/base.js")
 
 
-def _nothing() -> None:
-    """A component announces its values only where they have a callback."""
+def _ignore_event() -> None:
+    """Do nothing: a component reports only values that have a callback."""

@@ -1,13 +1,13 @@
-// Axes: where ticks stand, and how lines, numbers and names are drawn.
+// Compute ticks and draw axes, lines and labels.
 
-/** The round step (1, 2, 5 times a power of ten) that is at least `rough`. */
+/** Return the smallest round step (1, 2, 5 times a power of ten) of at least `rough`. */
 export function niceStep(rough) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const unit = rough / power;
   return power * (unit > 5 ? 10 : unit > 2 ? 5 : unit > 1 ? 2 : 1);
 }
 
-/** Round places between lo and hi, about `count` of them; quarters count as round. */
+/** Return about `count` round ticks between lo and hi; quarters are round too. */
 export function niceTicks(lo, hi, count) {
   const raw = (hi - lo) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -18,7 +18,7 @@ export function niceTicks(lo, hi, count) {
   return ticks;
 }
 
-/** Round places of a logarithmic axis: decades, 2 and 5 or 3 between where few are shown, even in a part of one. */
+/** Return the ticks of a logarithmic axis: decades, with 2 and 5 or 3 between if few are shown. */
 export function logTicks(lo, hi) {
   const decades = Math.log10(hi / lo);
   const factors = decades > 4 ? [1] : decades > 1.6 ? [1, 3] : [1, 2, 5];
@@ -31,7 +31,6 @@ export function logTicks(lo, hi) {
   return ticks.length > 1 ? ticks : niceTicks(lo, hi, 4);
 }
 
-/** One straight line. */
 export function line(ctx, color, width, x0, y0, x1, y1, dash = []) {
   ctx.strokeStyle = color;
   ctx.lineWidth = width;
@@ -43,7 +42,7 @@ export function line(ctx, color, width, x0, y0, x1, y1, dash = []) {
   ctx.setLineDash([]);
 }
 
-/** A thin line across the plot at every tick of the vertical axis, with its words to the left. */
+/** Draw a grid line with its label at every tick of the vertical axis. */
 export function levels(ctx, colors, { ticks, y, x0, x1, word, gap = 8 }) {
   ctx.textBaseline = 'middle';
   for (const tick of ticks) {
@@ -55,7 +54,6 @@ export function levels(ctx, colors, { ticks, y, x0, x1, word, gap = 8 }) {
   }
 }
 
-/** The name of a vertical axis, written upwards around (x, y). */
 export function upwards(ctx, text, x, y) {
   ctx.save();
   ctx.translate(x, y);
@@ -66,10 +64,10 @@ export function upwards(ctx, text, x, y) {
   ctx.restore();
 }
 
-// How several lines of one plot are told apart where their colours are not seen.
+// Dash patterns that distinguish lines without colour.
 const DASHES = [[], [9, 4], [2, 3], [9, 3, 2, 3], [16, 4], [5, 2], [16, 3, 2, 3], [2, 6]];
 
-/** Values as one stroke, the `place`-th line of its plot; a value that is not finite lifts the pen. */
+/** Draw the `place`-th line of a plot; non-finite values leave a gap. */
 export function stroke(ctx, points, place = 0) {
   ctx.setLineDash(DASHES[place % DASHES.length]);
   ctx.beginPath();
@@ -86,14 +84,13 @@ export function stroke(ctx, points, place = 0) {
   ctx.setLineDash([]);
 }
 
-/** A filled dot. */
 export function dot(ctx, x, y, radius) {
   ctx.beginPath();
   ctx.arc(x, y, radius, 0, 7);
   ctx.fill();
 }
 
-/** A frame just inside a box, and the pale one under it that keeps it visible on any picture. */
+/** Draw a frame just inside a box, on a pale one for contrast. */
 export function frame(ctx, x, y, w, h, color, thick = 2.5) {
   for (const [stroke, wide] of [
     ['#fff', thick + (thick > 2.5 ? 2 : 1.5)],
@@ -105,7 +102,6 @@ export function frame(ctx, x, y, w, h, color, thick = 2.5) {
   }
 }
 
-/** The thin lines between the cells of a grid over a box at the origin. */
 export function lattice(ctx, rows, cols, width, height) {
   ctx.beginPath();
   for (let i = 1; i < cols; i++) {
@@ -119,7 +115,7 @@ export function lattice(ctx, rows, cols, width, height) {
   ctx.stroke();
 }
 
-/** Places at least `gap` apart between low and high, as near to where they are wanted as can be. */
+/** Spread positions at least `gap` apart between low and high, as close as possible to the wanted ones. */
 export function spread(wanted, gap, low, high) {
   const order = wanted.map((_, i) => i).sort((a, b) => wanted[a] - wanted[b]);
   const placed = [...wanted];

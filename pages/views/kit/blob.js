@@ -1,4 +1,4 @@
-// Bytes to arrays: the twin of vitviz/plots/blob.py, and of the address that pages/views/register.py puts before it.
+// Decode messages: the counterpart of vitviz/plots/blob.py and of the address that pages/views/register.py prepends.
 
 const TYPES = {
   uint8: Uint8Array,
@@ -11,19 +11,19 @@ const TYPES = {
   float64: Float64Array,
 };
 
-/** Bytes whose buffer begins on a boundary of eight, as typed arrays need; a message may start anywhere in its own. */
+/** Copy bytes whose buffer is not aligned to 8 bytes, as typed arrays need. */
 function aligned(bytes) {
   const view = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
   return view.byteOffset % 8 ? view.slice() : view;
 }
 
-/** The text that begins at a byte: uint32 length | text; and where it ends. */
+/** Read a text at a byte offset (uint32 length | text); return it and its end. */
 function textAt(view, at) {
   const length = new DataView(view.buffer, view.byteOffset + at, 4).getUint32(0, true);
   return { text: new TextDecoder().decode(view.subarray(at + 4, at + 4 + length)), end: at + 4 + length };
 }
 
-/** The twin of `pack`: bytes from `at` -> {header, arrays: {name: {data, shape}}}. */
+/** Unpack bytes from `at`: {header, arrays: {name: {data, shape}}}. */
 export function unpack(bytes, at = 0) {
   const view = aligned(bytes);
   const { text, end } = textAt(view, at);
@@ -36,7 +36,7 @@ export function unpack(bytes, at = 0) {
   return { header, arrays };
 }
 
-/** A whole message: {files, header, arrays}; `files` are the view's own, below `pages`. */
+/** Open a message: {files, header, arrays}; `files` are the view's, below `pages`. */
 export function open(bytes) {
   const view = aligned(bytes);
   const { text, end } = textAt(view, 0);

@@ -1,45 +1,43 @@
-// What the views of one page tell each other, without the server. Modules are shared by all views of a page, so this
-// one is the same for all of them.
+// Message bus between the views of one page, without the server; all views share this module.
 //
-//   hover   {group, query}    the pointer's query in an explorer: the others of its group show the same
-//   options {group, pin, ...} how the explorers of a group are drawn (kept: a later explorer reads it)
-//   strip   {tag, arrays}     one head in all layers, by its tag (kept while a view owns it)
-//   moment  {run, step}       the step of a run that the visitor points at; step null: the newest, unmarked
+//   hover   {group, query}    hovered query of an explorer, shown by all explorers of its group
+//   options {group, pin, ...} view options of a group of explorers (stored for later explorers)
+//   strip   {tag, arrays}     one head in all layers, by tag (stored while a view owns it)
+//   moment  {run, step}       selected step of a run; step null: the newest
 //
-// A listener hears what others say, never what it says itself.
+// A listener does not receive its own messages.
 
 const listeners = new Map();
-const kept = new Map();
+const stored = new Map();
 
-/** Listens on a topic as `self` (any object); returns the function that stops it. */
+/** Subscribe to a topic as `self` (any object); returns a function that unsubscribes. */
 export function listen(topic, self, heard) {
   if (!listeners.has(topic)) listeners.set(topic, new Set());
-  const one = { self, heard };
-  listeners.get(topic).add(one);
-  return () => listeners.get(topic).delete(one);
+  const listener = { self, heard };
+  listeners.get(topic).add(listener);
+  return () => listeners.get(topic).delete(listener);
 }
 
-/** Tells all others who listen on a topic. */
+/** Send a message to all other listeners of a topic. */
 export function tell(topic, self, news) {
-  for (const one of [...(listeners.get(topic) ?? [])]) if (one.self !== self) one.heard(news);
+  for (const listener of [...(listeners.get(topic) ?? [])]) if (listener.self !== self) listener.heard(news);
 }
 
-/** Keeps a value under a topic and a name for `self`; it goes when its last owner drops it. */
+/** Store a value under a topic and a name for `self` until its last owner drops it. */
 export function keep(topic, name, self, value) {
   const id = `${topic}:${name}`;
-  if (!kept.has(id)) kept.set(id, { owners: new Set() });
-  const entry = kept.get(id);
+  if (!stored.has(id)) stored.set(id, { owners: new Set() });
+  const entry = stored.get(id);
   entry.value = value;
   entry.owners.add(self);
 }
 
-/** What is kept, or undefined. */
-export const recall = (topic, name) => kept.get(`${topic}:${name}`)?.value;
+export const recall = (topic, name) => stored.get(`${topic}:${name}`)?.value;
 
-/** Gives up `self`'s share in what is kept. */
+/** Drop `self`'s ownership of a stored value. */
 export function drop(topic, name, self) {
   const id = `${topic}:${name}`;
-  const entry = kept.get(id);
+  const entry = stored.get(id);
   entry?.owners.delete(self);
-  if (entry && !entry.owners.size) kept.delete(id);
+  if (entry && !entry.owners.size) stored.delete(id);
 }

@@ -1,6 +1,6 @@
-// Elements, canvases, hints and speech: text is set as text, never as HTML.
+// Create elements, canvases, tooltips and live regions; text is never set as HTML.
 
-/** An element with attributes and text, appended to a parent where there is one. */
+/** Create an element with attributes and text, appended to a parent if given. */
 export function el(parent, tag, attributes = {}, text = '') {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
@@ -9,14 +9,13 @@ export function el(parent, tag, attributes = {}, text = '') {
   return node;
 }
 
-/** A button that does one thing. */
 export function button(parent, text, act, attributes = {}) {
   const node = el(parent, 'button', { type: 'button', ...attributes }, text);
   node.onclick = act;
   return node;
 }
 
-/** A canvas in CSS pixels at the screen's own resolution: {node, ctx, size(width, height), width, height}. */
+/** Create a canvas in CSS pixels at the device's resolution: {node, ctx, size(width, height), width, height}. */
 export function canvas(parent, attributes = {}) {
   const node = el(parent, 'canvas', attributes);
   const ctx = node.getContext('2d');
@@ -25,7 +24,7 @@ export function canvas(parent, attributes = {}) {
     ctx,
     width: 0,
     height: 0,
-    /** Its place in px; what is drawn, words too, stands `enlarged` times as large, in so much less room. */
+    /** Set its size in px; drawings are scaled by `enlarged`. */
     size(width, height, enlarged = 1) {
       const scale = window.devicePixelRatio || 1;
       const w = Math.max(1, Math.round(width * scale));
@@ -46,7 +45,7 @@ export function canvas(parent, attributes = {}) {
   return self;
 }
 
-/** A hint beside the pointer: show(x, y, text) in the view's own pixels, hide(). */
+/** Create a tooltip: show(x, y, text) in the view's pixels, hide(). */
 export function tooltip(root) {
   const node = el(root, 'div', { class: 'vv-tip', 'aria-hidden': 'true' });
   return {
@@ -63,7 +62,7 @@ export function tooltip(root) {
   };
 }
 
-/** Says text to a screen reader, politely. */
+/** Create a polite live region for screen readers; returns a function that announces text. */
 export function live(root) {
   const node = el(root, 'div', { class: 'vv-live', 'aria-live': 'polite' });
   return (text) => {
@@ -71,7 +70,7 @@ export function live(root) {
   };
 }
 
-/** Text that ends in an ellipsis where it is wider than its room. */
+/** Shorten text with an ellipsis to fit a width. */
 export function fit(ctx, text, width) {
   if (ctx.measureText(text).width <= width) return text;
   let cut = text;

@@ -1,6 +1,6 @@
-// A grid of cells that pointer, finger and keyboard move over alike.
+// Navigate a grid of cells by pointer, touch and keyboard.
 
-/** The cell that a key moves to from `index` (-1: none yet, arrows go to `start`); undefined for one that does not. */
+/** Return the cell that a key moves to from `index` (-1: none yet, arrows go to `start`); undefined for other keys. */
 export function stepTo(key, index, rows, cols, start = 0) {
   const last = rows * cols - 1;
   const from = Math.max(0, index);
@@ -25,7 +25,7 @@ export function stepTo(key, index, rows, cols, start = 0) {
   }
 }
 
-/** The cell of an even grid over an element's box under a place in it, -1 outside. */
+/** Return the cell of an even grid at (x, y) in an element's box, -1 outside. */
 export function evenCell(x, y, box, rows, cols) {
   const col = Math.floor((x / box.width) * cols);
   const row = Math.floor((y / box.height) * rows);
@@ -39,12 +39,10 @@ function cellUnder(node, options, event) {
   return options.cellAt ? options.cellAt(x, y) : evenCell(x, y, box, options.rows(), options.cols());
 }
 
-/** What a grid is called, with what its keys do; again, where what it shows has changed. */
 export function nameGrid(node, label) {
   node.setAttribute('aria-label', `${label}. Arrow keys move, Enter pins.`);
 }
 
-/** The same of lines over a common axis, whose cells are the places along it. */
 export function nameLines(node, label) {
   node.setAttribute('aria-roledescription', 'lines');
   node.setAttribute('aria-label', `${label}. Arrow keys read values.`);
@@ -57,7 +55,7 @@ function describe(node, label) {
   nameGrid(node, label);
 }
 
-/** What a key does: it moves, picks, leaves, or is one of the view's own. */
+/** Handle a key: move, pick, leave, or a key of the view. */
 function pressed(event, state, options, go) {
   const next = stepTo(event.key, state.index, options.rows(), options.cols(), options.start?.());
   if (event.key === 'Escape') return go(-1, event);
@@ -73,7 +71,7 @@ function pressed(event, state, options, go) {
 }
 
 /**
- * Makes an element such a grid.
+ * Turn an element into a navigable grid.
  *   options: {label, rows(), cols(), cellAt(x, y) -> index | -1 (optional; default: even cells over the element),
  *             hover(index, event) with -1 for none, pick(index), keys: {key: handler} and start() -> the cell where
  *             arrows begin (both optional)}

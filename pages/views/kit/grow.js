@@ -1,15 +1,14 @@
-// How much larger pictures stand while someone presents: the style sheets read the same number, --vv-grow.
+// Enlarge figures in presentation mode; style sheets read the factor from --vv-grow.
 
 const NAME = '--vv-grow';
-const AT_ONE = { width: 1200, height: 720 }; // px of a screen on which pictures are as large as ever
+const AT_ONE = { width: 1200, height: 720 }; // px of a screen with factor 1
 const MOST = 2.2;
 
-/** A width in pixels as it is on this screen now: larger where a page is presented on a large one. */
+/** Return a width in px times the current factor. */
 export function grown(px) {
   return px * (Number(document.documentElement.style.getPropertyValue(NAME)) || 1);
 }
 
-/** Lets pictures grow with the screen, or be as large as ever. */
 export function growing(on) {
   const { style } = document.documentElement;
   if (!on) return style.removeProperty(NAME);

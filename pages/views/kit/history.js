@@ -1,14 +1,14 @@
-// The browser's history: one entry a page, whatever Streamlit pushes on the way to it.
+// Keep one browser history entry per page, whatever Streamlit pushes.
 
-const SETTLING_MS = 30000; // a page writes its full address within its first run, on a busy server later
+const SETTLING_MS = 30000; // a page writes its full address in its first run, later on a busy server
 const PATCHED = Symbol.for('vitviz.history');
 
 /**
- * Lets the addresses that lead to a page's full one take one entry together, once a browser's page.
+ * Merge the addresses that Streamlit pushes for one page into one history entry; installed once per browser page.
  *
  * Streamlit pushes an entry when the page changes and another when the script writes its query: Back would show the
  * bare address, whose page writes the query again, and never get further. On a busy server the two come in the other
- * order: the new page's query under the old page's name, then the name. What the visitor does ends the settling.
+ * order: the new page's query under the old page's name, then the name. User input ends the merging.
  */
 export function oneEntryAPage() {
   if (window[PATCHED]) return;
@@ -32,7 +32,7 @@ export function oneEntryAPage() {
   window.addEventListener('popstate', (event) => entries.arrive(event), { capture: true });
 }
 
-const CONTROL = /[?&][^=&]*\./; // 'block.layer=3': a page writes only its own
+const CONTROL = /[?&][^=&]*\./; // 'block.layer=3': a page writes only its own controls
 
 class Entries {
   constructor() {
@@ -40,15 +40,14 @@ class Entries {
     this.stand();
   }
 
-  /** Remembers where the visitor stands. */
   stand() {
     this.here = { pathname: location.pathname, search: location.search };
   }
 
-  /** Back or Forward: the page runs, and writes its address once more. */
+  /** Handle Back or Forward: the page runs and writes its address again. */
   arrive(event) {
     if (this.isLeftOver()) {
-      event.stopImmediatePropagation(); // Streamlit would run the page for nothing
+      event.stopImmediatePropagation(); // Streamlit would run the page needlessly
       history.back();
       return;
     }
@@ -57,8 +56,8 @@ class Entries {
   }
 
   /**
-   * Whether Back has led to what was pushed on the way to the page it comes from, before this code had come: its bare
-   * name, or its query under the name of the page before.
+   * Return true if Back led to an entry that was pushed before this code was loaded: a page's bare name, or its query
+   * under the previous page's name.
    */
   isLeftOver() {
     const { pathname, search } = this.here;
@@ -66,27 +65,27 @@ class Entries {
     return location.search === search && CONTROL.test(search);
   }
 
-  /** Addresses of this page that come now belong together. */
+  /** Start merging addresses of this page. */
   settle() {
     this.settlesUntil = performance.now() + SETTLING_MS;
     this.written = '';
   }
 
-  /** What is written from now on is what the visitor has chosen: an entry of its own. */
+  /** Stop merging: later addresses are user choices with their own entries. */
   act() {
     this.settlesUntil = 0;
     this.written = '';
   }
 
-  /** Whether an address takes the place of the one that stands. */
+  /** Return true if an address replaces the current one. */
   joins(next) {
     if (next.pathname !== location.pathname) return this.turns(next);
-    if (!location.search || performance.now() < this.settlesUntil) return true; // nobody chose a bare address
+    if (!location.search || performance.now() < this.settlesUntil) return true; // a bare address is never a user choice
     this.written = next.search;
     return false;
   }
 
-  /** Another page: it joins where its query has been pushed before its name was. */
+  /** Return true if another page's query was pushed before its name. */
   turns(next) {
     const early = this.written !== '' && next.search === this.written;
     this.settle();

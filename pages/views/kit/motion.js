@@ -1,15 +1,13 @@
-// Motion that a visitor can refuse.
+// Animation that respects reduced motion.
 
-/** Whether the visitor asks for no motion. */
 export const reducedMotion = () => window.matchMedia('(prefers-reduced-motion: reduce)').matches;
 
-/** Slow, fast, slow: [0, 1] -> [0, 1]. */
+/** Cubic ease-in-out: [0, 1] -> [0, 1]. */
 export const ease = (t) => (t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2);
 
-/** Between a and b. */
 export const mix = (a, b, t) => a + (b - a) * t;
 
-/** Calls frame(eased t in [0, 1]) for `ms`; with reduced motion once, with 1. Returns a function that stops it. */
+/** Call frame(eased t in [0, 1]) for `ms`, once with 1 for reduced motion; returns a function that stops it. */
 export function animate(ms, frame, done = () => {}) {
   if (reducedMotion()) {
     frame(1);

@@ -1,5 +1,4 @@
-// The colour roles of vitviz/plots/theme.py, so that a canvas and a Plotly figure never disagree; tests/browser/test_kit.py
-// holds the two equal.
+// The colour roles of vitviz/plots/theme.py, for canvases; tests/browser/test_kit.py compares both.
 
 export const PALETTE = {
   SEQUENTIAL: ['#440154', '#46327e', '#365c8d', '#277f8e', '#1fa187', '#4ac16d', '#a0da39', '#fde725'],

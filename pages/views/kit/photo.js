@@ -1,10 +1,10 @@
-// A picture that travels as a file (vitviz/plots/photo.py): decoded once, drawn on a canvas at its own pixels.
+// Decode images sent as files (vitviz/plots/photo.py) and draw them on canvases.
 
 import { cover } from './pixels.js';
 
 const same = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
 
-/** A photo for one view: show(message, drawn) decodes a message's picture unless it is the last one, then draws it. */
+/** Create an image loader: show(message, drawn) decodes a message's image if it is new, then calls drawn. */
 export function photo(root) {
   let last = null;
   return {
@@ -19,7 +19,7 @@ export function photo(root) {
       this.bitmap = null;
       const file = new Blob([data], { type: header.photo.kind });
       createImageBitmap(file, { colorSpaceConversion: 'none' }).then((bitmap) => {
-        if (last !== data) return; // a newer picture has come
+        if (last !== data) return; // a newer image has arrived
         this.bitmap = bitmap;
         drawn(bitmap);
         root.dataset.photo = `${bitmap.width}x${bitmap.height}`;
@@ -28,14 +28,14 @@ export function photo(root) {
   };
 }
 
-/** Fills a canvas with a picture, once: CSS scales it, with hard edges where it has few pixels. */
+/** Draw an image on a canvas once; CSS scales it, pixelated if it is small. */
 export function coverOnce(node, bitmap) {
   if (node.vvPhoto === bitmap) return;
   node.vvPhoto = bitmap;
   cover(node, bitmap);
 }
 
-/** A small copy as an address, for a background: at most `side` px. */
+/** Return a data URL of a copy of at most `side` px. */
 export function smallCopy(bitmap, side) {
   const scale = Math.min(1, side / Math.max(bitmap.width, bitmap.height));
   const node = document.createElement('canvas');

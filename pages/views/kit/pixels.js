@@ -1,6 +1,6 @@
-// Off-screen pictures from arrays, to be drawn at any size.
+// Create off-screen images from arrays.
 
-/** An ImageData as a canvas, to be drawn with drawImage. */
+/** Return an ImageData as a canvas for drawImage. */
 export function offscreen(image) {
   const node = document.createElement('canvas');
   node.width = image.width;
@@ -9,7 +9,7 @@ export function offscreen(image) {
   return node;
 }
 
-/** A picture from (H, W, 3) or (H, W) uint8; scale it without smoothing. */
+/** Create an image from (H, W, 3) or (H, W) uint8. */
 export function picture({ data, shape }) {
   const [height, width] = shape;
   const channels = shape[2] ?? 1;
@@ -21,14 +21,14 @@ export function picture({ data, shape }) {
   return offscreen(image);
 }
 
-/** Values (rows x cols, any typed array, from `start`) through a 256-colour table between lo and hi. */
+/** Create a heat map of values (rows x cols, from `start`) with a 256-colour table between lo and hi. */
 export function heat(values, rows, cols, table, lo, hi, start = 0) {
   const image = new ImageData(cols, rows);
   colour(image, values, table, lo, hi, start);
   return offscreen(image);
 }
 
-/** Fills an ImageData with values (from `start`) through a 256-colour table between lo and hi. */
+/** Fill an ImageData with values (from `start`) with a 256-colour table between lo and hi. */
 export function colour(image, values, table, lo, hi, start = 0) {
   const { data } = image;
   const span = hi - lo || 1;
@@ -38,13 +38,13 @@ export function colour(image, values, table, lo, hi, start = 0) {
   }
 }
 
-/** drawImage with hard pixel edges (nearest: the truth) unless smooth is asked for. */
+/** Draw an image with nearest-neighbour scaling, unless `smooth`. */
 export function blit(ctx, source, x, y, width, height, smooth = false) {
   ctx.imageSmoothingEnabled = smooth;
   ctx.drawImage(source, x, y, width, height);
 }
 
-/** A canvas that CSS scales: filled with a picture, hard edges where it has few pixels. */
+/** Draw an image on a canvas that CSS scales, pixelated if it is small. */
 export function cover(node, source) {
   node.width = source.width;
   node.height = source.height;

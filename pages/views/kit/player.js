@@ -1,4 +1,4 @@
-// Playing through moments: a button that plays and pauses, and a bar with a slider through training.
+// Play through moments: a play/pause button, and a timeline with a slider.
 
 import { button, el } from './dom.js';
 import { reducedMotion } from './motion.js';
@@ -6,13 +6,12 @@ import { reducedMotion } from './motion.js';
 const FACES = { play: ['▶ Play'], pause: ['❚❚ Pause'] };
 
 /**
- * Makes a button play a picture through its moments 0 … last().
- *   options: {at(), last(): where it stands and ends; step(to, done): shows a moment, done() once it stands there;
- *             rewind(): shows the first moment at once, where playing begins at the end;
- *             dwell: ms between moments; first: ms before the first (default: dwell);
- *             faces: {play: [text, label?], pause: [text, label?]}; began(), ended(): told
- *             when it begins, and when it stops by itself or by its button}
- * Returns {playing, stop(), toggle()}; stop() tells nobody.
+ * Let a button play the moments 0 … last().
+ *   options: {at(), last(): current and last moment; step(to, done): show a moment, then call done();
+ *             rewind(): show the first moment, if playing begins at the end; dwell: ms between moments;
+ *             first: ms before the first (default: dwell); faces: {play: [text, label?], pause: [text, label?]};
+ *             began(), ended(): called at start, and when it stops by itself or by its button}
+ * Returns {playing, stop(), toggle()}; stop() calls nothing.
  */
 export function player(node, options) {
   return new Player(node, options);
@@ -65,9 +64,9 @@ class Player {
 }
 
 /**
- * A bar through training: play, a slider, and the words of the moment.
- *   options: {class, last(), words(at), show(at): draws a moment, dwell}
- * Returns {node, at (may be set: the bar is drawn with the view), draw(), stop()}.
+ * Create a timeline: play button, slider and the description of the moment.
+ *   options: {class, last(), words(at), show(at): draw a moment, dwell}
+ * Returns {node, at (settable), draw(), stop()}.
  */
 export function timeline(parent, options) {
   return new Timeline(parent, options);
@@ -79,7 +78,7 @@ class Timeline {
     this.at = 0;
     this.node = el(parent, 'div', { class: options.class });
     this.play = button(this.node, '', null);
-    const range = { type: 'range', min: '0', step: '1', 'aria-label': 'Moment of training' };
+    const range = { type: 'range', min: '0', step: '1', 'aria-label': 'Training step' };
     this.slider = el(this.node, 'input', range);
     this.words = el(this.node, 'span');
     this.player = player(this.play, {

@@ -1,16 +1,16 @@
-// Colours: ramps as tables of 256, the legend that shows one, the colour of a head, the theme of the page.
+// Colours: ramps of 256 entries, legends, head colours and the page's theme.
 
 import { PALETTE } from './palette.js';
 import { blit, heat } from './pixels.js';
 
-/** [r, g, b] of '#rrggbb' or of 'rgb(r, g, b)'. */
+/** Return [r, g, b] of '#rrggbb' or 'rgb(r, g, b)'. */
 export function rgb(color) {
   if (!color.startsWith('#')) return color.match(/\d+/g).slice(0, 3).map(Number);
   const n = parseInt(color.slice(1), 16);
   return [(n >> 16) & 255, (n >> 8) & 255, n & 255];
 }
 
-/** 256 colours (Uint8 r, g, b, a) along evenly spaced '#rrggbb' stops, as theme.py's `ramp`. */
+/** Return 256 colours (Uint8 r, g, b, a) between evenly spaced '#rrggbb' stops, as theme.py's `ramp`. */
 export function lut(stops) {
   const table = new Uint8ClampedArray(1024);
   for (let i = 0; i < 256; i++) {
@@ -27,7 +27,7 @@ export function lut(stops) {
 export const SEQUENTIAL_LUT = lut(PALETTE.SEQUENTIAL);
 export const DIVERGING_LUT = lut(PALETTE.DIVERGING);
 
-/** Transparent to one colour: how attention lies over a greyed picture. */
+/** Return the table from transparent to one colour, for attention over a grey image. */
 export function accentLut(color) {
   const table = new Uint8ClampedArray(1024);
   const [r, g, b] = rgb(color);
@@ -35,13 +35,13 @@ export function accentLut(color) {
   return table;
 }
 
-/** 'r, g, b' of a table at a share in [0, 1], for rgb() and rgba(). */
+/** Return 'r, g, b' of a table at a share in [0, 1], for rgb() and rgba(). */
 export function channelsAt(table, share) {
   const level = 4 * Math.round(255 * Math.max(0, Math.min(1, share)));
   return table.subarray(level, level + 3).join(', ');
 }
 
-/** The colour of one head: Okabe-Ito up to eight heads, beyond that one even ramp. */
+/** Return the colour of a head: Okabe-Ito up to eight heads, otherwise an even ramp. */
 export function headColor(head, heads) {
   if (heads <= PALETTE.HEADS.length) return PALETTE.HEADS[head];
   return `rgb(${channelsAt(SEQUENTIAL_LUT, head / (heads - 1))})`;
@@ -49,7 +49,6 @@ export function headColor(head, heads) {
 
 const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
 
-/** A table as a picture of 256 x 1, to be drawn as wide as a scale is. */
 export const rampImage = (table) => heat(RAMP, 1, 256, table, 0, 255);
 
 const ALIGNED = [
@@ -59,7 +58,7 @@ const ALIGNED = [
 ];
 
 /**
- * A scale that says what its colours mean: a bar with words at its left, middle and right end.
+ * Create a colour legend: a bar with labels at its left, middle and right.
  *   options: {table, width, words: [left, middle, right], colors, label (for a screen reader), left = 0 (px kept free)}
  */
 export function legend(view, { table, width, words, colors, label, left = 0 }) {
@@ -76,7 +75,7 @@ export function legend(view, { table, width, words, colors, label, left = 0 }) {
   view.node.setAttribute('aria-label', label);
 }
 
-/** Streamlit's live theme and the project's accents of the same mode. */
+/** Return Streamlit's current theme with the project's accent colours. */
 export function theme(element) {
   const css = getComputedStyle(element);
   const read = (name, fallback) => css.getPropertyValue(name).trim() || fallback;
