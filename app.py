@@ -1,33 +1,35 @@
-"""The app: page config, the three nouns, the pages. `streamlit run app.py`.
+"""Run the app: page configuration, sidebar and navigation. `streamlit run app.py`.
 
-A server reads this file once, as a module, and serves what it calls `app`; every visit runs it anew, as a script.
+The server imports this module once and serves `app`; every session runs it as a script.
 """
 
 import streamlit as st
 
 from pages.classroom import class_bar
 from pages.controls import query_params
-from pages.frame import browser, file_errors, foot, menu, socket_limits, startup
+from pages.frame import browser, file_limits, foot, menu, socket_limits, startup
+from pages.frame.page import show_file_errors
 from pages.lessons import add_stop, open_lesson, panel
 from pages.selection import sidebar
 from pages.streamlit_fixes import installation, preload
 
 
 def draw() -> None:
-    """One run of one visit."""
+    """Draw one run of the page."""
+    file_limits.install()
     installation.install()
     st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=320)
     st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")
-    page = st.navigation(menu.pages(), position="top")
+    page = st.navigation(menu.list_pages(), position="top")
     slug = page.url_path or "home"
     body = st.container()
-    browser.keep()  # below the page and before it: the frame of all views is then there when the first of them comes
-    with query_params.kept(), body, class_bar.by_class(slug):
-        open_lesson.settle(slug)
+    browser.mount_browser()  # mounts the shared view frame before the first view
+    with query_params.sync_address(), body, class_bar.follow_class(slug):
+        open_lesson.read_address(slug)
         with st.sidebar:
             sidebar.draw(slug)
-        with panel.beside(slug):
-            with file_errors.said():
+        with panel.draw_beside(slug):
+            with show_file_errors():
                 page.run()
             foot.draw(slug)
         with st.sidebar:
@@ -38,5 +40,8 @@ if __name__ == "__main__":
     draw()
 else:
     app = st.App(
-        __file__, routes=preload.routes(), lifespan=startup.lifespan, middleware=socket_limits.middleware()
+        __file__,
+        routes=preload.list_routes() if installation.is_enabled() else (),
+        lifespan=startup.lifespan,
+        middleware=socket_limits.middleware(),
     )

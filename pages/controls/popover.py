@@ -1,10 +1,10 @@
-"""What lies behind a button is made when it is opened; a control behind a closed one has its value all the same.
+"""Draw popovers whose content is computed only while they are open.
 
-    with behind.button("Options", "tune", "filters.options"):
-        count = controls.select(...)  # the link's, else what was chosen, else the default; drawn only while it is open
+    with popover.draw_popover("Options", "tune", "filters.options"):
+        count = widgets.select(...)  # linked, stored or default value; drawn only while the popover is open
 
-The controls of pages/controls know of it. What is drawn there beside them goes nowhere while it is closed; a widget of
-another kind asks `closed()` first.
+The widgets of pages/controls keep their values in a closed popover. Other widgets must ask `is_closed()` first; what is
+drawn beside them is discarded.
 """
 
 from __future__ import annotations
@@ -19,50 +19,50 @@ if TYPE_CHECKING:
     from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 _closed: ContextVar[bool] = ContextVar("closed", default=False)
-_NOWHERE = DeltaGenerator(root_container=None)  # takes what is drawn, and tells no browser
+_DISCARD = DeltaGenerator(root_container=None)  # accepts elements and sends nothing to the browser
 
 
-class Behind:
-    """The place behind a button; it may be entered later than the button is drawn."""
+class Popover:
+    """A popover's content; it may be entered later than its button is drawn."""
 
-    def __init__(self, place: DeltaGenerator, is_open: bool) -> None:
-        self._place, self._is_open = (place if is_open else _NOWHERE), is_open
-        self._before: Token[bool] | None = None
+    def __init__(self, container: DeltaGenerator, is_open: bool) -> None:
+        self._container, self._is_open = (container if is_open else _DISCARD), is_open
+        self._token: Token[bool] | None = None
 
     def __enter__(self) -> None:
-        self._before = _closed.set(not self._is_open)
-        self._place.__enter__()
+        self._token = _closed.set(not self._is_open)
+        self._container.__enter__()
 
-    def __exit__(self, *why: object) -> None:
-        self._place.__exit__(None, None, None)
-        assert self._before is not None
-        _closed.reset(self._before)
+    def __exit__(self, *error: object) -> None:
+        self._container.__exit__(None, None, None)
+        assert self._token is not None
+        _closed.reset(self._token)
 
 
-def button(
+def draw_popover(
     label: str,
     icon: str,
     key: str,
     *,
     width: Literal["content", "stretch"] = "content",
     disabled: bool = False,
-) -> Behind:
-    """The button; opening it has the page run, or the fragment that it stands in.
+) -> Popover:
+    """Draw the button; opening it reruns the page or the fragment around it.
 
     Args:
-        icon: of Material Symbols, by name.
-        key: 'filters.options'; the session knows by it whether it is open.
+        icon: name of a Material Symbol.
+        key: session key of the open state, such as 'filters.options'.
     """
-    place = st.popover(
+    container = st.popover(
         label, icon=f":material/{icon}:", width=width, disabled=disabled, key=key, on_change="rerun"
     )
-    return Behind(place, _is_open(place))
+    return Popover(container, _read_open(container))
 
 
-def _is_open(place: PopoverContainer) -> bool:
-    return bool(place.open)  # as the browser says
+def _read_open(container: PopoverContainer) -> bool:
+    return bool(container.open)
 
 
-def closed() -> bool:
-    """Whether what is drawn now lies behind a button that is closed."""
+def is_closed() -> bool:
+    """Return True inside a closed popover."""
     return _closed.get()

@@ -1,4 +1,4 @@
-"""Every session key that is not a widget's own, declared once; widget keys are `page.control`."""
+"""Declare the session keys that are not widget keys; widget keys are `page.control`."""
 
 from __future__ import annotations
 
@@ -7,57 +7,53 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-KEPT = "_kept"  # dict: control key -> its last value; survives pages that do not draw the control
-INCOMING = (
-    "_incoming"  # dict: query parameters of this run that the address changed, until a control takes them
-)
-OUTGOING = "_outgoing"  # dict: query parameters that this run's nouns and controls stand for
+CONTROL_VALUES = "_kept"  # dict: control key -> last value; survives pages that do not draw the control
+INCOMING = "_incoming"  # dict: query parameters that the address changed, until a control takes them
+OUTGOING = "_outgoing"  # dict: query parameters of this run's selection and controls
 WRITTEN = "_written"  # dict: the query parameters that this session wrote last
-SUPERSEDED = "_superseded"  # list of (time, dict): what WRITTEN was before, for a moment
+SUPERSEDED = "_superseded"  # list of (time, dict): recent earlier values of WRITTEN
 LIMITS = "_limits"  # dict: control key -> the options or limits that it was last drawn with
-DEFAULTS = (
-    "_defaults"  # dict: control key -> the default that it was last drawn with, where it follows a default
-)
-SESSION = "_session"  # str: this session's own name among those of its visit
-NOUNS = "_nouns"  # nouns.Nouns: what is chosen in this run
-MODELS = "_models"  # (this run's own mark, every model by key): looked for once a run
-PAGE = "_page"  # str: the slug of the page that this run shows
-BY_HAND = "_by_hand"  # bool: the visitor chose the model: in the sidebar, by a link, by a page's button
-FORMER = "_former"  # photo.Former: what was shown before the app chose a model for a photo
-LOST = "_lost"  # (key of the model that is shown instead, the sentence that says which is gone)
-MORE = "_more"  # bool: the form with more models is open
-NOTICE = "_notice"  # str: one sentence about the picture, shown once
-WANTED = "_wanted"  # dict: what a page asks of nouns and controls that this run has drawn already
-MARKED = "_marked"  # which words of the glossary this page has dotted already, and by which of its fragments
-LESSON = "_lesson"  # (name of the lesson, stop from 1) that is open; None where none is
-LESSON_GONE = "_lesson_gone"  # bool: a link wants a lesson that is not here; said once
-CLASS = "_class"  # following.Place: the class that this session is in; not there where it is in none
-CLASS_OVER = "_class_over"  # str: the sentence that says why a class was left; said once
-STARTS = "_starts"  # int: how many clicks on buttons that start runs were served
-FACTS = "_facts"  # dict: what the page of this run hands over to lessons beside its link
+DEFAULTS = "_defaults"  # dict: control key -> its last default, if it follows a default
+SESSION = "_session"  # str: name of this tab among the user's
+SELECTION = "_nouns"  # selection.Selection: the selection of this run
+MODELS = "_models"  # (identity of the run, models by key): cached for one run
+PAGE = "_page"  # str: the slug of the page in this run
+MODEL_CHOSEN = "_by_hand"  # bool: the user chose the model in the sidebar, by a link or by a page's button
+PREVIOUS_MODEL = "_former"  # model_suggestion.PreviousModel: the selection before the app switched the model
+MISSING_MODEL = "_lost"  # (key of the substitute, the sentence that names the missing model)
+MODEL_DIALOG = "_more"  # bool: the dialog with more models is open
+NOTICE = "_notice"  # str: one sentence about the image, shown once
+REQUESTED = "_wanted"  # dict: values that a page requests of controls already drawn in this run
+LINKED_TERMS = "_marked"  # glossary terms that this page has linked, and by which fragment
+LESSON = "_lesson"  # (name of the open lesson, stop from 1), or None
+LESSON_MISSING = "_lesson_gone"  # bool: a link names a missing lesson; shown once
+CLASS = "_class"  # class membership of this session; missing outside of a class
+CLASS_ENDED = "_class_over"  # str: why the class was left; shown once
+CLICKS_SERVED = "_starts"  # int: served clicks on buttons that start runs
+FACTS = "_facts"  # dict: what the page of this run passes to lessons beside its link
 
-_FOUND = "_vitviz_found"  # (the run's own mark, its dictionaries), kept at Streamlit's context
+_RUN_CACHE = "_vitviz_found"  # (identity of the run, its dictionaries), stored in Streamlit's context
 
 
-def held(name: str) -> dict[str, Any]:
-    """One of the session's dictionaries above, to be changed in place; each is looked up once a run.
+def get_dict(name: str) -> dict[str, Any]:
+    """Return one of the session's dictionaries above, to be changed in place; looked up once a run.
 
-    At every look-up Streamlit asks whether the run should end: a page with sixty controls looks up six hundred.
+    Streamlit checks at every look-up if the run should end, and a page with sixty controls makes six hundred.
     """
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:
         outside: dict[str, Any] = st.session_state.setdefault(name, {})
         return outside
-    mark, found = context.__dict__.get(_FOUND, (None, {}))
-    if mark is not context.cursors:  # new ones whenever a run begins
-        found = {}
-        context.__dict__[_FOUND] = (context.cursors, found)
-    if name not in found:
-        found[name] = st.session_state.setdefault(name, {})
-    kept: dict[str, Any] = found[name]
-    return kept
+    run, dicts = context.__dict__.get(_RUN_CACHE, (None, {}))
+    if run is not context.cursors:  # Streamlit creates them when a run begins
+        dicts = {}
+        context.__dict__[_RUN_CACHE] = (context.cursors, dicts)
+    if name not in dicts:
+        dicts[name] = st.session_state.setdefault(name, {})
+    stored: dict[str, Any] = dicts[name]
+    return stored
 
 
-def kept() -> dict[str, Any]:
-    """What controls and nouns said last, by key, to be changed in place."""
-    return held(KEPT)
+def get_control_values() -> dict[str, Any]:
+    """Return the last values of controls and selection by key, to be changed in place."""
+    return get_dict(CONTROL_VALUES)

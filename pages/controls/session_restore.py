@@ -1,7 +1,7 @@
-"""A reload goes on where the session before it ended: with its controls, and with who chose the model.
+"""Restore controls and selection after the browser reloads the page.
 
-A reload is a new session of the same visit whose address is the one that an earlier session wrote last. The visit
-notes what its last sessions hold; a link that somebody else wrote has no such note, and begins anew.
+A reload creates a new Streamlit session of the same user with the address that an earlier session wrote last. The
+user's notes hold the state of the last sessions; a link from somebody else has no such note and starts anew.
 """
 
 from __future__ import annotations
@@ -16,59 +16,57 @@ import streamlit as st
 from pages.controls import session_keys
 from pages.stores import session
 
-_SESSIONS = (
-    "shell.sessions"  # of the visit's notes: a Session by its name, the one that was seen last at the end
-)
-_MOST = 4  # sessions of a visit: its tabs
-_HELD = (
-    session_keys.KEPT,
+_SESSIONS = "shell.sessions"  # key of the user's notes: SavedSession by name, the newest last
+_MAX_SESSIONS = 4  # tabs of one user
+_SAVED_KEYS = (
+    session_keys.CONTROL_VALUES,
     session_keys.DEFAULTS,
-    session_keys.BY_HAND,
-    session_keys.FORMER,
-    session_keys.WANTED,
+    session_keys.MODEL_CHOSEN,
+    session_keys.PREVIOUS_MODEL,
+    session_keys.REQUESTED,
     session_keys.CLASS,
     session_keys.LESSON,
 )
 
 
 @dataclass(frozen=True)
-class Session:
-    """What a session wrote last, and what it holds beside: its own dictionaries, read when a reload copies them."""
+class SavedSession:
+    """The last link of a Streamlit session and references to its dictionaries."""
 
     link: Mapping[str, str]
-    held: Mapping[str, Any]
+    state: Mapping[str, Any]
 
 
-def go_on(link: Mapping[str, str]) -> None:
-    """In a session's first run: takes over from the session of this visit that wrote this address, if one did."""
+def restore_session(link: Mapping[str, str]) -> None:
+    """In a session's first run, copy the user's earlier session that wrote this address, if any."""
     if session_keys.SESSION in st.session_state:
         return
     st.session_state[session_keys.SESSION] = secrets.token_urlsafe(8)
-    before = next((one for one in reversed(_sessions().values()) if link and one.link == link), None)
-    if before is None:
+    saved = next((tab for tab in reversed(_get_saved_sessions().values()) if link and tab.link == link), None)
+    if saved is None:
         return
-    for key, value in before.held.items():
-        if isinstance(value, dict):  # in place: this run may hold the session's own
-            mine = session_keys.held(key)
-            mine.clear()
-            mine.update(value)
+    for key, value in saved.state.items():
+        if isinstance(value, dict):  # in place: this run may hold a reference to it
+            own_dict = session_keys.get_dict(key)
+            own_dict.clear()
+            own_dict.update(value)
         else:
             st.session_state[key] = value
     st.session_state[session_keys.WRITTEN] = dict(link)
 
 
-def note() -> None:
-    """Notes with the visit what this session has written and holds now."""
+def save_session() -> None:
+    """Save the link and the state of this session in the user's notes."""
     name = st.session_state[session_keys.SESSION]
-    held = {key: st.session_state[key] for key in _HELD if key in st.session_state}
-    others = {key: one for key, one in _sessions().items() if key != name}
-    newest = dict(list(others.items())[1 - _MOST :])
-    session.current().notes[_SESSIONS] = newest | {
-        name: Session(st.session_state[session_keys.WRITTEN], held)
+    values = {key: st.session_state[key] for key in _SAVED_KEYS if key in st.session_state}
+    others = {key: saved for key, saved in _get_saved_sessions().items() if key != name}
+    newest = dict(list(others.items())[1 - _MAX_SESSIONS :])
+    session.get_current().notes[_SESSIONS] = newest | {
+        name: SavedSession(st.session_state[session_keys.WRITTEN], values)
     }
 
 
-def _sessions() -> dict[str, Session]:
-    noted: Any = session.current().notes.get(_SESSIONS, {})
-    found: dict[str, Session] = noted
-    return found
+def _get_saved_sessions() -> dict[str, SavedSession]:
+    notes: Any = session.get_current().notes.get(_SESSIONS, {})
+    saved_sessions: dict[str, SavedSession] = notes
+    return saved_sessions

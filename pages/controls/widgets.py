@@ -1,144 +1,175 @@
-"""Controls that are kept from page to page and written into the link; what a link says is checked when it is read.
+"""Draw controls whose values survive page changes and stand in the permalink; linked values are validated.
 
-Every widget is told its present value as its default too: one that a browser first shows in a later run (in a popover
-that opens then) is not told what the session says, and would begin at 0 or at the first option.
+Every widget receives its current value as its default too: a browser that first shows a widget in a later run (in a
+popover that opens then) would otherwise start at 0 or at the first option.
 
-A key is `page.control`. A value that is not among the options (an old link, a hostile one, another model) falls back
-to the default, silently. A control that is impossible here is told `why_not`: it is disabled, with the sentence as its
-help, and keeps its value for when it is possible again.
+A key is `page.control`. An invalid value (an old link, a hostile one, another model) falls back to the default,
+silently. A control that is unavailable receives `why_not`: it is disabled, with that sentence as its help, and keeps
+its value.
 
-A page holds its controls as one frozen value, read once and handed on:
+A page holds its controls as one frozen value, read once and passed on:
 
     @dataclass(frozen=True)
-    class Choice(controls.Chosen, page="block"):
+    class BlockControls(widgets.ControlValues, page="block"):
         layer: int
         head: int
 
-    def read(config: ViTConfig) -> Choice:
+    def read(config: ViTConfig) -> BlockControls:
         left, right = st.columns(2)
         with left:
-            layer = controls.slider(Choice.key("layer"), "Block", 1, config.depth, 1)
+            layer = widgets.slider(BlockControls.key("layer"), "Block", 1, config.depth, 1)
         ...
-        return Choice(layer, head)
+        return BlockControls(layer, head)
 
-    Choice.change(head=3)  # from a callback: a click in a view
+    BlockControls.change(head=3)  # from a callback: a click in a view
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar, Literal, TypeVar
 
 import streamlit as st
 
 from pages.controls import popover, query_params, session_keys
-from pages.controls.control_values import Chosen as Chosen
-from pages.controls.control_values import set_value as set_value
 from vitviz.number_text import parse_float, parse_int
 
 T = TypeVar("T")
 Shown = Literal["visible", "hidden", "collapsed"]
-_NONE: Any = object()  # nothing stands in the session
+_MISSING: Any = object()  # the session has no value
+_SEPARATOR = ","  # between several options in a link
 
 
-def hold(*chosen: type[Chosen]) -> None:
-    """Lets what the link says about controls wait, in the link too, until a section that draws them is shown.
+class ControlValues:
+    """The values of a page's controls in one run: a frozen dataclass, whose field 'layer' is 'block.layer'."""
 
-    To be called before any of them is drawn.
-    """
-    query_params.hold(key for kind in chosen for key in kind.keys())
+    _page: ClassVar[str]
+
+    def __init_subclass__(cls, page: str) -> None:
+        cls._page = page
+
+    @classmethod
+    def key(cls, name: str) -> str:
+        """Return a control's key in the session and in the link.
+
+        Raises:
+            KeyError: if the page has no such control.
+        """
+        if not is_dataclass(cls) or name not in {field.name for field in fields(cls)}:
+            raise KeyError(f"{cls._page} has no control {name!r}")
+        return f"{cls._page}.{name}"
+
+    @classmethod
+    def keys(cls) -> list[str]:
+        """Return the keys of all controls."""
+        return [cls.key(field.name) for field in fields(cls)] if is_dataclass(cls) else []
+
+    @classmethod
+    def change(cls, **values: object) -> None:
+        """Set controls before they are drawn in this run, or in a callback."""
+        for name, value in values.items():
+            set_control(cls.key(name), value)
 
 
-def encode(value: object) -> str:
-    """A value as it stands in a link: 1 or 0 for a switch, parts of a tuple joined by commas."""
+def set_control(key: str, value: Any) -> None:
+    """Set a control before it is drawn in this run, or in a callback."""
+    st.session_state[key] = value
+    session_keys.get_control_values()[key] = value
+
+
+def keep_pending(*controls: type[ControlValues]) -> None:
+    """Keep linked values of these controls in the link until a section draws them; call it before any is drawn."""
+    query_params.keep_pending(key for group in controls for key in group.keys())
+
+
+def encode_value(value: object) -> str:
+    """Return a value's text in a link: 1 or 0 for a toggle, parts of a tuple joined by commas."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, tuple | list):
-        return ",".join(encode(part) for part in value)
+        return ",".join(encode_value(part) for part in value)
     return str(value)
 
 
-def keep(key: str, value: Any) -> None:
-    """Remembers a control's value for pages that do not draw it, and writes it into the link."""
-    session_keys.kept()[key] = value
-    query_params.put(key, encode(value))
+def store_value(key: str, value: Any) -> None:
+    """Store a control's value for pages that do not draw it, and write it into the link."""
+    session_keys.get_control_values()[key] = value
+    query_params.set_value(key, encode_value(value))
 
 
 def follow_default(key: str, default: object) -> None:
-    """Lets a control that nobody has moved follow its default, where another model has another one.
-
-    To be called before the control is drawn. What a link says, or a visitor has chosen, stays.
-    """
-    seen = session_keys.held(session_keys.DEFAULTS)
-    now = st.session_state.get(key, session_keys.kept().get(key))
-    if key in seen and seen[key] != default and now == seen[key]:
-        set_value(key, default)
-    seen[key] = default
+    """Update an untouched control when its default changes with the model; call it before the control is drawn."""
+    defaults = session_keys.get_dict(session_keys.DEFAULTS)
+    value = st.session_state.get(key, session_keys.get_control_values().get(key))
+    if key in defaults and defaults[key] != default and value == defaults[key]:
+        set_control(key, default)
+    defaults[key] = default
 
 
-def _prepare(key: str, default: T, parse: Callable[[str], T | None], valid: Callable[[Any], bool]) -> T:
-    """What a widget must start from, put into the session where it is drawn: link, else widget, kept, default."""
-    said = query_params.take(key)
-    parsed = None if said is None else parse(said)
-    before: Any = st.session_state.get(key, _NONE)
-    kept = before if before is not _NONE else session_keys.kept().get(key, default)
-    value = parsed if parsed is not None and valid(parsed) else kept
+def _resolve_start(key: str, default: T, parse: Callable[[str], T | None], valid: Callable[[Any], bool]) -> T:
+    """Return a widget's start value and put it into the session if it is drawn: link, widget, stored, default."""
+    linked = query_params.take_value(key)
+    parsed = None if linked is None else parse(linked)
+    drawn: Any = st.session_state.get(key, _MISSING)
+    stored = drawn if drawn is not _MISSING else session_keys.get_control_values().get(key, default)
+    value = parsed if parsed is not None and valid(parsed) else stored
     start: T = value if valid(value) else default
-    if popover.closed():
-        # What no widget holds would come back, older, once a widget of this key has gone; what is kept counts.
-        if before is not _NONE:
+    if popover.is_closed():
+        # A session value without a widget would return, outdated, once a widget of this key has been removed.
+        if drawn is not _MISSING:
             del st.session_state[key]
-    elif start is not before:
+    elif start is not drawn:
         st.session_state[key] = start
     return start
 
 
-def _hold(key: str, limits: object) -> None:
-    """Keeps a slider's value when its options or limits change.
+def _preserve_value(key: str, limits: object) -> None:
+    """Preserve a slider's value when its options or limits change.
 
-    Streamlit then makes a new widget under the old key, which would start from its lowest value. What has not changed
-    is left alone: a value that the server sets would pull the handle from under a visitor who drags it.
+    Streamlit then makes a new widget under the old key, which would start from its lowest value. Unchanged sliders
+    are left alone: a value set by the server would move the handle while a user drags it.
     """
-    seen = session_keys.held(session_keys.LIMITS)
-    if not popover.closed() and seen.get(key) != limits:
-        seen[key] = limits
+    drawn_limits = session_keys.get_dict(session_keys.LIMITS)
+    if not popover.is_closed() and drawn_limits.get(key) != limits:
+        drawn_limits[key] = limits
         st.session_state[key] = st.session_state[key]
 
 
-def _renamed(key: str, chosen: object, name: str) -> None:
-    """Says a list's option anew where it is called otherwise than before: a browser keeps the name that was chosen."""
-    before, session_keys.held(session_keys.LIMITS)[key] = (
-        session_keys.held(session_keys.LIMITS).get(key, ()),
-        (chosen, name),
-    )
-    if not popover.closed() and before[:1] == (chosen,) and before[1] != name:
+def _refresh_renamed_option(key: str, option: object, label: str) -> None:
+    """Resend a selected option whose label has changed; a browser keeps the label that was selected."""
+    limits = session_keys.get_dict(session_keys.LIMITS)
+    before, limits[key] = limits.get(key, ()), (option, label)
+    if not popover.is_closed() and before[:1] == (option,) and before[1] != label:
         st.session_state[key] = st.session_state[key]
 
 
-def settle_choice(key: str, options: Sequence[T], default: T | None = None) -> T:
-    """The option that a choice must start from, put into the session: link, else widget, else kept, else default."""
+def resolve_option(key: str, options: Sequence[T], default: T | None = None) -> T:
+    """Return the start option of a choice and put it into the session: link, widget, stored, default."""
     if not options:
         raise ValueError(f"{key} needs at least one option, received none")
     start = options[0] if default is None or default not in options else default
-    by_name = {encode(option): option for option in options}
-    return _prepare(key, start, by_name.get, lambda value: any(_same(value, one) for one in options))
+    by_name = {encode_value(option): option for option in options}
+    return _resolve_start(
+        key, start, by_name.get, lambda value: any(_is_same(value, option) for option in options)
+    )
 
 
-def _said(key: str, start: T, draw: Callable[[], T]) -> T:
-    """What a control says, kept: its widget's value, or where it would start from behind a button that is closed."""
-    value = start if popover.closed() else draw()
-    keep(key, value)
+def _read_control(key: str, start: T, draw: Callable[[], T]) -> T:
+    """Draw and store a control; in a closed popover, use its start value instead."""
+    value = start if popover.is_closed() else draw()
+    store_value(key, value)
     return value
 
 
-def _place(now: object, options: Sequence[Any]) -> int:
-    return next(i for i, option in enumerate(options) if _same(option, now))
+def _find_index(value: object, options: Sequence[Any]) -> int:
+    return next(i for i, option in enumerate(options) if _is_same(option, value))
 
 
-def _same(a: object, b: object) -> bool:
+def _is_same(a: object, b: object) -> bool:
     return type(a) is type(b) and a == b
 
 
@@ -153,16 +184,16 @@ def select(
     disabled: bool = False,
     why_not: str | None = None,
 ) -> T:
-    """A list of options to choose one from; the default is the first."""
-    start = settle_choice(key, options, default)
-    _renamed(key, start, format_func(start))
-    return _said(
+    """Draw a list of options; the first is the default."""
+    start = resolve_option(key, options, default)
+    _refresh_renamed_option(key, start, format_func(start))
+    return _read_control(
         key,
         start,
         lambda: st.selectbox(
             label,
             options,
-            index=_place(start, options),
+            index=_find_index(start, options),
             key=key,
             format_func=format_func,
             help=why_not or help,
@@ -183,15 +214,15 @@ def segmented(
     label_visibility: Shown = "visible",
     width: Literal["content", "stretch"] = "content",
 ) -> T:
-    """Two to five options side by side, of which one is always chosen."""
-    start = settle_choice(key, options, default)
-    return _said(
+    """Draw two to five options side by side, one of which is always selected."""
+    start = resolve_option(key, options, default)
+    return _read_control(
         key,
         start,
         lambda: st.segmented_control(
             label,
             options,
-            default=options[_place(start, options)],
+            default=options[_find_index(start, options)],
             key=key,
             required=True,
             format_func=format_func,
@@ -215,19 +246,19 @@ def select_slider(
     why_not: str | None = None,
     label_visibility: Shown = "visible",
 ) -> T:
-    """A slider over ordered options that need not be evenly spaced, such as the steps of snapshots."""
-    start = settle_choice(key, options, default)
+    """Draw a slider over ordered options that need not be evenly spaced, such as snapshot steps."""
+    start = resolve_option(key, options, default)
     if len(options) == 1:  # a slider needs two ends
-        keep(key, options[0])
+        store_value(key, options[0])
         return options[0]
-    _hold(key, tuple(options))
-    return _said(
+    _preserve_value(key, tuple(options))
+    return _read_control(
         key,
         start,
         lambda: st.select_slider(
             label,
             options,
-            value=options[_place(start, options)],
+            value=options[_find_index(start, options)],
             key=key,
             format_func=format_func,
             help=why_not or help,
@@ -250,19 +281,22 @@ def slider(
     disabled: bool = False,
     why_not: str | None = None,
 ) -> Any:
-    """A number between low and high; whole if low, high and default are whole."""
+    """Draw a slider from low to high; integer if low, high and default are integers."""
     if low > high:
         raise ValueError(f"{key} needs low <= high, received {low} and {high}")
     kind = int if all(isinstance(number, int) for number in (low, high, default)) else float
     start = kind(min(max(default, low), high))
     if low == high:  # a slider needs two ends
-        keep(key, start)
+        store_value(key, start)
         return start
-    start = _prepare(
-        key, start, parse_int if kind is int else parse_float, lambda value: _within(value, kind, low, high)
+    start = _resolve_start(
+        key,
+        start,
+        parse_int if kind is int else parse_float,
+        lambda value: _is_within(value, kind, low, high),
     )
-    _hold(key, (low, high))
-    return _said(
+    _preserve_value(key, (low, high))
+    return _read_control(
         key,
         start,
         lambda: st.slider(
@@ -279,6 +313,83 @@ def slider(
     )
 
 
+def choose_section(key: str, sections: Mapping[str, tuple[str, T]]) -> T:
+    """Draw the sections' titles and return what draws the selected one; `sections` maps a name to both."""
+    name = segmented(
+        key,
+        "Section",
+        tuple(sections),
+        format_func=lambda name: sections[name][0],
+        label_visibility="collapsed",
+    )
+    return sections[name][1]
+
+
+def pills(
+    key: str,
+    label: str,
+    options: Sequence[str],
+    default: Sequence[str],
+    *,
+    least: int,
+    most: int,
+    format_func: Callable[[str], str] = str,
+) -> tuple[str, ...]:
+    """Draw options of which several are selected, and return them in order; undo a click beyond `least` or `most`.
+
+    Options contain no comma. Unknown options of a link are ignored.
+    """
+    linked = query_params.take_value(key)
+    if linked is not None:
+        st.session_state[key] = linked.split(_SEPARATOR)
+    elif key not in st.session_state:
+        st.session_state[key] = list(session_keys.get_control_values().get(key, default))
+    selected = _filter_options(st.session_state[key], options)
+    if not least <= len(selected) <= most:
+        before = _filter_options(session_keys.get_control_values().get(key, default), options)
+        selected = before if least <= len(before) <= most else _filter_options(default, options)
+    st.session_state[key] = list(selected)
+    if not popover.is_closed():
+        st.pills(
+            label, options, selection_mode="multi", default=list(selected), key=key, format_func=format_func
+        )
+    store_value(key, selected)
+    return selected
+
+
+def _filter_options(selected: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
+    return tuple(option for option in options if option in selected)
+
+
+def segmented_groups(
+    key: str, groups: Mapping[str, Sequence[str]], *, format_func: Callable[[str], str]
+) -> str:
+    """Draw options in labelled rows, one of which is selected; the default is the first of the first row."""
+    resolve_option(key, [option for options in groups.values() for option in options])
+    value: str = st.session_state[key]
+    with st.container(horizontal=True, gap="medium", key=f"shell-groups-{key}"):
+        for number, (label, options) in enumerate(groups.items()):
+            row = f"{key}._{number}"
+            st.session_state[row] = value if value in options else None
+            with st.container(width="content"):
+                st.segmented_control(
+                    label,
+                    options,
+                    key=row,
+                    format_func=format_func,
+                    on_change=_store_clicked,
+                    args=(key, row),
+                )
+    store_value(key, value)
+    return value
+
+
+def _store_clicked(key: str, row: str) -> None:
+    option = st.session_state[row]
+    if option is not None:  # a click on the selected option deselects nothing
+        set_control(key, option)
+
+
 def number(
     key: str,
     label: str,
@@ -290,9 +401,11 @@ def number(
     disabled: bool = False,
     why_not: str | None = None,
 ) -> int:
-    """A whole number between low and high that can be typed."""
-    start = _prepare(key, min(max(default, low), high), parse_int, lambda v: _within(v, int, low, high))
-    return _said(
+    """Draw an integer input from low to high."""
+    start = _resolve_start(
+        key, min(max(default, low), high), parse_int, lambda v: _is_within(v, int, low, high)
+    )
+    return _read_control(
         key,
         start,
         lambda: int(
@@ -320,9 +433,9 @@ def real(
     disabled: bool = False,
     why_not: str | None = None,
 ) -> float:
-    """Any finite number that can be typed; what makes no sense is refused, with the reason, where it is used."""
-    start = _prepare(key, float(default), parse_float, lambda v: type(v) is float and math.isfinite(v))
-    return _said(
+    """Draw an input for any finite number; its user validates it."""
+    start = _resolve_start(key, float(default), parse_float, lambda v: type(v) is float and math.isfinite(v))
+    return _read_control(
         key,
         start,
         lambda: float(
@@ -343,22 +456,24 @@ def text(
     key: str,
     label: str,
     default: str,
-    longest: int,
+    max_length: int,
     *,
     help: str | None = None,
     disabled: bool = False,
     why_not: str | None = None,
 ) -> str:
-    """A short line that can be typed; what makes no sense is refused, with the reason, where it is used."""
-    start = _prepare(key, default, str, lambda value: isinstance(value, str) and len(value) <= longest)
-    return _said(
+    """Draw a text input of limited length; its user validates it."""
+    start = _resolve_start(
+        key, default, str, lambda value: isinstance(value, str) and len(value) <= max_length
+    )
+    return _read_control(
         key,
         start,
         lambda: st.text_input(
             label,
             start,
             key=key,
-            max_chars=longest,
+            max_chars=max_length,
             help=why_not or help,
             disabled=disabled or why_not is not None,
         ),
@@ -374,9 +489,8 @@ def toggle(
     disabled: bool = False,
     why_not: str | None = None,
 ) -> bool:
-    """A switch."""
-    start = _prepare(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
-    return _said(
+    start = _resolve_start(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
+    return _read_control(
         key,
         start,
         lambda: st.toggle(
@@ -389,5 +503,5 @@ def toggle(
     )
 
 
-def _within(value: Any, kind: type[int] | type[float], low: float, high: float) -> bool:
+def _is_within(value: Any, kind: type[int] | type[float], low: float, high: float) -> bool:
     return type(value) is kind and low <= value <= high

@@ -1,9 +1,9 @@
-// Says when the address of the page has changed: Streamlit writes it without an event.
+// Dispatch an event when the page's address changes: Streamlit writes it without one.
 
 export const CHANGED = 'vitviz:address';
 const WATCHED = Symbol.for('vitviz.address');
 
-/** Has every new address announced on the window, once a page. */
+/** Dispatch CHANGED on the window for every new address; called once a page. */
 export function watchAddress() {
   if (window[WATCHED]) return;
   window[WATCHED] = true;

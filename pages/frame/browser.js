@@ -1,35 +1,60 @@
-// What the browser does on every page: keeps the cookie that names the visit after a reload, explains dotted
-// words, says in words what Plotly draws, says when the address has changed, presents, has a link past the menu.
+// Run on every page: the session cookie, term and figure descriptions, address events, presentation mode and skip link.
 
 import { watchAddress } from './address.js';
-import { tellingFigures } from './figure_descriptions.js';
-import { presenting } from './present.js';
-import { skipping } from './skip_link.js';
-import { colour, explaining } from './glossary_terms.js';
+import { describeFigures } from './figure_descriptions.js';
+import { enablePresenting } from './present.js';
+import { explainTerms, setColours } from './glossary_terms.js';
 
 const COOKIE = 'vitviz_visit';
+const STARTED = Symbol.for('vitviz.browser');
+const SKIP_ID = 'vitviz-skip';
+const PAGE = '[data-testid="stMainBlockContainer"]';
+const SKIP_STYLE = `
+#${SKIP_ID} { position: fixed; z-index: 1000000; top: 8px; left: 8px; padding: 8px 16px; border-radius: 8px;
+  background: #1f4e9c; color: #fff; font: 1rem 'Source Sans', sans-serif; transform: translateY(-64px); }
+#${SKIP_ID}:focus { transform: none; outline: 2px solid #fff; outline-offset: -4px; }
+`;
 
-/** Names the visit for later connections of this browser; never in an address, never sent to another site. */
-function remember(token) {
-  const known = document.cookie.split('; ').some((part) => part.startsWith(`${COOKIE}=`));
-  if (known) return;
+/** Store the session's token in a cookie; it never stands in an address and is not sent to other sites. */
+function storeToken(token) {
+  const isStored = document.cookie.split('; ').some((part) => part.startsWith(`${COOKIE}=`));
+  if (isStored) return;
   const secure = location.protocol === 'https:' ? '; Secure' : '';
   document.cookie = `${COOKIE}=${token}; Path=/; SameSite=Strict${secure}`;
 }
 
-const HEARD = Symbol.for('vitviz.browser');
+/** Add a link past menu and sidebar as the first keyboard stop, once a tab. */
+function addSkipLink() {
+  if (document.getElementById(SKIP_ID)) return;
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(SKIP_STYLE);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  const link = document.createElement('a');
+  link.id = SKIP_ID;
+  link.href = '#';
+  link.textContent = 'Skip to the page';
+  link.addEventListener('click', (event) => {
+    event.preventDefault(); // keeps the page's address
+    const page = document.querySelector(PAGE);
+    if (!page) return;
+    page.tabIndex = -1; // focusable by a script only: the next Tab goes to the page's first control
+    page.style.outline = 'none';
+    page.focus();
+  });
+  document.body.prepend(link);
+}
 
 export default function browser() {
-  if (!window[HEARD]) {
-    window[HEARD] = true;
-    explaining();
-    tellingFigures();
+  if (!window[STARTED]) {
+    window[STARTED] = true;
+    explainTerms();
+    describeFigures();
   }
   watchAddress();
-  presenting();
-  skipping();
+  enablePresenting();
+  addSkipLink();
   return ({ header, colors }) => {
-    remember(header.token);
-    colour(colors);
+    storeToken(header.token);
+    setColours(colors);
   };
 }

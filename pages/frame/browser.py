@@ -1,4 +1,4 @@
-"""What the browser does on every page: the cookie that names the visit after a reload, and what listens to keys."""
+"""Mount the script that every page runs: the session cookie and the keyboard."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from vitviz.plots.blob import pack
 _browser = register(__file__, "browser")
 
 
-def keep() -> None:
-    """Tells the browser which visit this is; draws nothing."""
-    _browser(pack({"token": session.current().token}), key="shell.browser", height=1)
+def mount_browser() -> None:
+    """Send the session's token to the browser; draw nothing."""
+    _browser(pack({"token": session.get_current().token}), key="shell.browser", height=1)

@@ -1,69 +1,69 @@
-// Plotly's figures in words, computed from what each of them draws: to who does not see it a figure has no name.
+// Describe Plotly figures for screen readers, from their data.
 
 import { brief, plural } from '../views/kit/words.js';
 
-const MOST = 8; // lines that are told one by one
+const MAX_LINES = 8; // lines described individually
 const PLOTS = document.getElementsByClassName('js-plotly-plot');
-const told = new WeakSet();
+const described = new WeakSet();
 
-const bare = (text) => new DOMParser().parseFromString(String(text ?? ''), 'text/html').body.textContent.trim();
+const stripMarkup = (text) => new DOMParser().parseFromString(String(text ?? ''), 'text/html').body.textContent.trim();
 
-/** A value as its axis writes it. */
-function worded(axis, value) {
+/** Return a value as its axis formats it. */
+function formatValue(axis, value) {
   const place = axis?.tickvals?.indexOf?.(value) ?? -1;
-  if (place >= 0 && axis.ticktext) return bare(axis.ticktext[place]);
-  if (typeof value !== 'number') return bare(value);
+  if (place >= 0 && axis.ticktext) return stripMarkup(axis.ticktext[place]);
+  if (typeof value !== 'number') return stripMarkup(value);
   return brief(value).replace('-', '\u2212');
 }
 
-/** One line from its first place to its last; of bars and single dots the longest and the farthest up. */
-function lineIn(trace, { xaxis, yaxis }) {
+/** Describe a line by its first and last point, and bars or single dots by their maximum. */
+function describeTrace(trace, { xaxis, yaxis }) {
   const [x, y] = [[...(trace.x ?? [])], [...(trace.y ?? [])]];
-  const lies = trace.orientation === 'h';
-  const [values, places, axis, across] = lies ? [x, y, xaxis, yaxis] : [y, x, yaxis, xaxis];
-  const kept = values.map((value, i) => [value, places[i]]).filter(([value]) => Number.isFinite(value));
-  const name = trace.name && trace.showlegend !== false ? `${bare(trace.name)}: ` : '';
-  if (!kept.length) return '';
-  const say = ([value, place]) => `${worded(axis, value)} at ${worded(across, place)}`;
+  const isHorizontal = trace.orientation === 'h';
+  const [values, places, axis, across] = isHorizontal ? [x, y, xaxis, yaxis] : [y, x, yaxis, xaxis];
+  const points = values.map((value, i) => [value, places[i]]).filter(([value]) => Number.isFinite(value));
+  const name = trace.name && trace.showlegend !== false ? `${stripMarkup(trace.name)}: ` : '';
+  if (!points.length) return '';
+  const describePoint = ([value, place]) => `${formatValue(axis, value)} at ${formatValue(across, place)}`;
   if (trace.type !== 'bar' && trace.mode?.includes('lines'))
-    return `${name}from ${say(kept[0])} to ${say(kept[kept.length - 1])}`;
-  return `${name}most ${say(kept.reduce((best, one) => (one[0] > best[0] ? one : best)))}`;
+    return `${name}from ${describePoint(points[0])} to ${describePoint(points[points.length - 1])}`;
+  return `${name}most ${describePoint(points.reduce((best, point) => (point[0] > best[0] ? point : best)))}`;
 }
 
-function cellsIn(trace) {
+function describeCells(trace) {
   const values = [...trace.z].flatMap((row) => [...row]).filter(Number.isFinite);
   const [least, most] = values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
-  return `${trace.z.length} by ${trace.z[0].length} cells from ${worded(null, least)} to ${worded(null, most)}`;
+  return `${trace.z.length} by ${trace.z[0].length} cells from ${formatValue(null, least)} to ${formatValue(null, most)}`;
 }
 
-/** 'mean cosine over distance: Learned: from 0.5 at 1 to \u22120.1 at 7'; what fills an area behind lines is left out. */
-function inWords({ _fullLayout: layout, _fullData: data }) {
-  const axes = [layout.yaxis, layout.xaxis].map((axis) => bare(axis?.title?.text)).filter(Boolean);
+/** Return 'mean cosine over distance: Learned: from 0.5 at 1 to \u22120.1 at 7'; filled areas are omitted. */
+function describeFigure({ _fullLayout: layout, _fullData: data }) {
+  const axes = [layout.yaxis, layout.xaxis].map((axis) => stripMarkup(axis?.title?.text)).filter(Boolean);
   const drawn = data.filter((trace) => trace.visible === true && trace.hoverinfo !== 'skip');
   const lines = drawn
-    .map((trace) => (trace.type === 'heatmap' ? cellsIn(trace) : lineIn(trace, layout)))
+    .map((trace) => (trace.type === 'heatmap' ? describeCells(trace) : describeTrace(trace, layout)))
     .filter(Boolean);
-  const more = lines.length > MOST ? `, and ${plural(lines.length - MOST, 'more line')}` : '';
-  return `${axes.length ? axes.join(' over ') : 'Figure'}: ${lines.slice(0, MOST).join('; ')}${more}`;
+  const more = lines.length > MAX_LINES ? `, and ${plural(lines.length - MAX_LINES, 'more line')}` : '';
+  return `${axes.length ? axes.join(' over ') : 'Figure'}: ${lines.slice(0, MAX_LINES).join('; ')}${more}`;
 }
 
-function tell(plot) {
-  if (!plot._fullLayout) return; // Plotly says when it has drawn
+function setDescription(plot) {
+  if (!plot._fullLayout) return; // Plotly has not drawn it yet
   plot.setAttribute('role', 'img');
-  plot.setAttribute('aria-label', inWords(plot));
+  plot.setAttribute('aria-label', describeFigure(plot));
 }
 
-function look() {
+function describeNewFigures() {
   for (const plot of PLOTS) {
-    if (told.has(plot) || !plot.on) continue;
-    told.add(plot);
-    plot.on('plotly_afterplot', () => tell(plot));
-    tell(plot);
+    if (described.has(plot) || !plot.on) continue;
+    described.add(plot);
+    plot.on('plotly_afterplot', () => setDescription(plot));
+    setDescription(plot);
   }
 }
 
-/** Tells every figure that comes, and again whenever it is drawn anew; once a page of the browser. */
-export function tellingFigures() {
-  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
-  look();
+/** Describe every figure when it appears and whenever it is redrawn; called once a page. */
+export function describeFigures() {
+  new MutationObserver(describeNewFigures).observe(document.body, { childList: true, subtree: true });
+  describeNewFigures();
 }

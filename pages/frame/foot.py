@@ -1,4 +1,4 @@
-"""The foot of every page: the page before, the page after, and where this one stands in the whole model, in small."""
+"""Draw the foot of every page: its place in the model and links to the neighbouring pages."""
 
 from __future__ import annotations
 
@@ -14,55 +14,60 @@ from pages.frame.registry import PageEntry
 from pages.selection import selection
 from pages.streamlit_fixes import element_cache
 from vitviz.plots.theme import PALETTES
-from vitviz.text import listed
+from vitviz.text import join_words
 
 
 def draw(slug: str) -> None:
-    """The strip of the model's parts and the ways on, under the page at an address."""
     entry = registry.BY_SLUG.get(slug or "home")
     if entry is None:
         return
-    before, after = registry.beside(entry)
+    before, after = registry.get_neighbours(entry)
     with st.container(key="shell-foot"):
-        glossary_terms.write_others(entry.slug)
+        glossary_terms.write_remaining_terms(entry.slug)
         if entry.parts:
-            st.html(strip(entry.parts))
-        ways = st.container(horizontal=True, horizontal_alignment="distribute")
-        element_cache.draw(
-            ways, _draw_ways, before, after, tuple(query_params.query().items()), own=selection.are_own()
+            st.html(render_strip(entry.parts))
+        links = st.container(horizontal=True, horizontal_alignment="distribute")
+        element_cache.draw_cached(
+            links,
+            _draw_links,
+            before,
+            after,
+            tuple(query_params.build_query().items()),
+            private=selection.is_private(),
         )
 
 
-def _draw_ways(before: PageEntry | None, after: PageEntry | None, _query: Hashable) -> None:
-    """Links that carry the nouns, as the query says them."""
+def _draw_links(before: PageEntry | None, after: PageEntry | None, _query: Hashable) -> None:
+    """Draw links that carry the selection; `_query` keys the cache."""
     for other, label, icon in ((before, "Previous", "arrow_back"), (after, "Next", "arrow_forward")):
         if other is not None:
             selection.link_to(other.slug, f"{label}: {other.title}", icon=f":material/{icon}:")
 
 
-def strip(parts: tuple[str, ...]) -> str:
-    """The parts of a ViT as HTML of our own words alone, this page's marked."""
-    cells = "".join(_cell(number, part, part in parts) for number, part in enumerate(registry.PARTS))
-    return f'<style>{_style()}</style><div class="vv-way" style="{_colours()}">{said(parts)}<ol>{cells}</ol></div>'
+def render_strip(parts: tuple[str, ...]) -> str:
+    """Return HTML of a ViT's parts with this page's marked; contains only our own words."""
+    cells = "".join(_render_part(number, part, part in parts) for number, part in enumerate(registry.PARTS))
+    body = f'<div class="vv-way" style="{_render_colours()}">{describe_parts(parts)}<ol>{cells}</ol></div>'
+    return f"<style>{_read_style()}</style>{body}"
 
 
-def said(parts: tuple[str, ...]) -> str:
-    """Where a page stands in words: 'This page is about patches and E, on the way from picture to classes.'"""
+def describe_parts(parts: tuple[str, ...]) -> str:
+    """Return a sentence such as 'This page covers patches and E, on the way from image to classes.'"""
     if len(parts) == len(registry.PARTS):
-        return "<p>This page is about all of it, from picture to classes.</p>"
-    return f"<p>This page is about {listed(parts)}, on the way from picture to classes.</p>"
+        return "<p>This page covers the whole way from image to classes.</p>"
+    return f"<p>This page covers {join_words(parts)}, on the way from image to classes.</p>"
 
 
-def _cell(number: int, part: str, here: bool) -> str:
-    marked = ' class="vv-here"' if here else ""
+def _render_part(number: int, part: str, is_marked: bool) -> str:
+    marked = ' class="vv-here"' if is_marked else ""
     return f'<li{marked} data-part="{part}"><i class="vv-part-{number}"></i><span>{part}</span></li>'
 
 
-def _colours() -> str:
-    palette = PALETTES[selection.mode()]
+def _render_colours() -> str:
+    palette = PALETTES[selection.get_theme()]
     return f"--way-line:{palette.line};--way-muted:{palette.muted};--way-ink:{palette.ink};--way-here:{palette.query}"
 
 
 @cache
-def _style() -> str:
+def _read_style() -> str:
     return Path(__file__).with_name("foot.css").read_text("utf-8")

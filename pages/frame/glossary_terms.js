@@ -1,11 +1,11 @@
-// A dotted word of the page's text explains itself: on hover, focus and tap, in one panel a page; Escape closes it.
+// Show a glossary term's explanation on hover, focus and tap, in one panel a page; Escape closes it.
 
 const WORD = 'a[href^="#word-"]';
 const PANEL = 'vv-meaning';
 const GAP_PX = 6;
-const LEAVING_MS = 200; // the way from the word into the panel
+const LEAVING_MS = 200; // time to move the pointer from the term into the panel
 
-let word = null; // whose explanation is open
+let word = null; // the term whose explanation is open
 let leaving = 0;
 
 function panel() {
@@ -20,15 +20,15 @@ function panel() {
   return node;
 }
 
-/** The explanation as the word's title says it: 'token (T, D): One vector …'. */
-function fill(node, said) {
-  const colon = said.indexOf(': ');
+/** Fill the panel from the term's title: 'token (T, D): One vector …'. */
+function fill(node, title) {
+  const colon = title.indexOf(': ');
   const name = document.createElement('b');
-  name.textContent = said.slice(0, colon);
-  node.replaceChildren(name, ` ${said.slice(colon + 2)}`);
+  name.textContent = title.slice(0, colon);
+  node.replaceChildren(name, ` ${title.slice(colon + 2)}`);
 }
 
-function place() {
+function positionPanel() {
   if (!word?.isConnected) return close();
   const node = panel();
   const box = word.getClientRects()[0];
@@ -39,18 +39,18 @@ function place() {
   node.style.top = `${fits ? below : box.top - GAP_PX - node.offsetHeight}px`;
 }
 
-function open(which) {
+function open(term) {
   clearTimeout(leaving);
-  if (which === word) return;
+  if (term === word) return;
   close();
-  word = which;
+  word = term;
   word.dataset.meaning = word.title;
-  word.removeAttribute('title'); // the browser's own tooltip would lie over it
+  word.removeAttribute('title'); // prevents the browser's tooltip
   word.setAttribute('aria-describedby', PANEL);
   const node = panel();
   fill(node, word.dataset.meaning);
   node.hidden = false;
-  place();
+  positionPanel();
 }
 
 function close() {
@@ -72,18 +72,18 @@ const wordAt = ({ target }) => target.closest?.(WORD);
 function onClick(event) {
   const clicked = wordAt(event);
   if (!clicked) return;
-  event.preventDefault(); // it leads nowhere
+  event.preventDefault(); // the link has no target
   open(clicked);
 }
 
 function onKey(event) {
   if (event.key !== 'Escape' || !word) return;
-  event.stopPropagation(); // of what is open, Escape closes the uppermost
+  event.stopPropagation(); // Escape closes only this panel
   close();
 }
 
-/** Lets dotted words explain themselves; once a page of the browser. */
-export function explaining() {
+/** Listen for pointer, focus and keys on terms; called once a page. */
+export function explainTerms() {
   const listen = (name, act) => document.addEventListener(name, act, { capture: true });
   listen('pointerover', (event) => event.pointerType === 'mouse' && wordAt(event) && open(wordAt(event)));
   listen('pointerout', (event) => event.pointerType === 'mouse' && wordAt(event) && leave());
@@ -92,11 +92,11 @@ export function explaining() {
   listen('pointerdown', ({ target }) => !target.closest?.(`${WORD}, #${PANEL}`) && close());
   listen('click', onClick);
   window.addEventListener('keydown', onKey, { capture: true });
-  listen('scroll', () => word && place());
+  listen('scroll', () => word && positionPanel());
 }
 
-/** Gives the words and their panel the theme's colours. */
-export function colour(colors) {
+/** Set the theme's colours of terms and panel. */
+export function setColours(colors) {
   for (const name of ['query', 'line', 'panel', 'ink'])
     document.documentElement.style.setProperty(`--term-${name}`, colors[name]);
 }

@@ -1,7 +1,7 @@
-"""Words of the glossary in a page's own texts: dotted where they first stand, open on hover, focus and tap.
+"""Link glossary terms in a page's texts to their explanations.
 
-A dotted word is a link of Markdown with the explanation as its title, so it stands in the text's own message, is
-reached by keys and moves nothing; terms.js opens it.
+A term is a Markdown link with its explanation as title: it needs no further element, is reached by keyboard and
+does not move the layout; glossary_terms.js opens it on hover, focus and tap.
 """
 
 from __future__ import annotations
@@ -21,127 +21,126 @@ from vitviz.glossary import Term
 from vitviz.text import FOREIGN, as_it_is
 
 _BY_WORD = {term.word: term for term in glossary.TERMS}
-ADDRESS = "#word-"  # of a dotted word's link, before the word's slug
-_CLOSED = re.compile(  # where no word is dotted
+ADDRESS = "#word-"  # address of a term's link, before its slug
+_EXCLUDED = re.compile(  # where no term is linked
     rf"""```.*?``` | `[^`\n]*`                      # code
-    | \x24\x24.*?\x24\x24 | (?<!\\)\x24[^\x24\n]+(?<!\\)\x24       # formulas: a dollar is \x24 here
-    | !?\[[^\]\n]*\]\([^)\n]*\) | <[^>\n]*>         # links, pictures, addresses
-    | :[\w-]+/\w+: | :[\w-]+\[                       # icons, and what a colour begins with
-    | {FOREIGN}.*?{FOREIGN}                         # another's words
+    | \x24\x24.*?\x24\x24 | (?<!\\)\x24[^\x24\n]+(?<!\\)\x24       # formulas: a dollar is \x24 fragment
+    | !?\[[^\]\n]*\]\([^)\n]*\) | <[^>\n]*>         # links, images, addresses
+    | :[\w-]+/\w+: | :[\w-]+\[                       # icons and colours
+    | {FOREIGN}.*?{FOREIGN}                         # untrusted text
     | ^(?:\#|\|)[^\n]*                             # headings, tables""",
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
 
 
 @dataclass
-class _Marked:
-    """Which words a page has dotted, each with the fragment that did: '' for the page's own script."""
+class _LinkedTerms:
+    """The terms that a page has linked, each with the fragment that did: '' for the page's own script."""
 
     words: dict[str, str] = field(default_factory=dict)
-    run: object = None  # Streamlit's own cursors: new ones in every run
-    begun: set[str] = field(default_factory=set)  # fragments that have written in this run
+    run: object = None  # Streamlit's cursors, which identify the run
+    begun: set[str] = field(default_factory=set)  # fragments that have linked terms in this run
 
     def settle(self) -> str:
-        """The fragment that writes now; what it dotted in its last run is free again: it is drawn anew."""
-        context, here = get_script_run_ctx(), ThreadState.get().fragment_id or ""
+        """Return the current fragment's id, and release the terms that it linked in its last run."""
+        context, fragment = get_script_run_ctx(), ThreadState.get().fragment_id or ""
         cursors = None if context is None else context.cursors
         if self.run is not cursors:
             self.run, self.begun = cursors, set()
-        if here not in self.begun:
-            self.begun.add(here)
-            self.words = {word: owner for word, owner in self.words.items() if owner != here}
-        return here
+        if fragment not in self.begun:
+            self.begun.add(fragment)
+            self.words = {word: owner for word, owner in self.words.items() if owner != fragment}
+        return fragment
 
 
-def begin() -> None:
-    """A page begins: no word has been marked on it."""
-    st.session_state[session_keys.MARKED] = _Marked()
+def reset_terms() -> None:
+    """Forget the linked terms when a page begins."""
+    st.session_state[session_keys.LINKED_TERMS] = _LinkedTerms()
 
 
-def marked(text: str, but: Collection[str] = glossary.OTHERWISE) -> str:
-    """A text of our own in Markdown, in which every term is dotted that has not stood on the page yet.
+def link_new_terms(text: str, but: Collection[str] = glossary.OTHERWISE) -> str:
+    """Return our own Markdown with every term linked that the page has not linked yet.
 
     Args:
-        text: what is another's in it has gone through `vitviz.text.plain`.
-        but: forms that are not dotted: those that the text may use in another sense.
+        text: untrusted parts have passed `vitviz.text.plain`.
+        but: forms that are not linked, because the text may use them in another sense.
     """
-    return _marked(text, but, str)
+    return _link(text, but, str)
 
 
-def marked_as_it_is(text: str) -> str:
-    """`marked` of our own text that holds no Markdown, such as a shipped lesson's."""
-    return _marked(text, glossary.OTHERWISE, as_it_is)
+def link_terms_verbatim(text: str) -> str:
+    """Return our own plain text, such as a shipped lesson's, with new terms linked."""
+    return _link(text, glossary.OTHERWISE, as_it_is)
 
 
-def _marked(text: str, but: Collection[str], between: Callable[[str], str]) -> str:
-    if popover.closed():  # nobody reads it
+def _link(text: str, but: Collection[str], between: Callable[[str], str]) -> str:
+    if popover.is_closed():  # not shown
         return between(text)
-    here = _now().settle()
-    words = _now().words
-    dotted, seen = with_terms(text, set(words), but, between)
-    words |= dict.fromkeys(seen - set(words), here)
-    return dotted
+    fragment = _get_linked_terms().settle()
+    words = _get_linked_terms().words
+    linked, seen = link_terms(text, set(words), but, between)
+    words |= dict.fromkeys(seen - set(words), fragment)
+    return linked
 
 
-def write(text: str) -> None:
-    """A sentence of our own in Markdown under a page's title, each of whose words is meant: the new ones dotted."""
-    st.markdown(f":gray[{marked(text, ())}]")
+def write_question(text: str) -> None:
+    """Draw the page's question, with all new terms linked."""
+    st.markdown(f":gray[{link_new_terms(text, ())}]")
 
 
-def write_others(slug: str) -> None:
-    """The words that a page is about and that have not stood on it yet, in a line."""
-    seen = _now().words
+def write_remaining_terms(slug: str) -> None:
+    """Draw the page's terms that it has not linked yet, in one line."""
+    seen = _get_linked_terms().words
     new = [term.word for term in glossary.TERMS if term.page == slug and term.word not in seen]
-    write_line("Words of this page", {word: word for word in new})
+    write_terms("Terms of this page", {word: word for word in new})
 
 
-def write_line(title: str, said: Mapping[str, str]) -> None:
-    """Words in a line, each dotted whether it has stood on the page before or not; none: nothing.
+def write_terms(title: str, forms: Mapping[str, str]) -> None:
+    """Draw terms in one line, linked even if the page has linked them before.
 
     Args:
-        said: how the page writes each, and the glossary's word for it.
+        forms: the page's form of each term and the glossary's word.
     """
-    here = _now().settle()
-    found = {form: _BY_WORD[word] for form, word in said.items()}
-    _now().words |= {word: here for word in said.values()}
-    if found:
-        line = " · ".join(_dotted(form, term) for form, term in found.items())
+    fragment = _get_linked_terms().settle()
+    terms = {form: _BY_WORD[word] for form, word in forms.items()}
+    _get_linked_terms().words |= {word: fragment for word in forms.values()}
+    if terms:
+        line = " · ".join(_render_term(form, term) for form, term in terms.items())
         st.markdown(f":small[:gray[{title}: {line}]]")
 
 
-def with_terms(
+def link_terms(
     text: str, seen: set[str], but: Collection[str] = (), between: Callable[[str], str] = str
 ) -> tuple[str, set[str]]:
-    """(A text in Markdown in which every term that is not among `seen` is dotted where it first stands, all seen).
+    """Return Markdown with every term outside `seen` linked once, and all terms seen.
 
-    None is dotted in code, formulas, links, headings, tables and another's words. `between`: of what is no term.
+    Code, formulas, links, headings, tables and untrusted text stay unchanged; `between` maps the text between terms.
     """
     parts, at = [], 0
-    found, after = _found(text, frozenset(seen), frozenset(but))
-    for start, end, term in found:
-        parts += [between(text[at:start]), _dotted(text[start:end], term)]
+    terms, after = _find_terms(text, frozenset(seen), frozenset(but))
+    for start, end, term in terms:
+        parts += [between(text[at:start]), _render_term(text[start:end], term)]
         at = end
     return "".join([*parts, between(text[at:])]), set(after)
 
 
-@lru_cache(maxsize=1024)  # a page says the same sentences again whenever it runs
-def _found(
+@lru_cache(maxsize=1024)  # a page repeats its sentences in every run
+def _find_terms(
     text: str, before: frozenset[str], but: frozenset[str]
 ) -> tuple[list[tuple[int, int, Term]], frozenset[str]]:
     seen = set(before)
-    open_text = _CLOSED.sub(lambda match: " " * len(match[0]), text)
-    found = glossary.occurrences(open_text, seen, but)
-    return found, frozenset(seen)
+    open_text = _EXCLUDED.sub(lambda match: " " * len(match[0]), text)
+    return glossary.find_terms(open_text, seen, but), frozenset(seen)
 
 
-def _now() -> _Marked:
-    found: _Marked = st.session_state.setdefault(session_keys.MARKED, _Marked())
-    return found
+def _get_linked_terms() -> _LinkedTerms:
+    linked: _LinkedTerms = st.session_state.setdefault(session_keys.LINKED_TERMS, _LinkedTerms())
+    return linked
 
 
-def _dotted(said: str, term: Term) -> str:
+def _render_term(form: str, term: Term) -> str:
     shape = f" ({', '.join(term.shape)})" if term.shape else ""
     name, title = (
-        re.sub(r"([\[\]\"\\])", r"\\\1", part) for part in (said, f"{term.word}{shape}: {term.sentence}")
+        re.sub(r"([\[\]\"\\])", r"\\\1", part) for part in (form, f"{term.word}{shape}: {term.sentence}")
     )
     return f'[{name}]({ADDRESS}{term.slug} "{title}")'

@@ -1,4 +1,4 @@
-"""The pages in the navigation: Streamlit's own objects, made once a server and not anew in every run."""
+"""Build the navigation's pages once per server."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.frame import registry
 
 
-def pages() -> dict[str, list[StreamlitPage]]:
-    """The pages by the title of their group, as `st.navigation` wants them."""
+def list_pages() -> dict[str, list[StreamlitPage]]:
+    """Return the pages by their group's title, for `st.navigation`."""
     # Copies: Streamlit notes in them which one this run may call.
     return {
-        group: [copy(page(entry.slug)) for entry in entries]
+        group: [copy(get_page(entry.slug)) for entry in entries]
         for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group)
     }
 
 
-def page(slug: str) -> StreamlitPage:
-    """The page at an address, to link to."""
+def get_page(slug: str) -> StreamlitPage:
+    """Return the page at an address, for links."""
     context = get_script_run_ctx()
-    return _page(slug, "" if context is None else context.main_script_path)
+    return _build_page(slug, "" if context is None else context.main_script_path)
 
 
 @lru_cache(maxsize=64)
-def _page(slug: str, script: str) -> StreamlitPage:
-    """Of an app of this script, beside which the page looks for its file."""
+def _build_page(slug: str, script: str) -> StreamlitPage:
+    """Build a page of the app with this main script, which its path is relative to."""
     entry = registry.BY_SLUG[slug]
     return st.Page(
         entry.path,

@@ -1,10 +1,11 @@
-"""The anatomy that every page shares: question on top, caption under the picture, closed drawers at the end."""
+"""Draw the parts that every page shares: header, controls, captions, figures, tables and drawers."""
 
 from __future__ import annotations
 
 import inspect
 import json as json_text
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from html import escape
@@ -20,6 +21,7 @@ from pages.frame import glossary_terms
 from pages.questions import prediction
 from pages.streamlit_fixes import element_cache
 from vitviz.tables import Columns, csv_text
+from vitviz.text import plain
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from pages.selection.subject import Subject
     from vitviz.lessons.lesson import Question
 
-Written = Mapping[str, Callable[[float], str]]
-MISSING = "–"  # in a table, for what is not known
+Formatters = Mapping[str, Callable[[float], str]]
+MISSING = "–"  # for missing values in a table
 _MIME = {
     ".csv": "text/csv",
     ".json": "application/json",
@@ -40,71 +42,90 @@ _MIME = {
 }
 
 
+@contextmanager
+def show_file_errors() -> Iterator[None]:
+    """Show why weights, a run or a dataset cannot be read; the sidebar stays usable."""
+    try:
+        yield
+    except Exception as error:
+        from vitviz.checkpoint_header import CheckpointError
+        from vitviz.data.dataset import DatasetError
+        from vitviz.models.pretrained_list import PretrainedError
+        from vitviz.training.run_directory import RunError
+
+        if not isinstance(error, CheckpointError | DatasetError | PretrainedError | RunError):
+            raise
+        reason = str(error).rstrip(".")
+        st.error(
+            f"Cannot show this page: {plain(reason)}. Select another model or image in the sidebar.",
+            icon=":material/broken_image:",
+        )
+
+
 def header(title: str, question: str) -> None:
-    """The page's title and the one question that its picture answers."""
-    st.html(f"<style>{_style()}</style>")
-    glossary_terms.begin()
+    """Draw the page's title and question."""
+    st.html(f"<style>{_read_style()}</style>")
+    glossary_terms.reset_terms()
     with st.container(gap="xxsmall"):
         st.title(title, anchor=False)
-        glossary_terms.write(question)
+        glossary_terms.write_question(question)
 
 
 @cache
-def _style() -> str:
+def _read_style() -> str:
     return Path(__file__).with_name("page.css").read_text("utf-8")
 
 
 def row() -> DeltaGenerator:
-    """The one row of controls above a picture: those that the first look needs, and the button of `options`.
+    """Return the row of controls above a figure, with the `options` popover at its end.
 
-    They are as wide as their content, or as the container that each stands in, so that a narrow screen has few rows.
+    Controls are as wide as their content or their container, so that a narrow screen needs few rows.
     """
     return st.container(horizontal=True, vertical_alignment="bottom", gap="small")
 
 
-def sentence() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """A line above a picture: where its sentence goes, which takes the room that is left, and the row in which one
-    button or toggle follows it, never cut off."""
+def sentence_row() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Return a container for a sentence that takes the remaining width, and the row for one button or toggle."""
     line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
     return line.container(), line
 
 
-def options(name: str) -> popover.Behind:
-    """The button behind which lie the controls that the first look does not need: `with page.options("block"): ...`.
+def options(name: str) -> popover.Popover:
+    """Return the 'Options' popover: `with page.options("block"): ...`.
 
     Args:
-        name: of the section; no other has it.
+        name: unique name of the section.
     """
-    return popover.button("Options", "tune", f"{name}.options")
+    return popover.draw_popover("Options", "tune", f"{name}.options")
 
 
 def caption(text: str) -> None:
-    """One or two sentences in Markdown, computed from the picture's own numbers; the field's words in it are dotted."""
-    st.caption(glossary_terms.marked(text))
+    """Draw a caption in Markdown and link its glossary terms."""
+    st.caption(glossary_terms.link_new_terms(text))
 
 
 def provenance(text: str) -> None:
-    """Draw where and how numbers were measured (Markdown) behind one folded line."""
+    """Draw how numbers were measured (Markdown) in a folded line."""
     with st.expander("How this was measured"):
         st.caption(text)
 
 
-def say(text: str) -> None:
-    """A sentence of our own in Markdown above or beside a picture, its new words dotted."""
-    st.markdown(glossary_terms.marked(text))
+def markdown(text: str) -> None:
+    """Draw our own Markdown and link its new glossary terms."""
+    st.markdown(glossary_terms.link_new_terms(text))
 
 
 def shapes(**terms: tuple[int, ...]) -> None:
-    """Shapes beside a picture, each as a small tag: `shapes(q=(1, 3, 65, 32))`."""
+    """Draw tensor shapes as tags: `shapes(q=(1, 3, 65, 32))`."""
     st.markdown(" ".join(f"`{name} ({', '.join(map(str, shape))})`" for name, shape in terms.items()))
 
 
 def source(code: str, height: int | Literal["content"] = "content") -> None:
-    """Python source, plain: Streamlit's fixed colours for code fall short of WCAG AA on every light ground.
+    """Draw Python source without colours: Streamlit's fall short of WCAG AA contrast.
 
     Args:
-        code: of any length; long lines are wrapped, for Streamlit's box cannot be scrolled sideways by keys.
-        height: in pixels of a box that is scrolled, by keys too; else as high as the code.
+        code: long lines are wrapped, because Streamlit's box does not scroll sideways by keyboard.
+        height: of a scrolling box in pixels, or the height of the code.
     """
     if height == "content":
         st.code(code, language=None, wrap_lines=True)
@@ -113,11 +134,11 @@ def source(code: str, height: int | Literal["content"] = "content") -> None:
 
 
 def listing(text: str, name: str, height: int) -> None:
-    """Text of fixed width in a box that is scrolled by keys too, which Streamlit's own cannot be.
+    """Draw text of fixed width in a box that scrolls by keyboard, unlike Streamlit's.
 
     Args:
-        text: shown as it is.
-        name: of the box, for readers of the screen.
+        text: shown verbatim.
+        name: label of the box for screen readers.
         height: in pixels.
     """
     box = f'class="vv-listing" tabindex="0" role="region" aria-label="{escape(name)}" style="max-height: {height}px"'
@@ -125,21 +146,21 @@ def listing(text: str, name: str, height: int) -> None:
 
 
 def untrained_note(trained_on: str | None) -> None:
-    """Says that a picture shows random weights, where it does."""
+    """Draw a badge if the model has random weights."""
     if trained_on is None:
-        st.markdown(":orange-badge[:material/casino: random weights] This model has not been trained.")
+        st.markdown(":orange-badge[:material/casino: random weights] Not trained.")
 
 
 def figure(drawn: Figure, key: str) -> None:
-    """A Plotly figure in the project's own theme, without a tool bar."""
-    from vitviz.plots.plotly_dict import height_of  # Plotly: the first paint does without
+    """Draw a Plotly figure in the project's theme, without a tool bar."""
+    from vitviz.plots.plotly_dict import height_of  # imports Plotly, which the first screen does not need
 
     st.plotly_chart(
         drawn,
         theme=None,
         config={"displayModeBar": False},
         key=key,
-        height=height_of(drawn) or "content",  # its place is kept while Plotly's code is on the way
+        height=height_of(drawn) or "content",  # reserves the place while Plotly's code loads
     )
 
 
@@ -152,13 +173,13 @@ def download(
     why_not: str | None = None,
     stretch: bool = False,
 ) -> None:
-    """A button that gives a file.
+    """Draw a download button.
 
     Args:
-        make: gives the file once it is asked for; it then runs without a session, so it is told all that it needs.
-        file_name: its ending says what it is: .csv, .json, .npz, .png, .webp or .zip.
-        why_not: the sentence that says why there is no such file now; None where there is one.
-        stretch: as wide as the column.
+        make: returns the file when it is requested; it runs without a session.
+        file_name: ends in .csv, .json, .npz, .png, .toml, .webp or .zip.
+        why_not: why the file is unavailable; None if it is available.
+        stretch: True for the width of the column.
     """
     st.download_button(
         label,
@@ -176,56 +197,56 @@ def download(
 
 @dataclass(frozen=True)
 class _Table:
-    """A table by all that is said of it."""
+    """A table, compared by its text."""
 
-    said: str
+    text: str
     columns: dict[str, list[object]] = field(compare=False)
-    written: Written = field(compare=False)
+    formatters: Formatters = field(compare=False)
     formats: dict[str, Any] = field(compare=False)
     key: str = field(compare=False)
 
 
-def table(columns: Columns, written: Written, formats: dict[str, Any], key: str) -> None:
-    """A table that is nobody's own; what is not known is an en dash in it.
+def table(columns: Columns, formatters: Formatters, formats: dict[str, Any], key: str) -> None:
+    """Draw a public table, cached by its content; missing values are en dashes.
 
-    The same table is put together once: pandas takes as long for one as half of its page.
+    Caching avoids pandas, which takes as long as the rest of the page.
 
     Args:
-        written: by column the words of `vitviz.text` that write its numbers, `percent` or `gained`: see `styled`.
-        formats: Streamlit's own formats of other columns.
+        formatters: by column the words of `vitviz.text` that write its numbers, `percent` or `gained`: see `styled`.
+        formats: Streamlit's column configuration.
     """
     listed = {name: [*values] for name, values in columns.items()}
-    said = repr((listed, written, formats, key))
-    element_cache.draw(st.container(), _draw_table, _Table(said, listed, written, formats, key))
+    text = repr((listed, formatters, formats, key))
+    element_cache.draw_cached(st.container(), _draw_table, _Table(text, listed, formatters, formats, key))
 
 
-def _draw_table(told: _Table) -> None:
+def _draw_table(content: _Table) -> None:
     st.dataframe(
-        styled(told.columns, told.written),
+        style_table(content.columns, content.formatters),
         hide_index=True,
         placeholder=MISSING,
-        column_config=told.formats,
-        key=told.key,
+        column_config=content.formats,
+        key=content.key,
     )
 
 
-def styled(columns: Any, written: Written) -> Any:
-    """Columns for `st.dataframe` whose numbers are written as captions write them, and sorted as numbers.
+def style_table(columns: Any, formatters: Formatters) -> Any:
+    """Return columns for `st.dataframe`, formatted as in captions and sorted as numbers.
 
-    Streamlit's own formats have a hyphen for a minus, no space before the sign of percent, and two digits beside one.
+    Streamlit's own formats use a hyphen for minus, no space before % and inconsistent digits.
     """
     import pandas as pd
 
-    return pd.DataFrame(columns).style.format(dict(written), na_rep=MISSING)
+    return pd.DataFrame(columns).style.format(dict(formatters), na_rep=MISSING)
 
 
 def csv(label: str, columns: Columns, file_name: str, key: str, *, stretch: bool = False) -> None:
-    """Columns by name as a file of comma-separated values: `csv("Weights (CSV)", {"layer": …}, "w.csv", …)`."""
+    """Draw a CSV download of columns: `csv("Weights (CSV)", {"layer": …}, "w.csv", …)`."""
     download(label, partial(csv_text, columns), file_name, key, stretch=stretch)
 
 
 def json(label: str, value: Any, file_name: str, key: str) -> None:
-    """A value of lists, objects, texts and numbers as a JSON file."""
+    """Draw a JSON download of lists, objects, texts and numbers."""
     download(label, partial(json_text.dumps, value, indent=1), file_name, key)
 
 
@@ -238,43 +259,43 @@ def drawers(
     asks: Sequence[Question] = (),
     at: Subject | None = None,
 ) -> None:
-    """The closed drawers, in their fixed order; what lies in one is made when it is opened.
+    """Draw the folded drawers in their fixed order; their content is made when they are opened.
 
     Args:
-        key: a prefix of its own on the page: 'block' gives 'block.drawer.code'.
+        key: a unique prefix; 'block' gives 'block.drawer.code'.
         math: Markdown.
-        code: functions and classes, or what gives them once the drawer is opened; their own source is shown, as it ran.
+        code: functions and classes whose source is shown, or a function that returns them.
         numbers: draws tables and downloads.
-        asks: questions whose answers are measured of `at`, by default of the sidebar's model, step and picture.
+        asks: questions, measured on `at` or by default on the sidebar's selection.
     """
     if math is not None:
-        _drawer(f"{key}.drawer.math", "The mathematics", "function", partial(say, math))
+        _add_drawer(f"{key}.drawer.math", "The mathematics", "function", partial(markdown, math))
     if code:
-        _drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_sources, code))
+        _add_drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_draw_sources, code))
     if numbers is not None:
-        _drawer(f"{key}.drawer.numbers", "The numbers", "table", numbers)
+        _add_drawer(f"{key}.drawer.numbers", "The numbers", "table", numbers)
     if asks:
-        _drawer(
+        _add_drawer(
             f"{key}.drawer.asks",
             "Predict, then measure",
             "experiment",
-            partial(_ask, asks, f"{key}.asks", at),
+            partial(_draw_questions, asks, f"{key}.asks", at),
         )
 
 
-def _ask(asks: Sequence[Question], key: str, at: Subject | None) -> None:
+def _draw_questions(asks: Sequence[Question], key: str, at: Subject | None) -> None:
     for number, question in enumerate(asks):
-        prediction.ask(question, f"{key}.{number}", at)
+        prediction.ask_question(question, f"{key}.{number}", at)
 
 
-def open_drawers(key: str) -> list[str]:
-    """The fragments of those drawers of `drawers(key, ...)` that are open, for `st.rerun` to run alone."""
+def list_open_drawers(key: str) -> list[str]:
+    """Return the fragments of the open drawers of `drawers(key, ...)`, for `st.rerun`."""
     names = (f"{key}.drawer.{name}" for name in ("math", "code", "numbers", "asks"))
     return [name for name in names if st.session_state.get(name)]
 
 
-def _drawer(key: str, title: str, icon: str, content: Callable[[], object]) -> None:
-    """Opening one runs it alone, and not the page."""
+def _add_drawer(key: str, title: str, icon: str, content: Callable[[], object]) -> None:
+    """Add a drawer that reruns alone when it is opened."""
     st.fragment(_draw_drawer, key=key)(key, title, icon, content)
 
 
@@ -285,6 +306,8 @@ def _draw_drawer(key: str, title: str, icon: str, content: Callable[[], object])
             content()
 
 
-def _sources(parts: Sequence[Callable[..., object]] | Callable[[], Sequence[Callable[..., object]]]) -> None:
+def _draw_sources(
+    parts: Sequence[Callable[..., object]] | Callable[[], Sequence[Callable[..., object]]],
+) -> None:
     parts = parts() if callable(parts) else parts
     source("\n\n".join(dedent(inspect.getsource(part)) for part in parts))

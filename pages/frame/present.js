@@ -1,15 +1,15 @@
-// Presenting: large type, no sidebar, arrow keys through the stops of a lesson. P begins and ends it, Escape ends it.
-// Page Up and Page Down, which a presenter's remote sends, go through the stops wherever the focus is.
+// Presentation mode: large type, no sidebar, arrow keys through the stops of a lesson. P toggles it, Escape ends it.
+// Page Up and Page Down, sent by a presenter's remote, work wherever the focus is.
 
 import { growing } from '../views/kit/grow.js';
 
 const MARK = 'vitvizPresent';
-const KEPT = 'vitviz.present';
+const STORAGE_KEY = 'vitviz.present';
 const READY = Symbol.for('vitviz.present');
-const WRITES = 'input:not([type="radio"], [type="checkbox"]), textarea, select, [contenteditable="true"]';
-const MOVES = `${WRITES}, input, canvas, [role="slider"], [role="radio"], [role="listbox"], [role="grid"], [role="application"]`;
+const TEXT_FIELDS = 'input:not([type="radio"], [type="checkbox"]), textarea, select, [contenteditable="true"]';
+const ARROW_KEY_ELEMENTS = `${TEXT_FIELDS}, input, canvas, [role="slider"], [role="radio"], [role="listbox"], [role="grid"], [role="application"]`;
 const REMOTE = { PageDown: 'next', PageUp: 'back' };
-// Streamlit's frame of the part that has the focus begins under the header: without one it would strike the title out.
+// Streamlit's focus frame starts below the header, which is hidden: the frame would cross the title.
 const STYLE = `
 html[data-vitviz-present] { font-size: clamp(18px, 1.4vw, 30px) !important; }
 html[data-vitviz-present] [data-testid="stSidebar"],
@@ -24,7 +24,7 @@ html[data-vitviz-present] [data-testid="stMainBlockContainer"] { padding: 1rem 2
 html[data-vitviz-present] .st-key-lesson_panel { max-height: calc(100vh - 2rem) !important; top: 1rem !important; }
 `;
 
-/** Begins or ends presenting; it outlives a reload of this tab. */
+/** Start or end presenting; the mode survives a reload of this tab. */
 export function toggle() {
   present(!(MARK in document.documentElement.dataset));
 }
@@ -33,12 +33,12 @@ function present(on) {
   if (on) document.documentElement.dataset[MARK] = '';
   else delete document.documentElement.dataset[MARK];
   growing(on);
-  sessionStorage.setItem(KEPT, on ? '1' : '');
-  window.dispatchEvent(new Event('resize')); // views draw for their new width
+  sessionStorage.setItem(STORAGE_KEY, on ? '1' : '');
+  window.dispatchEvent(new Event('resize')); // views redraw for their new width
 }
 
-/** What the keyboard's focus is in, also inside of a view. */
-function focused() {
+/** Return the getFocusedElement element, also inside of a view. */
+function getFocusedElement() {
   let node = document.activeElement;
   while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
   return node;
@@ -50,27 +50,27 @@ function go(way) {
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  const node = focused();
+  const node = getFocusedElement();
   const on = MARK in document.documentElement.dataset;
-  if (event.key.toLowerCase() === 'p' && !node?.matches(WRITES)) toggle();
+  if (event.key.toLowerCase() === 'p' && !node?.matches(TEXT_FIELDS)) toggle();
   else if (!on) return;
   else if (event.key === 'Escape') present(false);
-  else if (event.key in REMOTE && !node?.matches(WRITES)) {
+  else if (event.key in REMOTE && !node?.matches(TEXT_FIELDS)) {
     event.preventDefault();
     go(REMOTE[event.key]);
-  } else if (node?.matches(MOVES)) return;
+  } else if (node?.matches(ARROW_KEY_ELEMENTS)) return;
   else if (event.key === 'ArrowRight') go('next');
   else if (event.key === 'ArrowLeft') go('back');
 }
 
-/** Lets the keys work, once a page. */
-export function presenting() {
+/** Listen for the keys; called once a page. */
+export function enablePresenting() {
   if (window[READY]) return;
   window[READY] = true;
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(STYLE);
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   window.addEventListener('keydown', onKey);
-  window.addEventListener('resize', () => growing(MARK in document.documentElement.dataset)); // full screen, say
-  if (sessionStorage.getItem(KEPT)) present(true);
+  window.addEventListener('resize', () => growing(MARK in document.documentElement.dataset)); // also for full screen
+  if (sessionStorage.getItem(STORAGE_KEY)) present(true);
 }

@@ -1,4 +1,4 @@
-"""The pages: where each stands, what it asks. A page is listed when its file is there."""
+"""List the pages in menu order, with their titles and questions."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
-GROUPS = ("Start", "The model", "Train", "Beyond", "Class")
-# The parts of a ViT in the order of the data, as the strip at the foot of every page names them.
-PARTS = ("picture", "patches", "E", "positions", "blocks", "head", "classes")
+GROUPS = ("Start", "The model", "Train", "Compare", "Class")
+# The parts of a ViT in the order of the data, shown at the foot of every page.
+PARTS = ("image", "patches", "E", "positions", "blocks", "head", "classes")
 
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page: its folder under pages/, its address, title, icon, group, and the question that it answers.
+    """One page: folder under pages/, address, title, icon, menu group and question.
 
-    need: the ability (`vitviz.models.abilities`) without which a model has nothing to show there.
-    layer: the key of the control that chooses one layer, where it opens on the last.
-    parts: what of a ViT it is about, of `PARTS`.
-    drawn_by: the large Streamlit modules that draw its first screen (`pages/streamlit_fixes/preload.py`).
+    need: the ability (`vitviz.models.abilities`) that the page requires of a model.
+    layer: key of the layer control, if the page opens on the last layer.
+    parts: the parts of a ViT that it covers, from `PARTS`.
+    drawn_by: Streamlit's large JavaScript modules on its first screen (`pages/streamlit_fixes/preload.py`).
     """
 
     folder: str
@@ -34,7 +34,7 @@ class PageEntry:
 
     @property
     def path(self) -> str:
-        """The page's script as Streamlit wants it: relative to app.py."""
+        """Return the script's path relative to app.py."""
         return f"pages/{self.folder}/page.py"
 
 
@@ -43,12 +43,12 @@ _ALL = (
     PageEntry(
         "lenses/patches",
         "patches",
-        "Patches and embedding",
+        "Patches",
         "grid_view",
         "The model",
-        "How does a picture become tokens?",
+        "How does an image become tokens?",
         need="embedding",
-        parts=("picture", "patches", "E"),
+        parts=("image", "patches", "E"),
     ),
     PageEntry(
         "lenses/filters",
@@ -56,17 +56,17 @@ _ALL = (
         "Filters of E",
         "texture",
         "The model",
-        "What does the first linear map look for?",
+        "Which patterns do the patch embedding's filters detect?",
         need="embedding",
         parts=("E",),
     ),
     PageEntry(
         "lenses/positions",
         "positions",
-        "Positional encodings",
+        "Positions",
         "explore",
         "The model",
-        "How does a token know where it comes from?",
+        "How does a token know its position?",
         need="learned_positions",
         parts=("positions",),
         drawn_by=("PlotlyChart",),
@@ -74,10 +74,10 @@ _ALL = (
     PageEntry(
         "lenses/block",
         "block",
-        "Inside one block",
+        "Inside a block",
         "account_tree",
         "The model",
-        "What happens to one token in one block?",
+        "What happens to a token in a block?",
         need="blocks",
         layer="block.layer",
         parts=("blocks", "head", "classes"),
@@ -86,10 +86,10 @@ _ALL = (
     PageEntry(
         "lenses/attention",
         "attention",
-        "Attention explorer",
+        "Attention",
         "visibility",
         "The model",
-        "What does every patch look at?",
+        "Which tokens does each token attend to?",
         layer="attention.layer",
         parts=("blocks", "classes"),
     ),
@@ -99,7 +99,7 @@ _ALL = (
         "Attention distance",
         "straighten",
         "The model",
-        "How far does every head look?",
+        "How far does each head attend?",
         parts=("blocks",),
         drawn_by=("PlotlyChart",),
     ),
@@ -109,7 +109,7 @@ _ALL = (
         "What layers see",
         "layers",
         "The model",
-        "What do the layers see?",
+        "How do a ViT's layers represent an image, compared with a CNN's?",
         need="layers",
         parts=("blocks",),
     ),
@@ -119,7 +119,7 @@ _ALL = (
         "Live lab",
         "science",
         "Train",
-        "How does attention come into being?",
+        "How does attention emerge during training?",
         parts=("E", "positions", "blocks", "head"),
     ),
     PageEntry(
@@ -128,7 +128,7 @@ _ALL = (
         "Fine-tuning",
         "tune",
         "Train",
-        "What is a trained body worth when there are only a few pictures?",
+        "Does a pretrained model help with little data?",
         need="class_head",
         parts=("positions", "blocks", "head"),
     ),
@@ -138,28 +138,28 @@ _ALL = (
         "Experiments",
         "biotech",
         "Train",
-        "What does one change of a model or its training cost?",
+        "How does one change to a model or its training affect accuracy?",
         need="blocks",
         parts=("E", "positions", "blocks", "head"),
     ),
     PageEntry(
-        "lenses/on_your_picture",
+        "lenses/on_your_image",
         "on_your_picture",
-        "On your picture",
+        "CNN or ViT on your image",
         "compare",
-        "Beyond",
-        "How far can a picture change until a CNN or a ViT changes its answer?",
+        "Compare",
+        "How much must an image change before a CNN or a ViT changes its prediction?",
         need="class_head",
-        parts=("picture", "classes"),
+        parts=("image", "classes"),
     ),
     PageEntry(
         "studies/data",
         "data",
         "How much data?",
         "stacked_line_chart",
-        "Beyond",
-        "How many pictures does each model want?",
-        parts=("picture", "classes"),
+        "Compare",
+        "How does accuracy grow with the number of training images?",
+        parts=("image", "classes"),
         drawn_by=("PlotlyChart",),
     ),
     PageEntry(
@@ -167,19 +167,19 @@ _ALL = (
         "hybrids",
         "Hybrids",
         "merge",
-        "Beyond",
-        "What do convolutions give a transformer?",
+        "Compare",
+        "What do convolutions add to a transformer?",
         need="class_head",
-        parts=("picture", "patches", "E"),
+        parts=("image", "patches", "E"),
         drawn_by=("PlotlyChart",),
     ),
     PageEntry(
         "lenses/distillation",
         "distillation",
-        "DeiT: distillation",
+        "DeiT",
         "school",
-        "Beyond",
-        "What does a student learn from a teacher?",
+        "Compare",
+        "What does a student learn from its teacher?",
         need="distillation",
         parts=("blocks", "head", "classes"),
         drawn_by=("PlotlyChart",),
@@ -187,30 +187,30 @@ _ALL = (
     PageEntry(
         "lenses/swin",
         "swin",
-        "Swin windows",
+        "Swin",
         "window",
-        "Beyond",
-        "What may a token attend to, window by window?",
+        "Compare",
+        "Which tokens can a token attend to within its window?",
         need="windows",
         parts=("patches", "positions", "blocks"),
     ),
     PageEntry(
         "which_model",
         "which_model",
-        "Which model when?",
+        "Which model",
         "leaderboard",
-        "Beyond",
-        "Which model is worth its cost?",
+        "Compare",
+        "Which model gives the best accuracy for its cost?",
         need="class_head",
         drawn_by=("PlotlyChart", "DataFrame"),
     ),
     PageEntry(
         "classroom",
         "class_room",
-        "A class",
+        "Class",
         "cast_for_education",
         "Class",
-        "How does a class look at the same picture?",
+        "How do we explore a model together?",
     ),
     PageEntry(
         "lessons",
@@ -218,7 +218,7 @@ _ALL = (
         "Lessons",
         "signpost",
         "Class",
-        "Which way through the model shall it be?",
+        "Choose a lesson",
     ),
     PageEntry(
         "exercises",
@@ -230,13 +230,13 @@ _ALL = (
         parts=("patches", "E", "positions", "blocks", "head"),
         drawn_by=("PlotlyChart", "StreamlitSyntaxHighlighter"),
     ),
-    PageEntry("glossary", "words", "Words", "dictionary", "Class", "What does this word mean?"),
+    PageEntry("glossary", "words", "Glossary", "dictionary", "Class", "What does a term mean?"),
 )
 PAGES = tuple(entry for entry in _ALL if (_ROOT / entry.folder / "page.py").is_file())
 BY_SLUG = {entry.slug: entry for entry in PAGES}
 
 
-def beside(entry: PageEntry) -> tuple[PageEntry | None, PageEntry | None]:
-    """The page before and the page after one, in the order in which they are read; None at the ends."""
+def get_neighbours(entry: PageEntry) -> tuple[PageEntry | None, PageEntry | None]:
+    """Return the previous and the next page; None at the ends."""
     at = PAGES.index(entry)
     return (PAGES[at - 1] if at else None), (PAGES[at + 1] if at + 1 < len(PAGES) else None)

@@ -1,4 +1,4 @@
-"""A page's button that starts a run: once for each click, as the visit's own, and why it cannot, in a sentence."""
+"""Start runs from a page's buttons, once per click."""
 
 from __future__ import annotations
 
@@ -16,62 +16,66 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run
 
-_clicks = threading.Lock()  # one at a time reads and raises state.STARTS
+_clicks = threading.Lock()  # held while session_keys.CLICKS_SERVED is read and raised
 
 
 class NotStarted(Exception):
-    """Why no run was started; the words after 'It cannot start: '."""
+    """Raised when no run was started; its message follows 'Cannot start: '."""
 
 
-def clicks_served() -> int:
-    """How many clicks on buttons that start runs this session has served; a button keeps it from when it was drawn."""
-    return int(st.session_state.get(session_keys.STARTS, 0))
+def count_clicks() -> int:
+    """Return how many clicks on start buttons this session has served."""
+    return int(st.session_state.get(session_keys.CLICKS_SERVED, 0))
 
 
-def serve(click: int) -> bool:
-    """Whether this click is to be served now: the first to ask may, and a twin that comes after may not.
+def claim_click(click: int) -> bool:
+    """Return True for the first script run that serves this click, and False for its duplicates.
 
-    Two runs of the script may serve one click: two runs of one name were once seen waiting.
+    Two script runs may serve one click, which has queued two runs of the same name.
     """
     with _clicks:
-        if clicks_served() != click:
+        if count_clicks() != click:
             return False
-        st.session_state[session_keys.STARTS] = click + 1
+        st.session_state[session_keys.CLICKS_SERVED] = click + 1
         return True
 
 
-def under_way(config: RunConfig) -> Run | None:
-    """The visit's own run of exactly these models that waits or trains."""
-    here = session.current()
-    for run in runs.mine(here):
-        own = run.config()
-        asked = config.on_threads(own.train.threads)  # a run's are fixed as it starts
-        same = (own.preset, own.members, own.train) == (asked.preset, asked.members, asked.train)
-        if same and runs.made(here, run) and runs.status(run).active:
+def find_active_run(config: RunConfig) -> Run | None:
+    """Return the user's queued or training run of exactly these models, if any."""
+    user = session.get_current()
+    for run in runs.list_runs(user):
+        existing = run.config()
+        requested = config.on_threads(existing.train.threads)  # fixed when a run starts
+        same = (existing.preset, existing.members, existing.train) == (
+            requested.preset,
+            requested.members,
+            requested.train,
+        )
+        if same and runs.is_maker(user, run) and runs.read_status(run).active:
             return run
     return None
 
 
-def start(config: RunConfig, lease_s: float | None = runs.LEASE_S, **given: Any) -> Run:
-    """Starts a run of this visit.
+def start_run(config: RunConfig, lease_s: float | None = runs.LEASE_S, **options: Any) -> Run:
+    """Start a run of this user.
 
     Args:
-        config: what is trained.
-        lease_s: after so long without anybody who watches it ends by itself; None: never.
-        given: what the executor's `start` takes beside it.
+        config: models and training.
+        lease_s: the run stops after so many seconds without a viewer; None: never.
+        options: further arguments of the executor's `start`.
 
     Raises:
-        NotStarted: if it cannot be trained, there are too many already, or its folder cannot be written.
+        NotStarted: if the config is invalid, too many runs exist, or the folder is not writable.
     """
     from vitviz.training.executor import ExecutorError
 
-    here = session.current()
+    user = session.get_current()
     try:
-        owned = replace(config, owner=here.owner, lease_s=lease_s)
-        run = runs.executor().start(owned, session.address(), **given)
+        owned = replace(config, owner=user.owner, lease_s=lease_s)
+        run = runs.get_executor().start(owned, session.get_address(), **options)
     except (ExecutorError, ValueError) as error:
         raise NotStarted(str(error)) from error
     except OSError as error:
-        raise NotStarted(f"the runs' folder cannot be written ({reason(error)})") from error
-    runs.adopt(here, run.id)
+        raise NotStarted(f"the runs' folder is not writable ({reason(error)})") from error
+    runs.adopt_run(user, run.id)
     return run

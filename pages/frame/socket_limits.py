@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from pages.streamlit_fixes.replacement import Change, make
+from pages.streamlit_fixes.replacement import Replacement, apply
 
 MESSAGE_BYTES = 2**20  # a page with 300 cached messages and all its widgets sends some 20 KB
 # No page needs these kinds: `clear_cache` empties the caches of all sessions, and `load_git_info` may start git.
@@ -225,7 +225,7 @@ def middleware() -> list[Middleware]:
     """Return the middleware for `st.App`, and have uvicorn parse large chunks in pieces."""
     known = {"queue", "read_paused", "close_sent", "disconnected", "transport", "loop"}
     if known <= {*WebSocketsSansIOProtocol.__init__.__code__.co_names}:
-        make(Change(WebSocketsSansIOProtocol, "data_received", "self data", _receive_in_pieces))
+        apply(Replacement(WebSocketsSansIOProtocol, "data_received", "self data", _receive_in_pieces))
     else:
         logging.getLogger(__name__).warning("This uvicorn is unknown: it parses large chunks at once.")
     return [Middleware(LimitSockets)]

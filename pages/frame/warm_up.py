@@ -1,6 +1,6 @@
-"""What the pages show at first is computed before a class asks: a visitor of the server's own looks at each once.
+"""Open every page once in an internal session, to fill the caches.
 
-The same script runs as for anybody, so the same caches are filled, whatever a page keeps in them; nothing is drawn.
+The session runs the same scripts as any other, so it fills the same caches; nothing is drawn.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime
 
-PAUSE_S = 0.25  # between two pages: visitors first
-_ANSWER_S = 120.0
+PAUSE_S = 0.25  # between two pages, so that users come first
+_TIMEOUT_S = 120.0
 _ENDED = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_WITH_COMPILE_ERROR)
 
 
-class _Nobody:
-    """A session's client that keeps the pages' names, and says when a run has ended."""
+class _WarmUpClient:
+    """A session client that stores page hashes and signals the end of each run."""
 
-    client_context = None  # no cookies, no headers: a visit of its own
+    client_context = None  # no cookies or headers, so it gets its own user
 
     def __init__(self) -> None:
         self.pages: list[str] = []
@@ -37,48 +37,48 @@ class _Nobody:
             self.ended.put(True)
 
 
-def first_look() -> None:
-    """Opens the page that the app opens with, which waits for no model."""
-    with _visit() as (_, run):
+def open_first_page() -> None:
+    """Open the start page, which needs no model."""
+    with _connect() as (_, run):
         run("")
 
 
-def look() -> int:
-    """Opens every page once with the model and the picture that stand first; how many were opened.
+def open_all_pages() -> int:
+    """Open every page with the default model and image; return how many were opened.
 
-    Called from a thread of its own; returns 0 where this process serves nobody.
+    Call it from a separate thread; it returns 0 if this process is not a server.
     """
     if not Runtime.exists():
         return 0
-    with _visit() as (nobody, run):
+    with _connect() as (client, run):
         run("")
-        for page in nobody.pages:
+        for page in client.pages:
             time.sleep(PAUSE_S)
             run(page)
-        return len(nobody.pages)
+        return len(client.pages)
 
 
 @contextmanager
-def _visit() -> Iterator[tuple[_Nobody, Callable[[str], None]]]:
-    """A visitor, and what runs a page for it, by its hash, to its end; not on the server's own thread."""
-    runtime, nobody = Runtime.instance(), _Nobody()
+def _connect() -> Iterator[tuple[_WarmUpClient, Callable[[str], None]]]:
+    """Connect an internal session; yield it and a function that runs a page to its end."""
+    runtime, client = Runtime.instance(), _WarmUpClient()
     loop = runtime._get_async_objs().eventloop
 
-    def there(do: Callable[[], Any]) -> Any:
-        """Does something on the server's own thread, where sessions are made, and waits for it."""
+    def run_on_server(function: Callable[[], Any]) -> Any:
+        """Run a function on the server's thread, which creates sessions, and wait for it."""
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        loop.call_soon_threadsafe(lambda: done.put(do()))
-        return done.get(timeout=_ANSWER_S)
+        loop.call_soon_threadsafe(lambda: done.put(function()))
+        return done.get(timeout=_TIMEOUT_S)
 
     def run(page: str) -> None:
         message = BackMsg()
         message.rerun_script.widget_states.SetInParent()
         message.rerun_script.page_script_hash = page
-        there(lambda: runtime.handle_backmsg(session, message))
-        nobody.ended.get(timeout=_ANSWER_S)
+        run_on_server(lambda: runtime.handle_backmsg(session, message))
+        client.ended.get(timeout=_TIMEOUT_S)
 
-    session = there(lambda: runtime.connect_session(nobody, {}))
+    session = run_on_server(lambda: runtime.connect_session(client, {}))
     try:
-        yield nobody, run
+        yield client, run
     finally:
         loop.call_soon_threadsafe(runtime.close_session, session)

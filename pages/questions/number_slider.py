@@ -1,4 +1,4 @@
-"""A slider that asks for a number: where it stands before it was moved is nobody's guess."""
+"""Draw a slider that asks for a number and has no value before it is moved."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ import streamlit as st
 from vitviz.lessons.question_kinds import Drag
 
 
-def said_key(key: str) -> str:
-    """Where a session keeps the number that a visitor has dragged to."""
+def get_moved_key(key: str) -> str:
+    """Return the session key of the number that the user has set."""
     return f"{key}.said"
 
 
-def drag(kind: Drag, key: str, label: str) -> float | None:
-    """Draws the slider under `key`; the number in the kind's own unit, None before the visitor has moved it."""
+def draw_number_slider(kind: Drag, key: str, label: str) -> float | None:
+    """Draw the slider and return its number in the question's unit, or None before it is moved."""
 
-    def moved() -> None:
-        st.session_state[said_key(key)] = st.session_state[key]
+    def store_number() -> None:
+        st.session_state[get_moved_key(key)] = st.session_state[key]
 
-    said: float | None = st.session_state.get(said_key(key))
-    share = 100.0 if kind.unit == "%" else 1.0  # a float: a slider's numbers must all be of one kind
-    digits = 0 if share * kind.step >= 1 else 2
+    moved_to: float | None = st.session_state.get(get_moved_key(key))
+    scale = 100.0 if kind.unit == "%" else 1.0  # a float, as all numbers of a slider must have one type
+    digits = 0 if scale * kind.step >= 1 else 2
     middle = round((kind.low + kind.high) / 2 / kind.step) * kind.step
     value = st.slider(
         label,
-        share * kind.low,
-        share * kind.high,
-        share * middle if said is None else said,
-        share * kind.step,
+        scale * kind.low,
+        scale * kind.high,
+        scale * middle if moved_to is None else moved_to,
+        scale * kind.step,
         key=key,
         format=f"%.{digits}f {kind.unit.replace('%', '%%')}".strip(),
         label_visibility="collapsed",
-        on_change=moved,
+        on_change=store_number,
     )
-    if said is None:
+    if moved_to is None:
         st.caption(f"Drag to {label[0].lower()}{label[1:]}.")
         return None
-    return float(value) / share
+    return float(value) / scale

@@ -1,4 +1,4 @@
-"""Predict, then measure: a question, a guess, and beside it what the model at hand answers."""
+"""Ask for a prediction, measure the answer and show both."""
 
 from __future__ import annotations
 
@@ -9,98 +9,104 @@ import streamlit as st
 
 from pages.classroom import class_question
 from pages.controls import query_params
-from pages.questions.number_slider import drag, said_key
+from pages.questions.number_slider import draw_number_slider, get_moved_key
 from pages.selection import selection
 from pages.stores import lessons, session
 from pages.stores.lessons import Answer
 from vitviz.lessons.lesson import Question
-from vitviz.lessons.question_kinds import Choose, Drag, Kind, Measured
+from vitviz.lessons.question_kinds import AnswerKind, Choose, Drag, MeasuredAnswer
 from vitviz.pin import Pin
 from vitviz.text import plain
 
 if TYPE_CHECKING:
     from pages.selection.subject import Subject
 
-Keep = Callable[[Answer | None], None]
+StoreAnswer = Callable[[Answer | None], None]
 
 
 def draw(
     question: Question,
     key: str,
     answer: Answer | None,
-    keep: Keep,
+    store: StoreAnswer,
     at: Subject | None = None,
     no_guess: Pin | None = None,
 ) -> None:
-    """The question with its form, or with the guess and the measured answer.
+    """Draw the question with its form, or with the prediction and the measured answer.
 
     Args:
-        key: of its widgets.
-        answer: what was predicted and measured before; None while it is open.
-        keep: takes the answer, or None where the visitor guesses again; called while the page runs.
-        at: the model, step and picture that are asked; the sidebar's where none is given.
-        no_guess: the pin that nobody has set as yet, where a patch is asked for.
+        key: prefix of the widgets' keys.
+        answer: the earlier answer; None while the question is open.
+        store: stores the answer, or None if the user predicts again; called while the page runs.
+        at: the model, step and image to measure; by default the sidebar's.
+        no_guess: for questions about a patch, a default pin that does not count as a prediction.
     """
     st.markdown(f":material/quiz: {plain(question.prompt)}")
     if answer is not None:
-        st.session_state.pop(said_key(f"{key}.guess"), None)
-        _measured(answer)
-        if st.button("Guess again", key=f"{key}.again", type="tertiary"):
-            keep(None)
+        st.session_state.pop(get_moved_key(f"{key}.guess"), None)
+        _draw_answer(answer)
+        if st.button("Predict again", key=f"{key}.again", type="tertiary"):
+            store(None)
             st.rerun()
         return
-    at = at_hand() if at is None else at
+    at = load_subject() if at is None else at
     if why := question.measure.why_not(at):
-        st.caption(f"This model has no answer to it. {plain(why)}")
+        st.caption(f"Not available for this model: {plain(why)}")
         return
-    kind = question.measure.kind(at)
-    guess = _guess(kind, key, no_guess)
+    kind = question.measure.get_answer_kind(at)
+    guess = _draw_form(kind, key, no_guess)
     if (
-        st.button("Measure it", key=f"{key}.measure", disabled=guess is None, width="stretch")
+        st.button("Measure", key=f"{key}.measure", disabled=guess is None, width="stretch")
         and guess is not None
     ):
         with st.spinner("Measuring …"):
-            found = question.measure.measured(at)
-        keep(_answer(question, kind, guess, found, at))
+            measured = question.measure.measure_answer(at)
+        store(_build_answer(question, kind, guess, measured, at))
         for name, value in question.proof:
-            query_params.want(name, value)
-        st.rerun()  # all of the page: it shows the proof
-    class_question.offer(question, at, key)
+            query_params.request_value(name, value)
+        st.rerun()  # the whole page, which shows the proof
+    class_question.draw_ask_button(question, at, key)
 
 
-def ask(question: Question, key: str, at: Subject | None = None) -> None:
-    """A page's own question; its answer is kept with the visit as long as model, step and picture stay.
+def ask_question(question: Question, key: str, at: Subject | None = None) -> None:
+    """Draw a page's own question; its answer is stored while model, step and image stay the same.
 
     Args:
-        key: of the question, such as 'block.longer'.
-        at: the model, step and picture that are asked; the sidebar's where none is given.
+        key: the question's key, such as 'block.longer'.
+        at: the model, step and image to measure; by default the sidebar's.
     """
-    at = at_hand() if at is None else at
-    asked = lessons.asked(session.current())
-    answer = asked.get(key)
+    at = load_subject() if at is None else at
+    answers = lessons.get_answers(session.get_current())
+    answer = answers.get(key)
 
-    def keep(new: Answer | None) -> None:
+    def store(new: Answer | None) -> None:
         if new is None:
-            asked.pop(key, None)
+            answers.pop(key, None)
         else:
-            asked[key] = new
+            answers[key] = new
 
-    draw(question, key, answer if answer is not None and answer.where == _where(at) else None, keep, at)
+    draw(
+        question,
+        key,
+        answer if answer is not None and answer.where == _describe_context(at) else None,
+        store,
+        at,
+    )
 
 
-def at_hand() -> Subject:
-    """The sidebar's model, step and picture; what it takes to run a model is imported only where one is asked."""
+def load_subject() -> Subject:
+    """Load the sidebar's selection; torch is imported only when a question is asked."""
     from pages.selection import subject
 
-    return subject.current()
+    return subject.load_current()
 
 
-def _guess(kind: Kind, key: str, no_guess: Pin | None) -> float | None:
-    """The guess as its form stands; None before there is one."""
+def _draw_form(kind: AnswerKind, key: str, no_guess: Pin | None) -> float | None:
+    """Draw the question's form and return the prediction, or None."""
     if isinstance(kind, Choose):
         options = list(range(len(kind.options)))
         return st.radio(
-            "Your guess",
+            "Your prediction",
             options,
             index=None,
             key=f"{key}.guess",
@@ -108,34 +114,36 @@ def _guess(kind: Kind, key: str, no_guess: Pin | None) -> float | None:
             label_visibility="collapsed",
         )
     if isinstance(kind, Drag):
-        return drag(kind, f"{key}.guess", "Your guess")
-    place = selection.current().pin
-    if place.place is None or place == no_guess:
-        st.caption("Click a patch of the picture: the pin is your guess.")
+        return draw_number_slider(kind, f"{key}.guess", "Your prediction")
+    pin = selection.get_current().pin
+    if pin.place is None or pin == no_guess:
+        st.caption("Click a patch of the image to predict it.")
         return None
-    cell = place.cell(kind.grid)
-    st.caption(f"Your guess is the pinned patch, {kind.said(cell)}. A click on another one moves it.")
+    cell = pin.cell(kind.grid)
+    st.caption(f"Your prediction: {kind.format_answer(cell)}. Click another patch to change it.")
     return float(cell)
 
 
-def _answer(question: Question, kind: Kind, guess: float, found: Measured, at: Subject) -> Answer:
+def _build_answer(
+    question: Question, kind: AnswerKind, guess: float, measured: MeasuredAnswer, at: Subject
+) -> Answer:
     return Answer(
         guess,
         question.prompt,
-        kind.said(guess),
-        found.said(kind),
-        f"{kind.verdict(guess, found)} {found.words}",
-        _where(at),
+        kind.format_answer(guess),
+        measured.format_answer(kind),
+        f"{kind.describe_verdict(guess, measured)} {measured.words}",
+        _describe_context(at),
     )
 
 
-def _where(at: Subject) -> str:
-    picture = "own picture" if at.image.startswith("upload:") else at.image
-    return f"{at.choice.title}, step {at.step:,}, {picture}"
+def _describe_context(at: Subject) -> str:
+    image = "own image" if at.image.startswith("upload:") else at.image
+    return f"{at.choice.title}, step {at.step:,}, {image}"
 
 
-def _measured(answer: Answer) -> None:
+def _draw_answer(answer: Answer) -> None:
     left, right = st.columns(2)
-    left.metric("You said", answer.guessed)
+    left.metric("Your prediction", answer.guessed)
     right.metric("Measured", answer.measured)
     st.caption(plain(answer.words))

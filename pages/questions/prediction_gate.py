@@ -1,6 +1,6 @@
-"""A guess before the answer: one question above a picture, its options in a row; what is guessed stands in the link.
+"""Ask for a prediction before a page shows its answer; the prediction is a query parameter.
 
-For a page whose picture itself is the answer; a question beside a picture that does not give it away is `asking`'s.
+It is for pages whose figure is the answer; `prediction` asks beside a figure that does not reveal it.
 """
 
 from __future__ import annotations
@@ -17,118 +17,121 @@ from pages.questions import prediction
 from pages.stores import lessons, session
 from pages.stores.lessons import Answer
 from vitviz.lessons.lesson import Question
-from vitviz.lessons.question_kinds import Choose, Measured
+from vitviz.lessons.question_kinds import Choose, MeasuredAnswer
 from vitviz.text import as_it_is
 
-SHOWN = "shown"  # no guess: only the answer
+SKIPPED = "shown"  # no prediction
 
 
-def first(
+def require_prediction(
     key: str, question: Hashable, prompt: str, options: Mapping[str, str], judge: Callable[[str], str]
 ) -> bool:
-    """Asks before an answer is shown, and once there is a guess says what came of it; whether it may be shown.
+    """Ask the question until it is answered, then draw the verdict; return True once the answer may be shown.
 
     Args:
-        key: of the control, in the session and in the link.
-        question: what is asked about; another one is open again.
+        key: the control's key in the session and in the link.
+        question: identifies the question; another one is open again.
         prompt: the question, in Markdown.
-        options: that can be guessed, and what they are called.
-        judge: of an option, the sentence that says whether it was right, from what was computed.
+        options: label of each option.
+        judge: returns the verdict on an option, from the measurement.
     """
-    guess = read(key, question, list(options))
+    guess = read_prediction(key, question, list(options))
     if not guess:
-        ask(key, prompt, options)
+        draw_question(key, prompt, options)
         return False
     if guess in options:
         verdict = judge(guess)
-        page.say(verdict)
-        keep(f"{key} {question}", prompt, options[guess], verdict)
+        page.markdown(verdict)
+        store_answer(f"{key} {question}", prompt, options[guess], verdict)
     return True
 
 
-def measured(key: str, question: Question) -> bool:
-    """`first` for a question that lessons ask too: its options, and what was measured; a teacher can ask the class it.
+def require_measured_prediction(key: str, question: Question) -> bool:
+    """Ask a question of the lessons with its own options; return True once the answer may be shown.
 
-    Whether the answer may be shown; it may where the question cannot be answered.
+    It also returns True if the model cannot answer the question; a teacher can ask the class the same question.
 
     Raises:
-        TypeError: if the question asks for anything but one of a few options.
+        TypeError: if the question is not multiple choice.
     """
-    at = prediction.at_hand()
+    at = prediction.load_subject()
     if question.measure.why_not(at):
         return True
-    kind = question.measure.kind(at)
+    kind = question.measure.get_answer_kind(at)
     if not isinstance(kind, Choose):
-        raise TypeError(f"a guess above a picture is one of a few options, received {type(kind).__name__}")
+        raise TypeError(f"Expected a multiple-choice question, received {type(kind).__name__}")
 
-    answered = chosen(key, question.prompt, kind, partial(question.measure.measured, at))
+    answered = require_choice(key, question.prompt, kind, partial(question.measure.measure_answer, at))
     if not answered:
-        class_question.offer(question, at, key)
+        class_question.draw_ask_button(question, at, key)
     return answered
 
 
-def chosen(key: str, prompt: str, kind: Choose, answer: Callable[[], Measured]) -> bool:
-    """`first` for words as they are, not Markdown; `answer` computes which option is right.
-
-    Another prompt is another question.
-    """
+def require_choice(key: str, prompt: str, kind: Choose, answer: Callable[[], MeasuredAnswer]) -> bool:
+    """Ask with plain-text options; return True once the answer may be shown."""
     options = {str(place): as_it_is(option) for place, option in enumerate(kind.options)}
-    guess = read(key, prompt, list(options))
+    guess = read_prediction(key, prompt, list(options))
     if not guess:
-        ask(key, as_it_is(prompt), options)
+        draw_question(key, as_it_is(prompt), options)
         return False
     if guess in options:
-        found = answer()
-        page.say(as_it_is(f"{kind.verdict(float(guess), found)} {found.words}"))
-        keep(f"{key} {prompt}", prompt, kind.said(float(guess)), found.said(kind))
+        measured = answer()
+        page.markdown(as_it_is(f"{kind.describe_verdict(float(guess), measured)} {measured.words}"))
+        store_answer(
+            f"{key} {prompt}", prompt, kind.format_answer(float(guess)), measured.format_answer(kind)
+        )
     return True
 
 
-def read(key: str, question: Hashable, options: Sequence[str]) -> str:
-    """The guess as it stands, `SHOWN` for none, '' while the question is open; another question opens it again.
+def read_prediction(key: str, question: Hashable, options: Sequence[str]) -> str:
+    """Return the predicted option, `SKIPPED`, or '' while the question is open.
 
     Args:
-        key: of the control, in the session and in the link.
-        question: what is asked about.
-        options: that can be guessed.
+        key: the control's key in the session and in the link.
+        question: identifies the question; another one is open again.
+        options: the options.
     """
     before = st.session_state.get(f"{key}.of")
     if before is not None and before != question:
-        widgets.set_value(key, "")
+        widgets.set_control(key, "")
     st.session_state[f"{key}.of"] = question
-    widgets.settle_choice(key, ("", SHOWN, *options))
+    widgets.resolve_option(key, ("", SKIPPED, *options))
     value: str = st.session_state[key]
-    widgets.keep(key, value) if value else query_params.drop(key)
+    widgets.store_value(key, value) if value else query_params.remove_value(key)
     return value
 
 
-def ask(key: str, prompt: str, named: Mapping[str, str]) -> None:
-    """The open question in Markdown, and what its options are called."""
-    words = {**named, SHOWN: "Just show me"}
+def draw_question(key: str, prompt: str, labels: Mapping[str, str]) -> None:
+    """Draw the open question in Markdown with its options."""
+    labels = {**labels, SKIPPED: "Skip"}
     row = f"{key}.row"
     st.session_state[row] = None
     st.pills(
         f":material/quiz: {prompt}",
-        list(words),
+        list(labels),
         key=row,
-        format_func=lambda option: words[option],
-        on_change=_take,
+        format_func=lambda option: labels[option],
+        on_change=_store_clicked,
         args=(key, row),
     )
 
 
-def _take(key: str, row: str) -> None:
-    said = st.session_state[row]
-    if said is not None:
-        widgets.set_value(key, said)
+def _store_clicked(key: str, row: str) -> None:
+    option = st.session_state[row]
+    if option is not None:
+        widgets.set_control(key, option)
 
 
-def keep(key: str, prompt: str, guessed: str, measured: str) -> None:
-    """Puts what this page asked among the visit's answers; another answer to the same question takes its place."""
+def store_answer(key: str, prompt: str, guessed: str, measured: str) -> None:
+    """Store the answer among the session's answers, in place of an earlier one."""
     slug = st.session_state.get(session_keys.PAGE)
-    lessons.asked(session.current())[f"{slug}.{key}"] = Answer(0.0, prompt, guessed, measured, measured, "")
+    lessons.get_answers(session.get_current())[f"{slug}.{key}"] = Answer(
+        0.0, prompt, guessed, measured, measured, ""
+    )
 
 
-def again(key: str) -> None:
-    """A button that opens the question again."""
-    st.button("Guess again", key=f"{key}.again", type="tertiary", on_click=widgets.set_value, args=(key, ""))
+def draw_retry_button(key: str) -> None:
+    """Draw a button that reopens the question."""
+    st.button(
+        "Predict again", key=f"{key}.again", type="tertiary", on_click=widgets.set_control, args=(key, "")
+    )

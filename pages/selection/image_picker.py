@@ -1,4 +1,4 @@
-"""Draws the picture among the nouns: what is chosen, what the model sees of it, and where another comes from."""
+"""Draw the image part of the sidebar: the selected image, its crop, and the sources of other images."""
 
 from __future__ import annotations
 
@@ -24,58 +24,56 @@ if TYPE_CHECKING:
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,5}")
 _NAME = re.compile(r"[a-z_]{1,32}")
-_SOURCES = {"sample": "Samples", "dataset": "Data sets", "own": "Yours"}
-_IMAGE_PX = 112  # the longer side of the picture in small
-_TALL_PX, _WIDE_PX = 160, 256  # of one more than twice as high as wide, or as wide as high
-GONE = "That picture is gone: an upload lives as long as its visit. Here is another one."
-GONE_SAMPLE = "That sample picture is not on this server. Here is another one."
+_SOURCES = {"sample": "Samples", "dataset": "Datasets", "own": "Your image"}
+_IMAGE_PX = 112  # longer side of the thumbnail
+_TALL_PX, _WIDE_PX = 160, 256  # longer side of a thumbnail with an aspect ratio above 2
+IMAGE_EXPIRED = "This image has expired: an upload is deleted when its session ends. Another image is shown."
+SAMPLE_MISSING = "This sample image is not on this server. Another image is shown."
 
 
-def settled(model: ModelChoice) -> str:
-    """What the link newly says if it is there, else what was shown, else a picture like those the model learned from;
-    says so where a picture is gone.
-    """
-    said = query_params.take("image")
-    if said is not None and _exists(said):
-        session_keys.kept()["image"] = said
-    elif said is not None:
-        _notice(_why_gone(said))
-    image = session_keys.kept().get("image")
+def resolve_image(model: ModelChoice) -> str:
+    """Return the image key from the link, else the previous one, else a default for the model."""
+    linked = query_params.take_value("image")
+    if linked is not None and _exists(linked):
+        session_keys.get_control_values()["image"] = linked
+    elif linked is not None:
+        _store_notice(_explain_missing(linked))
+    image = session_keys.get_control_values().get("image")
     if isinstance(image, str) and not _exists(image):
-        _notice(_why_gone(image))
-        del session_keys.kept()["image"]
+        _store_notice(_explain_missing(image))
+        del session_keys.get_control_values()["image"]
         image = None
-    return image if isinstance(image, str) else _default(model)
+    return image if isinstance(image, str) else _choose_default(model)
 
 
-def _default(model: ModelChoice) -> str:
+def _choose_default(model: ModelChoice) -> str:
     from vitviz.data.datasets import default_picture
 
     image = default_picture(model.trained_on, model.preparation.in_chans)
-    if not _exists(image):  # its file is damaged, and not offered from now on
+    if not _exists(image):  # the file is damaged, and no longer listed
         image = default_picture(model.trained_on, model.preparation.in_chans)
     return image
 
 
-def _notice(sentence: str) -> None:
+def _store_notice(sentence: str) -> None:
     if sentence:
         st.session_state[session_keys.NOTICE] = sentence
 
 
-def _why_gone(image: str) -> str:
-    """The sentence for a key that a link of this project may hold and that names nothing here; else none."""
+def _explain_missing(image: str) -> str:
+    """Return why a well-formed image key of a link is unavailable, or ''."""
     from vitviz.data.cache import data_file
     from vitviz.data.datasets import DATASETS
 
     kind, _, name = image.partition(":")
     if _UPLOAD.fullmatch(image):
-        return GONE
+        return IMAGE_EXPIRED
     if kind == "sample" and _NAME.fullmatch(name):
-        return GONE_SAMPLE
-    if kind in DATASETS and kind not in catalogue.datasets() and _INDEX.fullmatch(name):
+        return SAMPLE_MISSING
+    if kind in DATASETS and kind not in catalogue.list_datasets() and _INDEX.fullmatch(name):
         if data_file(kind).exists():
-            return f"The file of {catalogue.data_title(kind)} on this server is damaged. Here is another picture."
-        return f"{catalogue.data_title(kind)} is not on this server. Here is another picture."
+            return f"The {catalogue.get_dataset_title(kind)} file on this server is damaged. Another image is shown."
+        return f"{catalogue.get_dataset_title(kind)} is not on this server. Another image is shown."
     return ""
 
 
@@ -86,130 +84,134 @@ def _exists(image: str) -> bool:
     if kind == "upload":
         return uploads.STORE.get(name) is not None
     if kind == "sample":
-        return name in catalogue.samples()
-    if kind not in catalogue.datasets() or not _INDEX.fullmatch(name):
+        return name in catalogue.list_samples()
+    if kind not in catalogue.list_datasets() or not _INDEX.fullmatch(name):
         return False
     try:
-        return int(name) < cached.examples(kind)
-    except DatasetError:  # its file is damaged
+        return int(name) < cached.count_test_images(kind)
+    except DatasetError:  # damaged file
         return False
 
 
-def draw(model: ModelChoice, chosen: selection.Nouns) -> None:
-    """The picture as the model sees it, what becomes of it, which model reads it, and where another comes from."""
-    picture = cached.picture(chosen.image)
-    prepared = cached.prepared(chosen.image, model.preparation, chosen.offset)
-    redrawn = _redrawn(picture, prepared, model.preparation)
+def draw(model: ModelChoice, chosen: selection.Selection) -> None:
+    """Draw the image as the model sees it, a suggested model, and the sources of other images."""
+    pixels = cached.load_image(chosen.image)
+    prepared = cached.prepare_image(chosen.image, model.preparation, chosen.offset)
+    redrawn = _is_redrawn(pixels, prepared, model.preparation)
     pin = chosen.pin if selection.is_pinned() and not redrawn else None
-    element_cache.draw(
-        st.container(horizontal=_side(picture) != _WIDE_PX, vertical_alignment="center", gap="small"),
-        _say_picture,
-        _small(chosen.image, model.preparation, chosen.offset, pin, selection.mode()),
-        _width(picture),
-        picture.shape[0] == picture.shape[1],
-        selection.picture_title(chosen.image),
-        seen(_own_size(chosen.image, picture), picture.shape[:2], prepared, redrawn),
-        own=chosen.image.startswith(cached.UPLOAD),
+    element_cache.draw_cached(
+        st.container(
+            horizontal=_get_longer_side_px(pixels) != _WIDE_PX, vertical_alignment="center", gap="small"
+        ),
+        _draw_image,
+        _encode_thumbnail(chosen.image, model.preparation, chosen.offset, pin, selection.get_theme()),
+        _get_width_px(pixels),
+        pixels.shape[0] == pixels.shape[1],
+        selection.get_image_title(chosen.image),
+        describe_crop(_get_original_size(chosen.image, pixels), pixels.shape[:2], prepared, redrawn),
+        private=chosen.image.startswith(cached.UPLOAD),
     )
     notice = st.session_state.pop(session_keys.NOTICE, None)
     if notice:
         st.warning(notice, icon=":material/info:")
-    _crop(picture, model)
-    said = model_suggestion.draw(model, chosen.image)
-    _source(chosen.image, said)
+    _draw_crop_slider(pixels, model)
+    offered = model_suggestion.draw(model, chosen.image)
+    _draw_sources(chosen.image, offered)
 
 
-def _say_picture(small: str, width: int, square: bool, title: str, words: str) -> None:
-    """The picture in small, and beside it, or below a wide one, what it is and what becomes of it."""
+def _draw_image(small: str, width: int, square: bool, title: str, text: str) -> None:
     height: int | Literal["content"] = _IMAGE_PX if square else "content"
     with st.container(width=width, height=height, border=False, key="nouns-picture"):
-        st.image(small, alt=f"The chosen picture: {title}", width=width)
+        st.image(small, alt=f"The selected image: {title}", width=width)
     with st.container(gap="xxsmall"):
         st.markdown(f"**{title}**")
-        st.caption(words)
+        st.caption(text)
 
 
-def _redrawn(picture: np.ndarray, prepared: Prepared, preparation: Preparation) -> bool:
-    """Whether the model reads the picture as a digit of another size."""
-    return preparation.digit and bool(picture.shape[:2] != prepared.shown.shape[:2])
+def _is_redrawn(pixels: np.ndarray, prepared: Prepared, preparation: Preparation) -> bool:
+    return preparation.digit and bool(pixels.shape[:2] != prepared.shown.shape[:2])
 
 
-def _side(picture: np.ndarray) -> int:
-    """The longer side of the picture in small, in px: a long one's shorter side must still show something."""
-    height, width = picture.shape[:2]
+def _get_longer_side_px(pixels: np.ndarray) -> int:
+    """Return the thumbnail's longer side, which grows for elongated images."""
+    height, width = pixels.shape[:2]
     return _WIDE_PX if width > 2 * height else _TALL_PX if height > 2 * width else _IMAGE_PX
 
 
-def _width(picture: np.ndarray) -> int:
-    height, width = picture.shape[:2]
-    shown: int = max(1, round(_side(picture) * width / max(height, width)))
-    return shown
+def _get_width_px(pixels: np.ndarray) -> int:
+    height, width = pixels.shape[:2]
+    width_px: int = max(1, round(_get_longer_side_px(pixels) * width / max(height, width)))
+    return width_px
 
 
-@cached.per_picture(shared=256, upload=16)
-def _small(image: str, preparation: Preparation, offset: cached.Offset, pin: Pin | None, mode: Mode) -> str:
-    """The picture with what the model sees of it, as a file."""
-    picture = cached.picture(image)
-    box = cached.prepared(image, preparation, offset).box
-    return thumbnails.encoded(thumbnails.seen_picture(picture, box, pin, mode, _side(picture)))
+@cached.per_image(shared=256, upload=16)
+def _encode_thumbnail(
+    image: str, preparation: Preparation, offset: cached.Offset, pin: Pin | None, mode: Mode
+) -> str:
+    """Return the image with its crop and pin as a data URL."""
+    pixels = cached.load_image(image)
+    box = cached.prepare_image(image, preparation, offset).box
+    return thumbnails.encode_image(thumbnails.draw_crop(pixels, box, pin, mode, _get_longer_side_px(pixels)))
 
 
-def _own_size(image: str, picture: np.ndarray) -> tuple[int, int]:
-    """(height, width) of the picture as it came: of an upload its file's own, which may have been made smaller."""
-    size = uploads.own_size(image) if image.startswith(cached.UPLOAD) else None
-    return size or (picture.shape[0], picture.shape[1])
+def _get_original_size(image: str, pixels: np.ndarray) -> tuple[int, int]:
+    """Return (height, width) of the file, before a large upload was reduced."""
+    size = uploads.get_file_size(image) if image.startswith(cached.UPLOAD) else None
+    return size or (pixels.shape[0], pixels.shape[1])
 
 
-def seen(size: tuple[int, int], kept: tuple[int, ...], prepared: Prepared, redrawn: bool) -> str:
-    """What becomes of the picture on its way into the model.
+def describe_crop(size: tuple[int, int], stored: tuple[int, ...], prepared: Prepared, redrawn: bool) -> str:
+    """Describe how the image is cropped or resized for the model.
 
     Args:
-        size: (height, width) as it came.
-        kept: (height, width) in whose pixels the model's square is counted.
-        prepared: what the model reads.
-        redrawn: as a digit is, whole.
+        size: (height, width) of the file.
+        stored: (height, width) that the crop box refers to.
+        prepared: the model's input.
+        redrawn: True if the image is redrawn as a digit.
     """
     side = prepared.shown.shape[0]
-    has, read = _px(size[1], size[0]), _px(side, side)
+    original, resized = _format_size(size[1], size[0]), _format_size(side, side)
     if redrawn:
-        return f"{has}, redrawn as a digit of {read}"
-    if prepared.box[2] < max(kept) - 0.5:
-        return f"{has}; the model sees the bright square at {read}"
-    return f"{has}, seen whole" + ("" if tuple(size) == (side, side) else f" at {read}")
+        return f"{original}, redrawn as a digit of {resized}"
+    if prepared.box[2] < max(stored) - 0.5:
+        return f"{original}; the model sees the bright square, resized to {resized}"
+    return f"{original}" + (" (original size)" if tuple(size) == (side, side) else f", resized to {resized}")
 
 
-def _px(width: int, height: int) -> str:
-    """'32 × 32 px', on one line."""
+def _format_size(width: int, height: int) -> str:
+    """Return '32 × 32 px' with non-breaking spaces."""
     return unbroken(f"{width:,} × {height:,} px")
 
 
-def _crop(picture: np.ndarray, model: ModelChoice) -> None:
-    if model.preparation.digit or picture.shape[0] == picture.shape[1]:
+def _draw_crop_slider(pixels: np.ndarray, model: ModelChoice) -> None:
+    if model.preparation.digit or pixels.shape[0] == pixels.shape[1]:
         return
-    st.session_state["nouns.crop"] = selection.current().crop  # a link, or another picture, may have moved it
+    st.session_state["nouns.crop"] = (
+        selection.get_current().crop
+    )  # a link or another image may have changed it
     st.slider(
-        "Crop, left to right" if picture.shape[1] > picture.shape[0] else "Crop, top to bottom",
+        "Crop, left to right" if pixels.shape[1] > pixels.shape[0] else "Crop, top to bottom",
         0.0,
         1.0,
         step=0.05,
         key="nouns.crop",
         format="%.2f",
-        help="Where the square that the model sees lies on the picture.",
-        on_change=lambda: session_keys.kept().update(crop=st.session_state["nouns.crop"]),
+        help="Position of the square that the model sees.",
+        on_change=lambda: session_keys.get_control_values().update(crop=st.session_state["nouns.crop"]),
     )
 
 
-def _source(image: str, offered: bool) -> None:
-    """Where another picture comes from; `offered`: models of photos are offered above already."""
+def _draw_sources(image: str, offered: bool) -> None:
+    """Draw the choice of another image."""
     kind = image.partition(":")[0]
     source = {"sample": "sample", "upload": "own"}.get(kind, "dataset")
-    if st.session_state.get("nouns.shown_image") != image:  # chosen elsewhere: by a link, by a page
+    if st.session_state.get("nouns.shown_image") != image:  # selected by a link or a page
         st.session_state["nouns.shown_image"] = image
         st.session_state["nouns.source"] = source
-    if st.session_state.get("nouns.source") not in _SOURCES:  # a browser that mounts it anew may say None
+    if st.session_state.get("nouns.source") not in _SOURCES:  # a browser that mounts it again may send None
         st.session_state["nouns.source"] = source
-    picked = st.segmented_control(
-        "Picture from",
+    selected = st.segmented_control(
+        "Image source",
         list(_SOURCES),
         default=st.session_state["nouns.source"],
         key="nouns.source",
@@ -218,24 +220,24 @@ def _source(image: str, offered: bool) -> None:
         label_visibility="collapsed",
         width="stretch",
     )
-    {"sample": _samples, "dataset": _examples, "own": _own}[str(picked)](image)
-    if picked == "own" and not offered:
-        model_dialog.offer("nouns.imagenet")
+    {"sample": _draw_samples, "dataset": _draw_test_images, "own": _draw_own_image}[str(selected)](image)
+    if selected == "own" and not offered:
+        model_dialog.draw_imagenet_button("nouns.imagenet")
 
 
-def _choose(image: str) -> None:
-    """Takes a picture, and looks at its middle: where the last one was cut says nothing of this one."""
-    session_keys.kept().update(image=image, crop=selection.Nouns.crop)
+def _select_image(image: str) -> None:
+    """Select an image and centre its crop."""
+    session_keys.get_control_values().update(image=image, crop=selection.Selection.crop)
 
 
-def _brought(image: str) -> None:
-    """A picture of the visitor's own, or a sample."""
-    _choose(image)
-    model_suggestion.came(image)
+def _select_own_image(image: str) -> None:
+    """Select an upload or a sample, and suggest a model that fits it."""
+    _select_image(image)
+    model_suggestion.suggest_for_image(image)
 
 
-def _samples(image: str) -> None:
-    names = catalogue.samples()
+def _draw_samples(image: str) -> None:
+    names = catalogue.list_samples()
     name = image.removeprefix("sample:")
     if st.session_state.get("nouns.sample") not in names or image.startswith("sample:"):
         st.session_state["nouns.sample"] = name if name in names else None
@@ -243,93 +245,93 @@ def _samples(image: str) -> None:
         "Sample",
         names,
         key="nouns.sample",
-        placeholder="Choose a picture",
-        format_func=lambda value: cached.picture_title(f"sample:{value}"),
+        placeholder="Select an image",
+        format_func=lambda value: cached.get_image_title(f"sample:{value}"),
         label_visibility="collapsed",
-        on_change=lambda: _brought(f"sample:{st.session_state['nouns.sample']}"),
+        on_change=lambda: _select_own_image(f"sample:{st.session_state['nouns.sample']}"),
     )
 
 
-def _examples(image: str) -> None:
-    titles = catalogue.datasets()
+def _draw_test_images(image: str) -> None:
+    titles = catalogue.list_datasets()
     kind, _, index = image.partition(":")
     if kind in titles:
         st.session_state["nouns.dataset"] = kind
     st.session_state.setdefault("nouns.dataset", next(iter(titles)))
 
-    def first() -> None:
-        _choose(f"{st.session_state['nouns.dataset']}:0")
+    def select_first() -> None:
+        _select_image(f"{st.session_state['nouns.dataset']}:0")
 
-    def example() -> None:
-        _choose(f"{st.session_state['nouns.dataset']}:{st.session_state['nouns.index']}")
+    def select_index() -> None:
+        _select_image(f"{st.session_state['nouns.dataset']}:{st.session_state['nouns.index']}")
 
     name = st.selectbox(
-        "Data set", list(titles), key="nouns.dataset", format_func=titles.__getitem__, on_change=first
+        "Dataset", list(titles), key="nouns.dataset", format_func=titles.__getitem__, on_change=select_first
     )
     if name != kind:
-        st.button("Show its first test picture", on_click=first, width="stretch")
+        st.button("Show the first test image", on_click=select_first, width="stretch")
         return
     st.session_state["nouns.index"] = int(index)
-    count = cached.examples(name)
+    count = cached.count_test_images(name)
     st.number_input(
-        f"Test picture, 0 to {count - 1:,}", 0, count - 1, key="nouns.index", step=1, on_change=example
+        f"Test image, 0 to {count - 1:,}", 0, count - 1, key="nouns.index", step=1, on_change=select_index
     )
 
 
-def _own(image: str) -> None:
+def _draw_own_image(image: str) -> None:
     if image.startswith("upload:"):
-        mine = uploads.is_mine(session.current(), image)
+        is_owner = uploads.is_owner(session.get_current(), image)
         st.button(
-            "Remove my picture" if mine else "Forget this picture",
-            icon=":material/delete:" if mine else ":material/close:",
-            on_click=_remove,
+            "Delete my image" if is_owner else "Hide this image",
+            icon=":material/delete:" if is_owner else ":material/close:",
+            on_click=_remove_image,
             args=(image,),
             width="stretch",
-            help=None if mine else "You see it by its link; only the visit that brought it can remove it.",
+            help=None if is_owner else "Opened by a link; only its owner can delete it.",
         )
-    bring("nouns", st.toggle("Use the camera", key="nouns.camera_on"))
+    draw_upload("nouns", st.toggle("Use the camera", key="nouns.camera_on"))
 
 
-def bring(where: str, camera: bool = False) -> None:
-    """Takes a picture of the visitor's own, and says what becomes of the file.
+def draw_upload(place: str, camera: bool = False) -> None:
+    """Draw the file uploader or the camera, and store what it delivers.
 
     Args:
-        where: names the widget; one that stands elsewhere is another.
-        camera: whether it is taken now.
+        place: a prefix of the widget's key.
+        camera: True for the camera, False for the uploader.
     """
-    turn = st.session_state.setdefault("nouns.turn", 0)
-    key = f"{where}.{'camera' if camera else 'upload'}.{turn}"
+    number = st.session_state.setdefault("nouns.turn", 0)
+    key = f"{place}.{'camera' if camera else 'upload'}.{number}"
     if camera:
-        st.camera_input("Camera", key=key, label_visibility="collapsed", on_change=_received, args=(key,))
+        st.camera_input("Camera", key=key, label_visibility="collapsed", on_change=_store_file, args=(key,))
     else:
         st.file_uploader(
-            "Your picture",
-            type="image",  # any: what cannot be shown is refused with a sentence that says why
+            "Your image",
+            type="image",  # any: an unsupported file is refused with a reason
             key=key,
             max_upload_size=20,
             label_visibility="collapsed",
-            on_change=_received,
+            on_change=_store_file,
             args=(key,),
         )
     st.caption(uploads.PRIVACY)
 
 
-def _received(key: str) -> None:
-    """A file has come: keep its picture, drop the file, and show an empty uploader again."""
+def _store_file(key: str) -> None:
+    """Store an uploaded image and reset the uploader."""
     from vitviz.data.images import ImageError
 
-    file = upload.take(key)
+    file = upload.take_file(key)
     if file is None:
         return
     try:
-        _brought(uploads.keep(session.current(), file.data))
+        _select_own_image(uploads.store_image(session.get_current(), file.data))
     except ImageError as error:
         st.session_state[session_keys.NOTICE] = str(error)
     st.session_state["nouns.turn"] += 1
     st.session_state["nouns.camera_on"] = False
 
 
-def _remove(image: str) -> None:
-    uploads.remove(session.current(), image)
+def _remove_image(image: str) -> None:
+    uploads.remove_image(session.get_current(), image)
     for key in ("image", "crop"):
-        session_keys.kept().pop(key, None)
+        session_keys.get_control_values().pop(key, None)

@@ -1,4 +1,4 @@
-"""More models: published ones to fetch and a visitor's own weights, in a dialog that is one click from a photo."""
+"""Draw the dialog with further models: published weights to download and the user's own weights."""
 
 from __future__ import annotations
 
@@ -8,42 +8,45 @@ from pages.controls import session_keys
 from pages.selection import own_weights_form, published_form
 
 
-def button() -> None:
-    """Opens the dialog, from below the list of models."""
+def draw_button() -> None:
     st.button(
-        "More models", icon=":material/add:", key="nouns.more", on_click=_set, args=(True,), width="stretch"
+        "More models",
+        icon=":material/add:",
+        key="nouns.more",
+        on_click=_set_open,
+        args=(True,),
+        width="stretch",
     )
 
 
-def offer(key: str) -> None:
-    """Opens the dialog, from beside a photo."""
+def draw_imagenet_button(key: str) -> None:
     st.button(
         "Photos: ImageNet models",
         icon=":material/photo_library:",
         key=key,
-        on_click=_set,
+        on_click=_set_open,
         args=(True,),
         width="stretch",
     )
 
 
 def draw(chosen: str) -> None:
-    """The dialog, while it is open; it stays open over runs of the page, such as those of a file that arrives."""
-    if st.session_state.get(session_keys.MORE):
-        st.dialog("More models", width="medium", on_dismiss=_close)(_content)(chosen)
+    """Draw the dialog while it is open; it stays open when a file arrives."""
+    if st.session_state.get(session_keys.MODEL_DIALOG):
+        st.dialog("More models", width="medium", on_dismiss=_close)(_draw_content)(chosen)
 
 
-def _content(chosen: str) -> None:
-    if not st.session_state.get(session_keys.MORE):  # a model has been chosen in it
+def _draw_content(chosen: str) -> None:
+    if not st.session_state.get(session_keys.MODEL_DIALOG):  # a model was selected in it
         st.rerun()
     published_form.draw()
     st.divider()
     own_weights_form.draw(chosen)
 
 
-def _set(is_open: bool) -> None:
-    st.session_state[session_keys.MORE] = is_open
+def _set_open(is_open: bool) -> None:
+    st.session_state[session_keys.MODEL_DIALOG] = is_open
 
 
 def _close() -> None:
-    _set(False)
+    _set_open(False)

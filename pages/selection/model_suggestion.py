@@ -1,4 +1,4 @@
-"""A photo before a model of grey digits, or a digit before one of photos: the model that fits, gone to or offered."""
+"""Suggest a model that fits the image: a colour model for photos, a digit model for digits."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from vitviz.models.abilities import abilities, as_vit
 from vitviz.pin import Pin
 from vitviz.text import percent
 
-_PHOTOS = ("cifar10", "cifar100")  # sets of colour photos that a shipped model can have learned from
+_PHOTOS = ("cifar10", "cifar100")  # datasets of colour photos
 _DIGITS = ("digits", "mnist")
-_SETS = {  # of a picture's kind: what a model that fits it learned from
+_DATASETS = {  # kind of image: datasets of the models that fit it
     "photos": _PHOTOS,
     "cifar10": ("cifar10",),
     "cifar10-few": ("cifar10",),
@@ -26,149 +26,155 @@ _SETS = {  # of a picture's kind: what a model that fits it learned from
     "digits": _DIGITS,
     "mnist": _DIGITS,
 }
-_YOURS = ("upload", "sample")
+_OWN_IMAGES = ("upload", "sample")
 
 
 @dataclass(frozen=True)
-class Former:
-    """What was shown before the app chose a model for a photo: one click leads back."""
+class PreviousModel:
+    """The selection before the app switched the model for a photo; restored by one click."""
 
     model: str
     step: int
     pin: Pin
-    layers: tuple[tuple[str, object], ...]  # of every page's control of a layer what it said; None: nothing
-    shown: str  # the model that was chosen
+    layers: tuple[tuple[str, object], ...]  # every page's layer control and its value; None: unset
+    suggested: str  # key of the model that the app selected
 
 
-def came(image: str) -> None:
-    """A visitor has just brought a picture: one in colour takes a grey model that nobody chose to one of photos."""
-    model = selection.models().get(selection.current().model)
-    if model is None or st.session_state.get(session_keys.BY_HAND) or not _lacks_colour(model, image):
+def suggest_for_image(image: str) -> None:
+    """Switch from the default grey model to a colour model when the user adds a colour image."""
+    model = selection.list_models().get(selection.get_current().model)
+    if model is None or st.session_state.get(session_keys.MODEL_CHOSEN) or not _needs_colour(model, image):
         return
-    target = _fitting(model, image)
+    target = _find_fitting_model(model, image)
     if target is None:
         return
-    now, kept = selection.current(), session_keys.kept()
-    layers = tuple((entry.layer, kept.get(entry.layer)) for entry in registry.PAGES if entry.layer)
-    _take(target, Former(model.key, now.step, now.pin, layers, target.key))
-    kept["pin"] = Pin(None, "cls") if abilities(target.config).cls_readout else Pin()
+    current, values = selection.get_current(), session_keys.get_control_values()
+    layers = tuple((entry.layer, values.get(entry.layer)) for entry in registry.PAGES if entry.layer)
+    _switch(target, PreviousModel(model.key, current.step, current.pin, layers, target.key))
+    values["pin"] = Pin(None, "cls") if abilities(target.config).cls_readout else Pin()
 
 
-def go_on(target: ModelChoice) -> bool:
-    """A page has nothing to show of a model that the app chose for a photo: goes on to one of which it has.
+def switch_suggestion(target: ModelChoice) -> bool:
+    """Switch to another model if the current one was chosen by the app and the page cannot show it.
 
     Returns:
-        Whether it does, with the next run; a model that the visitor chose is kept.
+        True if it switches with the next run; a model that the user selected stays.
     """
-    former: Former | None = st.session_state.get(session_keys.FORMER)
-    if former is None or former.shown != selection.current().model or not selection.nobody_chose():
+    previous: PreviousModel | None = st.session_state.get(session_keys.PREVIOUS_MODEL)
+    if (
+        previous is None
+        or previous.suggested != selection.get_current().model
+        or not selection.is_default_model()
+    ):
         return False
-    _take(target, replace(former, shown=target.key))
+    _switch(target, replace(previous, suggested=target.key))
     return True
 
 
-def _take(target: ModelChoice, former: Former) -> None:
-    """Shows a model, at its last step and layer, that nobody chose by hand; `former` leads back."""
+def _switch(target: ModelChoice, previous: PreviousModel) -> None:
+    """Select a model at its last step and layer without counting it as the user's choice."""
     selection.set_model(target.key)
-    st.session_state[session_keys.BY_HAND] = False
-    st.session_state[session_keys.FORMER] = former
+    st.session_state[session_keys.MODEL_CHOSEN] = False
+    st.session_state[session_keys.PREVIOUS_MODEL] = previous
     if abilities(target.config).blocks:
-        for key, _ in former.layers:
-            widgets.set_value(key, as_vit(target.config).depth)
+        for key, _ in previous.layers:
+            widgets.set_control(key, as_vit(target.config).depth)
 
 
 def draw(model: ModelChoice, image: str) -> bool:
-    """Under the picture: which model reads it now and the way back, or the offer of one that fits.
+    """Draw the model in use and a way back, or offer a model that fits the image.
 
     Returns:
-        Whether models of photos are offered with it.
+        True if it offers photo models.
     """
-    yours = image.partition(":")[0] in _YOURS
-    former = _former(model)
-    if former is not None:
-        if not (yours and cached.in_colour(image)):
+    is_own = image.partition(":")[0] in _OWN_IMAGES
+    previous = _get_previous_model(model)
+    if previous is not None:
+        if not (is_own and cached.is_coloured(image)):
             return False
-        does = (
-            "" if model.accuracy is None else f", right on {percent(model.accuracy)} of its own test pictures"
-        )
-        _say(f"{_grey(former)}: {model.shown} is shown instead{does}.")
+        accuracy = "" if model.accuracy is None else f" ({percent(model.accuracy)} test accuracy)"
+        _draw_note(f"{_explain_grey(previous)}: {model.shown} is shown instead{accuracy}.")
         st.button(
-            f"Back to {former.shown}",
+            f"Back to {previous.shown}",
             key="nouns.undo",
             icon=":material/undo:",
-            on_click=_back,
+            on_click=_restore,
             width="stretch",
         )
     else:
-        wants_colour = _lacks_colour(model, image)
-        target = _fitting(model, image) if wants_colour or _lacks_digits(model, image) else None
+        needs_colour = _needs_colour(model, image)
+        target = _find_fitting_model(model, image) if needs_colour or _needs_digits(model, image) else None
         if target is None:
             return False
-        _say(
-            f"{_grey(model)}."
-            if wants_colour
-            else f"This is a grey digit, and {model.shown} was made for colour pictures."
+        _draw_note(
+            f"{_explain_grey(model)}."
+            if needs_colour
+            else f"This is a grey digit, and {model.shown} expects colour images."
         )
         st.button(
             f"Show {target.shown} instead",
             key="nouns.fitting",
-            on_click=_show,
+            on_click=_select_model,
             args=(target.key,),
             width="stretch",
         )
-    if yours:
-        model_dialog.offer("nouns.imagenet_said")
-    return yours
+    if is_own:
+        model_dialog.draw_imagenet_button("nouns.imagenet_said")
+    return is_own
 
 
-def _former(model: ModelChoice) -> ModelChoice | None:
-    """What was shown before the app chose this model, where it did and that is still here."""
-    former: Former | None = st.session_state.get(session_keys.FORMER)
-    return None if former is None or former.shown != model.key else selection.models().get(former.model)
+def _get_previous_model(model: ModelChoice) -> ModelChoice | None:
+    previous: PreviousModel | None = st.session_state.get(session_keys.PREVIOUS_MODEL)
+    return (
+        None
+        if previous is None or previous.suggested != model.key
+        else selection.list_models().get(previous.model)
+    )
 
 
-def _grey(model: ModelChoice) -> str:
-    return f"This picture has colour, and {model.shown} reads grey ones"
+def _explain_grey(model: ModelChoice) -> str:
+    return f"This image has colour, but {model.shown} reads grey images"
 
 
-def _say(sentence: str) -> None:
+def _draw_note(sentence: str) -> None:
     st.info(sentence, icon=":material/palette:")
 
 
-def _back() -> None:
-    """To the model, step, pin and layers of before; the picture stays."""
-    former: Former = st.session_state.pop(session_keys.FORMER)
-    if former.model not in selection.models_now():  # a run that was removed meanwhile
+def _restore() -> None:
+    """Restore the previous model, step, pin and layers; the image stays."""
+    previous: PreviousModel = st.session_state.pop(session_keys.PREVIOUS_MODEL)
+    if previous.model not in selection.refresh_models():  # a run deleted meanwhile
         return
-    selection.set_model(former.model, former.step)
-    kept = session_keys.kept()
-    kept["pin"] = former.pin
-    for key, value in former.layers:
+    selection.set_model(previous.model, previous.step)
+    values = session_keys.get_control_values()
+    values["pin"] = previous.pin
+    for key, value in previous.layers:
         if value is None:
-            kept.pop(key, None)
+            values.pop(key, None)
             st.session_state.pop(key, None)
         else:
-            widgets.set_value(key, value)
+            widgets.set_control(key, value)
 
 
-def _show(model: str) -> None:
-    if model in selection.models_now():
+def _select_model(model: str) -> None:
+    if model in selection.refresh_models():
         selection.set_model(model)
 
 
-def _lacks_colour(model: ModelChoice, image: str) -> bool:
-    return model.preparation.in_chans == 1 and cached.in_colour(image)
+def _needs_colour(model: ModelChoice, image: str) -> bool:
+    return model.preparation.in_chans == 1 and cached.is_coloured(image)
 
 
-def _lacks_digits(model: ModelChoice, image: str) -> bool:
+def _needs_digits(model: ModelChoice, image: str) -> bool:
     return model.preparation.in_chans == 3 and image.partition(":")[0] in _DIGITS
 
 
-def _fitting(model: ModelChoice, image: str) -> ModelChoice | None:
-    """Of the shipped models that learned from such pictures and have what the page shows: one of the family of the
-    model on show, which has its parts on every page, and of these the most accurate."""
+def _find_fitting_model(model: ModelChoice, image: str) -> ModelChoice | None:
+    """Return the most accurate checkpoint trained on such images that the page supports, preferably of the
+    same family.
+    """
     kind = image.partition(":")[0]
-    sets = _PHOTOS if kind in _YOURS else _SETS.get(kind, ())
+    datasets = _PHOTOS if kind in _OWN_IMAGES else _DATASETS.get(kind, ())
     page = registry.BY_SLUG.get(st.session_state.get(session_keys.PAGE, ""))
     need = registry.PAGES[0].need if page is None else page.need
 
@@ -176,10 +182,12 @@ def _fitting(model: ModelChoice, image: str) -> ModelChoice | None:
         able = abilities(choice.config)
         return bool(getattr(able, need)) and (bool(able.heads_over_all) or need == "windows")
 
-    found = (choice for choice in catalogue.shipped() if choice.trained_on in sets and fits(choice))
+    candidates = (
+        choice for choice in catalogue.list_checkpoints() if choice.trained_on in datasets and fits(choice)
+    )
 
     def rank(choice: ModelChoice) -> tuple[bool, bool, float]:
         same_family = choice.config.family == model.config.family
         return choice.trained_on == kind, same_family, choice.accuracy or 0.0
 
-    return max(found, key=rank, default=None)
+    return max(candidates, key=rank, default=None)

@@ -1,4 +1,4 @@
-"""The part of a dialog that opens a visitor's own weights, and forgets them again."""
+"""Draw the form that opens a user's own weights."""
 
 from __future__ import annotations
 
@@ -11,67 +11,68 @@ from pages.stores import own_weights, session
 from vitviz.text import plain
 
 _FIRST = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
-_ERROR, _TURN, _NAME = "own_weights._error", "own_weights._turn", "own_weights._name"
-_CONVERT = (
-    "own_weights._convert"  # the lines that make a file of the kind that is opened here, of one that is not
-)
-_TYPES = ("safetensors", "pth", "pt", "bin", "ckpt")  # all but the first are only told how to become one
+_ERROR, _UPLOADER, _NAME = "own_weights._error", "own_weights._turn", "own_weights._name"
+_CONVERT = "own_weights._convert"  # code that converts another format to safetensors
+_TYPES = ("safetensors", "pth", "pt", "bin", "ckpt")  # all but the first need a conversion
 
 
-def limit_mb() -> int:
-    """The largest file in MB that the server takes."""
+def get_upload_limit_mb() -> int:
     return int(st.get_option("server.maxUploadSize"))
 
 
 def draw(chosen: str) -> None:
-    """The part that opens a visitor's file, and forgets it again."""
-    names = own_weights.architectures(limit_mb())
+    names = own_weights.list_architectures(get_upload_limit_mb())
     st.markdown("**Your own weights**")
     st.selectbox("Architecture", names, index=names.index(_FIRST) if _FIRST in names else 0, key=_NAME)
-    key = f"own_weights._file.{st.session_state.setdefault(_TURN, 0)}"
+    key = f"own_weights._file.{st.session_state.setdefault(_UPLOADER, 0)}"
     st.file_uploader(
-        "A .safetensors file with timm's names",
+        "A .safetensors file with timm's parameter names",
         type=list(_TYPES),
         key=key,
-        max_upload_size=limit_mb(),
-        on_change=_received,
+        max_upload_size=get_upload_limit_mb(),
+        on_change=_open_file,
         args=(key,),
-        help="Its tensors must have the names and shapes of this architecture; its head may name any classes.",
+        help="Names and shapes must match this architecture; the head may have any number of classes.",
     )
     error = st.session_state.pop(_ERROR, None)
     if error:
-        st.warning(plain(error), icon=":material/info:")  # it may name a tensor as its file does
+        st.warning(plain(error), icon=":material/info:")  # it may contain a tensor name from the file
     if lines := st.session_state.pop(_CONVERT, None):
         page.source(lines)
     if chosen.startswith(own_weights.KEY):
         st.button(
-            "Remove my weights", icon=":material/delete:", on_click=_remove, args=(chosen,), width="stretch"
+            "Delete my weights",
+            icon=":material/delete:",
+            on_click=_remove_weights,
+            args=(chosen,),
+            width="stretch",
         )
     st.caption(own_weights.PRIVACY)
 
 
-def _remove(key: str) -> None:
-    """Forgets weights; their visitor asked for it, so nothing says that they are gone."""
-    own_weights.remove(key)
-    session_keys.kept().pop("model", None)
-    st.session_state[session_keys.MORE] = False
+def _remove_weights(key: str) -> None:
+    own_weights.remove_weights(key)
+    session_keys.get_control_values().pop("model", None)
+    st.session_state[session_keys.MODEL_DIALOG] = False
 
 
-def _received(key: str) -> None:
-    """A file has come: open it and choose it, or say why not and keep the model that is shown."""
+def _open_file(key: str) -> None:
+    """Open the uploaded file and select its model, or store the error."""
     from vitviz.models.pretrained_list import PretrainedError
 
-    file = upload.take(key)
+    file = upload.take_file(key)
     if file is None:
         return
     try:
         selection.set_model(
-            own_weights.keep(session.current(), st.session_state[_NAME], file.data, limit_mb())
+            own_weights.open_weights(
+                session.get_current(), st.session_state[_NAME], file.data, get_upload_limit_mb()
+            )
         )
-        st.session_state[session_keys.MORE] = False
+        st.session_state[session_keys.MODEL_DIALOG] = False
     except PretrainedError as error:
-        said = str(error)
-        st.session_state[_ERROR] = f"{said[:1].upper()}{said[1:]}."
+        message = str(error)
+        st.session_state[_ERROR] = f"{message[:1].upper()}{message[1:]}."
         st.session_state[_CONVERT] = getattr(error, "convert", None)
     finally:
-        st.session_state[_TURN] += 1
+        st.session_state[_UPLOADER] += 1

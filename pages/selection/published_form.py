@@ -1,4 +1,4 @@
-"""The part of a dialog that lists published weights, fetches them, and shows those that are here."""
+"""Draw the list of published weights with buttons to download and select them."""
 
 from __future__ import annotations
 
@@ -8,86 +8,86 @@ from pages.controls import session_keys
 from pages.selection import selection
 from pages.stores import published
 from vitviz.models.download import weights_folder
-from vitviz.models.published_weights import SMALL, Offer, offers
+from vitviz.models.published_weights import SMALL, Offer, list_weights
 from vitviz.text import plain
 
 _POLL_S = 0.5
 
 
 def draw() -> None:
-    """The small ones that show most, one by one, and a list of the others."""
-    found = {offer.name: offer for offer in offers()}
-    others = [name for name in found if name not in SMALL]
+    """Draw small models as rows, and the others in one list."""
+    by_name = {offer.name: offer for offer in list_weights()}
+    others = [name for name in by_name if name not in SMALL]
     st.markdown("**Photos: ImageNet models**")
     st.caption(
-        "As their authors published them, for photos of 224 px and more. Each is fetched once and kept on this server,"
-        f" in {plain(str(weights_folder()))}."
+        "Published by their authors, for photos of at least 224 px. Each is downloaded once to this server,"
+        f" into {plain(str(weights_folder()))}."
     )
     for name in SMALL:
-        _row(found[name])
+        _draw_row(by_name[name])
     with st.container(border=True):
         name = st.selectbox(
-            "Another", others, format_func=lambda key: _line(found[key]), key="published._name"
+            "Other model", others, format_func=lambda key: _label_offer(by_name[key]), key="published._name"
         )
-        _fetched(found[name])
+        _draw_offer(by_name[name])
 
 
-def _line(offer: Offer) -> str:
+def _label_offer(offer: Offer) -> str:
     return f"{offer.title} · {offer.megabytes:,.0f} MB"
 
 
-def _row(offer: Offer) -> None:
+def _draw_row(offer: Offer) -> None:
     with st.container(border=True):
         st.markdown(f"**{plain(offer.title)}** · {offer.megabytes:,.0f} MB")
-        _fetched(offer)
+        _draw_offer(offer)
 
 
-def _fetched(offer: Offer) -> None:
-    """What it knows and from where, then the one thing to do: show it, fetch it, or wait for it."""
+def _draw_offer(offer: Offer) -> None:
+    """Draw the offer's provenance and one button: select, download or cancel."""
     host = offer.url.split("/")[2]
-    st.caption(f"{plain(offer.knows)}; learned from {plain(offer.trained_on)}; published at {plain(host)}")
+    st.caption(f"{plain(offer.knows)}; trained on {plain(offer.trained_on)}; published at {plain(host)}")
     if offer.cached is not None:
         st.button(
-            "Show it",
+            "Select",
             icon=":material/visibility:",
-            on_click=_show,
+            on_click=_select_model,
             args=(offer.name,),
             key=f"published._show.{offer.name}",
         )
         return
-    active = _active(offer.name)
-    st.fragment(_watch, run_every=_POLL_S if active else None)(offer.name, active)
+    active = _is_downloading(offer.name)
+    st.fragment(_draw_download, run_every=_POLL_S if active else None)(offer.name, active)
 
 
-def _show(name: str) -> None:
+def _select_model(name: str) -> None:
     key = f"{published.KEY}{name}"
-    if key in selection.models_now():
+    if key in selection.refresh_models():
         selection.set_model(key)
-        st.session_state[session_keys.MORE] = False
+        st.session_state[session_keys.MODEL_DIALOG] = False
 
 
-def _active(name: str) -> bool:
-    fetch = published.progress(name)
-    return fetch is not None and not fetch.finished
+def _is_downloading(name: str) -> bool:
+    download = published.get_download(name)
+    return download is not None and not download.finished
 
 
-def _watch(name: str, was_active: bool) -> None:
-    """Runs the page once more when a download begins or ends: only the page decides how often this part looks."""
-    if _active(name) != was_active:
+def _draw_download(name: str, was_active: bool) -> None:
+    """Draw the download's progress; rerun the page when it starts or ends."""
+    if _is_downloading(name) != was_active:
         st.rerun()
-    fetch = published.progress(name)
-    if fetch is None or fetch.finished:
-        if fetch is not None and fetch.error:
-            st.warning(fetch.error, icon=":material/cloud_off:")
+    download = published.get_download(name)
+    if download is None or download.finished:
+        if download is not None and download.error:
+            st.warning(download.error, icon=":material/cloud_off:")
         st.button(
-            "Fetch",
+            "Download",
             icon=":material/download:",
-            on_click=published.start,
+            on_click=published.start_download,
             args=(name,),
             key=f"published._fetch.{name}",
         )
         return
-    done, total = fetch.done_bytes / 1e6, (fetch.total_bytes or 0) / 1e6
-    words = f"{done:,.0f} of {total:,.0f} MB" if total else f"{done:,.0f} MB"
-    st.progress(min(1.0, done / total) if total else 0.0, words)
-    st.button("Cancel", icon=":material/close:", on_click=fetch.stop.set, key=f"published._cancel.{name}")
+    done, total = download.done_bytes / 1e6, (download.total_bytes or 0) / 1e6
+    label = f"{done:,.0f} of {total:,.0f} MB" if total else f"{done:,.0f} MB"
+    st.progress(min(1.0, done / total) if total else 0.0, label)
+    st.button("Cancel", icon=":material/close:", on_click=download.stop.set, key=f"published._cancel.{name}")

@@ -1,4 +1,4 @@
-"""Following a run that still trains: every new snapshot becomes the step, on whichever page the visitor is."""
+"""Draw the toggle that follows a training run, so that each new snapshot becomes the selected step."""
 
 from __future__ import annotations
 
@@ -12,42 +12,41 @@ POLL_S = 1.5
 _KEY, _RUN = "nouns.follow", "nouns._followed"
 
 
-def follows(model: ModelChoice) -> bool:
-    """Whether this model is a run that still trains and the visitor follows it; then its newest step is taken."""
-    if not _trains(model):
+def follow_newest_step(model: ModelChoice) -> bool:
+    """Select the newest step if the user follows this run, and return True if so."""
+    if not _is_training(model):
         return False
-    if st.session_state.get(_RUN) != model.key:  # another run is followed only once it is asked for
+    if st.session_state.get(_RUN) != model.key:  # following starts off for each run
         st.session_state[_RUN] = model.key
         st.session_state[_KEY] = False
     if not st.session_state.get(_KEY):
         return False
-    query_params.take("step")
-    query_params.want("step", str(model.steps[-1]))
+    query_params.take_value("step")
+    query_params.request_value("step", str(model.steps[-1]))
     return True
 
 
 def draw(model: ModelChoice) -> None:
-    """The switch, under the step of a run that still trains."""
-    if not _trains(model):
+    if not _is_training(model):
         return
-    followed = st.toggle(
+    is_followed = st.toggle(
         "Follow the newest step",
         key=_KEY,
-        help="This run still trains: every snapshot that it saves is shown as it comes.",
+        help="This run is training: each new snapshot is selected when it is saved.",
     )
-    st.fragment(_watch, run_every=POLL_S)(model.key, model.steps[-1], followed)
+    st.fragment(_poll, run_every=POLL_S)(model.key, model.steps[-1], is_followed)
 
 
-def _trains(model: ModelChoice) -> bool:
+def _is_training(model: ModelChoice) -> bool:
     if not model.key.startswith("run:"):
         return False
-    run = runs.find(model.key.removeprefix("run:"))
-    return run is not None and runs.status(run).active
+    run = runs.find_run(model.key.removeprefix("run:"))
+    return run is not None and runs.read_status(run).active
 
 
-def _watch(key: str, newest: int, followed: bool) -> None:
-    """Runs the page again when there is a newer step to follow, or none will come any more."""
-    run = runs.find(key.removeprefix("run:"))
-    runs.watch(session.current())
-    if run is None or not runs.status(run).active or (followed and run.snapshots()[-1:] > [newest]):
+def _poll(key: str, newest: int, followed: bool) -> None:
+    """Rerun the page when a newer snapshot exists or the run has ended."""
+    run = runs.find_run(key.removeprefix("run:"))
+    runs.mark_active(session.get_current())
+    if run is None or not runs.read_status(run).active or (followed and run.snapshots()[-1:] > [newest]):
         st.rerun()

@@ -1,4 +1,4 @@
-"""The three nouns, chosen once in the sidebar and kept from page to page and in the link: model, step, image."""
+"""Hold the selection of a run of the page: model, step, image, pin and crop."""
 
 from __future__ import annotations
 
@@ -23,148 +23,147 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Nouns:
-    """What is chosen: keys of the model and the image, the step as a number, the pin, and the crop's place."""
+class Selection:
+    """The selected keys of model and image, the step, the pin and the crop's position."""
 
     model: str
     step: int
     image: str
-    pin: Pin  # a place of the prepared picture, or a prefix token
-    crop: float = 0.5  # where the crop lies along the picture's longer side, in [0, 1]
+    pin: Pin  # a position in the prepared image, or a prefix token
+    crop: float = 0.5  # position along the image's longer side, in [0, 1]
 
     @property
     def offset(self) -> tuple[float, float]:
-        """The crop's place as `vitviz.data.preparation.prepare` takes it."""
+        """Return the crop's position as `vitviz.data.preparation.prepare` takes it."""
         return self.crop, self.crop
 
 
-def current() -> Nouns:
-    """What is chosen in this run; `draw` has been called by app.py before any page asks."""
-    nouns: Nouns = st.session_state[session_keys.NOUNS]
-    return nouns
+def get_current() -> Selection:
+    """Return the selection of this run; app.py has resolved it before any page runs."""
+    current: Selection = st.session_state[session_keys.SELECTION]
+    return current
 
 
-def models() -> Mapping[str, ModelChoice]:
-    """Every model that this visit can choose, by key; looked for once a run, so ask `models_now` when one has come."""
-    mark, found = st.session_state.get(session_keys.MODELS, (None, {}))
-    return found if mark is not None and mark is _mark() else models_now()
+def list_models() -> Mapping[str, ModelChoice]:
+    """Return all models of this user by key; cached for one run of the script."""
+    run, models = st.session_state.get(session_keys.MODELS, (None, {}))
+    return models if run is not None and run is _identify_script_run() else refresh_models()
 
 
-def models_now() -> Mapping[str, ModelChoice]:
-    """Every model that this visit can choose, by key, looked for anew."""
-    found = catalogue.models(session.current())
-    st.session_state[session_keys.MODELS] = (_mark(), found)
-    return found
+def refresh_models() -> Mapping[str, ModelChoice]:
+    """Return all models of this user by key, read anew."""
+    models = catalogue.list_models(session.get_current())
+    st.session_state[session_keys.MODELS] = (_identify_script_run(), models)
+    return models
 
 
-def _mark() -> object:
-    """An object of this run of the script, or of a fragment, and of no other; None outside of any."""
+def _identify_script_run() -> object:
+    """Return an object that is unique to this run of the script or fragment; None outside of any."""
     context = get_script_run_ctx()
-    return None if context is None else context.cursors  # Streamlit makes new ones whenever a run begins
+    return None if context is None else context.cursors  # Streamlit creates them when a run begins
 
 
-def choice() -> ModelChoice:
-    """What is known of the chosen model without loading it: config, preparation, steps."""
-    return models()[current().model]
+def get_model_choice() -> ModelChoice:
+    """Return the selected model's metadata without loading its weights."""
+    return list_models()[get_current().model]
 
 
-def are_own() -> bool:
-    """Whether the model or the picture is the visitor's own, and gone when they leave."""
-    return current().image.startswith(cached.UPLOAD) or catalogue.is_own(choice())
+def is_private() -> bool:
+    """Return True if the model or the image belongs to the user's session."""
+    return get_current().image.startswith(cached.UPLOAD) or catalogue.is_private(get_model_choice())
 
 
-def picture_title(image: str) -> str:
-    """What a picture is, in a few words to this visitor."""
-    return "Your picture" if uploads.is_mine(session.current(), image) else cached.picture_title(image)
+def get_image_title(image: str) -> str:
+    return "Your image" if uploads.is_owner(session.get_current(), image) else cached.get_image_title(image)
 
 
-def nobody_chose() -> bool:
-    """Whether the model is the one that the app opens with, so a page may begin with another that shows more."""
-    return not st.session_state.get(session_keys.BY_HAND, False)
+def is_default_model() -> bool:
+    """Return True if the user has not selected a model, so that a page may start with a better one."""
+    return not st.session_state.get(session_keys.MODEL_CHOSEN, False)
 
 
-def prepared(how: Preparation) -> Prepared:
-    """The chosen picture as a model reads it."""
-    now = current()
-    return cached.prepared(now.image, how, now.offset)
+def prepare_image(preparation: Preparation) -> Prepared:
+    """Return the selected image preprocessed for a model."""
+    current = get_current()
+    return cached.prepare_image(current.image, preparation, current.offset)
 
 
-def captured(model: ModelChoice, step: int | None, patterns: tuple[str, ...]) -> Capture:
-    """What a model computes on the chosen picture; see `cached.captured`."""
-    now = current()
-    return cached.captured(model, step, now.image, patterns, now.offset)
+def capture_image(model: ModelChoice, step: int | None, patterns: tuple[str, ...]) -> Capture:
+    """Return a model's intermediates for the selected image; see `cached.capture_activations`."""
+    current = get_current()
+    return cached.capture_activations(model, step, current.image, patterns, current.offset)
 
 
-def mode() -> Mode:
-    """The visitor's theme."""
+def get_theme() -> Mode:
+    """Return the user's theme, 'light' or 'dark'."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def first_button() -> Literal["primary", "secondary"]:
-    """The type of the button that a page is for: white on the dark theme's primary colour is too faint to read."""
-    return "primary" if mode() == "light" else "secondary"
+def get_primary_button_type() -> Literal["primary", "secondary"]:
+    """Return 'primary', or 'secondary' in the dark theme, whose primary colour has too little contrast."""
+    return "primary" if get_theme() == "light" else "secondary"
 
 
-def settle(model: str, step: int, image: str, pin: Pin, crop: float) -> Nouns:
-    """Makes these the nouns of this run, and writes them into the link."""
-    nouns = Nouns(model, step, image, pin, crop)
-    st.session_state[session_keys.NOUNS] = nouns
+def resolve(model: str, step: int, image: str, pin: Pin, crop: float) -> Selection:
+    """Set the selection of this run and write it into the link."""
+    resolved = Selection(model, step, image, pin, crop)
+    st.session_state[session_keys.SELECTION] = resolved
     for key in ("model", "step", "image", "pin"):
-        query_params.put(key, str(getattr(nouns, key)))
-    query_params.put("crop", f"{crop:g}")
-    return nouns
+        query_params.set_value(key, str(getattr(resolved, key)))
+    query_params.set_value("crop", f"{crop:g}")
+    return resolved
 
 
 def set_pin(pin: Pin | str) -> None:
-    """Pins a token, or what a view says ('x,y' or a prefix token's name); kept from page to page.
+    """Pin a token, given as a pin or as a view's text ('x,y' or a prefix token's name).
 
     Raises:
-        ValueError: if it is no pin.
+        ValueError: if the text is not a pin.
     """
     parsed = pin if isinstance(pin, Pin) else Pin.parse(pin)
     if parsed is None:
         raise ValueError(f"a pin is 'x,y' in [0, 1] or a prefix token's name, received {pin!r}")
-    session_keys.kept()["pin"] = parsed
-    st.session_state[session_keys.NOUNS] = replace(current(), pin=parsed)
-    query_params.put("pin", str(parsed))
+    session_keys.get_control_values()["pin"] = parsed
+    st.session_state[session_keys.SELECTION] = replace(get_current(), pin=parsed)
+    query_params.set_value("pin", str(parsed))
 
 
 def is_pinned() -> bool:
-    """Whether a token has been pinned: by a click, by a link, or by what chose this model."""
-    return "pin" in session_keys.kept()
+    """Return True if a click, a link or a model suggestion has pinned a token."""
+    return "pin" in session_keys.get_control_values()
 
 
-def begin_at(pin: Pin) -> None:
-    """A page's own first token, where the visitor has pinned none; it is not kept, so other pages begin at theirs."""
+def set_default_pin(pin: Pin) -> None:
+    """Set a page's first token unless the user has pinned one; other pages keep theirs."""
     if not is_pinned():
-        st.session_state[session_keys.NOUNS] = replace(current(), pin=pin)
-        query_params.put("pin", str(pin))
+        st.session_state[session_keys.SELECTION] = replace(get_current(), pin=pin)
+        query_params.set_value("pin", str(pin))
 
 
-def look_at(image: str) -> None:
-    """Another picture for the rest of this run alone: the sidebar and the link keep the chosen one."""
-    st.session_state[session_keys.NOUNS] = replace(current(), image=image)
+def override_image(image: str) -> None:
+    """Replace the image for the rest of this run; the sidebar and the link keep theirs."""
+    st.session_state[session_keys.SELECTION] = replace(get_current(), image=image)
 
 
 def set_image(image: str) -> None:
-    """Chooses another picture, its crop in the middle; takes effect with the next run, or call it in a callback."""
-    query_params.want("image", image)
-    query_params.want("crop", f"{Nouns.crop:g}")
+    """Select another image with a centred crop, from the next run on; or call it in a callback."""
+    query_params.request_value("image", image)
+    query_params.request_value("crop", f"{Selection.crop:g}")
 
 
 def set_model(model: str, step: int | None = None) -> None:
-    """Chooses another model and step (None: its last); takes effect with the next run, or call it in a callback.
+    """Select another model and step (None: the last) from the next run on; or call it in a callback.
 
-    It counts as the visitor's own choice.
+    It counts as the user's choice.
     """
-    steps = models_now()[model].steps
-    st.session_state[session_keys.BY_HAND] = True
-    query_params.want("model", model)
-    query_params.want("step", str(steps[-1] if step is None else step))
+    steps = refresh_models()[model].steps
+    st.session_state[session_keys.MODEL_CHOSEN] = True
+    query_params.request_value("model", model)
+    query_params.request_value("step", str(steps[-1] if step is None else step))
 
 
 def link_to(slug: str, label: str | None = None, *, icon: str | None = None, **changes: object) -> None:
-    """A link to another page that keeps the nouns, with changes: `link_to("attention", pin="cls")`.
+    """Draw a link to another page with the same selection and changes: `link_to("attention", pin="cls")`.
 
     Keys with a dot are the other page's controls: `link_to("attention", **{"attention.layer": 3})`. A page that is not
     there is not linked to.
@@ -173,8 +172,10 @@ def link_to(slug: str, label: str | None = None, *, icon: str | None = None, **c
     if entry is None:
         return
     st.page_link(
-        menu.page(slug),
+        menu.get_page(slug),
         label=label or entry.title,
         icon=icon or f":material/{entry.icon}:",
-        query_params=query_params.query(**{key: widgets.encode(value) for key, value in changes.items()}),
+        query_params=query_params.build_query(
+            **{key: widgets.encode_value(value) for key, value in changes.items()}
+        ),
     )

@@ -1,4 +1,4 @@
-"""A model that stands in where the sidebar's is of another kind: which one it is, and the offer to choose it."""
+"""Choose a substitute where a page cannot use the selected model or image, and say so."""
 
 from __future__ import annotations
 
@@ -10,136 +10,146 @@ from pages.controls import session_keys, widgets
 from pages.frame import page
 from pages.selection import model_suggestion, selection
 from pages.stores import cached
+from pages.stores.catalogue import get_dataset_title
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
 from vitviz.data.datasets import default_pictures, first_number, note_of, tested
 from vitviz.models.abilities import abilities
+from vitviz.text import plain
 
-RANDOM = ":orange-badge[:material/casino: random weights] It has not been trained."
-LARGEST_PX = 64  # of the pictures of a model that nobody asked for: it must be quick
+RANDOM = ":orange-badge[:material/casino: random weights] Not trained."
+LARGEST_PX = 64  # side of an automatically chosen model's images, to stay fast
 
 
-def plain_vit(config: ModelConfig) -> bool:
-    """Whether it is a ViT that cuts patches, with learned positions, a readout from [CLS] and one head."""
+def is_plain_vit(config: ModelConfig) -> bool:
+    """Return True for a patch ViT with learned positions, a [CLS] readout and a single head."""
     able = abilities(config)
     return bool(able.embedding and able.learned_positions and able.cls_readout and not able.distillation)
 
 
-def nearest(fits: Callable[[ModelConfig], bool]) -> ModelChoice:
-    """Of a kind of small models the one nearest to the sidebar's: trained, of its channels, data, classes and size."""
-    own = selection.choice()
+def find_nearest_model(fits: Callable[[ModelConfig], bool]) -> ModelChoice:
+    """Return the small model of a kind that is nearest to the selected one: trained, same channels, dataset,
+    classes and size.
+    """
+    selected = selection.get_model_choice()
 
     def distance(choice: ModelChoice) -> tuple[bool, bool, bool, bool, bool, float]:
         return (
             choice.trained_on is None,
-            choice.preparation.in_chans != own.preparation.in_chans,
-            choice.trained_on != own.trained_on,
-            choice.config.num_classes != own.config.num_classes,
-            choice.config.image_size != own.config.image_size,
-            -choice.curve[-1][1] if choice.curve else 0.0,  # of equals the best
+            choice.preparation.in_chans != selected.preparation.in_chans,
+            choice.trained_on != selected.trained_on,
+            choice.config.num_classes != selected.config.num_classes,
+            choice.config.image_size != selected.config.image_size,
+            -choice.curve[-1][1] if choice.curve else 0.0,  # the best of several equals
         )
 
-    found = (c for c in selection.models().values() if fits(c.config) and c.config.image_size <= LARGEST_PX)
-    return min(found, key=distance)
+    candidates = (
+        c for c in selection.list_models().values() if fits(c.config) and c.config.image_size <= LARGEST_PX
+    )
+    return min(candidates, key=distance)
 
 
-def offer(
-    reason: str, key: str, fits: Callable[[ModelConfig], bool] = plain_vit, icon: str = ":material/block:"
+def offer_substitute(
+    reason: str, key: str, fits: Callable[[ModelConfig], bool] = is_plain_vit, icon: str = ":material/block:"
 ) -> None:
-    """Says why the sidebar's model has nothing to show here, and offers the nearest one that has; of a model that the
-    app chose for a photo it goes on to that one.
+    """Draw why the selected model cannot be shown, and a button to select the nearest one that can; replace a
+    model that the app suggested.
 
     Args:
-        reason: one or two sentences.
-        key: of the button.
-        fits: which models have what this page shows.
-        icon: of the note.
+        reason: why the selected model cannot be shown, in one or two sentences.
+        key: the button's key.
+        fits: returns True for models that the page can show.
+        icon: the note's icon.
     """
-    choice = nearest(fits)
-    if model_suggestion.go_on(choice):
+    choice = find_nearest_model(fits)
+    if model_suggestion.switch_suggestion(choice):
         st.rerun()
     st.info(reason, icon=icon)
     if st.button(f"Show {choice.shown} instead", key=key):
-        choose(choice)
+        select_substitute(choice)
         st.rerun()  # all of the page, also from within a fragment: the sidebar changes too
 
 
-def say_which(choice: ModelChoice, *, lacks: str, button: str, key: str) -> None:
-    """Says which model is shown where the sidebar's has no such part, and offers it; says where weights are random.
+def draw_substitute_note(choice: ModelChoice, *, lacks: str, button: str, key: str) -> None:
+    """Draw which model is shown in place of the selected one and a button to select it; mark random weights.
 
     Args:
         choice: the model that is shown.
-        lacks: what the sidebar's model has none of: 'windows'.
-        button: what the offer is called: 'Choose this Swin'.
-        key: of the button.
+        lacks: the missing part, such as 'windows'.
+        button: the button's label, such as 'Select this Swin'.
+        key: the button's key.
     """
     random = RANDOM if choice.trained_on is None else ""
-    if choice.key == selection.current().model:
+    if choice.key == selection.get_current().model:
         if random:
             st.markdown(random)
         return
-    left, line = page.sentence()
+    left, line = page.sentence_row()
     left.markdown(
-        f":gray[{selection.choice().shown} has no {lacks}; this is] {choice.shown}. {random}".strip()
+        f":gray[{selection.get_model_choice().shown} has no {lacks}. Shown instead:] {choice.shown}. {random}".strip()
     )
-    line.button(button, key=key, on_click=choose, args=(choice,))
+    line.button(button, key=key, on_click=select_substitute, args=(choice,))
 
 
-def choose(choice: ModelChoice) -> None:
-    """Makes the model that stands in the sidebar's, and with it a picture of its own set; call it in a callback."""
+def select_substitute(choice: ModelChoice) -> None:
+    """Select a substitute and a matching image; call it in a callback."""
     selection.set_model(choice.key)
-    kept = session_keys.kept().get("image")  # of a picture that nobody chose the model decides
-    if isinstance(kept, str) and (own := _fitting(choice, kept)) != kept:
-        selection.set_image(own)
+    image = session_keys.get_control_values().get("image")  # missing if the image follows the model
+    if isinstance(image, str) and (matching := _find_matching_image(choice, image)) != image:
+        selection.set_image(matching)
 
 
-def picture(choice: ModelChoice) -> tuple[str, str]:
-    """(key of the picture that a model is shown with, a sentence that says so where it is not the chosen one).
+def choose_image(choice: ModelChoice, subject: str = "This model was") -> tuple[str, str]:
+    """Return the key of the image to show with a model, and a note if it is not the selected one.
 
-    The chosen one where the visitor brought it, chose it for this very model, or it is of the set that the model
-    learned from; else one of that set, or of the nearest that is here.
+    The selected image is shown if the user uploaded it, selected it for this very model, or it belongs to the
+    model's training dataset; else an image of that dataset, or of the nearest available one.
     """
-    image = selection.current().image
-    colour = choice.preparation.in_chans == 3
-    if choice.key == selection.current().model and (
-        image.startswith(cached.UPLOAD) or cached.in_colour(image) == colour
+    image = selection.get_current().image
+    expects_colour = choice.preparation.in_chans == 3
+    if choice.key == selection.get_current().model and (
+        image.startswith(cached.UPLOAD) or cached.is_coloured(image) == expects_colour
     ):
         return image, ""
-    own = _fitting(choice, image)
-    if own == image:
+    matching = _find_matching_image(choice, image)
+    if matching == image:
         return image, ""
-    name, _, index = own.partition(":")
-    data = cached.dataset(name)
-    label = "" if data.test_labels is None else f", {data.classes[int(data.test_labels[int(index)])]}"
-    return own, (
-        "This model never learned from pictures like the chosen one; here stands"
-        f" **{note_of(name).title} {int(index):,}{label}** in its place."
+    name, _, index = matching.partition(":")
+    dataset = cached.load_dataset(name)
+    labels = dataset.test_labels
+    label = "" if labels is None else f" ({dataset.classes[int(labels[int(index)])]})"
+    return matching, (
+        f"{_describe_training(choice, subject)}, so **{note_of(name).title} test image {int(index):,}{label}** is"
+        " shown instead."
     )
 
 
-def picture_or_own(choice: ModelChoice, key: str, them: str = "this model") -> str:
-    """The key of the picture that is shown, said above it where it is not the chosen one, with a way back to that.
+def _describe_training(choice: ModelChoice, subject: str) -> str:
+    if choice.trained_on is None:
+        return f"{subject} made for other images"
+    return f"{subject} trained on {plain(get_dataset_title(choice.trained_on))}"
+
+
+def draw_image_toggle(choice: ModelChoice, key: str, subject: str = "This model was") -> str:
+    """Return the image to show; draw a note and a toggle if it is not the selected one.
 
     Args:
         choice: the model that is shown.
-        key: of the control for the chosen picture.
-        them: what the sentence calls who is shown: 'these models'.
+        key: of the toggle that shows the selected image.
+        subject: the note's subject and verb, such as 'These models were'.
     """
-    image, said = picture(choice)
-    if not said:
+    image, note = choose_image(choice, subject)
+    if not note:
         return image
-    left, line = page.sentence()
+    left, line = page.sentence_row()
     with line:
-        own = widgets.toggle(key, "The chosen one")
-    who = them[:1].upper() + them[1:]
-    only = f"{who} never learned from pictures like the chosen one."
-    left.markdown(f":gray[{only if own else said.replace('This model', who, 1)}]")
-    return selection.current().image if own else image
+        show_selected = widgets.toggle(key, "Show the selected image")
+    left.markdown(f":gray[{_describe_training(choice, subject)}.]" if show_selected else f":gray[{note}]")
+    return selection.get_current().image if show_selected else image
 
 
-def _fitting(choice: ModelChoice, image: str) -> str:
-    """A picture if a model may be shown with it: an upload, a photo before a model of colour, one of its own set; else
-    that of the same number of its own set, or of the nearest that is here, and the first for the first."""
+def _find_matching_image(choice: ModelChoice, image: str) -> str:
+    """Return the image if it suits the model, else the image of the same number in the model's dataset."""
     kind, _, number = image.partition(":")
     name = default_pictures(choice.trained_on, choice.preparation.in_chans)
     if kind == "upload" or {kind, tested(kind)} & {choice.trained_on, name}:
@@ -147,17 +157,14 @@ def _fitting(choice: ModelChoice, image: str) -> str:
     if kind == "sample" and choice.preparation.in_chans == 3:
         return image
     is_first = not number.isdecimal() or int(number) == first_number(kind)
-    return f"{name}:{first_number(name) if is_first else int(number) % cached.examples(name)}"
+    return f"{name}:{first_number(name) if is_first else int(number) % cached.count_test_images(name)}"
 
 
-def take_its_picture(choice: ModelChoice) -> None:
-    """Shows all of the page a picture of the set that its model learned from, where the model was not chosen.
-
-    It says so; the sidebar and the link keep the chosen one.
-    """
-    if choice.key == selection.current().model:
+def override_image(choice: ModelChoice) -> None:
+    """Show an image of the model's dataset with a note; the sidebar and the link keep the selected one."""
+    if choice.key == selection.get_current().model:
         return
-    image, said = picture(choice)
-    if said:
-        selection.look_at(image)
-        st.markdown(f":gray[{said}]")
+    image, note = choose_image(choice)
+    if note:
+        selection.override_image(image)
+        st.markdown(f":gray[{note}]")

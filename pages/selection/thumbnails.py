@@ -1,4 +1,4 @@
-"""The sidebar's little pictures: what is chosen, drawn with numpy and Pillow alone and encoded once for all."""
+"""Draw the sidebar's thumbnails with NumPy and Pillow."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _TILES = 4  # filters in a row and in a column
 _DIMMED = 0.35
 
 
-def encoded(drawn: np.ndarray) -> str:
-    """What is drawn (H, W, 3 or 4) as an address that holds it all.
+def encode_image(drawn: np.ndarray) -> str:
+    """Return an image (H, W, 3 or 4) as a data URL.
 
     Streamlit would encode the array in every run, and keep it as a file that the browser asks for.
     """
@@ -29,34 +29,34 @@ def encoded(drawn: np.ndarray) -> str:
     return f"data:image/{kind};base64,{b64encode(file.getvalue()).decode()}"
 
 
-def seen_picture(
-    picture: np.ndarray,
+def draw_crop(
+    pixels: np.ndarray,
     box: tuple[float, float, float] | None,
     pin: Pin | None,
     mode: Mode,
     side_px: int = 256,
 ) -> np.ndarray:
-    """The picture with what the model does not see dimmed, the crop's edge, and the pin.
+    """Draw the image with its crop's edge and pin, dimmed outside the crop.
 
     Args:
-        picture: (H, W, 3) uint8.
-        box: (top, left, side) of the crop, in the picture's pixels; None dims nothing.
-        pin: of the crop; a prefix token has no place.
+        pixels: (H, W, 3) uint8.
+        box: (top, left, side) of the crop, in the image's pixels; None dims nothing.
+        pin: a position in the crop; a prefix token has none.
         mode: light or dark.
         side_px: the longer side as shown.
     """
-    height, width = picture.shape[:2]
+    height, width = pixels.shape[:2]
     scale = _SCALE * side_px / max(height, width)
-    # Of a picture as thin as a line a pixel must be left when Streamlit makes it smaller by the same scale.
+    # At least one pixel must remain of a thin image when Streamlit scales it down again.
     size = (max(_SCALE, round(width * scale)), max(_SCALE, round(height * scale)))
-    # Few pixels are shown as the squares that they are.
-    how = Image.Resampling.NEAREST if scale > 3 else Image.Resampling.LANCZOS
-    image = Image.fromarray(np.ascontiguousarray(picture)).resize(size, how)
+    # Small images show their pixels as squares.
+    resampling = Image.Resampling.NEAREST if scale > 3 else Image.Resampling.LANCZOS
+    image = Image.fromarray(np.ascontiguousarray(pixels)).resize(size, resampling)
     if box is None:
         return np.asarray(image)
     top, left, side = (value * scale for value in box)
     paper = Image.new("RGB", size, PALETTES[mode].panel)
-    # Of a picture as thin as a line the crop is less than a pixel: it is shown as one.
+    # The crop of a thin image may be less than a pixel: it is shown as one.
     x0, y0 = min(round(left), size[0] - 1), min(round(top), size[1] - 1)
     frame = (x0, y0, max(x0 + 1, round(left + side)), max(y0 + 1, round(top + side)))
     seen = image.crop(frame)
@@ -75,8 +75,8 @@ def seen_picture(
     return np.asarray(image)
 
 
-def filters_picture(filters: np.ndarray, side_px: int = 72) -> np.ndarray:
-    """The first filters of E (D, C, P, P) as tiles, each scaled to its own largest weight, grey at zero."""
+def draw_filters(filters: np.ndarray, side_px: int = 72) -> np.ndarray:
+    """Draw the first filters of E (D, C, P, P) as tiles, each scaled to its largest weight, grey at zero."""
     columns = _TILES
     shown = np.asarray(filters[: columns * columns], dtype=np.float32)
     count, channels, patch, _ = shown.shape
@@ -94,8 +94,8 @@ def filters_picture(filters: np.ndarray, side_px: int = 72) -> np.ndarray:
     return sheet
 
 
-def shape_picture(config: ModelConfig, mode: Mode, side_px: int = 72) -> np.ndarray:
-    """A model without weights to show: its grid of patches, and above it one line per block or stage."""
+def draw_architecture(config: ModelConfig, mode: Mode, side_px: int = 72) -> np.ndarray:
+    """Draw the patch grid, and above it one line per block or stage."""
     palette, side = PALETTES[mode], side_px * _SCALE
     image = Image.new("RGBA", (side, side), (0, 0, 0, 0))
     draw = ImageDraw.Draw(image)
@@ -116,14 +116,14 @@ def shape_picture(config: ModelConfig, mode: Mode, side_px: int = 72) -> np.ndar
     return np.asarray(image)
 
 
-def curve_picture(
+def draw_curve(
     curve: Sequence[tuple[int, float]],
     steps: Sequence[int],
     step: int,
     mode: Mode,
     width_px: int,
 ) -> np.ndarray:
-    """The accuracy over the (log-spaced) snapshots with the chosen step on it; without a curve, the steps alone."""
+    """Draw accuracy over the log-spaced snapshots and mark the selected step."""
     palette = PALETTES[mode]
     width, height, edge = width_px * _SCALE, 40 * _SCALE, 8 * _SCALE
     image = Image.new("RGBA", (width, height), (0, 0, 0, 0))

@@ -1,4 +1,4 @@
-"""What a file uploader delivers: its bytes, once; the raw file that Streamlit holds is dropped at once."""
+"""Take the file of a file uploader once and drop Streamlit's copy."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ MultiPartParser.spool_max_size = 0
 
 
 @dataclass(frozen=True)
-class Received:
-    """A file as it came: its name is a stranger's text."""
+class UploadedFile:
+    """An uploaded file; its name is untrusted text."""
 
     name: str
     data: bytes
 
 
-def take(key: str) -> Received | None:
-    """The file that a widget holds, which is then forgotten; None where there is none, or it has gone meanwhile.
+def take_file(key: str) -> UploadedFile | None:
+    """Return the uploaded file and forget it; None if there is none or it was deleted meanwhile.
 
     A rerun that meets an upload under way (a fragment that polls) finds a `DeletedFile`, which has no bytes.
     """
@@ -31,7 +31,7 @@ def take(key: str) -> Received | None:
     read = getattr(file, "getvalue", None)
     if file is None or read is None:
         return None
-    received = Received(str(file.name), read())
+    received = UploadedFile(str(file.name), read())
     _forget(file)
     return received
 

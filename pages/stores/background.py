@@ -1,4 +1,4 @@
-"""Work behind the pages: one thread per server computes what visits look at, so that a page that polls only reads."""
+"""Run jobs of pages in one background thread per server."""
 
 from __future__ import annotations
 
@@ -9,70 +9,70 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-PATIENCE_S = 3.0  # after the last page that asked; pages ask at every poll
+PATIENCE_S = 3.0  # after the last request; pages repeat it at every poll
 
 
 class Job(Protocol):
-    """Something that is computed in parts."""
+    """A computation that advances in parts."""
 
     def advance(self) -> bool:
-        """Compute one part; whether more can be computed at once. Catches what its parts raise."""
+        """Compute one part and return True if more can be computed at once; catch exceptions of the part."""
 
 
 class Background:
-    """Advances in turn the jobs that pages ask for; its thread ends when nobody has asked for `patience_s` seconds."""
+    """Advances the requested jobs in turn; its thread ends after `patience_s` seconds without a request."""
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
         self._lock = threading.Lock()
         self._working = threading.Lock()
-        self._news = threading.Event()
-        self._asked: dict[Job, float] = {}
+        self._requests = threading.Event()
+        self._requested_at: dict[Job, float] = {}
         self._thread: threading.Thread | None = None
 
-    def ask(self, job: Job) -> None:
-        """Wants this job to go on; cheap, returns at once. A job that several pages ask for is one."""
+    def request(self, job: Job) -> None:
+        """Request progress of a job; returns at once. Equal jobs are computed once."""
         with self._lock:
-            self._asked[job] = time.monotonic()
+            self._requested_at[job] = time.monotonic()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="vitviz-background", daemon=True)
                 self._thread.start()
-        self._news.set()
+        self._requests.set()
 
     @contextmanager
-    def still(self) -> Iterator[None]:
-        """Nothing is computed within; what was asked for before is forgotten."""
+    def pause(self) -> Iterator[None]:
+        """Stop computing while the context is open, and forget earlier requests."""
         with self._working:
             with self._lock:
-                self._asked.clear()
+                self._requested_at.clear()
             yield
 
     @property
     def running(self) -> bool:
-        """Whether the thread is there."""
+        """Return True while the thread runs."""
         with self._lock:
             return self._thread is not None
 
     def _run(self) -> None:
-        while jobs := self._wanted():
+        while jobs := self._list_jobs():
             if not any([self._advance(job) for job in jobs]):
-                self._news.wait(self._patience_s / 4)
-            self._news.clear()  # before the next look at what is wanted, so that no news is lost
+                self._requests.wait(self._patience_s / 4)
+            self._requests.clear()  # before jobs are read again, so that no request is lost
 
-    def _wanted(self) -> list[Job]:
+    def _list_jobs(self) -> list[Job]:
         with self._lock:
             since = time.monotonic() - self._patience_s
-            self._asked = {job: at for job, at in self._asked.items() if at >= since}
-            if not self._asked:
+            self._requested_at = {job: at for job, at in self._requested_at.items() if at >= since}
+            if not self._requested_at:
                 self._thread = None
-            return list(self._asked)
+            return list(self._requested_at)
 
     def _advance(self, job: Job) -> bool:
         with self._working:
-            if job not in self._asked:  # forgotten meanwhile
+            if job not in self._requested_at:  # paused meanwhile
                 return False
             try:
                 return job.advance()
-            except Exception:  # the other jobs go on
-                logging.getLogger(__name__).exception("work behind the pages failed")
+            except Exception:  # other jobs continue
+                logging.getLogger(__name__).exception("A background job failed")
                 return False

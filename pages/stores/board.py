@@ -1,4 +1,4 @@
-"""The board of a class's challenge: how each run that was handed in stands, read once for everybody who looks."""
+"""Load the leaderboard of a class's challenge, at most once a second for all users."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from vitviz.classes.challenge import Entry
 
 
 @dataclass(frozen=True)
-class Row:
-    """A run on the board as it stands; its name is somebody's text.
+class BoardRow:
+    """One run of the challenge; its name is untrusted text.
 
-    turn: its place among those that wait, from 1; None where it does not.
+    turn: its position in the queue, from 1; None if it is not queued.
     """
 
     run: str
     who: str
     name: str
-    state: str  # a run's, or 'gone'
+    state: str  # a run's state, or 'gone'
     parameters: int = 0
     test_accuracy: float | None = None
-    accuracy: float | None = None  # on validation pictures, so far
+    accuracy: float | None = None  # on validation images, so far
     progress: float = 0.0
     turn: int | None = None
-    last_step: int | None = None  # of its snapshots, once it is done
+    last_step: int | None = None  # of its snapshots, once it is finished
 
 
 _READ_S = 1.0
 _MOST_BOARDS = 50
-_boards: dict[str, tuple[float, list[Row]]] = {}
+_boards: dict[str, tuple[float, list[BoardRow]]] = {}
 _reading = threading.Lock()
 
 
-def board(code: str) -> list[Row]:
-    """A challenge's runs, the best first; read once a second, however many look.
+def load_board(code: str) -> list[BoardRow]:
+    """Return a challenge's runs, the best first.
 
     Raises:
         ClassError: if the file cannot be read.
@@ -47,7 +47,7 @@ def board(code: str) -> list[Row]:
         at, rows = _boards.get(code, (-1e9, []))
         if time.monotonic() - at < _READ_S:
             return rows
-        rows = [_row(entry) for entry in challenge.entries(classes.classes(), code)]
+        rows = [_load_row(entry) for entry in challenge.load_entries(classes.get_classes(), code)]
         rows.sort(
             key=lambda row: (-(row.test_accuracy or -1.0), -(row.accuracy or -1.0), row.turn or 0, row.run)
         )
@@ -57,24 +57,24 @@ def board(code: str) -> list[Row]:
         return rows
 
 
-def wait_s(turn: int) -> float | None:
-    """About how long the run of a turn waits, where runs of the challenge are before it; None where nobody can say."""
-    places = getattr(runs.executor(), "slots", None)
+def estimate_wait_s(turn: int) -> float | None:
+    """Return the expected waiting time of a queue position in seconds; None if it is unknown."""
+    places = getattr(runs.get_executor(), "slots", None)
     return math.ceil(turn / places) * challenge.SECONDS if isinstance(places, int) else None
 
 
-def _row(entry: Entry) -> Row:
+def _load_row(entry: Entry) -> BoardRow:
     from vitviz.training.limits import parameters
     from vitviz.training.run_directory import RunError
 
-    run = runs.find(entry.run)
+    run = runs.find_run(entry.run)
     if run is None:
-        return Row(entry.run, entry.who, entry.name, "gone")
+        return BoardRow(entry.run, entry.who, entry.name, "gone")
     try:
-        status, config = runs.status(run), run.config()
+        status, config = runs.read_status(run), run.config()
     except RunError:
-        return Row(entry.run, entry.who, entry.name, "gone")
-    return Row(
+        return BoardRow(entry.run, entry.who, entry.name, "gone")
+    return BoardRow(
         run=entry.run,
         who=entry.who,
         name=entry.name,
@@ -83,6 +83,6 @@ def _row(entry: Entry) -> Row:
         test_accuracy=status.test_accuracy if status.state == "done" else None,
         accuracy=status.accuracy,
         progress=status.progress,
-        turn=runs.executor().place(run) if status.state == "queued" else None,
+        turn=runs.get_executor().place(run) if status.state == "queued" else None,
         last_step=max(run.snapshots(), default=None) if status.state == "done" else None,
     )

@@ -1,7 +1,7 @@
-"""Everything that is computed once and shared: pictures, models, captures. Bounded, and safe to share by threads.
+"""Cache images, models and activations for all sessions, with bounded memory.
 
-What is asked for stands in the arguments, down to the crop's place: nothing here knows which visit asks, so a download
-that is made after the script has run may ask too.
+All inputs are arguments, including the crop's position. Nothing here knows the user, so that a download that runs after
+the script may use the caches too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.stores import catalogue, own_weights, published, runs, uploads
 from pages.stores.model_choice import ModelChoice
-from pages.stores.shared_results import Results
+from pages.stores.shared_results import ResultCache
 
 if TYPE_CHECKING:
     from vitviz.analysis.journey import Journey
@@ -37,11 +37,11 @@ Offset = tuple[float, float]
 UPLOAD = "upload:"
 
 
-class Shared(Generic[P, R]):
-    """A function whose results all visits share, kept by its arguments; whoever asks for the same waits for one.
+class SharedCache(Generic[P, R]):
+    """A function whose results are cached by its arguments and shared by all sessions.
 
-    An argument whose name begins with '_' does not count: another stands for it. Arrays count by their content. What
-    comes back is the very object that others have: it is never changed.
+    Arguments whose names start with '_' are not part of the key. Arrays are hashed by content. Results are shared
+    objects and must not be changed.
     """
 
     def __init__(self, function: Callable[P, R], most: int, spinner: str) -> None:
@@ -49,35 +49,35 @@ class Shared(Generic[P, R]):
         self._counted = [place for place, name in enumerate(parameters) if not name.startswith("_")]
         self._all_count = len(self._counted) == len(parameters)
         self._function = function
-        self._results: Results[R] = Results(most)
-        self._saying = partial(_saying, spinner) if spinner else nullcontext
+        self._results: ResultCache[R] = ResultCache(most)
+        self._saying = partial(_show_spinner, spinner) if spinner else nullcontext
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs:
-            raise TypeError(f"arguments are counted by their place, received {', '.join(kwargs)} by name")
+            raise TypeError(f"Expected positional arguments, received {', '.join(kwargs)} by name")
         return self._results.get(self.key(args), lambda: self._function(*args, **kwargs), self._saying)
 
     def key(self, args: tuple[Any, ...]) -> Hashable:
-        """What stands for positional arguments."""
+        """Return the cache key of positional arguments."""
         counted: tuple[Any, ...] = args if self._all_count else tuple(args[place] for place in self._counted)
         try:
             hash(counted)
         except TypeError:  # arrays among them
-            return tuple(map(_content, counted))
+            return tuple(map(_hash_content, counted))
         return counted
 
     def forget(self, *args: Any) -> None:
-        """Forgets the result of these arguments."""
+        """Remove the result of these arguments."""
         self._results.forget(self.key(args))
 
     def clear(self) -> None:
-        """Forgets every result."""
+        """Remove every result."""
         self._results.clear()
 
 
-def _content(value: Any) -> Hashable:
+def _hash_content(value: Any) -> Hashable:
     if isinstance(value, list | tuple):
-        return tuple(map(_content, value))
+        return tuple(map(_hash_content, value))
     if isinstance(value, np.ndarray):
         digest = blake2b(np.ascontiguousarray(value).data, digest_size=16).digest()
         return value.shape, str(value.dtype), digest
@@ -85,33 +85,33 @@ def _content(value: Any) -> Hashable:
     return plain
 
 
-def _saying(text: str) -> AbstractContextManager[Any]:
-    """What a visit reads while it waits; a download that is made without a session reads nothing."""
+def _show_spinner(text: str) -> AbstractContextManager[Any]:
+    """Return a spinner, or a null context where there is no session."""
     return nullcontext() if get_script_run_ctx(suppress_warning=True) is None else st.spinner(text)
 
 
-def shared(*, most: int, spinner: str = "") -> Callable[[Callable[P, R]], Shared[P, R]]:
-    """Decorates a function of positional arguments, whose results are then kept for all visits.
+def shared(*, max_entries: int, spinner: str = "") -> Callable[[Callable[P, R]], SharedCache[P, R]]:
+    """Return a decorator that caches a function of positional arguments for all sessions.
 
     Args:
-        most: results kept; the one that was asked for longest ago goes first.
-        spinner: what is said while a result is computed.
+        max_entries: number of cached results; the least recently used is evicted first.
+        spinner: text shown while a result is computed.
     """
-    return lambda function: Shared(function, most, spinner)
+    return lambda function: SharedCache(function, max_entries, spinner)
 
 
-class PerPicture(Generic[P, R]):
-    """A function whose results are kept by its arguments, of which `image` is a picture's key.
+class PerImageCache(Generic[P, R]):
+    """A function whose results are cached by its arguments, one of which is the image key `image`.
 
-    Results of pictures that everybody has are shared by all visits; what comes from an upload is kept beside the
-    upload and goes with it. An argument whose name begins with '_' does not count: another stands for it.
+    Results of public images are shared by all sessions; results of an upload are removed with it. Arguments whose
+    names start with '_' are not part of the key.
     """
 
     def __init__(self, function: Callable[P, R], most: int, upload: int, spinner: str) -> None:
         self._image = list(inspect.signature(function).parameters).index("image")
         self._kind = f"{function.__module__}.{function.__qualname__}"
         self._function, self._most = function, upload
-        self._everybody = Shared(function, most, spinner)
+        self._everybody = SharedCache(function, most, spinner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         image = str(args[self._image])
@@ -122,58 +122,58 @@ class PerPicture(Generic[P, R]):
         return uploads.STORE.computed(name, of, self._most, lambda: self._function(*args, **kwargs))
 
     def clear(self) -> None:
-        """Forgets every result."""
+        """Remove every result."""
         self._everybody.clear()
         uploads.STORE.forget_computed(self._kind)
 
 
-def per_picture(
+def per_image(
     *, shared: int, upload: int, spinner: str = ""
-) -> Callable[[Callable[P, R]], PerPicture[P, R]]:
-    """Decorates a function of a picture (positional arguments, one of them `image`), whose results are then kept.
+) -> Callable[[Callable[P, R]], PerImageCache[P, R]]:
+    """Return a decorator that caches a function of an image (positional arguments, one named `image`).
 
     Args:
-        shared: results kept for all pictures but uploads.
-        upload: results kept for each upload.
-        spinner: what is said while a shared result is computed.
+        shared: number of cached results of public images.
+        upload: number of cached results of each upload.
+        spinner: text shown while a shared result is computed.
     """
-    return lambda function: PerPicture(function, shared, upload, spinner)
+    return lambda function: PerImageCache(function, shared, upload, spinner)
 
 
-def loaded(choice: ModelChoice, step: int | None = None) -> LoadedModel:
-    """The model of a choice at a step (None: its last).
+def load_model(choice: ModelChoice, step: int | None = None) -> LoadedModel:
+    """Return the model of a choice at a step (None: the last).
 
     Raises:
-        KeyError: if its weights are gone.
+        KeyError: if its weights have expired.
     """
     if choice.key.startswith(own_weights.KEY):
-        return own_weights.model(choice.key)  # kept by its visit, not by a cache that outlives it
-    at, path, stamp = _file(choice, step)
-    return _loaded(choice.key, choice, at, path, stamp)
+        return own_weights.get_model(choice.key)  # held by its session, not by a cache that outlives it
+    at, path, stamp = _find_file(choice, step)
+    return _load_model(choice.key, choice, at, path, stamp)
 
 
-def identity(choice: ModelChoice, step: int) -> str:
-    """What changes when the weights of a choice at a step do, known without loading them."""
+def identify_weights(choice: ModelChoice, step: int) -> str:
+    """Return a key that changes with the weights of a choice at a step, without loading them."""
     key = choice.key
-    return key if key.startswith(own_weights.KEY) else "@".join(map(str, (key, *_file(choice, step))))
+    return key if key.startswith(own_weights.KEY) else "@".join(map(str, (key, *_find_file(choice, step))))
 
 
-def _file(choice: ModelChoice, step: int | None) -> tuple[int, Path | None, int]:
-    """(step, file, when the file was written) of a choice at a step (None: its last)."""
+def _find_file(choice: ModelChoice, step: int | None) -> tuple[int, Path | None, int]:
+    """Return (step, file, modification time) of a choice at a step (None: the last)."""
     at = choice.last_step if step is None else step
-    path = catalogue.file_of(choice, at)
-    return at, path, 0 if path is None else _written(path)
+    path = catalogue.find_weights_file(choice, at)
+    return at, path, 0 if path is None else _read_mtime_ns(path)
 
 
-def _written(path: Path) -> int:
+def _read_mtime_ns(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
-    except FileNotFoundError:  # a run that has just been deleted: who opens it says so
+    except FileNotFoundError:  # a run that was just deleted; opening it raises the error
         return 0
 
 
-@shared(most=12, spinner="Loading the model …")
-def _loaded(key: str, _choice: ModelChoice, step: int, path: Path | None, stamp: int) -> LoadedModel:
+@shared(max_entries=12, spinner="Loading the model …")
+def _load_model(key: str, _choice: ModelChoice, step: int, path: Path | None, stamp: int) -> LoadedModel:
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.models.zoo import create_model
 
@@ -198,22 +198,22 @@ def _loaded(key: str, _choice: ModelChoice, step: int, path: Path | None, stamp:
     return open_model(path, step)
 
 
-TWIN_SEED = 2**31 - 1  # no training's own: weights are not compared with themselves
+UNTRAINED_SEED = 2**31 - 1  # never used for training, so that weights are not compared with themselves
 
 
-def untrained(model: LoadedModel) -> LoadedModel:
-    """The same shape with seeded random weights."""
-    return _untrained(model, model.digest)
+def load_untrained(model: LoadedModel) -> LoadedModel:
+    """Return a model of the same architecture with random weights from a fixed seed."""
+    return _load_untrained(model, model.digest)
 
 
-@shared(most=8)
-def _untrained(_model: LoadedModel, digest: str) -> LoadedModel:
+@shared(max_entries=8)
+def _load_untrained(_model: LoadedModel, digest: str) -> LoadedModel:
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.models.zoo import create_model
 
     m = _model
     return LoadedModel(
-        model=create_model(m.config, seed=TWIN_SEED),
+        model=create_model(m.config, seed=UNTRAINED_SEED),
         config=m.config,
         preparation=m.preparation,
         classes=m.classes,
@@ -224,121 +224,121 @@ def _untrained(_model: LoadedModel, digest: str) -> LoadedModel:
     )
 
 
-def dataset(name: str) -> Dataset:
-    """A data set by name; its arrays are read-only and shared.
+def load_dataset(name: str) -> Dataset:
+    """Return a dataset by name; its arrays are read-only and shared.
 
     Raises:
-        vitviz.data.dataset.DatasetError: if it is not on this machine and cannot be fetched.
+        vitviz.data.dataset.DatasetError: if it is not on this machine and cannot be downloaded.
     """
     from vitviz.data.own_datasets import is_own, load_own
 
-    # A visitor's own set has its memory below: here it would outlive its removal.
-    return load_own(name, runs.folder()) if is_own(name) else _dataset(name)
+    # A user's dataset is cached by `load_own`: here it would outlive its removal.
+    return load_own(name, runs.get_folder()) if is_own(name) else _load_dataset(name)
 
 
-@shared(most=4, spinner="Loading the data set …")
-def _dataset(name: str) -> Dataset:
+@shared(max_entries=4, spinner="Loading the dataset …")
+def _load_dataset(name: str) -> Dataset:
     from vitviz.data.datasets import load_dataset
 
     return load_dataset(name)
 
 
-def examples(name: str) -> int:
-    """How many test pictures a data set on this machine has."""
-    return len(dataset(name).test_images)
+def count_test_images(name: str) -> int:
+    return len(load_dataset(name).test_images)
 
 
-def picture(image: str) -> np.ndarray:
-    """The picture (H, W, 3) uint8 of a key: 'sample:cat', 'digits:17' (the data set's test picture) or 'upload:ID'.
+def load_image(image: str) -> np.ndarray:
+    """Return the image (H, W, 3) uint8 of a key: 'sample:cat', 'digits:17' (a test image) or 'upload:ID'.
 
     Raises:
-        KeyError: if the picture is not, or no longer, there.
+        KeyError: if the image is missing or has expired.
     """
     kind, _, name = image.partition(":")
     if kind == "upload":
-        found = uploads.STORE.get(name)
-        if found is None:
+        pixels = uploads.STORE.get(name)
+        if pixels is None:
             raise KeyError(image)
-        return found
+        return pixels
     if kind == "sample":
-        return _sample(name)
-    test = dataset(kind).test_images
+        return _load_sample(name)
+    test = load_dataset(kind).test_images
     return np.broadcast_to(test[int(name)], (*test.shape[1:3], 3))
 
 
-@shared(most=32)
-def _sample(name: str) -> np.ndarray:
+@shared(max_entries=32)
+def _load_sample(name: str) -> np.ndarray:
     from vitviz.data.samples import load_sample
 
     return load_sample(name)
 
 
-@per_picture(shared=64, upload=1)
-def in_colour(image: str) -> bool:
-    """Whether a picture has colour."""
+@per_image(shared=64, upload=1)
+def is_coloured(image: str) -> bool:
     from vitviz.data import images
 
-    return images.in_colour(picture(image))
+    return images.in_colour(load_image(image))
 
 
-@per_picture(shared=64, upload=8)
-def prepared(image: str, preparation: Preparation, offset: Offset) -> Prepared:
-    """The picture as a model reads it, cropped at an offset in [0, 1]."""
+@per_image(shared=64, upload=8)
+def prepare_image(image: str, preparation: Preparation, offset: Offset) -> Prepared:
+    """Return the preprocessed image, cropped at an offset in [0, 1]."""
     from vitviz.data.preparation import prepare
 
-    return prepare(picture(image), preparation, offset)
+    return prepare(load_image(image), preparation, offset)
 
 
-@per_picture(shared=24, upload=4)
-def photo(image: str, preparation: Preparation, offset: Offset, seen: bool) -> Photo:
-    """What maps are drawn on: the crop in the picture's own pixels, or (`seen`) what the model sees; encoded once."""
+@per_image(shared=24, upload=4)
+def encode_photo(image: str, preparation: Preparation, offset: Offset, seen: bool) -> Photo:
+    """Return the encoded background of maps: the original crop, or (`seen`) the model's input."""
     from vitviz.data.preparation import seen_crop
     from vitviz.plots import photo
 
     if seen:
-        return photo.photo(prepared(image, preparation, offset).shown)
-    return photo.photo(seen_crop(picture(image), preparation, offset))
+        return photo.photo(prepare_image(image, preparation, offset).shown)
+    return photo.photo(seen_crop(load_image(image), preparation, offset))
 
 
-def captured(
+def capture_activations(
     choice: ModelChoice, step: int | None, image: str, patterns: tuple[str, ...], offset: Offset
 ) -> Capture:
-    """What a model computes on a picture, the intermediates named by the patterns; one forward pass, then kept."""
-    subject = loaded(choice, step)
-    return _captured(subject.digest, subject, image, patterns, offset)
+    """Return the intermediates that the patterns name, from one cached forward pass."""
+    subject = load_model(choice, step)
+    return _capture_activations(subject.digest, subject, image, patterns, offset)
 
 
-@per_picture(shared=24, upload=6)
-def _captured(
+@per_image(shared=24, upload=6)
+def _capture_activations(
     digest: str, _model: LoadedModel, image: str, patterns: tuple[str, ...], offset: Offset
 ) -> Capture:
     from vitviz.probe.capture import capture
 
-    return capture(_model.model, prepared(image, _model.preparation, offset).input[None], record=patterns)
+    return capture(
+        _model.model, prepare_image(image, _model.preparation, offset).input[None], record=patterns
+    )
 
 
-def journey(choice: ModelChoice, step: int | None, image: str, offset: Offset) -> Journey:
-    """A picture's whole way through a model, for the map; one forward pass, then kept."""
-    subject = loaded(choice, step)
-    return _journey(subject.digest, subject, image, offset)
+def record_journey(choice: ModelChoice, step: int | None, image: str, offset: Offset) -> Journey:
+    """Return all intermediates for the model map, from one cached forward pass."""
+    subject = load_model(choice, step)
+    return _record_journey(subject.digest, subject, image, offset)
 
 
-@per_picture(shared=16, upload=3)
-def _journey(digest: str, _model: LoadedModel, image: str, offset: Offset) -> Journey:
-    from vitviz.probe.journey import journey
+@per_image(shared=16, upload=3)
+def _record_journey(digest: str, _model: LoadedModel, image: str, offset: Offset) -> Journey:
+    from vitviz.probe.journey import record_journey
 
-    return journey(_model, prepared(image, _model.preparation, offset).input)
+    return record_journey(_model, prepare_image(image, _model.preparation, offset).input)
 
 
-def picture_title(image: str) -> str:
-    """What a picture is, in a few words that are true for everybody."""
+def get_image_title(image: str) -> str:
+    """Return an image's title that reveals nothing about its owner."""
     kind, _, name = image.partition(":")
     if kind == "upload":
-        return "An uploaded picture"
+        return "An uploaded image"
     if kind == "sample":
-        return catalogue.sample_title(name)
-    data, index = dataset(kind), int(name)
-    title = f"{catalogue.datasets()[kind]} {index:,}"
+        return catalogue.get_sample_title(name)
+    data, index = load_dataset(kind), int(name)
+    title = f"{catalogue.list_datasets()[kind]} {index:,}"
     if data.test_labels is not None:
         return f"{title}: {data.classes[int(data.test_labels[index])]}"
     return f"{title}: {data.test_names[index]}" if data.test_names else title

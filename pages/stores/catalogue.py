@@ -1,4 +1,4 @@
-"""What can be chosen: models and pictures, found without loading any of them."""
+"""List the models, samples and datasets that can be selected, without loading them."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from vitviz.models.size import too_large
 from vitviz.text import percent
 
 if TYPE_CHECKING:
-    from pages.stores.session import Visit
+    from pages.stores.session import UserSession
     from vitviz.checkpoint_header import Header
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 
 
-def models(visit: Visit) -> Mapping[str, ModelChoice]:
-    """Shipped checkpoints, runs and weights of a visit, published weights, then random presets, by key."""
+def list_models(user: UserSession) -> Mapping[str, ModelChoice]:
+    """Return checkpoints, the user's runs and weights, published weights and random presets by key."""
     return {
         choice.key: choice
         for choice in (
-            *shipped(),
-            *runs.choices(visit),
-            *own_weights.choices(visit),
-            *_published(),
-            *_presets(),
+            *list_checkpoints(),
+            *runs.list_choices(user),
+            *own_weights.list_choices(user),
+            *_list_published(),
+            *_list_presets(),
         )
     }
 
 
-def shipped() -> tuple[ModelChoice, ...]:
-    """The checkpoints that the project trained itself, looked at anew after a second or when the folder changed."""
+def list_checkpoints() -> tuple[ModelChoice, ...]:
+    """Return the shipped checkpoints; reread after a second or when the folder changes."""
     changed_ns = CHECKPOINTS.stat().st_mtime_ns if CHECKPOINTS.is_dir() else 0
-    return _shipped(str(CHECKPOINTS), changed_ns, int(time.monotonic()))
+    return _list_checkpoints(str(CHECKPOINTS), changed_ns, int(time.monotonic()))
 
 
 @lru_cache(maxsize=2)
-def _shipped(folder: str, changed_ns: int, second: int) -> tuple[ModelChoice, ...]:
-    found = [
-        _checkpoint(path, path.stat().st_mtime_ns) for path in sorted(Path(folder).glob("*.safetensors"))
+def _list_checkpoints(folder: str, changed_ns: int, second: int) -> tuple[ModelChoice, ...]:
+    choices = [
+        _read_checkpoint(path, path.stat().st_mtime_ns) for path in sorted(Path(folder).glob("*.safetensors"))
     ]
-    return tuple(choice for choice in found if choice is not None)
+    return tuple(choice for choice in choices if choice is not None)
 
 
-def _published() -> list[ModelChoice]:
+def _list_published() -> list[ModelChoice]:
     return [
         ModelChoice(
             key=f"{published.KEY}{entry.name}",
@@ -62,13 +62,13 @@ def _published() -> list[ModelChoice]:
             trained_on=entry.trained_on,
             steps=(0,),
         )
-        for entry in published.here()
+        for entry in published.list_downloaded()
         if not too_large(entry.config)
     ]
 
 
 @lru_cache(maxsize=1)
-def _presets() -> tuple[ModelChoice, ...]:
+def _list_presets() -> tuple[ModelChoice, ...]:
     from vitviz.models.presets import PRESETS
 
     return tuple(
@@ -86,28 +86,30 @@ def _presets() -> tuple[ModelChoice, ...]:
     )
 
 
-def header(path: Path) -> Header:
-    """What a checkpoint says of itself, parsed once while the file stays as it is.
+def read_header(path: Path) -> Header:
+    """Return a checkpoint's header, cached while the file stays unchanged.
 
     Raises:
-        vitviz.checkpoint_header.CheckpointError: if it is no checkpoint of this project.
-        FileNotFoundError: if it is gone.
+        vitviz.checkpoint_header.CheckpointError: if it is not a checkpoint of this project.
+        FileNotFoundError: if it is missing.
     """
-    return _header(path, path.stat().st_mtime_ns)
+    return _read_header(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=64)
-def _header(path: Path, modified_ns: int) -> Header:
+def _read_header(path: Path, modified_ns: int) -> Header:
     from vitviz.checkpoint_header import read_header
 
     return read_header(path)
 
 
 @lru_cache(maxsize=64)
-def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
-    """None for a file that is no checkpoint of this version; `modified_ns` keys the cache."""
+def _read_checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
+    """Return the model of a checkpoint file, or None if this version cannot read it; `modified_ns` keys the
+    cache.
+    """
     try:
-        header = _header(path, modified_ns)
+        header = _read_header(path, modified_ns)
     except (ValueError, OSError):
         return None
     card = header.card
@@ -116,12 +118,12 @@ def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
     ]
     accuracy = card.get("test_accuracy")
     accuracy = float(accuracy) if isinstance(accuracy, int | float) else None
-    measured = "" if accuracy is None else f", {percent(accuracy)} of its test pictures right"
+    measured = "" if accuracy is None else f", {percent(accuracy)} test accuracy"
     dataset = None if header.train is None else header.train.dataset
     return ModelChoice(
         key=f"checkpoint:{path.stem}",
         title=str(card.get("title", path.stem)),
-        note=f"Trained on {data_title(str(dataset))}{measured}.",
+        note=f"Trained on {get_dataset_title(str(dataset))}{measured}.",
         config=header.config,
         preparation=header.preparation,
         trained_on=dataset,
@@ -132,57 +134,57 @@ def _checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
     )
 
 
-def data_title(name: str) -> str:
-    """What a data set is called: 'CIFAR-10' for 'cifar10'; a name that is not in the list stands for itself."""
+def get_dataset_title(name: str) -> str:
+    """Return a dataset's title, such as 'CIFAR-10' for 'cifar10', or the name itself if it is unknown."""
     from vitviz.data import datasets
 
     return datasets.data_title(name)
 
 
 def is_random(choice: ModelChoice, step: int) -> bool:
-    """Whether the weights at a step are random: never trained, or the first of a training's snapshots."""
+    """Return True if the weights at a step are random: an untrained model, or a training's first snapshot."""
     return choice.trained_on is None or (step == 0 and choice.path is not None)
 
 
-def is_own(choice: ModelChoice) -> bool:
-    """Whether a model is a visitor's, and gone when they leave: a run, or weights that were opened."""
+def is_private(choice: ModelChoice) -> bool:
+    """Return True for a user's run or own weights."""
     return choice.key.startswith(("run:", own_weights.KEY))
 
 
-def default_model() -> str:
-    """A shipped ViT for digits, else any shipped model, else a preset with random weights."""
-    digits = [c for c in shipped() if c.trained_on == "digits" and abilities(c.config).heads_over_all]
-    return next(choice.key for choice in (*digits, *shipped(), *_published(), *_presets()))
+def get_default_model() -> str:
+    """Return the key of a digit ViT checkpoint, else of any checkpoint, else of a random preset."""
+    digits = [
+        c for c in list_checkpoints() if c.trained_on == "digits" and abilities(c.config).heads_over_all
+    ]
+    return next(choice.key for choice in (*digits, *list_checkpoints(), *_list_published(), *_list_presets()))
 
 
-def samples() -> tuple[str, ...]:
-    """Names of the sample pictures."""
+def list_samples() -> tuple[str, ...]:
     from vitviz.data.samples import sample_names
 
     return tuple(sample_names())
 
 
-def sample_title(name: str) -> str:
-    """What a sample shows."""
+def get_sample_title(name: str) -> str:
     from vitviz.data.samples import sample
 
     return sample(name).title
 
 
-def file_of(choice: ModelChoice, step: int) -> Path | None:
-    """The file that holds the choice's weights at a step: a run has one for each; None where there is no file."""
+def find_weights_file(choice: ModelChoice, step: int) -> Path | None:
+    """Return the file with the weights at a step, or None; a run has one file for each step."""
     run = choice.key.removeprefix("run:")
-    return choice.path if run == choice.key else runs.snapshot_path(run, step)
+    return choice.path if run == choice.key else runs.get_snapshot_path(run, step)
 
 
-def filters(choice: ModelChoice, step: int) -> np.ndarray | None:
-    """The patch embedding's filters (D, C, P, P) at a step, from the file alone; None where it has none."""
-    path = file_of(choice, step)
-    return None if path is None or not path.is_file() else _filters(path, path.stat().st_mtime_ns, step)
+def read_filters(choice: ModelChoice, step: int) -> np.ndarray | None:
+    """Read the first 16 patch embedding filters (D, C, P, P) at a step from the file; None if it has none."""
+    path = find_weights_file(choice, step)
+    return None if path is None or not path.is_file() else _read_filters(path, path.stat().st_mtime_ns, step)
 
 
 @lru_cache(maxsize=128)
-def _filters(path: Path, modified_ns: int, step: int) -> np.ndarray | None:
+def _read_filters(path: Path, modified_ns: int, step: int) -> np.ndarray | None:
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -191,14 +193,14 @@ def _filters(path: Path, modified_ns: int, step: int) -> np.ndarray | None:
             if name not in file.keys():
                 return None
             weights = file.get_tensor(name)
-    except (SafetensorError, OSError):  # damaged, or just gone: the page that needs it says so
+    except (SafetensorError, OSError):  # damaged or deleted: the page that needs it shows the error
         return None
     square = weights.ndim == 4 and weights.shape[1] in (1, 3)
     return weights[:16].astype(np.float32) if square else None
 
 
-def datasets() -> Mapping[str, str]:
-    """Titles of the sets on this machine whose test pictures can be looked at, by name."""
+def list_datasets() -> Mapping[str, str]:
+    """Return titles of the available datasets with test images, by name."""
     from vitviz.data.datasets import note_of, picture_sets
 
     return {name: note_of(name).title for name in picture_sets()}

@@ -1,4 +1,4 @@
-"""The server's classes: one file beside the runs, and the pictures that a class is shown, in this process's memory."""
+"""Open the server's classes and keep their images in memory."""
 
 from __future__ import annotations
 
@@ -10,97 +10,95 @@ from typing import TYPE_CHECKING
 
 from pages.stores import runs, uploads
 from vitviz.classes import teacher_images
-from vitviz.classes.classes import Classes
-from vitviz.classes.code_attempts import Tries
+from vitviz.classes.class_store import ClassStore
+from vitviz.classes.codes import CodeAttempts
 from vitviz.classes.database import NAME, ClassError
 
 if TYPE_CHECKING:
-    from pages.stores.session import Visit
+    from pages.stores.session import UserSession
 
 _lock = threading.Lock()
-_open: dict[str, Classes] = {}
-_tries = Tries(10, 300.0)  # of operator's codes and of classes' codes, by visit and by address
+_open: dict[str, ClassStore] = {}
+_tries = CodeAttempts(10, 300.0)  # of operator's codes and class codes, by user and by address
 
 
-def classes() -> Classes:
-    """The server's."""
-    path = runs.folder() / NAME
+def get_classes() -> ClassStore:
+    path = runs.get_folder() / NAME
     with _lock:
         if str(path) not in _open:
-            _open[str(path)] = Classes(path)
+            _open[str(path)] = ClassStore(path)
         return _open[str(path)]
 
 
-# ---------------------------------------------------------------- who may
+# ---------------------------------------------------------------- access
 
 
 def needs_code() -> bool:
-    """Whether this server's operator lets only those open classes who know $VITVIZ_CLASS_CODE."""
-    return bool(_operators_code())
+    """Return True if $VITVIZ_CLASS_CODE restricts who may open a class."""
+    return bool(_get_operator_code())
 
 
-def may_open(given: str, address: str) -> bool:
-    """Whether a class may be opened with what was given as the operator's code.
+def check_operator_code(code: str, address: str) -> bool:
+    """Return True if this code may open a class.
 
     Raises:
-        ClassError: if wrong codes came from there too often.
+        ClassError: if this address sent too many wrong codes.
     """
     if not needs_code():
         return True
     name = f"open:{address}"
-    if not _tries.may(name):
+    if not _tries.is_allowed(name):
         raise ClassError("too many wrong codes; try again in five minutes")
-    if hmac.compare_digest(given.strip().encode(), _operators_code().encode()):
+    if hmac.compare_digest(code.strip().encode(), _get_operator_code().encode()):
         return True
-    _tries.wrong(name)
+    _tries.record_failure(name)
     return False
 
 
-def may_try(visit: Visit) -> bool:
-    """Whether a visit may try one more class's code."""
-    return _tries.may(visit.token)
+def may_try_code(user: UserSession) -> bool:
+    """Return True if the user may try another class code."""
+    return _tries.is_allowed(user.token)
 
 
-def tried_wrong(visit: Visit) -> None:
-    """A visit has tried a code of no class."""
-    _tries.wrong(visit.token)
+def count_wrong_code(user: UserSession) -> None:
+    _tries.record_failure(user.token)
 
 
-def _operators_code() -> str:
+def _get_operator_code() -> str:
     return os.environ.get("VITVIZ_CLASS_CODE", "").strip()
 
 
-# ---------------------------------------------------------------- pictures that a class is shown
+# ---------------------------------------------------------------- images of a class
 
 
-def bring(code: str, image: str) -> None:
-    """Has a picture of a class in memory, where it is one: as an upload of nobody's, which goes with the class."""
+def load_image(code: str, image: str) -> None:
+    """Load a class's image into memory as an upload that is removed with the class."""
     key = image.removeprefix("upload:")
     if key == image or uploads.STORE.get(key) is not None:
         return
-    picture = teacher_images.find(classes(), code, key)
-    if picture is not None:
-        uploads.STORE.lend(key, picture, _lender(code))
-        stay(code)
+    pixels = teacher_images.load_image(get_classes(), code, key)
+    if pixels is not None:
+        uploads.STORE.lend(key, pixels, _get_lender(code))
+        keep_images(code)
 
 
-def stay(code: str) -> None:
-    """Somebody of a class is here: its pictures stay in memory a while longer."""
-    uploads.STORE.release(_lender(code))
+def keep_images(code: str) -> None:
+    """Keep a class's images in memory while somebody of the class is active."""
+    uploads.STORE.release(_get_lender(code))
 
 
-def forget(code: str) -> None:
-    """A class is over: its pictures leave this process's memory."""
-    uploads.STORE.forget(_lender(code))
+def forget_images(code: str) -> None:
+    """Remove a class's images from memory once it has ended."""
+    uploads.STORE.forget(_get_lender(code))
 
 
-def _lender(code: str) -> str:
-    """Stands for a visit among the uploads; no token can be called so."""
+def _get_lender(code: str) -> str:
+    """Return the owner of a class's images in the upload store; no session token has this form."""
     return f"class {code}"
 
 
 def sweep() -> None:
-    """Removes the classes that are over; what cannot be removed now is at the next sweep."""
-    if (runs.folder() / NAME).is_file():
+    """Remove ended classes; what fails now is tried again at the next sweep."""
+    if (runs.get_folder() / NAME).is_file():
         with suppress(ClassError):
-            classes().sweep()
+            get_classes().sweep()

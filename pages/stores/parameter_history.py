@@ -1,4 +1,4 @@
-"""One parameter through a training: what it was at every snapshot, read without the rest of the file."""
+"""Read one parameter at every snapshot without loading the rest of the files."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from pages.stores.model_choice import ModelChoice
 FloatArray = NDArray[np.float32]
 
 
-def parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray]]:
-    """(step, values) of a parameter at every snapshot; empty where there is no file or no such name."""
-    found = []
+def read_parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray]]:
+    """Return (step, values) of a parameter at every snapshot; empty if the file or name is missing."""
+    history = []
     for step in choice.steps:
-        path = catalogue.file_of(choice, step)
+        path = catalogue.find_weights_file(choice, step)
         if path is None:
             return []
         try:
-            values = _read(path, path.stat().st_mtime_ns, step, name)
-        except OSError:  # a run that is being deleted
+            values = _read_tensor(path, path.stat().st_mtime_ns, step, name)
+        except OSError:  # the run is being deleted
             continue
         if values is not None:
-            found.append((step, values))
-    return found
+            history.append((step, values))
+    return history
 
 
-def last(choice: ModelChoice, name: str) -> FloatArray | None:
-    """A parameter at the last snapshot of a file, without the others; None where there is no file or no such name."""
-    path = catalogue.file_of(choice, choice.last_step)
-    return None if path is None else _read(path, path.stat().st_mtime_ns, choice.last_step, name)
+def read_last(choice: ModelChoice, name: str) -> FloatArray | None:
+    """Return a parameter at the last snapshot; None if the file or name is missing."""
+    path = catalogue.find_weights_file(choice, choice.last_step)
+    return None if path is None else _read_tensor(path, path.stat().st_mtime_ns, choice.last_step, name)
 
 
-def shared_frame(films: list[tuple[int, int]]) -> int:
-    """Where a slider over several films starts: at the first real film's frame, on the scale of the longest.
+def compute_start_frame(films: list[tuple[int, int]]) -> int:
+    """Return the start of a slider over several films: the first real film's frame on the longest scale.
 
     Args:
-        films: (number of moments, the frame to show) of each, the one that decides first.
+        films: (number of snapshots, start frame) of each, in order of priority.
     """
     longest = max(count for count, _ in films)
     count, frame = next((film for film in films if film[0] > 1), (2, 0))
     return round(frame * (longest - 1) / (count - 1))
 
 
-def frames_at(shared: int, counts: list[int]) -> list[int]:
-    """The frame of each film, by its number of moments, that the slider shows at a shared frame."""
+def compute_frames(shared: int, counts: list[int]) -> list[int]:
+    """Return the frame of each film at a shared frame, by their numbers of snapshots."""
     longest = max(counts)
     return [int(shared * (count - 1) / max(1, longest - 1) + 0.5) for count in counts]
 
 
-def moments(choice: ModelChoice, steps: list[int]) -> list[str]:
-    """The steps in words, with the epoch where the file knows it."""
+def describe_steps(choice: ModelChoice, steps: list[int]) -> list[str]:
+    """Return labels of steps, with the epoch if the file records it."""
     per_step = _epochs_per_step(choice)
     if per_step is None:
         return [f"step {step:,}" for step in steps]
@@ -65,7 +65,7 @@ def _epochs_per_step(choice: ModelChoice) -> float | None:
     if choice.path is None or not choice.path.is_file():
         return None
     try:
-        history = catalogue.header(choice.path).history
+        history = catalogue.read_header(choice.path).history
     except ValueError:
         return None
     last = next((r for r in reversed(history) if r.get("step") and "epoch" in r), None)
@@ -73,7 +73,7 @@ def _epochs_per_step(choice: ModelChoice) -> float | None:
 
 
 @lru_cache(maxsize=512)
-def _read(path: Path, modified_ns: int, step: int, name: str) -> FloatArray | None:
+def _read_tensor(path: Path, modified_ns: int, step: int, name: str) -> FloatArray | None:
     from safetensors import SafetensorError, safe_open
 
     try:

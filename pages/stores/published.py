@@ -1,4 +1,4 @@
-"""Published weights as models: those that are on this machine, and a way to fetch the others."""
+"""List downloaded published weights and download others."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedErro
 from vitviz.models.published_weights import fetch, is_whole
 
 KEY = "pretrained:"
-OR_UPLOAD = "Or upload that file under 'Your own weights' below: it needs no network of this server."
+UPLOAD_HINT = "Or upload the file under 'Your own weights' below, which needs no network."
 
 
 @dataclass
-class Fetch:
-    """A download under way or ended; written by its thread, read by pages."""
+class Download:
+    """A download of published weights; written by its thread, read by pages."""
 
     name: str
     done_bytes: int = 0
@@ -27,15 +27,15 @@ class Fetch:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Fetches the file, once there is a place for it; what goes wrong becomes one sentence."""
+        """Download the file once a slot is free; store an error as one sentence."""
         try:
-            with _places:
+            with _slots:
                 if not self.stop.is_set():
                     fetch(PRETRAINED[self.name], self._progress, self.stop.is_set)
         except (PretrainedError, OSError) as error:
-            said = str(error)
-            also = f" {OR_UPLOAD}" if isinstance(error, NoNetworkError) else ""
-            self.error = "" if self.stop.is_set() else f"{said[:1].upper()}{said[1:]}.{also}"
+            message = str(error)
+            hint = f" {UPLOAD_HINT}" if isinstance(error, NoNetworkError) else ""
+            self.error = "" if self.stop.is_set() else f"{message[:1].upper()}{message[1:]}.{hint}"
         finally:
             self.finished = True
 
@@ -43,43 +43,42 @@ class Fetch:
         self.done_bytes, self.total_bytes = done, total
 
 
-_fetches: dict[str, Fetch] = {}  # by name: two visits that want one file wait for one download
+_downloads: dict[str, Download] = {}  # by name: users who want the same file share one download
 _lock = threading.Lock()
-_places = threading.BoundedSemaphore(2)  # files that are fetched at once, whoever asks: the others wait
+_slots = threading.BoundedSemaphore(2)  # simultaneous downloads; others wait
 
 
-def here() -> list[Pretrained]:
-    """The published weights whose file is on this machine."""
+def list_downloaded() -> list[Pretrained]:
     folder = weights_folder()
-    if not folder.is_dir():  # asked many times in a run: the usual answer is quick
+    if not folder.is_dir():  # called many times in a run: the usual case is fast
         return []
-    found = [PRETRAINED[path.name] for path in sorted(folder.iterdir()) if path.name in PRETRAINED]
-    return [entry for entry in found if _whole(weights_file(entry))]
+    entries = [PRETRAINED[path.name] for path in sorted(folder.iterdir()) if path.name in PRETRAINED]
+    return [entry for entry in entries if _is_complete(weights_file(entry))]
 
 
-def _whole(path: Path) -> bool:
+def _is_complete(path: Path) -> bool:
     try:
         stat = path.stat()
     except OSError:
         return False
-    return _is_whole(path, stat.st_mtime_ns, stat.st_size)
+    return _check_complete(path, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=128)
-def _is_whole(path: Path, modified_ns: int, size_bytes: int) -> bool:
+def _check_complete(path: Path, modified_ns: int, size_bytes: int) -> bool:
     return is_whole(path)
 
 
-def start(name: str) -> None:
-    """Begins to fetch a file, unless it is being fetched."""
+def start_download(name: str) -> None:
+    """Start a download unless it is running already."""
     with _lock:
-        running = _fetches.get(name)
+        running = _downloads.get(name)
         if running is not None and not running.finished:
             return
-        _fetches[name] = Fetch(name)
-        threading.Thread(target=_fetches[name].run, name=f"fetch-{name}", daemon=True).start()
+        _downloads[name] = Download(name)
+        threading.Thread(target=_downloads[name].run, name=f"download-{name}", daemon=True).start()
 
 
-def progress(name: str) -> Fetch | None:
-    """The download of a file that is under way or has ended; None where nobody asked for it."""
-    return _fetches.get(name)
+def get_download(name: str) -> Download | None:
+    """Return the running or finished download of a file, or None."""
+    return _downloads.get(name)

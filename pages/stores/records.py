@@ -1,4 +1,4 @@
-"""What a training recorded, as arrays: of a run, or of the history that a checkpoint carries."""
+"""Parse training records into arrays, from a run or a checkpoint's history."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ Record = Mapping[str, Any]
 
 
 class Records:
-    """Records by kind, in the order in which they were taken."""
+    """Training records by kind, in order."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.clear()
         for record in records:
-            self.take(record)
+            self.add(record)
 
     def clear(self) -> None:
-        """Forgets every record."""
         self._steps: list[tuple[float, ...]] = []
         self._evaluations: list[tuple[float, ...]] = []
         self.snapshots: dict[int, tuple[float, float]] = {}  # step -> (epoch, seconds)
@@ -29,21 +28,21 @@ class Records:
         self.shuffled: list[Record] = []  # of an experiment's members
         self.test: Record | None = None
 
-    def goes_back(self, records: Iterable[Record]) -> bool:
-        """Whether these begin before the last that was taken: a run has resumed from an earlier step."""
+    def is_rewound(self, records: Iterable[Record]) -> bool:
+        """Return True if these records start before the last one: the run resumed from an earlier step."""
         last = self._steps[-1][0] if self._steps else -1.0
-        return any(r.get("kind") == "step" and _number(r.get("step", 0)) <= last for r in records)
+        return any(r.get("kind") == "step" and _to_float(r.get("step", 0)) <= last for r in records)
 
-    def take(self, record: Record) -> None:
-        """Takes in one record."""
+    def add(self, record: Record) -> None:
+        """Add one record."""
         kind = record.get("kind")
-        place = tuple(_number(record.get(name) or 0.0) for name in ("step", "epoch", "seconds"))
-        if not np.isfinite(place).all():  # a torn disk wrote it; a trainer does not
+        place = tuple(_to_float(record.get(name) or 0.0) for name in ("step", "epoch", "seconds"))
+        if not np.isfinite(place).all():  # written by a damaged disk, not by a trainer
             return
         if kind == "step":
-            self._steps.append((*place, *(_number(record.get(name)) for name in STEP_METRICS)))
+            self._steps.append((*place, *(_to_float(record.get(name)) for name in STEP_METRICS)))
         elif kind == "evaluation" and record.get("split") == "validation":
-            self._evaluations.append((*place, *(_number(record.get(name)) for name in EVALUATION_METRICS)))
+            self._evaluations.append((*place, *(_to_float(record.get(name)) for name in EVALUATION_METRICS)))
         elif kind == "evaluation":
             self.test = record
         elif kind == "snapshot":
@@ -54,15 +53,15 @@ class Records:
             self.shuffled.append(record)
 
     def training(self) -> np.ndarray:
-        """(3 + metrics, n): step, epoch, seconds, then STEP_METRICS."""
-        return _table(self._steps, 3 + len(STEP_METRICS))
+        """Return (3 + metrics, n): step, epoch, seconds, then STEP_METRICS."""
+        return _to_array(self._steps, 3 + len(STEP_METRICS))
 
     def validation(self) -> np.ndarray:
-        """(3 + metrics, n): step, epoch, seconds, then EVALUATION_METRICS."""
-        return _table(self._evaluations, 3 + len(EVALUATION_METRICS))
+        """Return (3 + metrics, n): step, epoch, seconds, then EVALUATION_METRICS."""
+        return _to_array(self._evaluations, 3 + len(EVALUATION_METRICS))
 
     def best(self) -> tuple[int, float] | None:
-        """(step, accuracy) of the best validation, the earliest of equals."""
+        """Return (step, accuracy) of the best validation, the earliest of ties."""
         table = self.validation()
         if not table.shape[1]:
             return None
@@ -70,9 +69,9 @@ class Records:
         return int(table[0, at]), float(table[-1, at])
 
 
-def _number(value: object) -> float:
+def _to_float(value: object) -> float:
     return float(value) if isinstance(value, int | float) else float("nan")
 
 
-def _table(rows: Sequence[tuple[float, ...]], height: int) -> np.ndarray:
+def _to_array(rows: Sequence[tuple[float, ...]], height: int) -> np.ndarray:
     return np.array(rows[:], dtype=np.float64).reshape(-1, height).T

@@ -1,4 +1,4 @@
-"""Training runs as pages see them: one executor per server, and the records of every run, read on as they grow."""
+"""Find, share and describe training runs, and read their records as they grow."""
 
 from __future__ import annotations
 
@@ -17,138 +17,136 @@ from pages.stores.records import Records
 from vitviz.text import of_each, percent, plain
 
 if TYPE_CHECKING:
-    from pages.stores.session import Visit
+    from pages.stores.session import UserSession
+    from vitviz.analysis.race import Racer
     from vitviz.training.executor import Executor
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run, Status
     from vitviz.training.upload_limits import Intake
 
-LEASE_S = (
-    300.0  # browsers throttle hidden tabs to about one poll a minute, and a lens page does not poll at all
-)
+LEASE_S = 300.0  # browsers throttle hidden tabs to about one poll per minute, and lens pages do not poll
 _TOUCH_S = 5.0
-_WAY_ON = re.compile(r"(?:;|, and) resume ")  # where a trainer's message says what may be done
-MOST_OF_A_VISIT = 24  # runs that a visit keeps in its table
+_RESUME_HINT = re.compile(r"(?:;|, and) resume ")  # separates a trainer's message from the hint how to resume
+MAX_RUNS = 24  # runs per user
 
 
-def folder() -> Path:
-    """Where runs are kept: $VITVIZ_RUNS, or the platform's cache folder."""
-    return _folder(os.environ.get("VITVIZ_RUNS", "").strip())
+def get_folder() -> Path:
+    """Return the runs' folder: $VITVIZ_RUNS, or the platform's cache folder."""
+    return _get_folder(os.environ.get("VITVIZ_RUNS", "").strip())
 
 
 @lru_cache(maxsize=8)
-def _folder(chosen: str) -> Path:
+def _get_folder(path: str) -> Path:
     from platformdirs import user_cache_path
 
-    return Path(chosen).expanduser() if chosen else user_cache_path("vitviz") / "runs"
+    return Path(path).expanduser() if path else user_cache_path("vitviz") / "runs"
 
 
 _opening = threading.Lock()
-_executor: Executor | None = None  # lives as long as the server: no cache, which a visitor could empty
+_executor: Executor | None = None  # lives as long as the server; a user could empty a cache
 
 
-def executor() -> Executor:
-    """The server's one executor: on this machine, with a warm worker, or on the cluster that $VITVIZ_DASK names."""
+def get_executor() -> Executor:
+    """Return the server's executor: local with a warm worker, or the cluster of $VITVIZ_DASK."""
     global _executor
     from vitviz.training.open_executor import open_executor
 
     with _opening:
         if _executor is None:
-            _executor = open_executor(folder())
+            _executor = open_executor(get_folder())
         return _executor
 
 
-_intakes: dict[str, Intake] = {}  # by kind; they count for as long as the server lives
+_intakes: dict[str, Intake] = {}  # upload counters by kind
 
 
-def admit_upload(visit: Visit, address: str, kind: str = "run") -> None:
-    """Counts a run, or something else, that a visit brings in from outside, by the visit and by its address.
+def admit_upload(user: UserSession, address: str, kind: str = "run") -> None:
+    """Count an uploaded run or dataset against the hourly limits of the user and the address.
 
     Raises:
-        RunError: if too many came from either within the hour.
+        RunError: if the user or the address exceeds the hourly limit.
     """
     from vitviz.training.upload_limits import Intake
 
     with _opening:
         intake = _intakes.setdefault(kind, Intake(kind))
-    intake.admit(visit.owner, address)
+    intake.admit(user.owner, address)
 
 
-# ---------------------------------------------------------------- whose runs these are
+# ---------------------------------------------------------------- runs of a user
 
 
-def mine(visit: Visit) -> list[Run]:
-    """The runs of a visit, newest first; those that were deleted elsewhere drop out.
+def list_runs(user: UserSession) -> list[Run]:
+    """Return the user's runs, newest first, without deleted ones.
 
-    A visit that the server does not know any more finds the runs on disk that say it made them.
+    After a restart of the server, the user's runs are found by their owner on disk.
     """
-    if not visit.recalled:
-        visit.recalled = True
-        visit.runs = tuple(dict.fromkeys((*visit.runs, *_made_by(visit.owner))))[:MOST_OF_A_VISIT]
-    found = [run for run in map(find, visit.runs) if run is not None]
-    visit.lost += len(visit.runs) - len(found)
-    visit.runs = tuple(run.id for run in found)
-    return found
+    if not user.runs_restored:
+        user.runs_restored = True
+        user.runs = tuple(dict.fromkeys((*user.runs, *_find_runs_of(user.owner))))[:MAX_RUNS]
+    runs = [run for run in map(find_run, user.runs) if run is not None]
+    user.lost_runs += len(user.runs) - len(runs)
+    user.runs = tuple(run.id for run in runs)
+    return runs
 
 
-def _made_by(owner: str) -> list[str]:
-    """Ids of the runs on disk whose maker this is, newest first."""
+def _find_runs_of(owner: str) -> list[str]:
+    """Return ids of the runs on disk that an owner made, newest first."""
     from vitviz.training.run_directory import Run, RunError
 
     made = []
-    for directory in folder().iterdir() if folder().is_dir() else ():
+    for directory in get_folder().iterdir() if get_folder().is_dir() else ():
         if not (directory / "config.json").is_file():
             continue
         try:
-            run = Run.find(folder(), directory.name)
+            run = Run.find(get_folder(), directory.name)
             config = run.config()
-        except RunError:  # damaged, or no run
+        except RunError:  # damaged, or not a run
             continue
         if config.owner == owner:
             made.append((config.created, run.id))
     return [run_id for _, run_id in sorted(made, reverse=True)]
 
 
-def adopt(visit: Visit, run_id: str) -> bool:
-    """Adds a run to a visit: one that it started or uploaded, or whose unguessable id its link holds.
+def adopt_run(user: UserSession, run_id: str) -> bool:
+    """Add a run to the user's session: started, uploaded, or named by a link with its unguessable id.
 
-    With a member comes its experiment.
+    A member is added with its experiment.
     """
     run_id = run_id.partition("/")[0]
-    if run_id in visit.runs:
+    if run_id in user.runs:
         return True
-    if find(run_id) is None:
+    if find_run(run_id) is None:
         return False
-    visit.runs = (run_id, *visit.runs)[:MOST_OF_A_VISIT]
+    user.runs = (run_id, *user.runs)[:MAX_RUNS]
     return True
 
 
-def drop(visit: Visit, run_id: str) -> None:
-    """Takes a run out of a visit."""
-    visit.runs = tuple(other for other in visit.runs if other != run_id)
+def drop_run(user: UserSession, run_id: str) -> None:
+    user.runs = tuple(other for other in user.runs if other != run_id)
 
 
-def find(run_id: str) -> Run | None:
-    """The run with this id, or None: where there is none, or its config is damaged or beyond what is trained here."""
+def find_run(run_id: str) -> Run | None:
+    """Return the run with this id, or None if it is missing, damaged or exceeds this version's limits."""
     from vitviz.training.run_directory import Run, RunError
 
     try:
-        run = Run.find(folder(), run_id)
+        run = Run.find(get_folder(), run_id)
         run.config()
     except RunError:
         return None
     return run
 
 
-def is_id(run_id: str) -> bool:
-    """Whether a run, or an experiment's member, may be called so."""
+def is_run_id(run_id: str) -> bool:
+    """Return True if the text has the form of an id of a run or of an experiment's member."""
     from vitviz.training.run_directory import is_id
 
     return is_id(run_id)
 
 
-def models_of(run: Run) -> list[Run]:
-    """An experiment's members; any other run alone: what has curves and snapshots."""
+def list_models(run: Run) -> list[Run]:
+    """Return an experiment's members, or any other run itself."""
     from vitviz.training.run_directory import RunError
 
     try:
@@ -157,185 +155,198 @@ def models_of(run: Run) -> list[Run]:
         return [run]
 
 
-def title(run: Run) -> str:
-    """A run's name, a member's after its experiment's."""
-    return f"{run.whole.config().name} · {called(run)}" if run.is_member else run.config().name
+def get_title(run: Run) -> str:
+    """Return a run's name; a member's follows its experiment's."""
+    return f"{run.whole.config().name} · {name_model(run)}" if run.is_member else run.config().name
 
 
-def called(model: Run) -> str:
-    """A model's own name, with its seed where others of its run are called the same."""
+def name_model(model: Run) -> str:
+    """Return a model's name, with its seed if others of the run have the same name."""
     config = model.config()
-    same = [one for one in model.whole.config().members if one.title == config.name]
-    return config.name if len(same) < 2 else f"{config.name}, seed {config.train.seed}"
+    namesakes = [member for member in model.whole.config().members if member.title == config.name]
+    return config.name if len(namesakes) < 2 else f"{config.name}, seed {config.train.seed}"
 
 
-# ---------------------------------------------------------------- how a run stands
+# ---------------------------------------------------------------- status of a run
 
 
-def status(run: Run) -> Status:
-    """How a run stands; one that waited in the queue of a server that is gone counts as interrupted."""
+def read_status(run: Run) -> Status:
+    """Return a run's status; a run queued by a server that has ended counts as interrupted."""
     from vitviz.training import run_lock
 
-    now, whole = run.status(), run.whole
-    if now.state == "queued" and executor().place(whole) is None and whole.id not in executor().running():
-        again = run.status()  # between the queue and the worker's first word
+    status, whole = run.status(), run.whole
+    if (
+        status.state == "queued"
+        and get_executor().place(whole) is None
+        and whole.id not in get_executor().running()
+    ):
+        again = run.status()  # the worker may have started it meanwhile
         if again.state == "queued" and not run_lock.is_held(whole.directory):
             message = "the server was restarted while this run waited; resume puts it back into the queue"
             return replace(again, state="interrupted", message=message)
         return again
-    return now
+    return status
 
 
-def may_change(visit: Visit, run: Run) -> bool:
-    """Whether this visit made the run, or its maker let it in: whoever else has its link looks on."""
+def may_change(user: UserSession, run: Run) -> bool:
+    """Return True if the user made the run or was granted editing."""
     from vitviz.training import permissions
 
-    return permissions.may_change(run, visit.owner)
+    return permissions.may_change(run, user.owner)
 
 
-def message(visit: Visit, run: Run, status: Status) -> str:
-    """What happened to a run; how it goes on only for who may let it."""
-    return status.message if may_change(visit, run) else happened(status)
+def describe_status(user: UserSession, run: Run, status: Status) -> str:
+    """Return the status message, with the hint how to resume only for users who may resume."""
+    return status.message if may_change(user, run) else describe_event(status)
 
 
-def happened(status: Status) -> str:
-    """What happened to a run, without how it goes on: for a page or a visitor that cannot let it."""
-    return _WAY_ON.split(status.message)[0]
+def describe_event(status: Status) -> str:
+    """Return the status message without the hint how to resume."""
+    return _RESUME_HINT.split(status.message)[0]
 
 
-def waits(visit: Visit, run: Run) -> str:
-    """That a run waits, where in the queue, and which of the visit's own trains meanwhile; for Markdown."""
-    place, busy = executor().place(run), executor().running()
-    if run.id in busy:
-        return "the trainer is loading"
-    before = next((one for one in mine(visit) if one.id in busy and made(visit, one)), None)
-    where = f", number {place} in the queue" if place else ""
-    own = "" if before is None else f"; your '{plain(before.config().name)}' is training"
-    return f"waiting for a free place{where}{own}"
+def describe_wait(user: UserSession, run: Run) -> str:
+    """Describe a run's position in the queue and the user's run that is training, in Markdown."""
+    position, running = get_executor().place(run), get_executor().running()
+    if run.id in running:
+        return "starting"
+    own = next((other for other in list_runs(user) if other.id in running and is_maker(user, other)), None)
+    queue = f", number {position} in the queue" if position else ""
+    training = "" if own is None else f"; your '{plain(own.config().name)}' is training"
+    return f"waiting for a free slot{queue}{training}"
 
 
-def no_curve_yet(status: Status) -> str:
-    """What stands where a run's curves will."""
+def describe_missing_curve(status: Status) -> str:
+    """Return the text shown in place of a run's curves."""
     if not status.active:
-        return "Nothing was measured."
+        return "No accuracy was recorded."
     if status.state == "queued":
-        return "The curves begin when a trainer takes it up."
-    return "The first accuracies come within seconds."
+        return "Waiting to start…"
+    return "The first accuracies follow within seconds."
 
 
-def reached(config: RunConfig, status: Status) -> str:
-    """How far a run is: its steps and epochs, or the share of all where its models make unequally many."""
+def describe_progress(config: RunConfig, status: Status) -> str:
+    """Return the step and epoch, or the share of all steps if the models train unequally long."""
     if not config.equally_long:
         return of_each(status.progress)
-    of = f" of {status.total_steps:,}" if status.total_steps else ""
-    return f"step {status.step:,}{of} · epoch {status.epoch:.1f}"
+    total = f" of {status.total_steps:,}" if status.total_steps else ""
+    return f"step {status.step:,}{total} · epoch {status.epoch:.1f}"
 
 
-def share(run: Run) -> str:
-    """A new key that lets its holders change the run; an earlier one lets nobody in any more."""
+def share_run(run: Run) -> str:
+    """Return a new key that grants editing, and revoke earlier keys."""
     from vitviz.training import permissions
 
     return permissions.share(run)
 
 
-def unshare(run: Run) -> None:
-    """Takes the key back, and sends everybody out but the maker."""
+def unshare_run(run: Run) -> None:
+    """Revoke the key and everybody's access but the maker's."""
     from vitviz.training import permissions
 
     permissions.unshare(run)
 
 
 def is_shared(run: Run) -> bool:
-    """Whether others may change it or could come in."""
+    """Return True if others may edit the run or hold a valid key."""
     from vitviz.training import permissions
 
     return permissions.is_shared(run)
 
 
-def join(visit: Visit, run_id: str, key: str) -> bool:
-    """Lets a visit in whose link holds the run's key for editing."""
+def join_run(user: UserSession, run_id: str, key: str) -> bool:
+    """Grant editing to a user whose link holds the run's key."""
     from vitviz.training import permissions
 
-    run = find(run_id)
-    return run is not None and permissions.join(run, visit.owner, key)
+    run = find_run(run_id)
+    return run is not None and permissions.join(run, user.owner, key)
 
 
-def made(visit: Visit, run: Run) -> bool:
-    """Whether this visit made the run: whoever else knows its id looks on."""
-    return run.whole.config().owner == visit.owner
+def is_maker(user: UserSession, run: Run) -> bool:
+    return run.whole.config().owner == user.owner
 
 
-def watch(visit: Visit) -> None:
-    """Says that a visit is here: its own runs train on, and others' count as in use; cheap to call at every poll."""
-    for run in mine(visit):
-        log(run.id).touch(run, made(visit, run))
+def mark_active(user: UserSession) -> None:
+    """Renew the leases of the user's runs; cheap enough for every poll."""
+    for run in list_runs(user):
+        open_log(run.id).touch(run, is_maker(user, run))
 
 
-class Log(Records):
-    """A run's records as arrays, read on as they grow and shared by every visit that watches."""
+class RunLog(Records):
+    """A run's records as arrays, read as they grow and shared by all users who watch it."""
 
     def __init__(self, run: Run) -> None:
         super().__init__()
         self._run, self._at = run, 0
         self._lock = threading.Lock()
-        self._touched = {True: 0.0, False: 0.0}  # when it was last said that its maker, or another, is here
+        self._touched = {True: 0.0, False: 0.0}  # when the maker's lease or a viewer's was last renewed
 
     def touch(self, run: Run, maker: bool) -> None:
-        """Say that its maker, or somebody else, is here, at most every few seconds, where that can be written."""
+        """Renew the lease of the maker or of a viewer, at most every few seconds."""
         if time.monotonic() - self._touched[maker] > _TOUCH_S:
             self._touched[maker] = time.monotonic()
-            with suppress(
-                OSError
-            ):  # the folder may be read-only, or gone: what it holds is shown all the same
+            with suppress(OSError):  # a read-only or deleted folder does not prevent viewing
                 run.touch_lease() if maker else run.touch_seen()
 
-    def read(self) -> Log:
-        """Take in what was appended; a run that resumed from an earlier step is read anew."""
+    def read(self) -> RunLog:
+        """Read appended records; a run that resumed from an earlier step is read from the start."""
         with self._lock:
             records, at = self._run.records(self._at)
-            if at < self._at or (records and self.goes_back(records)):
+            if at < self._at or (records and self.is_rewound(records)):
                 self.clear()
                 records, at = self._run.records(0)
             self._at = at
             for record in records:
-                self.take(record)
+                self.add(record)
         return self
 
 
-def log(run_id: str) -> Log:
-    """The records of a run; call `read()` for the newest.
+def open_log(run_id: str) -> RunLog:
+    """Return the log of a run; call `read()` for the newest records.
 
     Raises:
         vitviz.training.run_directory.RunError: if there is no such run.
     """
-    return _log(folder(), run_id)
+    return _open_log(get_folder(), run_id)
 
 
 @lru_cache(maxsize=256)
-def _log(runs_folder: Path, run_id: str) -> Log:
+def _open_log(runs_folder: Path, run_id: str) -> RunLog:
     from vitviz.training.run_directory import Run
 
-    return Log(Run.find(runs_folder, run_id))
+    return RunLog(Run.find(runs_folder, run_id))
+
+
+def list_racers(run: Run) -> list[Racer]:
+    """Return an experiment's models as racers, with their accuracies so far."""
+    from vitviz.analysis import race
+
+    racers = []
+    for member in list_models(run):
+        records = open_log(member.id).read()
+        accuracies = records.validation()[[1, -1]]
+        racers.append(race.racer(member.directory.name, member.config().name, accuracies, records.shuffled))
+    return racers
 
 
 # ---------------------------------------------------------------- runs as models
 
 
-def choices(visit: Visit) -> tuple[ModelChoice, ...]:
-    """A visit's runs that have a snapshot, as models to choose."""
-    watch(visit)
-    made = (_choice(model) for run in mine(visit) for model in models_of(run))
-    return tuple(choice for choice in made if choice is not None)
+def list_choices(user: UserSession) -> tuple[ModelChoice, ...]:
+    """Return the user's runs that have a snapshot, as selectable models."""
+    mark_active(user)
+    choices = (_build_choice(model) for run in list_runs(user) for model in list_models(run))
+    return tuple(choice for choice in choices if choice is not None)
 
 
-def _choice(run: Run) -> ModelChoice | None:
+def _build_choice(run: Run) -> ModelChoice | None:
     from vitviz.data.datasets import data_title
     from vitviz.data.own_datasets import spoken
     from vitviz.training.run_directory import RunError
 
-    try:  # it may be removed, or begin anew, at any of these
-        steps, config, name = run.snapshots(), run.config(), title(run)
-        table = log(run.id).read().validation()
+    try:  # the run may be deleted or restarted at any of these calls
+        steps, config, name = run.snapshots(), run.config(), get_title(run)
+        table = open_log(run.id).read().validation()
         path = run.snapshot_path(steps[-1]) if steps else None
     except RunError:
         return None
@@ -356,12 +367,12 @@ def _choice(run: Run) -> ModelChoice | None:
     )
 
 
-def snapshot_path(run_id: str, step: int) -> Path:
-    """The checkpoint file of a run's step.
+def get_snapshot_path(run_id: str, step: int) -> Path:
+    """Return the checkpoint file of a run's step.
 
     Raises:
         vitviz.training.run_directory.RunError: if there is no such run or step.
     """
     from vitviz.training.run_directory import Run
 
-    return Run.find(folder(), run_id).snapshot_path(step)
+    return Run.find(get_folder(), run_id).snapshot_path(step)

@@ -1,7 +1,7 @@
-"""The visit: what belongs to one visitor, by a secret name that never stands in a link.
+"""Identify users by a cookie and keep their sessions in memory.
 
-A page asks for its visit once and hands it on as a value: a download that is made later, or a thread, has no session
-to ask. Visits live in this module and not in a cache, which any visitor can empty.
+A page gets its user once and passes it on as a value: a later download or a thread has no Streamlit session. Sessions
+are stored in this module and not in a Streamlit cache, which any user can empty.
 """
 
 from __future__ import annotations
@@ -18,99 +18,99 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 COOKIE = "vitviz_visit"
-_KEY = "_visit"  # of the session: its Visit
+_KEY = "_visit"  # session key of the UserSession
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
-_KEEP_S = 12 * 3600.0  # after the last look at a page
-_MOST = 4096  # visits of which anything is remembered
+_KEEP_S = 12 * 3600.0  # after the last run of a page
+_MOST = 4096  # sessions in memory
 
 
 @dataclass(eq=False)
-class Visit:
-    """One visitor's belongings; its tuples are replaced and never changed, so any thread may read them."""
+class UserSession:
+    """One user's runs, uploads and notes; its tuples are replaced, never changed, so that threads may read
+    them.
+    """
 
     token: str
     runs: tuple[str, ...] = ()  # ids, newest first
-    weights: tuple[str, ...] = ()  # ids of weights that it opened, newest first
-    sets: tuple[str, ...] = ()  # names of the sets of pictures that it uploaded, newest first
-    uploads: tuple[str, ...] = ()  # ids of its pictures, oldest first
-    sets_seen: float = -1e9  # when its sets were last said to be in use
-    lost: int = 0  # runs that were gone when they were looked for, until a page has said so
-    recalled: bool = False  # whether its runs of before a restart of the server were looked for
-    notes: dict[str, object] = field(
-        default_factory=dict
-    )  # what pages remember over a reload, by control key
+    weights: tuple[str, ...] = ()  # ids of opened weights, newest first
+    datasets: tuple[str, ...] = ()  # names of uploaded datasets, newest first
+    uploads: tuple[str, ...] = ()  # ids of uploaded images, oldest first
+    datasets_marked_at: float = -1e9  # when its datasets were last marked as used
+    lost_runs: int = 0  # runs found deleted since a page last reported them
+    runs_restored: bool = False  # True once its runs on disk have been searched
+    notes: dict[str, object] = field(default_factory=dict)  # state that survives a reload, by key
     seen: float = field(default_factory=time.monotonic)
 
     @property
     def owner(self) -> str:
-        """What runs on disk say of their maker: nobody can act as the visit who knows it."""
+        """Return the owner's id in runs on disk; it does not allow acting as the user."""
         return hashlib.sha256(self.token.encode()).hexdigest()[:16]
 
 
-_visits: dict[str, Visit] = {}
+_users: dict[str, UserSession] = {}
 _lock = threading.Lock()
-_leaving: list[Callable[[str], None]] = []
-_sessions: Counter[str] = Counter()  # open ones by token: the tabs of one browser
+_disconnect_callbacks: list[Callable[[str], None]] = []
+_tab_counts: Counter[str] = Counter()  # open tabs by token
 
 
-def current() -> Visit:
-    """The visit of this session: the one that the browser's cookie names, else a new one."""
-    found: Visit | None = st.session_state.get(_KEY)
-    if found is None:
-        said = st.context.cookies.get(COOKIE)
-        known = isinstance(said, str) and _TOKEN.fullmatch(said)
-        found = st.session_state[_KEY] = _named(str(said) if known else secrets.token_urlsafe(16))
-    found.seen = time.monotonic()
-    return found
+def get_current() -> UserSession:
+    """Return the user's session, from the browser's cookie or new."""
+    user: UserSession | None = st.session_state.get(_KEY)
+    if user is None:
+        token = st.context.cookies.get(COOKIE)
+        is_valid = isinstance(token, str) and _TOKEN.fullmatch(token)
+        user = st.session_state[_KEY] = _get_or_create(str(token) if is_valid else secrets.token_urlsafe(16))
+    user.seen = time.monotonic()
+    return user
 
 
-def arrive() -> Visit:
-    """The visit of this session, at the beginning of a run of its page: from now on its end is noticed."""
-    found = current()
-    _stays(found.token)
-    return found
+def open_session() -> UserSession:
+    """Return the user's session and register this tab, so that its end is noticed."""
+    user = get_current()
+    _register_tab(user.token)
+    return user
 
 
-def take_lost(visit: Visit) -> int:
-    """How many of a visit's runs were found gone since it was last asked."""
-    lost, visit.lost = visit.lost, 0
+def take_lost_run_count(user: UserSession) -> int:
+    """Return how many of the user's runs have disappeared since the last call."""
+    lost, user.lost_runs = user.lost_runs, 0
     return lost
 
 
-def address() -> str:
-    """From where this session comes, for fair turns; empty on one's own machine and behind a proxy on it."""
+def get_address() -> str:
+    """Return the client's IP address for rate limits; empty on a local machine."""
     return st.context.ip_address or ""
 
 
-def on_leave(callback: Callable[[str], None]) -> None:
-    """Has a function called with a visit's token when its connection ends; it may come back."""
-    _leaving.append(callback)
+def on_disconnect(callback: Callable[[str], None]) -> None:
+    """Register a function that receives a user's token when the connection ends; the user may return."""
+    _disconnect_callbacks.append(callback)
 
 
-def _named(token: str) -> Visit:
+def _get_or_create(token: str) -> UserSession:
     now = time.monotonic()
     with _lock:
-        for old in [name for name, visit in _visits.items() if now - visit.seen > _KEEP_S]:
-            del _visits[old]
-        while len(_visits) >= _MOST:
-            del _visits[min(_visits, key=lambda name: _visits[name].seen)]
-        return _visits.setdefault(token, Visit(token))
+        for old in [name for name, user in _users.items() if now - user.seen > _KEEP_S]:
+            del _users[old]
+        while len(_users) >= _MOST:
+            del _users[min(_users, key=lambda name: _users[name].seen)]
+        return _users.setdefault(token, UserSession(token))
 
 
-def _left(token: str) -> None:
-    """One of a visit's sessions has ended: it leaves with the last of them, not with a tab among others."""
+def _disconnect(token: str) -> None:
+    """Remove one of the user's tabs; call the callbacks after the last one."""
     with _lock:
-        _sessions[token] -= 1
-        if _sessions[token] > 0:
+        _tab_counts[token] -= 1
+        if _tab_counts[token] > 0:
             return
-        del _sessions[token]
-    for callback in _leaving:
+        del _tab_counts[token]
+    for callback in _disconnect_callbacks:
         callback(token)
 
 
-@st.cache_resource(scope="session", show_spinner=False, on_release=_left)
-def _stays(token: str) -> str:
-    """Held by the session, so that its end is noticed."""
+@st.cache_resource(scope="session", show_spinner=False, on_release=_disconnect)
+def _register_tab(token: str) -> str:
+    """Count the tab; Streamlit's session cache calls `_disconnect` at its end."""
     with _lock:
-        _sessions[token] += 1
+        _tab_counts[token] += 1
     return token

@@ -1,4 +1,4 @@
-"""Results that several visits ask for: computed once, kept while they are in use, shared as they are."""
+"""Compute each result once and share it between sessions."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 R = TypeVar("R")
-_all: WeakSet[Results[Any]] = WeakSet()
+_caches: WeakSet[ResultCache[Any]] = WeakSet()
 
 
-class _Place(Generic[R]):
-    """Of one result: who computes it holds the lock, and whoever else wants it waits there."""
+class _Entry(Generic[R]):
+    """One cached result; its lock is held while it is computed."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.value: list[R] = []  # empty until it has been computed
 
 
-class Results(Generic[R]):
-    """Results by key, at most `most`: the one that was asked for longest ago goes first.
+class ResultCache(Generic[R]):
+    """At most `most` results by key; the least recently used is evicted first.
 
-    A class that opens the same page waits for one computation. What fails is not kept: the next in line tries again.
+    Simultaneous requests wait for one computation. A failure is not cached: the next request tries again.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._places: OrderedDict[Hashable, _Place[R]] = OrderedDict()
-        _all.add(self)
+        self._entries: OrderedDict[Hashable, _Entry[R]] = OrderedDict()
+        _caches.add(self)
 
     def get(
         self,
@@ -39,39 +39,39 @@ class Results(Generic[R]):
         make: Callable[[], R],
         saying: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> R:
-        """The result of a key; `make` computes it where it is not here, within `saying()`, as does waiting for it."""
+        """Return the result of a key; compute it within `saying()` if it is missing, or wait for it."""
         with self._lock:
-            place = self._places.get(key)
-            if place is None:
-                place = self._places[key] = _Place()
-                if len(self._places) > self._most:
-                    self._places.popitem(last=False)
+            entry = self._entries.get(key)
+            if entry is None:
+                entry = self._entries[key] = _Entry()
+                if len(self._entries) > self._most:
+                    self._entries.popitem(last=False)
             else:
-                self._places.move_to_end(key)
-        if place.value:
-            return place.value[0]
-        with saying(), place.lock:
-            if not place.value:
-                place.value.append(make())
-        return place.value[0]
+                self._entries.move_to_end(key)
+        if entry.value:
+            return entry.value[0]
+        with saying(), entry.lock:
+            if not entry.value:
+                entry.value.append(make())
+        return entry.value[0]
 
     def values(self) -> list[R]:
-        """What is here now."""
+        """Return the results that are cached now."""
         with self._lock:
-            return [value for place in self._places.values() for value in place.value]
+            return [value for entry in self._entries.values() for value in entry.value]
 
     def forget(self, key: Hashable) -> None:
-        """Forgets one result."""
+        """Remove one result."""
         with self._lock:
-            self._places.pop(key, None)
+            self._entries.pop(key, None)
 
     def clear(self) -> None:
-        """Forgets every result."""
+        """Remove every result."""
         with self._lock:
-            self._places.clear()
+            self._entries.clear()
 
 
-def forget() -> None:
-    """As if nothing had been computed."""
-    for results in list(_all):
+def clear_caches() -> None:
+    """Clear every result cache."""
+    for results in list(_caches):
         results.clear()

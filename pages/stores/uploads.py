@@ -1,7 +1,7 @@
-"""Pictures of a visitor's own: in the server's memory for this visit, under an id that nobody can guess.
+"""Keep users' images in memory, under unguessable ids.
 
-Nothing is written to disk or sent on. A picture goes when it is removed, when its visit has ended, or when newer
-pictures need the room.
+Nothing is written to disk or sent on. An image is removed by its user, at the end of the session, or when newer images
+need the memory.
 """
 
 from __future__ import annotations
@@ -15,236 +15,237 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from pages.stores.session import Visit, on_leave
-from pages.stores.shared_results import Results
+from pages.stores.session import UserSession, on_disconnect
+from pages.stores.shared_results import ResultCache
 
 PRIVACY = (
-    "Your picture stays in this server's memory for this visit; whoever has its link sees it too."
-    " It is never written to disk or sent on, and you can remove it at once."
+    "Your image stays in this server's memory for this session and is never written to disk. Anyone with its link can"
+    " view it; you can delete it at any time."
 )
-_PER_VISIT = 4
+_PER_USER = 4
 _TOTAL_BYTES = 256 * 2**20
 _COMPUTED_BYTES = 2**30
-_MOST_PIXELS = 2048 * 2048  # of a panorama, too: its square is cut from the shorter side
-_OWN_SIZE = "own size"
-_GRACE_S = 120.0  # a dropped connection releases the visit too, and comes back
+_MOST_PIXELS = 2048 * 2048  # also of a panorama, whose crop has its shorter side
+_FILE_SIZE = "own size"
+_GRACE_S = 120.0  # a dropped connection may come back
 
 
-def memory_of(value: object) -> int:
-    """Bytes of the arrays, tensors and texts in a value of lists, dicts and dataclasses; numbers count nothing."""
+def count_bytes(value: object) -> int:
+    """Return the bytes of arrays, tensors and texts in nested lists, dicts and dataclasses."""
     if isinstance(value, bytes | str):
         return len(value)
     if isinstance(size := getattr(value, "nbytes", None), int):
         return size
     if isinstance(value, dict):
-        return sum(map(memory_of, value.values()))
+        return sum(map(count_bytes, value.values()))
     if isinstance(value, list | tuple):
-        return sum(map(memory_of, value))
+        return sum(map(count_bytes, value))
     if is_dataclass(value) and not isinstance(value, type):
-        return sum(memory_of(getattr(value, part.name)) for part in fields(value))
+        return sum(count_bytes(getattr(value, part.name)) for part in fields(value))
     return 0
 
 
-class Kept(Protocol):
-    """What a store keeps: a picture, or a model."""
+class Storable(Protocol):
+    """An object with a size that a store can hold: an image or a model."""
 
     @property
     def nbytes(self) -> int: ...
 
 
-T = TypeVar("T", bound=Kept)
+T = TypeVar("T", bound=Storable)
 R = TypeVar("R")
 
 
 @dataclass
 class _Entry(Generic[T]):
-    thing: T
-    visit: str  # the token of the visit that brought it
+    content: T
+    user: str  # token of the user who uploaded it
     released: float | None = None
-    computed: dict[Hashable, Results[Any]] = field(default_factory=dict)  # from it, by kind; goes with it
-    asked: float = 0.0  # when something computed from it was asked for last
+    computed: dict[Hashable, ResultCache[Any]] = field(
+        default_factory=dict
+    )  # results by kind; removed with the entry
+    requested_at: float = 0.0  # when a result was last requested
 
     def computed_bytes(self) -> int:
-        """How much memory what was computed from it takes."""
-        return sum(memory_of(value) for results in self.computed.values() for value in results.values())
+        """Return the memory of the results computed from it."""
+        return sum(count_bytes(value) for results in self.computed.values() for value in results.values())
 
     def drop(self) -> None:
-        """Drops what can be computed again: how large a picture was when it came cannot."""
-        self.computed = {kind: results for kind, results in self.computed.items() if kind == _OWN_SIZE}
+        """Drop results that can be recomputed; the original file size cannot."""
+        self.computed = {kind: results for kind, results in self.computed.items() if kind == _FILE_SIZE}
 
 
 @dataclass
 class Store(Generic[T]):
-    """The server's uploads of one kind, bounded in number per visit and in bytes altogether.
+    """The server's uploads of one kind, limited in number per user and in total bytes.
 
-    What was computed from them is bounded too: attention of one picture may take a hundred times what the picture does.
+    Computed results are limited too: the attention of an image may need a hundred times its memory.
     """
 
-    per_visit: int = _PER_VISIT
+    per_user: int = _PER_USER
     total_bytes: int = _TOTAL_BYTES
     computed_bytes: int = _COMPUTED_BYTES
     entries: dict[str, _Entry[T]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, thing: T, visit: str) -> str:
-        """Keeps an upload; the oldest of this visit, then of all, make room."""
+    def add(self, content: T, user: str) -> str:
+        """Store an upload under a new id; the oldest of the user, then of all, are evicted."""
         key = secrets.token_urlsafe(16)
-        self.lend(key, thing, visit)
+        self.lend(key, content, user)
         return key
 
-    def lend(self, key: str, thing: T, visit: str) -> None:
-        """Keeps what has an id already."""
+    def lend(self, key: str, content: T, user: str) -> None:
+        """Store an upload under a given id."""
         with self.lock:
-            mine = [k for k, entry in self.entries.items() if entry.visit == visit]
-            for old in mine[: max(0, len(mine) - self.per_visit + 1)]:
+            own = [k for k, entry in self.entries.items() if entry.user == user]
+            for old in own[: max(0, len(own) - self.per_user + 1)]:
                 del self.entries[old]
-            while self.entries and self._bytes() + thing.nbytes > self.total_bytes:
+            while self.entries and self._bytes() + content.nbytes > self.total_bytes:
                 del self.entries[next(iter(self.entries))]
-            self.entries[key] = _Entry(thing, visit)
+            self.entries[key] = _Entry(content, user)
 
     def get(self, key: str) -> T | None:
-        """The upload, or None where it is gone."""
+        """Return the upload, or None if it has expired."""
         with self.lock:
             entry = self.entries.get(key)
-            return None if entry is None else entry.thing
+            return None if entry is None else entry.content
 
-    def is_of(self, key: str, visit: str) -> bool:
-        """Whether a visit brought the upload: it has its link from nobody, and may remove it."""
+    def is_of(self, key: str, user: str) -> bool:
+        """Return True if the user uploaded it, and may therefore remove it."""
         with self.lock:
             entry = self.entries.get(key)
-            return entry is not None and entry.visit == visit
+            return entry is not None and entry.user == user
 
     def computed(self, key: str, of: tuple[Hashable, ...], most: int, make: Callable[[], R]) -> R:
-        """What was computed from an upload, kept beside it and no longer than it: the newest `most` of a kind.
+        """Return a result computed from an upload, cached beside it: the newest `most` of a kind.
 
         Args:
-            key: the upload's id; one that is gone computes and keeps nothing.
-            of: (kind, what it depends on beside the upload).
-            most: how many of the kind are kept.
-            make: computes it.
+            key: the upload's id; for an expired one, the result is not cached.
+            of: (kind, the result's other arguments).
+            most: number of cached results of the kind.
+            make: computes the result.
         """
         kind, *rest = of
         with self.lock:
             entry = self.entries.get(key)
-            results = None if entry is None else entry.computed.setdefault(kind, Results(most))
+            results = None if entry is None else entry.computed.setdefault(kind, ResultCache(most))
             if entry is not None:
-                entry.asked = time.monotonic()
+                entry.requested_at = time.monotonic()
         if results is None:
             return make()
-        new: list[R] = []
+        computed: list[R] = []
 
-        def made() -> R:
-            new.append(make())
-            return new[0]
+        def compute() -> R:
+            computed.append(make())
+            return computed[0]
 
-        value: R = results.get(tuple(rest), made)
-        if new:
+        value: R = results.get(tuple(rest), compute)
+        if computed:
             self._make_room(key)
         return value
 
     def _make_room(self, key: str) -> None:
-        """Drops what was computed from other uploads, from those first that were asked about longest ago."""
+        """Drop results of other uploads, least recently used first."""
         with self.lock:
             sizes = {name: entry.computed_bytes() for name, entry in self.entries.items()}
-            left = sum(sizes.values())
-            for name in sorted(sizes, key=lambda name: self.entries[name].asked):
-                if left <= self.computed_bytes:
+            total = sum(sizes.values())
+            for name in sorted(sizes, key=lambda name: self.entries[name].requested_at):
+                if total <= self.computed_bytes:
                     break
                 if name != key:
                     self.entries[name].drop()
-                    left -= sizes[name]
+                    total -= sizes[name]
 
     def forget_computed(self, kind: str) -> None:
-        """Drops what was computed of a kind from the uploads, and keeps them."""
+        """Remove results of a kind from all uploads."""
         with self.lock:
             for entry in self.entries.values():
                 entry.computed.pop(kind, None)
 
     def remove(self, key: str) -> None:
-        """Forgets an upload at once."""
         with self.lock:
             self.entries.pop(key, None)
 
-    def forget(self, visit: str) -> None:
-        """Forgets a visit's uploads at once."""
+    def forget(self, user: str) -> None:
+        """Remove a user's uploads."""
         with self.lock:
-            for key in [key for key, entry in self.entries.items() if entry.visit == visit]:
+            for key in [key for key, entry in self.entries.items() if entry.user == user]:
                 del self.entries[key]
 
-    def release(self, visit: str) -> None:
-        """The visit's connection has ended; its uploads go after a grace, unless it comes back."""
-        self._mark(visit, time.monotonic())
+    def release(self, user: str) -> None:
+        """Start the grace period of a user's uploads after the connection ended."""
+        self._mark(user, time.monotonic())
 
-    def touch(self, visit: str) -> None:
-        """The visit is here."""
-        self._mark(visit, None)
+    def touch(self, user: str) -> None:
+        """End the grace period: the user is connected."""
+        self._mark(user, None)
 
     def sweep(self) -> None:
-        """Forgets the uploads of visits that have ended."""
+        """Remove uploads whose grace period has ended."""
         horizon = time.monotonic() - _GRACE_S
         with self.lock:
             for key, entry in list(self.entries.items()):
                 if entry.released is not None and entry.released < horizon:
                     del self.entries[key]
 
-    def _mark(self, visit: str, released: float | None) -> None:
+    def _mark(self, user: str, released: float | None) -> None:
         with self.lock:
             for entry in self.entries.values():
-                if entry.visit == visit:
+                if entry.user == user:
                     entry.released = released
 
     def _bytes(self) -> int:
-        return sum(entry.thing.nbytes for entry in self.entries.values())
+        return sum(entry.content.nbytes for entry in self.entries.values())
 
 
 STORE: Store[np.ndarray] = Store()
-STORES: list[Store[Any]] = [STORE]  # with those of other kinds of uploads
+STORES: list[Store[Any]] = [STORE]  # with the stores of other kinds of uploads
 
 
-def _release(visit: str) -> None:
+def _release_all(user: str) -> None:
     for store in STORES:
-        store.release(visit)
+        store.release(user)
 
 
-on_leave(_release)
+on_disconnect(_release_all)
 
 
-def keep(visit: Visit, data: bytes) -> str:
-    """Decodes and keeps a picture; returns its image key.
+def store_image(user: UserSession, data: bytes) -> str:
+    """Decode and store an image; return its image key.
 
     Raises:
-        vitviz.data.images.ImageError: if the bytes are no picture that can be shown.
+        vitviz.data.images.ImageError: if the bytes are not a supported image.
     """
     from vitviz.data.image_worker import decode_in_worker
 
     image = decode_in_worker(data, _MOST_PIXELS)
-    key = STORE.add(image.pixels, visit.token)
-    STORE.computed(key, (_OWN_SIZE,), 1, lambda: image.file_size)
-    visit.uploads = (*visit.uploads, key)
+    key = STORE.add(image.pixels, user.token)
+    STORE.computed(key, (_FILE_SIZE,), 1, lambda: image.file_size)
+    user.uploads = (*user.uploads, key)
     return f"upload:{key}"
 
 
-def own_size(image: str) -> tuple[int, int] | None:
-    """(height, width) of an upload as its file had it, which may be larger than what is kept; None where it is gone."""
+def get_file_size(image: str) -> tuple[int, int] | None:
+    """Return (height, width) of an upload's file, before reduction; None if it has expired."""
     key = image.removeprefix("upload:")
-    picture = STORE.get(key)
-    return None if picture is None else STORE.computed(key, (_OWN_SIZE,), 1, lambda: picture.shape[:2])
+    pixels = STORE.get(key)
+    return None if pixels is None else STORE.computed(key, (_FILE_SIZE,), 1, lambda: pixels.shape[:2])
 
 
-def is_mine(visit: Visit, image: str) -> bool:
-    """Whether a picture is one that this visit brought; others see it by its link, and none of them may remove it."""
-    return STORE.is_of(image.removeprefix("upload:"), visit.token)
+def is_owner(user: UserSession, image: str) -> bool:
+    """Return True if this user uploaded the image; others may view it by its link, but not remove it."""
+    return STORE.is_of(image.removeprefix("upload:"), user.token)
 
 
-def remove(visit: Visit, image: str) -> None:
-    """Forgets an upload of this visit at once; another's stays."""
-    if is_mine(visit, image):
+def remove_image(user: UserSession, image: str) -> None:
+    """Remove this user's upload; other users' uploads stay."""
+    if is_owner(user, image):
         STORE.remove(image.removeprefix("upload:"))
 
 
-def stay(visit: Visit) -> None:
-    """Says that a visit is here, so that a dropped connection costs no picture."""
+def mark_active(user: UserSession) -> None:
+    """Keep the user's uploads, and remove expired ones."""
     for store in STORES:
         store.sweep()
-        if visit.uploads or visit.weights:
-            store.touch(visit.token)
+        if user.uploads or user.weights:
+            store.touch(user.token)
