@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself, read without its tensors and without torch: the first paint lists files.
+"""Read a checkpoint's header without its tensors and without torch, so that the first page can list files.
 
 The file is safetensors: 8 bytes of header length, a JSON table of tensors, the tensors. Its `__metadata__` holds one
 JSON document under 'vitviz' and a digest.
@@ -27,7 +27,7 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True)
 class Header:
-    """What a checkpoint says about itself; read without its tensors, so its digest is not yet verified."""
+    """Metadata of a checkpoint, read without its tensors, so that its digest is not verified yet."""
 
     config: ModelConfig
     preparation: Preparation
@@ -40,7 +40,7 @@ class Header:
 
 
 def read_header(source: str | Path | bytes) -> Header:
-    """Configs, history, card and steps of a checkpoint, without reading its tensors.
+    """Return the configs, history, card and steps of a checkpoint, without reading its tensors.
 
     Raises:
         CheckpointError: if it is no checkpoint of this project.
@@ -61,7 +61,7 @@ def _head(file: BinaryIO) -> bytes:
 
 
 def parse_header(raw: bytes, size: int) -> tuple[Header, str, dict[str, Any], int]:
-    """(header, its JSON text, the table of tensors, where their bytes start) of a file's beginning."""
+    """Return (header, its JSON text, the table of tensors, where their bytes start) of a file's beginning."""
     length = int.from_bytes(raw[:8], "little")
     if len(raw) < 8 or not 2 <= length <= size - 8:
         raise CheckpointError("the file is not safetensors, or it is truncated")
@@ -140,7 +140,7 @@ def _model_config(values: dict[str, Any]) -> ModelConfig:
 
 
 def _classes(names: Any, config: dict[str, Any]) -> tuple[str, ...]:
-    """A name per output; a model without a head keeps those of the pictures that it was made for."""
+    """Return a name per output; a model without a head keeps those of the images that it was made for."""
     if not isinstance(names, list) or not all(isinstance(name, str) and len(name) <= 200 for name in names):
         raise ValueError("classes must be a list of names of up to 200 characters")
     outputs = config.get("num_classes")

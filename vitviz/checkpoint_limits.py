@@ -1,4 +1,4 @@
-"""How large a model a stranger's config may ask for, checked before anything is built from it."""
+"""Limit the size of a model that an untrusted config may ask for, before anything is built from it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_buildable(config: ModelConfig, most_layers: int) -> None:
 
 @singledispatch
 def _layers_and_widths(config: ModelConfig) -> tuple[int, list[int]]:
-    """How many layers a model has, and its widths beyond picture and head; refuses what else is out of proportion."""
+    """Return a model's number of layers and its inner widths; refuse other numbers that are out of proportion."""
     widths = [*getattr(config, "widths", ()), getattr(config, "channels", 1)]
     return sum(getattr(config, "blocks", (1,))), widths
 

@@ -60,7 +60,7 @@ class Checkpoint:
 
 
 def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False) -> bytes:
-    """The checkpoint as the bytes of a safetensors file; `half` stores floats as fp16.
+    """Return the checkpoint as the bytes of a safetensors file; `half` stores floats as fp16.
 
     Raises:
         CheckpointError: if a weight is not finite, or overflows fp16.
@@ -105,7 +105,7 @@ def load_checkpoint(
     source: str | Path | bytes,
     step: int | None = None,
 ) -> Checkpoint:
-    """A checkpoint with the weights of one step in fp32.
+    """Return a checkpoint with the weights of one step in fp32.
 
     Args:
         source: a path, or a file's bytes.
@@ -152,7 +152,7 @@ def load_checkpoint(
 
 
 def open_model(source: str | Path | bytes, step: int | None = None) -> LoadedModel:
-    """The model of a checkpoint at a step (None: the last), frozen and ready to be looked at.
+    """Return the model of a checkpoint at a step (None: the last), frozen and ready to be looked at.
 
     Raises:
         CheckpointError: as `load_checkpoint`.
@@ -192,7 +192,7 @@ def _read(source: str | Path | bytes) -> bytes:
 
 
 def _expected_tensors(config: ModelConfig, tensors: int) -> dict[str, Tensor]:
-    """The config's state dict without storage; never built where the config is out of proportion."""
+    """Return the config's state dict without storage; never built where the config is out of proportion."""
     try:
         check_buildable(config, tensors)
         return _empty_state(config)
@@ -204,7 +204,7 @@ def _expected_tensors(config: ModelConfig, tensors: int) -> dict[str, Tensor]:
 
 @lru_cache(maxsize=16)
 def _empty_state(config: ModelConfig) -> dict[str, Tensor]:
-    """A model's tensors without storage: laid out once for all snapshots of a run."""
+    """Return a model's tensors without storage: laid out once for all snapshots of a run."""
     return empty_model(config).state_dict()
 
 
@@ -218,7 +218,7 @@ def _check_fit(expected: dict[str, Tensor], found: dict[str, Any], step: int) ->
         or (found[name]["dtype"] in _FLOATS) != expected[name].is_floating_point()
     ]
     parts = [
-        f"{what}: {_listed(names)}"
+        f"{what}: {_join_names(names)}"
         for what, names in (("missing", missing), ("unexpected", unexpected), ("misshapen", misshapen))
         if names
     ]
@@ -226,7 +226,7 @@ def _check_fit(expected: dict[str, Tensor], found: dict[str, Any], step: int) ->
         raise CheckpointError(f"the weights of step {step} do not fit the config; {'; '.join(parts)}")
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(cut(name) for name in names[:_NAMED]) + rest
 

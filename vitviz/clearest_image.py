@@ -1,6 +1,6 @@
 """Find the CIFAR-10 image of which all shipped models are most confident: `python -m vitviz.clearest_image`.
 
-A model of colour opens on it. A picture that the models take for something else, or that people do not recognise in
+A model of colour opens on it. An image that the models take for something else, or that people do not recognise in
 32 x 32 pixels, is a riddle more on a page that explains something else.
 """
 
@@ -22,16 +22,16 @@ LEARNED = "cifar10"
 
 
 def clearest(right: NDArray[np.float64]) -> int:
-    """The picture whose least sure model is the surest.
+    """Return the image whose least sure model is the surest.
 
     Args:
-        right: (models, pictures) probability of each picture's own class.
+        right: (models, images) probability of each image's own class.
     """
     return int(right.min(axis=0).argmax())
 
 
-def measured(folder: Path = cifar10_few.FOLDER) -> NDArray[np.float64]:
-    """(models, pictures): what every model of the folder that learned from CIFAR-10 gives each picture's own class."""
+def measure_confidences(folder: Path = cifar10_few.FOLDER) -> NDArray[np.float64]:
+    """(models, images): what every model of the folder that learned from CIFAR-10 gives each image's own class."""
     data = cifar10_few.few_dataset(folder)
     labels = data.labels_of("test")
     found = []
@@ -45,8 +45,8 @@ def measured(folder: Path = cifar10_few.FOLDER) -> NDArray[np.float64]:
 
 
 def main() -> None:
-    """Writes the number beside what else is said about the pictures."""
-    right = measured()
+    """Writes the number beside what else is said about the images."""
+    right = measure_confidences()
     number = clearest(right)
     file = cifar10_few.FOLDER / cifar10_few.WORDS
     words = json.loads(file.read_text("utf-8")) | {"clearest": number}

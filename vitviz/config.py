@@ -1,4 +1,4 @@
-"""Frozen, validated descriptions of models, of the preparation of pictures, and of training.
+"""Frozen, validated descriptions of models, of the preparation of images, and of training.
 
 Every config is hashable (it can key a cache), checked once when it is made, and travels as JSON both ways.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal
 
-from vitviz.config_checks import as_tuples, fraction, numbers, one_of, positive, typed
+from vitviz.config_checks import as_tuples, check_finite_numbers, fraction, one_of, positive, typed
 from vitviz.config_models import (
     Activation,
     AttentionScale,
@@ -49,7 +49,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Preparation:
-    """How a picture becomes a model's input: aspect-preserving resize, crop, channels, mean and std."""
+    """Preprocessing of an image for a model: aspect-preserving resize, crop, channels, mean and std."""
 
     kind: ClassVar[str] = "preparation"
 
@@ -64,7 +64,7 @@ class Preparation:
         as_tuples(self, "mean", "std")
         positive(self, "image_size")
         typed(self)
-        numbers(self, "mean", "std")
+        check_finite_numbers(self, "mean", "std")
         one_of(self, "interpolation", Literal["bilinear", "bicubic"])
         if len(self.mean) != len(self.std) or len(self.mean) not in (1, 3):
             raise ValueError(
@@ -94,7 +94,7 @@ class TrainConfig:
     validation_fraction: float = 0.1
     epochs: float | None = 10.0
     seconds: float | None = None
-    stop_accuracy: float | None = None  # ends as soon as so much of the validation pictures is right
+    stop_accuracy: float | None = None  # ends as soon as so much of the validation images is right
     patience: float | None = None  # ends after so many epochs without a better validation accuracy
     batch_size: int = 64
     optimizer: Literal["adamw", "adam", "sgd", "muon"] = "adamw"
@@ -112,7 +112,7 @@ class TrainConfig:
     mixup_alpha: float = 0.0
     cutmix_alpha: float = 0.0
     frozen: tuple[str, ...] = ()  # parameter-name prefixes outside the optimiser (recipe A's patch_embed)
-    stays_in_eval: bool = False  # after the first validation nobody calls model.train(): a common slip
+    stays_in_eval: bool = False  # after the first validation nobody calls model.train(): a common bug
     start_from: str | None = None  # what the weights are called that it begins with; None: random ones
     start_digest: str | None = None  # theirs
     head_learning_rate: float | None = None  # the new head's peak; None: as the body's
@@ -238,12 +238,12 @@ _CLASSES: dict[str, type[Config]] = {
 
 
 def to_dict(config: Config) -> dict[str, Any]:
-    """The config as plain JSON values, with its 'kind'."""
+    """Return the config as plain JSON values, with its 'kind'."""
     return {"kind": config.kind, **asdict(config)}
 
 
 def from_dict(values: dict[str, Any]) -> Config:
-    """The config that `to_dict` wrote; raises ValueError where a name or a value does not fit."""
+    """Return the config that `to_dict` wrote; raises ValueError where a name or a value does not fit."""
     if not isinstance(values, dict):
         raise ValueError(f"a config is an object, received {type(values).__name__}")
     kind = values.get("kind")
@@ -265,12 +265,12 @@ def from_dict(values: dict[str, Any]) -> Config:
 
 
 def to_json(config: Config) -> str:
-    """The config as one line of JSON, keys sorted."""
+    """Return the config as one line of JSON, keys sorted."""
     return json.dumps(to_dict(config), sort_keys=True)
 
 
 def from_json(text: str) -> Config:
-    """The config that `to_json` wrote; raises ValueError where it does not fit."""
+    """Return the config that `to_json` wrote; raises ValueError where it does not fit."""
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:

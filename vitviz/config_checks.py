@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 
 def is_integer(value: object) -> bool:
-    """Whether a value is an int; True and False are not."""
+    """Return True if a value is an int; True and False are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -61,7 +61,7 @@ def typed(config: Any) -> None:
             raise ValueError(f"{field.name} must be a text, received {value!r}")
 
 
-def numbers(config: object, *names: str) -> None:
+def check_finite_numbers(config: object, *names: str) -> None:
     """These fields are tuples of finite numbers."""
     for name in names:
         if not all(_is_finite(value) for value in getattr(config, name)):

@@ -27,7 +27,7 @@ class ViTConfig:
     kind: ClassVar[str] = "vit"
 
     image_size: int = 32
-    patch_size: int = 4  # an 8 x 8 grid of a 32 px picture: coarse enough to label each patch
+    patch_size: int = 4  # an 8 x 8 grid of a 32 px image: coarse enough to label each patch
     in_chans: int = 3
     num_classes: int = 10  # 0: no head, as DINO's backbones
     embed_dim: int = 96
@@ -51,7 +51,7 @@ class ViTConfig:
     readout: Readout = "cls"
     distilled: bool = False  # DeiT's second token and second head
     num_registers: int = 0
-    embed: Embed = "conv"  # conv and unfold are one and the same map; 'reshape' cuts rows of pixels, a slip
+    embed: Embed = "conv"  # conv and unfold are one and the same map; 'reshape' cuts rows of pixels, a bug
     embed_bias: bool = True
     stem: tuple[int, ...] = ()  # channels of 3 x 3 convolutions before the tokens: the hybrid
     layer_scale: float | None = None
@@ -154,7 +154,7 @@ class SwinConfig:
     attention_dropout: float = 0.0
     drop_path: float = 0.0
     norm_eps: float = 1e-5
-    masked: bool = True  # False: a shifted window's far edges attend to each other, a common slip
+    masked: bool = True  # False: a shifted window's far edges attend to each other, a common bug
     convention: Literal["torchvision", "timm"] = "torchvision"  # they differ where the window does not divide
 
     def __post_init__(self) -> None:
@@ -235,7 +235,7 @@ class ConvAttentionConfig:
     num_classes: int = 10
     channels: int = 16
     scaled: bool = True  # the lecture's version omits 1/sqrt(d)
-    transposed_values: bool = False  # the lecture's slip: the value product transposed
+    transposed_values: bool = False  # the lecture's bug: the value product transposed
     attends: bool = True  # False: y = V, the control that says what attention is worth
 
     def __post_init__(self) -> None:
@@ -245,7 +245,7 @@ class ConvAttentionConfig:
 
 @dataclass(frozen=True)
 class FlatAttentionConfig:
-    """'Attention' over the flat picture (recipe E): one token, so its attention is the constant 1."""
+    """'Attention' over the flat image (recipe E): one token, so its attention is the constant 1."""
 
     kind: ClassVar[str] = "flat_attention"
     family: ClassVar[Family] = "flat_attention"
@@ -267,5 +267,5 @@ ModelConfig = ViTConfig | SwinConfig | CNNConfig | ConvAttentionConfig | FlatAtt
 
 
 def averages_batches(config: ModelConfig) -> bool:
-    """Whether a model has batch norms, whose means are the whole batch's: a part of it would be another training."""
+    """Return True if a model has batch norms, which need whole batches."""
     return isinstance(config, CNNConfig) or (isinstance(config, ViTConfig) and bool(config.stem))

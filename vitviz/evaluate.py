@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vitviz.checkpoints import load_checkpoint
-from vitviz.training.cards import cards
+from vitviz.training.cards import write_cards
 from vitviz.training.checkpoint_export import measure
 
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("name a checkpoint, or --cards")
     differs = [_differs(file, options.device) for file in options.files]
     if options.cards:
-        (CHECKPOINTS / "README.md").write_text(cards(CHECKPOINTS))
+        (CHECKPOINTS / "README.md").write_text(write_cards(CHECKPOINTS))
     return int(any(differs))
 
 
@@ -35,7 +35,7 @@ def _differs(file: Path, device: str) -> bool:
     checkpoint = load_checkpoint(file)
     measured = measure(checkpoint, checkpoint.card["dataset"], device)
     stated = float(checkpoint.card["test_accuracy"])
-    print(f"{file}: {measured.accuracy:.4%} of {measured.images:,} test pictures; its card says {stated:.4%}")
+    print(f"{file}: {measured.accuracy:.4%} of {measured.images:,} test images; its card says {stated:.4%}")
     return abs(measured.accuracy - stated) > max(TOLERANCE, 1.5 / measured.images)
 
 

@@ -1,6 +1,6 @@
 """A lock that is given in the order in which it was asked for.
 
-`threading.Lock` may be taken again at once by whoever let go of it: a visit that decodes ten thousand pictures would
+`threading.Lock` may be taken again at once by whoever let go of it: a visit that decodes ten thousand images would
 keep every other waiting.
 """
 
@@ -10,7 +10,7 @@ import threading
 from collections import deque
 
 
-class Turns:
+class FairLock:
     """At most `places` holders at a time, first come, first served; use it in a `with`. Not reentrant."""
 
     def __init__(self, places: int = 1) -> None:

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from vitviz.models.download import weights_folder
 from vitviz.models.pretrained_list import Pretrained, PretrainedError, find
-from vitviz.models.published_weights import SMALL, Offer, fetch, offers
+from vitviz.models.published_weights import SMALL, Offer, fetch, list_weights
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,13 +21,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     names = [*(SMALL if options.all_small else ()), *options.names]
     if not names:
-        print(listing(offers()))
+        print(listing(list_weights()))
         return 0
     return int(not all([_fetched(name) for name in dict.fromkeys(names)]))
 
 
 def listing(offered: Sequence[Offer]) -> str:
-    """One line for each of the weights, and where their files are kept."""
+    """Return one line for each of the weights, and where their files are kept."""
     width = max(len(offer.name) for offer in offered)
     lines = [
         f"{offer.name:<{width}}  {offer.megabytes:5,.0f} MB  {'here' if offer.cached else '    '}"

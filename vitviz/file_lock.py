@@ -38,7 +38,7 @@ def locked(path: Path, meanwhile: Callable[[], None] = lambda: None) -> Iterator
     Raises:
         OSError: if the file cannot be made.
     """
-    with _held(path, meanwhile):
+    with _open_locked(path, meanwhile):
         try:
             yield
         finally:
@@ -46,12 +46,12 @@ def locked(path: Path, meanwhile: Callable[[], None] = lambda: None) -> Iterator
                 path.unlink()
 
 
-def _held(path: Path, meanwhile: Callable[[], None]) -> IO[bytes]:
-    """The open file, locked; its lock goes as it is closed."""
+def _open_locked(path: Path, meanwhile: Callable[[], None]) -> IO[bytes]:
+    """Return the open file, locked; its lock goes as it is closed."""
     while True:
         file = open(path, "ab")
         try:
-            while not _taken(file.fileno()):
+            while not _try_lock(file.fileno()):
                 meanwhile()
                 sleep(_AGAIN_S)
             if _lies_at(path, file.fileno()):
@@ -69,7 +69,7 @@ def _lies_at(path: Path, handle: int) -> bool:
         return False
 
 
-def _taken(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         _take(handle)
     except (BlockingIOError, PermissionError):

@@ -31,18 +31,18 @@ from vitviz.training.provenance import processor
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Swap the head, train as the lesson does, count the test pictures, write the file; 1 where that cannot be."""
+    """Swap the head, train as the lesson does, count the test images, write the file; 1 where that cannot be."""
     options = _options(arguments)
     try:
         loaded, dataset = load_pretrained(options.name), load_dataset(options.data)
         _check(loaded, dataset)
-        made = _made(options, loaded, dataset)
+        made = _train(options, loaded, dataset)
         save_checkpoint(options.out, made, half=True)
     except (PretrainedError, DatasetError, CheckpointError, OSError, ValueError) as error:
         print(f"{options.name}: {error}", file=sys.stderr)
         return 1
     card = made.card
-    print(f"{options.out}: {card['test_accuracy']:.2%} of {card['test_images']:,} test pictures")
+    print(f"{options.out}: {card['test_accuracy']:.2%} of {card['test_images']:,} test images")
     return 0
 
 
@@ -64,7 +64,7 @@ def _check(loaded: LoadedModel, dataset: Dataset) -> None:
     channels = dataset.test_images.shape[3]
     if channels != loaded.config.in_chans:
         raise ValueError(
-            f"the model takes {loaded.config.in_chans} channels, {dataset.name} has pictures of {channels}"
+            f"the model takes {loaded.config.in_chans} channels, {dataset.name} has images of {channels}"
         )
     size = 2 * sum(parameter_count.parameters(loaded.config).values())  # in fp16
     if size > MAX_BYTES:
@@ -73,8 +73,8 @@ def _check(loaded: LoadedModel, dataset: Dataset) -> None:
         )
 
 
-def _made(options: argparse.Namespace, loaded: LoadedModel, dataset: Dataset) -> Checkpoint:
-    """The fine-tuned model with a card whose accuracy is that of all, or of the first, test pictures."""
+def _train(options: argparse.Namespace, loaded: LoadedModel, dataset: Dataset) -> Checkpoint:
+    """Return the fine-tuned model with a card whose accuracy is that of all, or of the first, test images."""
     config = replace(loaded.config, num_classes=len(dataset.classes))
     side = loaded.vit.config.image_size
     learned = _tensors(dataset.train_images, dataset.labels_of("train"), options.pictures)
@@ -110,7 +110,7 @@ def _made(options: argparse.Namespace, loaded: LoadedModel, dataset: Dataset) ->
 
 
 def _tensors(images: np.ndarray, labels: np.ndarray, most: int | None) -> tuple[Tensor, Tensor]:
-    """(N, 3, H, W) uint8 and (N,) int64."""
+    """Return (N, 3, H, W) uint8 and (N,) int64."""
     return (
         torch.from_numpy(images[:most].transpose(0, 3, 1, 2).copy()),
         torch.from_numpy(labels[:most].astype("int64")),
@@ -122,7 +122,7 @@ def _state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _recipe(options: argparse.Namespace, loaded: LoadedModel, fraction: float) -> TrainConfig:
-    """What the file says of its training; the lesson holds nothing out and warms nothing up."""
+    """Return what the file says of its training; the lesson holds nothing out and warms nothing up."""
     return TrainConfig(
         dataset=options.data,
         train_fraction=fraction,

@@ -1,4 +1,4 @@
-"""Whether who says so every few seconds still lives, though clocks are set, jump when a laptop wakes, and differ.
+"""Detect dead processes by their heartbeat, independent of wall-clock changes.
 
 The age of the last word is what a first look goes by. Who looks again goes by what it saw with the clock that only
 counts: a word that changed a moment ago is of one who lives, one that stood still for too long is of one who died,
@@ -25,7 +25,7 @@ class Clock:
         self._jumped = float("-inf")
 
     def even_for(self, seconds: float, now: float) -> bool:
-        """Whether no jump was noticed within the last seconds: ages of files and words can be believed then.
+        """Return True if no jump was noticed within the last seconds: ages of files and words can be believed then.
 
         Args:
             now: the clock's time, in seconds since 1970.
@@ -46,8 +46,8 @@ class _Seen:
     moved: bool  # whether it took another's place under our eyes
 
 
-class Pulses:
-    """Who lives, as far as this process saw.
+class Heartbeats:
+    """The heartbeats that this process has seen.
 
     Args:
         limit_s: who is silent for so long has died.
@@ -61,7 +61,7 @@ class Pulses:
         self._lock = threading.Lock()
 
     def lives(self, name: str, word: float, now: float) -> bool:
-        """Whether one lives.
+        """Return True if one lives.
 
         Args:
             name: who.

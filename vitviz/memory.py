@@ -1,4 +1,4 @@
-"""What the C library does with memory that was freed: kept by a process that trains, given back by one that waits.
+"""Configure how the C library keeps or returns freed memory, for trainers and for the server.
 
 Only glibc takes such orders; under another C library nothing happens.
 """

@@ -1,6 +1,6 @@
-"""The pin: the token that a visitor has chosen, by its place in the picture or by its name.
+"""The pin: the token that a user has chosen, by its place in the image or by its name.
 
-It is kept from page to page and from model to model, so it holds no index: a place is (x, y) in [0, 1] of the picture
+It is kept from page to page and from model to model, so it holds no index: a place is (x, y) in [0, 1] of the image
 that the model sees, x to the right and y downwards, and a prefix token is 'cls', 'dist' or 'reg1'. On a grid of
 (rows, cols) a place lies in
 
@@ -27,7 +27,7 @@ class Pin:
     """A place (x, y), or the name of a prefix token; `Pin()` is the centre.
 
     Raises:
-        ValueError: if the place lies outside the picture, or no prefix token is called so.
+        ValueError: if the place lies outside the image, or no prefix token is called so.
     """
 
     place: tuple[float, float] | None = _CENTRE
@@ -49,7 +49,7 @@ class Pin:
 
     @classmethod
     def parse(cls, text: str) -> Pin | None:
-        """What a link or a view says: 'x,y', 'cls', 'dist', 'reg1'; None for anything that is no pin."""
+        """Return what a link or a view says: 'x,y', 'cls', 'dist', 'reg1'; None for anything that is no pin."""
         if _PREFIX.fullmatch(text):
             return cls(None, text)
         x, y = map(parse_float, text.partition(",")[::2])
@@ -59,7 +59,7 @@ class Pin:
 
     @classmethod
     def of_cell(cls, grid: tuple[int, int], cell: int) -> Pin:
-        """The centre of a cell of a grid (rows, cols), counted from 0 in reading order."""
+        """Return the centre of a cell of a grid (rows, cols), counted from 0 in reading order."""
         rows, cols = grid
         if not 0 <= cell < rows * cols:
             raise ValueError(f"cell must lie in 0..{rows * cols - 1}, received {cell}")
@@ -68,7 +68,7 @@ class Pin:
 
     @classmethod
     def of_token(cls, layout: TokenLayout, token: int) -> Pin:
-        """A token of a sequence: a prefix token by its name, a patch by its centre."""
+        """Return a token of a sequence: a prefix token by its name, a patch by its centre."""
         if token < layout.num_prefix_tokens:
             return cls(None, layout.prefix[token])
         return cls.of_cell(layout.grid, token - layout.num_prefix_tokens)
@@ -83,18 +83,18 @@ class Pin:
         return _CENTRE if self.place is None else self.place
 
     def cell(self, grid: tuple[int, int]) -> int:
-        """The cell under the pin on a grid (rows, cols), counted from 0 in reading order."""
+        """Return the cell under the pin on a grid (rows, cols), counted from 0 in reading order."""
         rows, cols = grid
         row, col = self.row_col(grid)
         return row * cols + col
 
     def row_col(self, grid: tuple[int, int]) -> tuple[int, int]:
-        """(row, column) of the cell under the pin, from 0."""
+        """Return (row, column) of the cell under the pin, from 0."""
         (rows, cols), (x, y) = grid, self.point
         return min(int(y * rows), rows - 1), min(int(x * cols), cols - 1)
 
     def token(self, layout: TokenLayout) -> int:
-        """Index in a sequence: of the prefix token if the model has it, else of the patch under the pin."""
+        """Return the index in a sequence: of the prefix token if the model has it, else of the patch under the pin."""
         if self.prefix in layout.prefix:
             return layout.prefix.index(self.prefix)
         return layout.num_prefix_tokens + self.cell(layout.grid)

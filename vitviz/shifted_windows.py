@@ -42,7 +42,7 @@ def reverse(windows: NDArray[Any], window: Pair, grid: Pair) -> NDArray[Any]:
 
 
 def relative_position_index(window: Pair) -> IntArray:
-    """Row of the bias table for every (query, key) of a window, (Mh Mw, Mh Mw).
+    """Return the row of the bias table for every (query, key) of a window, (Mh Mw, Mh Mw).
 
     index = (dr + Mh - 1) (2 Mw - 1) + (dc + Mw - 1), with (dr, dc) = query - key, so the table has
     (2 Mh - 1)(2 Mw - 1) rows.
@@ -53,7 +53,7 @@ def relative_position_index(window: Pair) -> IntArray:
 
 
 def region_ids(grid: Pair, window: Pair, shift: Pair) -> IntArray:
-    """Which patches of a rolled grid were neighbours before the roll: ids 0 to 8, (H, W).
+    """Return which patches of a rolled grid were neighbours before the roll: ids 0 to 8, (H, W).
 
     The slices (0, -M), (-M, -s), (-s, end) of both axes; an axis that is not shifted has one region.
     """
@@ -75,7 +75,7 @@ def attention_mask(ids: IntArray, window: Pair) -> FloatArray:
 
 
 def padded_size(grid: Pair, window: Pair) -> Pair:
-    """The next size that the windows tile."""
+    """Return the next size that the windows tile."""
     return -(-grid[0] // window[0]) * window[0], -(-grid[1] // window[1]) * window[1]
 
 
@@ -100,13 +100,13 @@ def shifted_index(grid: Pair, window: Pair, shift: Pair, convention: Convention 
 def effective_window(
     grid: Pair, native_grid: Pair, window_size: int, shifted: bool, convention: Convention = "torchvision"
 ) -> tuple[Pair, Pair]:
-    """The window and the shift that a block really uses, per axis.
+    """Return the window and the shift that a block really uses, per axis.
 
     torchvision keeps the window and drops the shift on an axis that one window covers. timm shrinks the
     window to the grid that the model was built for, and drops the shift where one window covers that grid.
 
     Args:
-        grid: (rows, cols) of the stage for this picture.
+        grid: (rows, cols) of the stage for this image.
         native_grid: (rows, cols) of the stage for the model's own image size.
         window_size: M of the config.
         shifted: True for the odd blocks of a stage.
@@ -124,7 +124,7 @@ def effective_window(
 
 @dataclass(frozen=True, eq=False)
 class WindowPlan:
-    """Where every patch of a grid goes in one block: all that shift, padding, partition and mask decide.
+    """The window and slot of every patch of a grid in one block, after shift, padding, partition and mask.
 
     Attributes:
         window, shift: (rows, cols) that the block really uses.
@@ -148,7 +148,7 @@ class WindowPlan:
 def plan(
     grid: Pair, native_grid: Pair, window_size: int, shifted: bool, convention: Convention = "torchvision"
 ) -> WindowPlan:
-    """The bookkeeping of one block; arguments as in `effective_window`. Arrays are shared: do not write."""
+    """Return the bookkeeping of one block; arguments as in `effective_window`. Arrays are shared: do not write."""
     window, shift = effective_window(grid, native_grid, window_size, shifted, convention)
     padded = padded_size(grid, window)
     ids = region_ids(padded, window, shift)
@@ -166,10 +166,10 @@ def plan(
 
 
 def global_attention_cost(rows: int, cols: int, dim: int) -> int:
-    """Multiply-adds of global attention, 4 h w C^2 + 2 (h w)^2 C (Swin paper, eq. 1)."""
+    """Return the multiply-adds of global attention, 4 h w C^2 + 2 (h w)^2 C (Swin paper, eq. 1)."""
     return 4 * rows * cols * dim**2 + 2 * (rows * cols) ** 2 * dim
 
 
 def window_attention_cost(rows: int, cols: int, dim: int, window_size: int) -> int:
-    """Multiply-adds of attention in windows, 4 h w C^2 + 2 M^2 h w C (Swin paper, eq. 2)."""
+    """Return the multiply-adds of attention in windows, 4 h w C^2 + 2 M^2 h w C (Swin paper, eq. 2)."""
     return 4 * rows * cols * dim**2 + 2 * window_size**2 * rows * cols * dim

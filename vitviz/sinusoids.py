@@ -53,7 +53,7 @@ def sincos_2d_concat(rows: int, cols: int, dim: int, base: float = 10000.0) -> F
 
 
 def sincos_1d_slip(length: int, dim: int, base: float = 10000.0) -> FloatArray:
-    """The common slip: exponent k/D for every column k, so a sine and its cosine no longer share a frequency.
+    """Return the common bug: exponent k/D for every column k, so a sine and its cosine no longer share a frequency.
 
     PE[p, k] = sin(p / base^(k/D)) for even k, cos(p / base^(k/D)) for odd k.
 

@@ -14,7 +14,7 @@ Columns = Mapping[str, "Sequence[object] | NDArray[Any]"]
 
 
 def csv_text(columns: Columns) -> str:
-    """A head of names, then one line a row; real numbers with six digits, text quoted where it needs to be.
+    """Return a head of names, then one line a row; real numbers with six digits, text quoted where it needs to be.
 
     Raises:
         ValueError: if the columns are not of one length.
@@ -30,7 +30,7 @@ def csv_text(columns: Columns) -> str:
 
 
 def columns_of(matrix: NDArray[Any], names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """The columns of a matrix (rows, columns), named from left to right.
+    """Return the columns of a matrix (rows, columns), named from left to right.
 
     Raises:
         ValueError: if there is not one name a column.

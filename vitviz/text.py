@@ -1,4 +1,4 @@
-"""Numbers and other people's words as they are said beside a picture."""
+"""Numbers and other people's words as they are said beside an image."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _PLAIN = str.maketrans({c: f"\\{c}" for c in r"\`*_{}[]()#+-.!|<>:$~^&"})
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share in words, such as '98.5 %' or '100 %'; the space before the sign does not break."""
+    """Return a share in words, such as '98.5 %' or '100 %'; the space before the sign does not break."""
     text = f"{100 * share:.{digits}f}"
     return ("100" if float(text) == 100 else text) + "\N{NO-BREAK SPACE}%"
 
 
-def nearly(share: float, digits: int = 1) -> str:
-    """A share with at least so many digits, and as many as it takes not to read 100 % of what is less."""
+def round_share(share: float, digits: int = 1) -> str:
+    """Return a share with at least so many digits, and as many as it takes not to read 100 % of what is less."""
     places = next((n for n in range(digits, 5) if share >= 1 or round(100 * share, n) < 100), 5)
     return percent(share, places)
 
 
 def of_each(progress: float) -> str:
-    """How far models are that take their turns in unequal steps: no one of them speaks for all."""
+    """Return how far models are that take their turns in unequal steps: no one of them speaks for all."""
     return f"{percent(progress, 0)} of each model's training"
 
 
@@ -40,18 +40,18 @@ def with_titles(refusal: str, titles: Mapping[str, str]) -> str:
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """A number with a true minus sign, and none before zero."""
+    """Return a number with a true minus sign, and none before zero."""
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if not float(text) else text.replace("-", "\N{MINUS SIGN}")
 
 
 def gained(value: float) -> str:
-    """A difference with its sign: '+1.2', '−0.6'; 0 has none."""
+    """Return a difference with its sign: '+1.2', '−0.6'; 0 has none."""
     text = signed(value, 1)
     return f"+{text}" if float(text.replace("\N{MINUS SIGN}", "-")) > 0 else text
 
 
-def apart(share: float, other: float, digits: int = 1) -> float:
+def percent_difference(share: float, other: float, digits: int = 1) -> float:
     """Points from another share to this one as `percent` shows both: 0.5 from 94.0 to 94.5 %, whatever was rounded."""
     return round(round(100 * share, digits) - round(100 * other, digits), digits)
 
@@ -69,12 +69,12 @@ def reason(error: Exception) -> str:
 
 @lru_cache(maxsize=1024)
 def plain(text: str) -> str:
-    """Text from outside as it is, where Markdown would read it: every sign of Markdown's loses its meaning.
+    """Return the text from outside as it is, where Markdown would read it: every sign of Markdown's loses its meaning.
 
     A text with a word of the glossary stands between two `FOREIGN`, so that nobody explains it as ours.
     """
     escaped = as_it_is(text)
-    return f"{FOREIGN}{escaped}{FOREIGN}" if glossary.mentions(text) else escaped
+    return f"{FOREIGN}{escaped}{FOREIGN}" if glossary.mentions_term(text) else escaped
 
 
 def as_it_is(text: str) -> str:
@@ -82,16 +82,16 @@ def as_it_is(text: str) -> str:
     return text.translate(_PLAIN)
 
 
-def listed(words: Sequence[str]) -> str:
-    """One word or more as a sentence has them: 'a', 'a and b', 'a, b and c'."""
+def join_words(words: Sequence[str]) -> str:
+    """Return one word or more as a sentence has them: 'a', 'a and b', 'a, b and c'."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """A count with its noun: '1 patch', '1,024 patches'; the plural takes an s where none is given."""
+    """Return a count with its noun: '1 patch', '1,024 patches'; the plural takes an s where none is given."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def unbroken(text: str) -> str:
-    """A text in which a size stays on one line: '32 × 32 px', '7 × 7'."""
+    """Return a text in which a size stays on one line: '32 × 32 px', '7 × 7'."""
     return _SIZE.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)

@@ -2,7 +2,7 @@
 
 Beside torch's CPU build the package index's torchvision (made for CUDA) cannot load its compiled operators:
 `import torchvision`, and with it timm, stops at 'operator torchvision::nms does not exist'. Models,
-transforms and data sets need none of them, so it is enough to declare the two names that the import looks
+transforms and datasets need none of them, so it is enough to declare the two names that the import looks
 up; the operators themselves stay missing.
 """
 

@@ -82,7 +82,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _command(options: argparse.Namespace) -> str:
-    """What to type to train it again, from the project's folder."""
+    """Return what to type to train it again, from the project's folder."""
     words = ["python", "-m", "vitviz.train", options.preset, "--seed", str(options.seed)]
     for name in ("epochs", "threads", "snapshots"):
         if getattr(options, name) is not None:
@@ -99,7 +99,7 @@ def _configured(preset: TrainingPreset, options: argparse.Namespace) -> Training
 
 
 def _run(directory: Path, preset: TrainingPreset) -> Run:
-    """The run in a directory, a new one where there is none.
+    """Return the run in a directory, a new one where there is none.
 
     Raises:
         RunError: if the directory holds another training, or one that a process works on.

@@ -1,4 +1,4 @@
-"""A picture taken apart: rectangles cut from it that lie elsewhere, and what is seen where they were."""
+"""An image taken apart: rectangles cut from it that lie elsewhere, and what is seen where they were."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Float64 = NDArray[np.float64]
 SIGNS = (
     string.digits + string.ascii_lowercase + string.ascii_uppercase + "-_"
 )  # of a number in a link, 0 to 63
-LARGEST_PX = len(SIGNS)  # of a picture whose parts have a place in a link
+LARGEST_PX = len(SIGNS)  # of an image whose parts have a place in a link
 MOST = 8  # parts
 LEAST_PX = 2  # a side of a part
 _NUMBERS = 6  # of a part
@@ -24,7 +24,7 @@ _NUMBERS = 6  # of a part
 
 @dataclass(frozen=True)
 class Part:
-    """A rectangle of a picture, in its pixels: cut at (left, top), it lies with its corner at (x, y)."""
+    """A rectangle of an image, in its pixels: cut at (left, top), it lies with its corner at (x, y)."""
 
     left: int
     top: int
@@ -35,7 +35,7 @@ class Part:
 
     @property
     def at_home(self) -> bool:
-        """Whether it lies where it was cut."""
+        """True if it lies where it was cut."""
         return (self.x, self.y) == (self.left, self.top)
 
 
@@ -43,31 +43,31 @@ Parts = tuple[Part, ...]
 
 
 def cut(left: int, top: int, width: int, height: int) -> Part:
-    """A part that lies where it is cut."""
+    """Return a part that lies where it is cut."""
     return Part(left, top, width, height, left, top)
 
 
-def whole(parts: Sequence[Part]) -> Parts:
-    """Every part where it was cut."""
+def reset_parts(parts: Sequence[Part]) -> Parts:
+    """Return every part where it was cut."""
     return tuple(replace(part, x=part.left, y=part.top) for part in parts)
 
 
 def put_wrong(parts: Sequence[Part], size: int) -> Parts:
-    """Every part about the middle of another's place, half of the list further on; one alone is turned about the
-    picture's middle.
+    """Return every part about the middle of another's place, half of the list further on; one alone is turned about the
+    image's middle.
 
     Args:
-        size: the side of the picture, in px; a part stays within it.
+        size: the side of the image, in px; a part stays within it.
     """
     by = len(parts) // 2
     return tuple(
-        _at(part, _middle(part, parts[(i + by) % len(parts)]) if by else _opposite(part, size), size)
+        _place_part(part, _middle(part, parts[(i + by) % len(parts)]) if by else _opposite(part, size), size)
         for i, part in enumerate(parts)
     )
 
 
 def _middle(part: Part, other: Part) -> tuple[int, int]:
-    """The corner of a part that lies about the middle of another's place."""
+    """Return the corner of a part that lies about the middle of another's place."""
     return other.left + (other.width - part.width) // 2, other.top + (other.height - part.height) // 2
 
 
@@ -75,45 +75,45 @@ def _opposite(part: Part, size: int) -> tuple[int, int]:
     return size - part.width - part.left, size - part.height - part.top
 
 
-def _at(part: Part, corner: tuple[int, int], size: int) -> Part:
+def _place_part(part: Part, corner: tuple[int, int], size: int) -> Part:
     x, y = (max(0, min(size - side, at)) for at, side in zip(corner, (part.width, part.height), strict=True))
     return replace(part, x=x, y=y)
 
 
-def assembled(picture: Uint8, parts: Sequence[Part]) -> Uint8:
-    """The picture with its parts where they lie, later ones over earlier ones.
+def assembled(image: Uint8, parts: Sequence[Part]) -> Uint8:
+    """Return the image with its parts where they lie, later ones over earlier ones.
 
-    Where all lie at home that is the picture itself.
+    Where all lie at home that is the image itself.
 
     Args:
-        picture: (S, S, 3).
+        image: (S, S, 3).
     """
-    out = emptied(picture, parts)
+    out = emptied(image, parts)
     for part in parts:
-        piece = picture[part.top : part.top + part.height, part.left : part.left + part.width]
+        piece = image[part.top : part.top + part.height, part.left : part.left + part.width]
         out[part.y : part.y + part.height, part.x : part.x + part.width] = piece
     return out
 
 
-def emptied(picture: Uint8, parts: Sequence[Part]) -> Uint8:
-    """The picture without its parts: in their places lies what is around them, smoothed.
+def emptied(image: Uint8, parts: Sequence[Part]) -> Uint8:
+    """Return the image without its parts: in their places lies what is around them, smoothed.
 
     With m = 0 where something was cut and 1 elsewhere it is G(m x) / G(m), G a Gaussian of half the longest side of a
     part (normalised convolution, Knutsson and Westin 1993); the mean colour where nothing is left.
 
     Args:
-        picture: (S, S, 3).
+        image: (S, S, 3).
     """
-    out = picture.copy()
-    hole = np.zeros(picture.shape[:2], bool)
+    out = image.copy()
+    hole = np.zeros(image.shape[:2], bool)
     for part in parts:
         hole[part.top : part.top + part.height, part.left : part.left + part.width] = True
     if hole.all():
-        out[:] = np.rint(picture.mean(axis=(0, 1)))
+        out[:] = np.rint(image.mean(axis=(0, 1)))
     elif hole.any():
         sigma = max(max(part.width, part.height) for part in parts) / 2
         weight = _smooth((~hole).astype(np.float64)[..., None], sigma)
-        smooth = _smooth(picture * ~hole[..., None], sigma) / np.maximum(weight, 1e-12)
+        smooth = _smooth(image * ~hole[..., None], sigma) / np.maximum(weight, 1e-12)
         out[hole] = np.rint(np.clip(smooth, 0, 255))[hole]
     return out
 
@@ -124,14 +124,14 @@ def _smooth(values: NDArray[Any], sigma: float) -> Float64:
 
 
 def encode(parts: Sequence[Part]) -> str:
-    """Parts as a link holds them: six signs each; sides count from 1."""
+    """Return the parts as a link holds them: six signs each; sides count from 1."""
     return "".join(
         SIGNS[number - (place in (2, 3))] for part in parts for place, number in enumerate(astuple(part))
     )
 
 
 def decode(text: str, size: int) -> Parts | None:
-    """What `encode` wrote of a picture of `size` px; None for anything else."""
+    """Return what `encode` wrote of an image of `size` px; None for anything else."""
     if len(text) % _NUMBERS or not 0 < len(text) <= MOST * _NUMBERS or not {*text} <= {*SIGNS}:
         return None
     numbers = [SIGNS.index(sign) for sign in text]
@@ -141,10 +141,10 @@ def decode(text: str, size: int) -> Parts | None:
             *(numbers[i::_NUMBERS] for i in range(_NUMBERS)), strict=True
         )
     )
-    return parts if all(_within(part, size) for part in parts) else None
+    return parts if all(_is_inside(part, size) for part in parts) else None
 
 
-def _within(part: Part, size: int) -> bool:
+def _is_inside(part: Part, size: int) -> bool:
     across = max(part.left, part.x) + part.width <= size
     down = max(part.top, part.y) + part.height <= size
     return across and down and min(part.width, part.height) >= LEAST_PX

@@ -1,4 +1,4 @@
-"""What attention maps show: heads fused, rows quantised for the browser, mass and its mask; arrays in and out."""
+"""Fuse heads, quantise attention rows for the browser and mask attention mass; arrays in and out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FloatArray = NDArray[np.floating[Any]]
 
 
 def fuse_heads(attn: FloatArray, fusion: Fusion = "mean") -> FloatArray:
-    """One map of a layer's heads; only the mean keeps rows that sum to 1.
+    """Return one map of a layer's heads; only the mean keeps rows that sum to 1.
 
     Args:
         attn: (..., heads, query, key).
@@ -52,12 +52,12 @@ def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint8], NDArray[np.float
 
 
 def restore_rows(codes: NDArray[np.uint8], row_max: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The weights that the codes of `quantise_rows` stand for, a = (c / 255)^2 rowmax."""
+    """Return the weights that the codes of `quantise_rows` stand for, a = (c / 255)^2 rowmax."""
     return np.asarray((codes.astype(np.float32) / 255) ** 2 * row_max[..., None], dtype=np.float32)
 
 
 def kept_by_mass(weights: FloatArray, share: float) -> NDArray[np.bool_]:
-    """The fewest patches that hold `share` of the mass (Caron et al. 2021, DINO's display), map by map.
+    """Return the fewest patches that hold `share` of the mass (Caron et al. 2021, DINO's display), map by map.
 
     Args:
         weights: (..., patches), not negative.
@@ -83,7 +83,7 @@ def kept_by_mass(weights: FloatArray, share: float) -> NDArray[np.bool_]:
 
 
 def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> FloatArray:
-    """The row of a token-by-token matrix that the class scores are read from.
+    """Return the row of a token-by-token matrix that the class scores are read from.
 
     'cls' reads the [CLS] row, and a distilled model the mean of the [CLS] and distillation rows, as its score is
     the mean of two logits, one read from each; 'mean' averages the patches' rows; 'first_patch' reads the first
@@ -113,12 +113,12 @@ def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> Fl
 
 
 def scaled(product: str, scale: float) -> str:
-    """What a softmax reads whose products are multiplied by `scale`, in symbols: 'q·k / √32'."""
+    """Return what a softmax reads whose products are multiplied by `scale`, in symbols: 'q·k / √32'."""
     return product if scale == 1 else f"{product} / √{round(scale**-2)}"
 
 
 def entropy_bits(rows: FloatArray) -> FloatArray:
-    """Entropy of each row of weights in bits, -sum a log2 a: 0 for one key, log2(keys) for an even look."""
+    """Return the entropy of each row of weights in bits, -sum a log2 a: 0 for one key, log2(keys) for an even look."""
     safe = np.where(rows > 0, rows, 1)
     return np.asarray(-(rows * np.log2(safe)).sum(axis=-1))
 
@@ -138,10 +138,10 @@ class WindowRows:
 
 
 def rows_of_windows(attn: FloatArray, window_index: NDArray[np.integer[Any]]) -> WindowRows:
-    """Put a Swin block's windows (Liu et al. 2021) back onto the picture, one row of weights per token.
+    """Put a Swin block's windows (Liu et al. 2021) back onto the image, one row of weights per token.
 
     Args:
-        attn: (windows, heads, query slot, key slot) of one picture.
+        attn: (windows, heads, query slot, key slot) of one image.
         window_index: (windows, slots), the token of each slot in reading order, -1 for padding.
 
     Raises:
@@ -161,7 +161,7 @@ def rows_of_windows(attn: FloatArray, window_index: NDArray[np.integer[Any]]) ->
 
 
 def map_of_token(rows: WindowRows, token: int) -> FloatArray:
-    """(heads, tokens): where one token of a windowed block looks, zero outside its window."""
+    """Return (heads, tokens): where one token of a windowed block looks, zero outside its window."""
     keys = rows.slots[rows.window_of[token]]
     inside = keys >= 0
     weights = np.zeros((rows.rows.shape[0], len(rows.window_of)), dtype=rows.rows.dtype)
@@ -170,7 +170,7 @@ def map_of_token(rows: WindowRows, token: int) -> FloatArray:
 
 
 def map_onto_token(rows: WindowRows, token: int) -> FloatArray:
-    """(heads, tokens): who in its window looks at one token of a windowed block; a column of the full matrix."""
+    """Return (heads, tokens): who in its window looks at one token of a windowed block; a column of the full matrix."""
     others = rows.slots[rows.window_of[token]]
     others = others[others >= 0]
     weights = np.zeros((rows.rows.shape[0], len(rows.window_of)), dtype=rows.rows.dtype)

@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True)
 class BlockForm:
-    """What a model's blocks do: which of the steps there are, and how they read.
+    """The steps that a model's blocks contain, and their formulas.
 
     scale: what the products q·k are multiplied by, 1 / sqrt(d_head) by default.
     pre_norm: LayerNorm stands before a branch; else it follows the sum.
@@ -55,7 +55,7 @@ class BlockForm:
 
     @property
     def qkv_formula(self) -> str:
-        """How a head makes its query, key and value."""
+        """Formula of a head's query, key and value."""
         read = "y_h" if self.slices else "y"
         maps = ", ".join(f"{part} = W_{part} {read}{f' + b_{part}' * self.qkv_bias}" for part in "qkv")
         return f"{maps}; y_h: this head's slice of y" if self.slices else maps
@@ -158,10 +158,10 @@ def with_added(
 def steps_of_block(
     record: Arrays, token: int, head: int, form: BlockForm, name: Callable[[int], str]
 ) -> list[Step]:
-    """The operations that one token passes, in the order of the model.
+    """Return the operations that one token passes, in the order of the model.
 
     Args:
-        record: of one picture and one block, by short name: input, norm1, q, k, v, scores, attn, heads, attn_out,
+        record: of one image and one block, by short name: input, norm1, q, k, v, scores, attn, heads, attn_out,
             mid, norm2, mlp_hidden, mlp_out, output, and what `with_added` adds; (tokens, D), per head
             (heads, tokens, ...).
         token, head: counted from 0.
@@ -254,7 +254,7 @@ def norm_numbers(tokens: NDArray[Any], token: int, channel: int) -> NormNumbers:
     """LayerNorm averages one token over its channels, BatchNorm one channel over all tokens (and the batch).
 
     Args:
-        tokens: (tokens, D), what a norm reads; here BatchNorm's batch is this one picture.
+        tokens: (tokens, D), what a norm reads; here BatchNorm's batch is this one image.
     """
     row, column = tokens[token], tokens[:, channel]
     return NormNumbers(float(row.mean()), float(row.std()), float(column.mean()), float(column.std()))

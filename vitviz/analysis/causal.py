@@ -1,4 +1,4 @@
-"""What a text decoder would see: attention with a causal mask, recomputed from the scores; arrays in and out."""
+"""Recompute attention with the causal mask of a text decoder; arrays in and out."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Changes of a picture by a strength: shifted, turned, blurred, covered, zoomed, lit, spoilt, its patches moved.
+"""Changes of an image by a strength: shifted, turned, blurred, covered, zoomed, lit, spoilt, its patches moved.
 
-A picture is what a model reads, so lengths are in the model's pixels. What comes
-into view from beyond the picture has the mean colour of its border: a digit's black stays black.
+An image is what a model reads, so lengths are in the model's pixels. What comes
+into view from beyond the image has the mean colour of its border: a digit's black stays black.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ WHOLE = tuple(range(PIECES * PIECES))
 
 @dataclass(frozen=True)
 class Setting:
-    """What a change depends on beside its strength.
+    """Parameters of an image change besides its strength.
 
-    place: (x, y) in [0, 1], the middle of what covers the picture. seed: of the noise, or of the patches' order.
+    place: (x, y) in [0, 1], the middle of what covers the image. seed: of the noise, or of the patches' order.
     pieces: which piece lies in each place, of `PIECES` x `PIECES`.
     """
 
@@ -37,12 +37,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Change:
-    """One kind of change: its strengths in order, and which of them leaves the picture as it is."""
+    """One kind of change: its strengths in order, and which of them leaves the image as it is."""
 
     title: str
     values: tuple[float, ...]
     neutral: float
-    apply: Callable[[Uint8, float, Setting], Uint8]  # picture (S, S, 3), strength, setting
+    apply: Callable[[Uint8, float, Setting], Uint8]  # image (S, S, 3), strength, setting
 
     @property
     def start(self) -> int:
@@ -50,61 +50,61 @@ class Change:
         return self.values.index(self.neutral)
 
 
-def changed(picture: Uint8, name: str, value: float, setting: Setting = Setting()) -> Uint8:
-    """A square picture changed by a strength; the neutral one gives the picture itself.
+def apply_change(image: Uint8, name: str, value: float, setting: Setting = Setting()) -> Uint8:
+    """Return a square image changed by a strength; the neutral one gives the image itself.
 
     Args:
-        picture: (S, S, 3), S a multiple of 4.
+        image: (S, S, 3), S a multiple of 4.
         name: of `CHANGES`.
         value: the strength, in the change's own unit.
 
     Raises:
-        ValueError: if the picture is no such square.
+        ValueError: if the image is no such square.
         KeyError: if there is no such change.
     """
     change = CHANGES[name]
-    if picture.ndim != 3 or picture.shape[0] != picture.shape[1] or picture.shape[0] % PIECES:
-        raise ValueError(f"picture must be (S, S, 3), S a multiple of {PIECES}, received {picture.shape}")
-    return picture if value == change.neutral else change.apply(picture, value, setting)
+    if image.ndim != 3 or image.shape[0] != image.shape[1] or image.shape[0] % PIECES:
+        raise ValueError(f"image must be (S, S, 3), S a multiple of {PIECES}, received {image.shape}")
+    return image if value == change.neutral else change.apply(image, value, setting)
 
 
-def series(picture: Uint8, name: str, setting: Setting = Setting()) -> Uint8:
-    """The picture at every strength of a change, (strengths, S, S, 3); see `changed`."""
-    return np.stack([changed(picture, name, value, setting) for value in CHANGES[name].values])
+def series(image: Uint8, name: str, setting: Setting = Setting()) -> Uint8:
+    """Return the image at every strength of a change, (strengths, S, S, 3); see `changed`."""
+    return np.stack([apply_change(image, name, value, setting) for value in CHANGES[name].values])
 
 
-def border_colour(picture: Uint8) -> Float64:
-    """(3,), the mean over the outermost pixels."""
-    edges = np.concatenate([picture[0], picture[-1], picture[1:-1, 0], picture[1:-1, -1]])
+def border_colour(image: Uint8) -> Float64:
+    """Return (3,), the mean over the outermost pixels."""
+    edges = np.concatenate([image[0], image[-1], image[1:-1, 0], image[1:-1, -1]])
     return np.asarray(edges.mean(axis=0), dtype=np.float64)
 
 
-def shift(picture: Uint8, columns: int) -> Uint8:
+def shift(image: Uint8, columns: int) -> Uint8:
     """Moved to the right by whole columns (to the left where negative)."""
-    out = np.empty_like(picture)
-    out[:] = _rounded(border_colour(picture))
-    width = picture.shape[1]
+    out = np.empty_like(image)
+    out[:] = _rounded(border_colour(image))
+    width = image.shape[1]
     kept = max(width - abs(columns), 0)
     if columns >= 0:
-        out[:, width - kept :] = picture[:, :kept]
+        out[:, width - kept :] = image[:, :kept]
     else:
-        out[:, :kept] = picture[:, width - kept :]
+        out[:, :kept] = image[:, width - kept :]
     return out
 
 
-def seen_through(picture: Uint8, matrix: Float64) -> Uint8:
-    """The picture under a linear map about its middle, read between its pixels bilinearly.
+def seen_through(image: Uint8, matrix: Float64) -> Uint8:
+    """Return the image under a linear map about its middle, read between its pixels bilinearly.
 
     Args:
-        matrix: (2, 2), from a place in the result to one in the picture, (x, y) in px from the middle.
+        matrix: (2, 2), from a place in the result to one in the image, (x, y) in px from the middle.
     """
-    size = picture.shape[0]
+    size = image.shape[0]
     middle = (size - 1) / 2
     y, x = np.mgrid[:size, :size] - middle
     at_x, at_y = np.einsum("ij,jyx->iyx", matrix, np.stack([x, y])) + middle
     padded = np.empty((size + 2, size + 2, 3))
-    padded[:] = border_colour(picture)
-    padded[1:-1, 1:-1] = picture
+    padded[:] = border_colour(image)
+    padded[1:-1, 1:-1] = image
     at_x, at_y = (np.clip(at + 1, 0, size + 1 - 1e-9) for at in (at_x, at_y))
     left, top = at_x.astype(int), at_y.astype(int)
     right, below = (at_x - left)[..., None], (at_y - top)[..., None]
@@ -113,78 +113,78 @@ def seen_through(picture: Uint8, matrix: Float64) -> Uint8:
     return _rounded(upper * (1 - below) + lower * below)
 
 
-def rotate(picture: Uint8, degrees: float) -> Uint8:
+def rotate(image: Uint8, degrees: float) -> Uint8:
     """Turned clockwise about its middle; quarter turns move whole pixels."""
     if degrees % 90 == 0:
-        return np.rot90(picture, -round(degrees / 90)).copy()
+        return np.rot90(image, -round(degrees / 90)).copy()
     angle = np.deg2rad(degrees)
     cos, sin = np.cos(angle), np.sin(angle)
-    return seen_through(picture, np.array([[cos, sin], [-sin, cos]]))
+    return seen_through(image, np.array([[cos, sin], [-sin, cos]]))
 
 
-def zoom(picture: Uint8, factor: float) -> Uint8:
+def zoom(image: Uint8, factor: float) -> Uint8:
     """Everything `factor` times as large, about the middle."""
-    return seen_through(picture, np.eye(2) / factor)
+    return seen_through(image, np.eye(2) / factor)
 
 
-def blur(picture: Uint8, sigma_px: float) -> Uint8:
-    """A Gaussian of this standard deviation over every place; edges are repeated outwards."""
-    smooth = gaussian_filter(picture.astype(np.float64), (sigma_px, sigma_px, 0), mode="nearest")
+def blur(image: Uint8, sigma_px: float) -> Uint8:
+    """Return a Gaussian of this standard deviation over every place; edges are repeated outwards."""
+    smooth = gaussian_filter(image.astype(np.float64), (sigma_px, sigma_px, 0), mode="nearest")
     return _rounded(smooth)
 
 
-def brighten(picture: Uint8, share: float) -> Uint8:
-    """A share of the whole range added to every value."""
-    return _rounded(picture.astype(np.float64) + 255 * share)
+def brighten(image: Uint8, share: float) -> Uint8:
+    """Return a share of the whole range added to every value."""
+    return _rounded(image.astype(np.float64) + 255 * share)
 
 
-def contrast(picture: Uint8, factor: float) -> Uint8:
-    """Every value `factor` times as far from the picture's mean colour."""
-    values = picture.astype(np.float64)
+def contrast(image: Uint8, factor: float) -> Uint8:
+    """Return every value `factor` times as far from the image's mean colour."""
+    values = image.astype(np.float64)
     mean: Float64 = values.mean(axis=(0, 1))
     return _rounded(mean + factor * (values - mean))
 
 
-def noise(picture: Uint8, share: float, seed: int) -> Uint8:
+def noise(image: Uint8, share: float, seed: int) -> Uint8:
     """Gaussian noise, its standard deviation a share of the whole range.
 
     One seed gives one noise: a larger share makes the same noise stronger.
     """
-    return _rounded(picture + 255 * share * noise_of(picture.shape[0], seed))
+    return _rounded(image + 255 * share * noise_of(image.shape[0], seed))
 
 
 def noise_of(size_px: int, seed: int) -> Float64:
-    """(S, S, 3), of standard deviation 1."""
+    """Return (S, S, 3), of standard deviation 1."""
     return np.random.default_rng(seed).standard_normal((size_px, size_px, 3))
 
 
-def cover(picture: Uint8, side_px: int, place: tuple[float, float]) -> Uint8:
-    """A square of the border's colour about a place (x, y) in [0, 1], cut off at the edges."""
-    out = picture.copy()
-    top, left = (round(at * picture.shape[0] - side_px / 2) for at in (place[1], place[0]))
+def cover(image: Uint8, side_px: int, place: tuple[float, float]) -> Uint8:
+    """Return a square of the border's colour about a place (x, y) in [0, 1], cut off at the edges."""
+    out = image.copy()
+    top, left = (round(at * image.shape[0] - side_px / 2) for at in (place[1], place[0]))
     out[max(top, 0) : max(top + side_px, 0), max(left, 0) : max(left + side_px, 0)] = _rounded(
-        border_colour(picture)
+        border_colour(image)
     )
     return out
 
 
-def shuffle(picture: Uint8, share: float, seed: int) -> Uint8:
-    """A share of the patches of 4 x 4 px changes places."""
-    return rearrange(picture, order_of(picture.shape[0], share, seed), PATCH_PX)
+def shuffle(image: Uint8, share: float, seed: int) -> Uint8:
+    """Return a share of the patches of 4 x 4 px changes places."""
+    return rearrange(image, order_of(image.shape[0], share, seed), PATCH_PX)
 
 
 def order_of(size_px: int, share: float, seed: int) -> NDArray[np.int64]:
-    """Which patch lands in each place: `vitviz.analysis.patches.scrambled_order`'s."""
+    """Return which patch lands in each place: `vitviz.analysis.patches.scrambled_order`'s."""
     return scrambled_order((size_px // PATCH_PX) ** 2, share, seed)
 
 
-def rearrange(picture: Uint8, order: NDArray[np.int64], patch_px: int) -> Uint8:
-    """The patch order[n] in place n, in reading order.
+def rearrange(image: Uint8, order: NDArray[np.int64], patch_px: int) -> Uint8:
+    """Return the patch order[n] in place n, in reading order.
 
     Raises:
         ValueError: if order is no permutation of the patches.
     """
-    moved = scramble(picture.transpose(2, 0, 1), patch_px, order)
+    moved = scramble(image.transpose(2, 0, 1), patch_px, order)
     return np.ascontiguousarray(moved.transpose(1, 2, 0))
 
 
@@ -220,8 +220,8 @@ CHANGES: Mapping[str, Change] = {
 }
 
 
-def kept(answers: NDArray[np.int64], start: int) -> tuple[int, int]:
-    """(first, last) strength of the unbroken stretch around `start` in which a model answers as it does there.
+def find_unchanged_range(answers: NDArray[np.int64], start: int) -> tuple[int, int]:
+    """Return (first, last) strength of the unbroken stretch around `start` in which a model answers as it does there.
 
     Args:
         answers: (strengths,), the class that a model answers with.

@@ -1,4 +1,4 @@
-"""What the channels of a map respond to: where a picture makes them strong, and which pictures of a set most of all."""
+"""Find where a feature map's channels respond, and the images of a set with the strongest responses."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ SILENT = 0.1  # of the median channel
 
 @dataclass(frozen=True, eq=False)
 class Peaks:
-    """The strongest response of every channel to every picture, (n, C): its value, and its place in reading order."""
+    """The strongest response of every channel to every image, (n, C): its value, and its place in reading order."""
 
     values: NDArray[np.float32]
     places: Indices
 
     @classmethod
     def of(cls, maps: FloatArray) -> Peaks:
-        """Of maps (n, rows, cols, C)."""
+        """Return the peaks of maps (n, rows, cols, C)."""
         flat = maps.reshape(len(maps), -1, maps.shape[-1])
         places = flat.argmax(axis=1)
         return cls(np.take_along_axis(flat, places[:, None], axis=1)[:, 0].astype(np.float32), places)
 
     @classmethod
     def joined(cls, parts: Sequence[Peaks]) -> Peaks:
-        """Of several batches."""
+        """Return the peaks of several batches."""
         return cls(np.concatenate([p.values for p in parts]), np.concatenate([p.places for p in parts]))
 
     def top(self, channel: int, count: int) -> Indices:
-        """The pictures to which a channel responds most, the strongest first."""
+        """Return the images to which a channel responds most, the strongest first."""
         return np.asarray(np.argsort(-self.values[:, channel], kind="stable")[:count])
 
 
 def of_the_top(maps: FloatArray, peaks: Peaks, count: int) -> NDArray[np.float64]:
-    """(C,): a picture's strongest response of each channel over the mean of the `count` strongest in the set.
+    """Return (C,): an image's strongest response of each channel over the mean of the `count` strongest in the set.
 
     A channel that hardly ever responds, with such a mean below a tenth of the median channel's, counts as 0: a ratio of
     two small numbers says nothing.
 
     Args:
-        maps: (rows, cols, C) of the picture.
+        maps: (rows, cols, C) of the image.
     """
     tops = np.sort(peaks.values.astype(np.float64), axis=0)[-count:].mean(axis=0)
     alive = tops > max(SILENT * float(np.median(tops)), 1e-6)
@@ -55,17 +55,17 @@ def of_the_top(maps: FloatArray, peaks: Peaks, count: int) -> NDArray[np.float64
 
 
 def strongest(values: FloatArray, count: int) -> list[int]:
-    """The channels of the largest values (C,), the strongest first."""
+    """Return the channels of the largest values (C,), the strongest first."""
     return [int(channel) for channel in np.argsort(-values, kind="stable")[:count]]
 
 
 def of_one_class(labels: Indices) -> int:
-    """How many of a few pictures are of the class that most of them are of."""
+    """Return how many of a few images are of the class that most of them are of."""
     return int(np.bincount(labels).max())
 
 
 def mean_of_one_class(peaks: Peaks, labels: Indices, count: int) -> float:
-    """Over all channels that respond at all: how many of their `count` top pictures are of one class."""
+    """Over all channels that respond at all: how many of their `count` top images are of one class."""
     alive = np.flatnonzero(peaks.values.max(axis=0) > 1e-6)
     return (
         float(np.mean([of_one_class(labels[peaks.top(int(c), count)]) for c in alive])) if alive.size else 0.0
@@ -73,7 +73,7 @@ def mean_of_one_class(peaks: Peaks, labels: Indices, count: int) -> float:
 
 
 def by_chance(labels: Indices, count: int) -> float:
-    """The same for `count` pictures drawn without looking: the mean of 2,000 seeded draws."""
+    """Return the same for `count` images drawn without looking: the mean of 2,000 seeded draws."""
     rng = np.random.default_rng(0)
     draws = (rng.choice(labels, min(count, len(labels)), replace=False) for _ in range(DRAWS))
     return float(np.mean([of_one_class(draw) for draw in draws]))

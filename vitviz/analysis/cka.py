@@ -1,4 +1,4 @@
-"""Linear centred kernel alignment: how alike two representations of the same pictures are."""
+"""Linear centred kernel alignment: how alike two representations of the same images are."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating[Any]]
 Gram = NDArray[np.float64]
-FEWEST = 4  # pictures: the debiased estimate divides by n - 3
+FEWEST = 4  # images: the debiased estimate divides by n - 3
 
 
 def gram(features: FloatArray) -> Gram:
-    """K = X Xᵀ, the products of every picture's features with every other's.
+    """K = X Xᵀ, the products of every image's features with every other's.
 
     Args:
-        features: (n, ...), one row a picture; what a row holds is flattened.
+        features: (n, ...), one row an image; what a row holds is flattened.
 
     Returns:
         (n, n).
 
     Raises:
-        ValueError: if there are fewer than 4 pictures.
+        ValueError: if there are fewer than 4 images.
     """
     if features.ndim < 2 or len(features) < FEWEST:
-        raise ValueError(
-            f"features must be (n, ...) of at least {FEWEST} pictures, received {features.shape}"
-        )
+        raise ValueError(f"features must be (n, ...) of at least {FEWEST} images, received {features.shape}")
     rows = features.reshape(len(features), -1).astype(np.float64)
     rows -= rows.mean(axis=0)  # alignment ignores the mean; without it the products lose fewer digits
     return np.asarray(rows @ rows.T)
@@ -61,30 +59,28 @@ def cka(one: Sequence[Gram], other: Sequence[Gram], *, debiased: bool = False) -
         CKA(K, L) = <K', L'> / (|K'| |L'|),   K' = H K H
 
     1 for representations that differ by a rotation and a scale, 0 for those that have nothing in common. With few
-    pictures the plain form reads too high; `debiased` takes the unbiased estimates of all three products (Nguyen,
+    images the plain form reads too high; `debiased` takes the unbiased estimates of all three products (Nguyen,
     Raghu and Kornblith 2021) and can fall a little below 0.
 
     Args:
-        one, other: Gram matrices (n, n) over the same n pictures, of `gram`.
+        one, other: Gram matrices (n, n) over the same n images, of `gram`.
 
     Returns:
-        (layers of one, layers of other); 0 where a layer says the same of every picture.
+        (layers of one, layers of other); 0 where a layer says the same of every image.
 
     Raises:
-        ValueError: if the matrices are not over as many pictures.
+        ValueError: if the matrices are not over as many images.
     """
     sizes = {kernel.shape for kernel in (*one, *other)}
     if len(sizes) != 1:
-        raise ValueError(
-            f"all layers must be seen over the same pictures, received kernels of {sorted(sizes)}"
-        )
+        raise ValueError(f"all layers must be seen over the same images, received kernels of {sorted(sizes)}")
     form = centred_without_bias if debiased else centred
     rows, columns = (_directions([form(kernel) for kernel in side]) for side in (one, other))
     return np.asarray(rows @ columns.T)
 
 
 def _directions(kernels: Sequence[Gram]) -> NDArray[np.float64]:
-    """Each kernel as one row of length 1; of zeros where it has no length."""
+    """Return each kernel as one row of length 1; of zeros where it has no length."""
     flat = np.stack([kernel.ravel() for kernel in kernels])
     lengths = np.linalg.norm(flat, axis=1, keepdims=True)
     return np.asarray(np.divide(flat, lengths, out=np.zeros_like(flat), where=lengths > 0))

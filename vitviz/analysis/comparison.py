@@ -7,7 +7,7 @@ from typing import Any
 
 
 def differences(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names whose values differ between rows that have them, in the order in which they first appear.
+    """Return the names whose values differ between rows that have them, in the order in which they first appear.
 
     A name that only some rows have does not differ by that: a CNN has no heads, which its kind says already.
     """

@@ -1,4 +1,4 @@
-"""What a classifier takes for what, and which pictures it gets most wrong."""
+"""Count a classifier's confusions and select its worst mistakes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Integers = NDArray[np.integer[Any]]
 
 
 def confusion_counts(labels: Integers, guesses: Integers, classes: int) -> NDArray[np.int64]:
-    """C[t, g]: how many pictures of class t were read as g.
+    """C[t, g]: how many images of class t were read as g.
 
     Args:
         labels: (N,) true classes.
@@ -34,13 +34,13 @@ def confusion_counts(labels: Integers, guesses: Integers, classes: int) -> NDArr
 
 
 def confusion_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Each row of the counts over its sum; a class without pictures has a row of zeros."""
+    """Return each row of the counts over its sum; a class without images has a row of zeros."""
     shares: NDArray[np.float64] = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     return shares
 
 
 def most_confused(counts: NDArray[np.int64]) -> tuple[int, int, int] | None:
-    """(true class, read as, how many) of the largest entry off the diagonal; None where nothing is wrong."""
+    """Return (true class, read as, how many) of the largest entry off the diagonal; None where nothing is wrong."""
     wrong = counts.copy()
     np.fill_diagonal(wrong, 0)
     if not wrong.any():
@@ -50,7 +50,7 @@ def most_confused(counts: NDArray[np.int64]) -> tuple[int, int, int] | None:
 
 
 def most_wrong(probabilities: NDArray[np.floating[Any]], labels: Integers, count: int) -> NDArray[np.int64]:
-    """Indices of the pictures whose true class gets the least probability, worst first.
+    """Return the indices of the images whose true class gets the least probability, worst first.
 
     Args:
         probabilities: (N, classes).

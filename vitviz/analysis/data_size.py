@@ -1,4 +1,4 @@
-"""Accuracy against the number of training pictures: means and spreads over seeds, who leads, and what may be said."""
+"""Accuracy against the number of training images: means and spreads over seeds, who leads, and what may be said."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.text import gained, listed, percent, plural
+from vitviz.text import gained, join_words, percent, plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -21,7 +21,7 @@ Lines = Mapping[str, tuple[str, FloatArray]]  # by model its title and (2, n): c
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One model over the sizes: (n,) numbers of pictures, ascending, and accuracies over the seeds."""
+    """One model over the sizes: (n,) numbers of images, ascending, and accuracies over the seeds."""
 
     name: str
     title: str
@@ -31,9 +31,9 @@ class Curve:
     high: FloatArray
     seeds: NDArray[np.int64]
 
-    def at(self, pictures: int) -> int | None:
-        """The place of a size; None where it was not measured."""
-        found = np.flatnonzero(self.pictures == pictures)
+    def at(self, images: int) -> int | None:
+        """Return the place of a size; None where it was not measured."""
+        found = np.flatnonzero(self.pictures == images)
         return int(found[0]) if len(found) else None
 
 
@@ -47,23 +47,23 @@ class Lead:
 
     @property
     def by(self) -> float:
-        """How far its mean lies above the other's."""
+        """Difference of the two means."""
         return _mean(self.first, self.pictures) - _mean(self.second, self.pictures)
 
     @property
     def seeds(self) -> int:
-        """Of that of the two which has fewer."""
-        return min(int(curve.seeds[_place(curve, self.pictures)]) for curve in (self.first, self.second))
+        """Number of seeds of the model that has fewer."""
+        return min(int(curve.seeds[_find_size(curve, self.pictures)]) for curve in (self.first, self.second))
 
     @property
     def clear(self) -> bool:
-        """Whether every seed of it beats every seed of the other, of two or more; of one seed nothing is known."""
-        lowest = self.first.low[_place(self.first, self.pictures)]
-        return self.seeds > 1 and bool(lowest > self.second.high[_place(self.second, self.pictures)])
+        """True if every seed of it beats every seed of the other, of two or more; of one seed nothing is known."""
+        lowest = self.first.low[_find_size(self.first, self.pictures)]
+        return self.seeds > 1 and bool(lowest > self.second.high[_find_size(self.second, self.pictures)])
 
     @property
     def sure(self) -> str:
-        """How sure that is, to be said after a number."""
+        """Words for the certainty of the lead, to follow a number."""
         if self.clear:
             return "every seed above every one of the other's"
         return (
@@ -72,10 +72,10 @@ class Lead:
 
 
 def curves(rows: Sequence[Row], titles: Mapping[str, str], augmented: bool, key: str = "test") -> list[Curve]:
-    """Means, lowest and highest over the seeds, by model in the order of `titles`.
+    """Return the means, lowest and highest over the seeds, by model in the order of `titles`.
 
     Args:
-        rows: each with 'model', 'pictures', 'augmented', 'seed' and `key`; one that diverged has no `key`.
+        rows: each with 'model', 'images', 'augmented', 'seed' and `key`; one that diverged has no `key`.
         titles: of the models.
         augmented: which half of the rows.
         key: the accuracy that is read, in [0, 1].
@@ -92,7 +92,7 @@ def curves(rows: Sequence[Row], titles: Mapping[str, str], augmented: bool, key:
 
 
 def curve_of(name: str, title: str, by_size: Mapping[int, Sequence[float]]) -> Curve:
-    """The values of every size as a mean with its lowest and highest."""
+    """Return the values of every size as a mean with its lowest and highest."""
     sizes = sorted(by_size)
     values = [np.array(by_size[size]) for size in sizes]
     return Curve(
@@ -106,11 +106,11 @@ def curve_of(name: str, title: str, by_size: Mapping[int, Sequence[float]]) -> C
     )
 
 
-def only(found: Sequence[Curve], pictures: int) -> list[Curve]:
-    """Of every model that was measured at one size that point alone."""
+def select_size(found: Sequence[Curve], images: int) -> list[Curve]:
+    """Return the points of one size, for each model that was measured there."""
     out = []
     for curve in found:
-        at = curve.at(pictures)
+        at = curve.at(images)
         if at is not None:
             values = (
                 getattr(curve, name)[at : at + 1] for name in ("pictures", "mean", "low", "high", "seeds")
@@ -135,7 +135,7 @@ def of_one_machine(rows: Sequence[Row], machine_of: Callable[[Row], str]) -> lis
 
 
 def left_out(every: Sequence[Row], kept: Sequence[Row], titles: Mapping[str, str]) -> str:
-    """How many rows another machine measured, and which models have no others at a size; '' where none."""
+    """Return how many rows another machine measured, and which models have no others at a size; '' where none."""
     if not (gone := len(every) - len(kept)):
         return ""
     there, here = ({(int(row["pictures"]), row["model"]) for row in rows} for rows in (every, kept))
@@ -143,7 +143,7 @@ def left_out(every: Sequence[Row], kept: Sequence[Row], titles: Mapping[str, str
         size: [title for name, title in titles.items() if (size, name) in there - here]
         for size in sorted({size for size, _ in there - here})
     }
-    whole = "; ".join(f"{listed(names)} with {size:,} pictures" for size, names in by_size.items())
+    whole = "; ".join(f"{join_words(names)} with {size:,} images" for size, names in by_size.items())
     return (
         f"Seconds of different machines are not compared: {plural(gone, 'training')} on another one"
         f" {'is' if gone == 1 else 'are'} left out{f', all of {whole}' if whole else ''}."
@@ -170,7 +170,7 @@ def at_equal_time(rows: Sequence[Row]) -> list[Row]:
 
 
 def leads(found: Sequence[Curve]) -> list[Lead]:
-    """Who leads at every size that two models or more were measured at."""
+    """Return who leads at every size that two models or more were measured at."""
     sizes = sorted({int(size) for curve in found for size in curve.pictures})
     out = []
     for size in sizes:
@@ -181,19 +181,19 @@ def leads(found: Sequence[Curve]) -> list[Lead]:
     return out
 
 
-def _place(curve: Curve, size: int) -> int:
+def _find_size(curve: Curve, size: int) -> int:
     place = curve.at(size)
     if place is None:
-        raise ValueError(f"{curve.title} was not measured with {size} pictures")
+        raise ValueError(f"{curve.title} was not measured with {size} images")
     return place
 
 
 def _mean(curve: Curve, size: int) -> float:
-    return float(curve.mean[_place(curve, size)])
+    return float(curve.mean[_find_size(curve, size)])
 
 
 def gap(found: Sequence[Curve], one: str, other: str) -> list[tuple[int, float]]:
-    """(pictures, mean of `one` less mean of `other`) at every size that both were measured at."""
+    """Return (images, mean of `one` less mean of `other`) at every size that both were measured at."""
     named = {curve.name: curve for curve in found}
     if one not in named or other not in named:
         return []
@@ -201,21 +201,21 @@ def gap(found: Sequence[Curve], one: str, other: str) -> list[tuple[int, float]]
     return [(size, _mean(named[one], size) - _mean(named[other], size)) for size in sizes]
 
 
-def describe(found: Sequence[Curve]) -> str:
-    """Who leads at the ends and where that changes, and how the distance of CNN and ViT goes, from the numbers."""
+def describe_sizes(found: Sequence[Curve]) -> str:
+    """Describe the leading models, where the lead changes, and the difference of CNN and ViT over the sizes."""
     found_leads = leads(found)
     if not found:
-        return "Nothing has been measured of this as yet."
+        return "Nothing has been measured of this yet."
     if not found_leads:
-        return f"No size has two models to compare as yet. {seeds_said(found)}"
+        return f"No size has two models to compare yet. {seeds_said(found)}"
     ends = [found_leads[0]] if len(found_leads) == 1 else [found_leads[0], found_leads[-1]]
     said = [_lead(lead) for lead in ends]
     said += [_change(before, after) for before, after in pairwise(found_leads) if _changes(before, after)]
     return " ".join(filter(None, [*said, _distance(gap(found, "cnn", "vit")), seeds_said(found)]))
 
 
-def judged(lead: Lead, guess: Curve) -> str:
-    """Whether a guess about who leads was right, by how much, and whether another seed might say otherwise."""
+def describe_prediction(lead: Lead, guess: Curve) -> str:
+    """Return True if a guess about who leads was right, by how much, and whether another seed might say otherwise."""
     right = guess.name == lead.first.name
     above = lead if right else Lead(lead.pictures, lead.first, guess)
     if round(100 * above.by, 1) == 0:
@@ -227,34 +227,36 @@ def judged(lead: Lead, guess: Curve) -> str:
 
 
 def lacking(found: Sequence[Curve], sizes: Sequence[int], titles: Mapping[str, str]) -> str:
-    """Which models were not measured at which of a grid's sizes; '' where none lacks."""
+    """Return which models were not measured at which of a grid's sizes; '' where none lacks."""
     by_size = {
-        size: [title for name, title in titles.items() if not _has(found, name, size)] for size in sizes
+        size: [title for name, title in titles.items() if not _has_point(found, name, size)] for size in sizes
     }
-    some = [f"{listed(gone)} with {size:,}" for size, gone in by_size.items() if 0 < len(gone) < len(titles)]
+    some = [
+        f"{join_words(gone)} with {size:,}" for size, gone in by_size.items() if 0 < len(gone) < len(titles)
+    ]
     whole = [f"{size:,}" for size, gone in by_size.items() if len(gone) == len(titles)]
-    told = [*some, *([f"no model with {listed(whole)}"] if whole else [])]
-    return f"Not measured as yet: {'; '.join(told)} pictures." if told else ""
+    told = [*some, *([f"no model with {join_words(whole)}"] if whole else [])]
+    return f"Not measured yet: {'; '.join(told)} images." if told else ""
 
 
-def _has(found: Sequence[Curve], name: str, size: int) -> bool:
+def _has_point(found: Sequence[Curve], name: str, size: int) -> bool:
     return any(curve.name == name and curve.at(size) is not None for curve in found)
 
 
 def _lead(lead: Lead) -> str:
     """Nothing is said of the seeds of a clear lead, or of one seed: the last sentence says what holds for all."""
     sure = f", which is {lead.sure}" if lead.seeds > 1 and not lead.clear else ""
-    reached, pictures = percent(_mean(lead.first, lead.pictures)), plural(lead.pictures, "picture")
+    reached, images = percent(_mean(lead.first, lead.pictures)), plural(lead.pictures, "image")
     if round(100 * lead.by, 1) == 0:
-        return f"With {pictures} {lead.first.title} and {lead.second.title} lead with {reached} each."
+        return f"With {images} {lead.first.title} and {lead.second.title} lead with {reached} each."
     return (
-        f"With {pictures} {lead.first.title} leads with {reached}, {100 * lead.by:.1f} points above"
+        f"With {images} {lead.first.title} leads with {reached}, {100 * lead.by:.1f} points above"
         f" {lead.second.title}{sure}."
     )
 
 
 def _changes(before: Lead, after: Lead) -> bool:
-    """Whether another model leads, and both were measured at both sizes: else nothing says that the lead went."""
+    """Return True if another model leads and both were measured at both sizes."""
     if before.first.name == after.first.name:
         return False
     return before.first.at(after.pictures) is not None and after.first.at(before.pictures) is not None
@@ -263,21 +265,23 @@ def _changes(before: Lead, after: Lead) -> bool:
 def _change(before: Lead, after: Lead) -> str:
     doubt = next((f", {lead.sure}" for lead in (before, after) if lead.seeds > 1 and not lead.clear), "")
     return (
-        f"Between {before.pictures:,} and {after.pictures:,} pictures the lead goes from {before.first.title} to"
+        f"Between {before.pictures:,} and {after.pictures:,} images the lead goes from {before.first.title} to"
         f" {after.first.title}{doubt}."
     )
 
 
 def _distance(gaps: Sequence[tuple[int, float]]) -> str:
-    """How CNN and ViT come nearer or part as pictures grow."""
+    """Return how CNN and ViT come nearer or part as images grow."""
     if len(gaps) < 2:
         return ""
     (few, first), (many, last) = gaps[0], gaps[-1]
-    return f"CNN less ViT: {gained(100 * first)} points with {few:,} pictures, {gained(100 * last)} with {many:,}."
+    return (
+        f"CNN less ViT: {gained(100 * first)} points with {few:,} images, {gained(100 * last)} with {many:,}."
+    )
 
 
 def seeds_said(found: Sequence[Curve], thing: str = "point") -> str:
-    """Over how many seeds the points, or the lines, of a picture are means."""
+    """Over how many seeds the points, or the lines, of an image are means."""
     counts = sorted({int(count) for curve in found for count in curve.seeds})
     if counts in ([], [1]):
         return "One seed each: what lies close together may change places with another."
@@ -306,9 +310,9 @@ def mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tupl
 
 
 def at_last_moment(lines: Lines) -> tuple[float, dict[str, float]] | None:
-    """When the quickest of two or more models is done, in core-seconds, and what each has reached by then.
+    """Return when the quickest of two or more models is done, in core-seconds, and what each has reached by then.
 
-    None where one of them has no point as yet at that moment, so that nothing can be compared.
+    None where one of them has no point yet at that moment, so that nothing can be compared.
     """
     if len(lines) < 2:
         return None
@@ -319,7 +323,7 @@ def at_last_moment(lines: Lines) -> tuple[float, dict[str, float]] | None:
 
 
 def crossings(lines: Lines) -> str:
-    """Who leads after equal seconds, moment by moment, in a sentence."""
+    """Return who leads after equal seconds, moment by moment, in a sentence."""
     if len(lines) < 2:
         return ""
     start = max(line[0, 0] for _, line in lines.values())
@@ -341,7 +345,7 @@ def crossings(lines: Lines) -> str:
 
 
 def gains(rows: Sequence[Row], titles: Mapping[str, str]) -> list[Curve]:
-    """What augmentation gives each model: augmented less plain, seed by seed, where both were measured."""
+    """Return what augmentation gives each model: augmented less plain, seed by seed, where both were measured."""
     found = []
     for name, title in titles.items():
         own = [row for row in rows if row["model"] == name]
@@ -354,7 +358,7 @@ def gains(rows: Sequence[Row], titles: Mapping[str, str]) -> list[Curve]:
 
 
 def differences(these: Sequence[Row], those: Sequence[Row], key: str = "test") -> dict[int, list[float]]:
-    """By number of pictures, `key` of these rows less 'test' of those of one seed; what has no pair is left out."""
+    """By number of images, `key` of these rows less 'test' of those of one seed; what has no pair is left out."""
     other = {(row["pictures"], row["seed"]): float(row["test"]) for row in those if "test" in row}
     found: dict[int, list[float]] = {}
     for row in these:

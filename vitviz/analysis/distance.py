@@ -1,4 +1,4 @@
-"""How far heads look: mean attention distance in pixels, streamed so that memory stays bounded."""
+"""Compute mean attention distances in pixels, streamed so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def patch_distances_px(grid: tuple[int, int], patch_px: float) -> NDArray[np.flo
 
 
 def uniform_distance_px(grid: tuple[int, int], patch_px: float, prefix_tokens: int = 0) -> float:
-    """The mean distance of a head that spreads its attention evenly over all tokens, prefix included."""
+    """Return the mean distance of a head that spreads its attention evenly over all tokens, prefix included."""
     patches = grid[0] * grid[1]
     total = float(patch_distances_px(grid, patch_px).mean(axis=1).mean())
     return total * patches / (patches + prefix_tokens)
 
 
 def corner_distance_px(grid: tuple[int, int], patch_px: float) -> float:
-    """The longest distance that a head can look: from one corner patch to the opposite one."""
+    """Return the longest distance that a head can look: from one corner patch to the opposite one."""
     return float(patch_px * np.hypot(grid[0] - 1, grid[1] - 1))
 
 
@@ -114,11 +114,11 @@ def entropy_bits(attn: FloatArray) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class AttentionDistances:
-    """What a stream of attention told; every statistic by picture, so that the spread can be shown."""
+    """Attention statistics of a set of images; each statistic is kept by image, so that its spread can be drawn."""
 
     distance_px: NDArray[np.float64]  # (images, depth, heads), renormalised where asked for
     prefix_mass: NDArray[np.float64]  # (images, depth, heads), mean over patch queries
-    mean_attn: NDArray[np.float32] | None  # (depth, heads, T, T), mean over pictures, where asked for
+    mean_attn: NDArray[np.float32] | None  # (depth, heads, T, T), mean over images, where asked for
     entropy_bits: NDArray[np.float64] | None  # (images, depth, heads), where asked for
 
 
@@ -145,7 +145,7 @@ class DistanceStream:
         self._weights: NDArray[np.float32] | None = None
 
     def add(self, layer: int, attn: FloatArray) -> None:
-        """Take the attention (b, heads, T, T) of one block for the next b pictures."""
+        """Take the attention (b, heads, T, T) of one block for the next b images."""
         images, heads, tokens, _ = attn.shape
         if self._weights is None or len(self._weights) != tokens * tokens:
             self._weights = _distance_weights(tokens, self.grid, self.patch_px)
@@ -166,13 +166,13 @@ class DistanceStream:
             self._total[layer] = batch if total is None else np.add(total, batch, out=total)
 
     def result(self) -> AttentionDistances:
-        """The statistics of all pictures taken so far.
+        """Return the statistics of all images taken so far.
 
         Raises:
-            ValueError: if a block is missing, or blocks saw different numbers of pictures.
+            ValueError: if a block is missing, or blocks saw different numbers of images.
         """
         if not self._images or min(self._images) < 1 or len(set(self._images)) != 1:
-            raise ValueError(f"every block must have seen the same pictures, received {self._images} of them")
+            raise ValueError(f"every block must have seen the same images, received {self._images} of them")
         stacked = [
             np.stack([np.concatenate([part[i] for part in parts]) for parts in self._parts], axis=1)
             for i in range(3 if self._with_entropy else 2)
@@ -183,7 +183,7 @@ class DistanceStream:
 
 
 def _distance_weights(tokens: int, grid: tuple[int, int], patch_px: float) -> NDArray[np.float32]:
-    """(T * T,): what each attention weight adds to the mean distance; 0 where a prefix token is involved."""
+    """Return (T * T,): what each attention weight adds to the mean distance; 0 where a prefix token is involved."""
     prefix = _prefix_count(tokens, grid)
     weights = np.zeros((tokens, tokens), np.float32)
     weights[prefix:, prefix:] = patch_distances_px(grid, patch_px) / (tokens - prefix)
@@ -191,9 +191,9 @@ def _distance_weights(tokens: int, grid: tuple[int, int], patch_px: float) -> ND
 
 
 def offset_map(attn: FloatArray, grid: tuple[int, int]) -> NDArray[np.float64]:
-    """Mean attention by where the key lies relative to the query: M[dr, dc], the query in the middle.
+    """Return the mean attention by where the key lies relative to the query: M[dr, dc], the query in the middle.
 
-    Averaged over the queries for which that offset lies inside the picture, so that borders do not fade.
+    Averaged over the queries for which that offset lies inside the image, so that borders do not fade.
 
     Args:
         attn: (T, T) of one head.
@@ -214,7 +214,7 @@ def offset_map(attn: FloatArray, grid: tuple[int, int]) -> NDArray[np.float64]:
 
 
 def without_prefix(attn: FloatArray, grid: tuple[int, int]) -> FloatArray:
-    """What patches give patches, each row divided by its mass on them; (T, T) -> (N, N)."""
+    """Return what patches give patches, each row divided by its mass on them; (T, T) -> (N, N)."""
     prefix = _prefix_count(attn.shape[-1], grid)
     patches = attn[prefix:, prefix:]
     rows: FloatArray = patches / np.maximum(patches.sum(axis=-1, keepdims=True), 1e-12)
@@ -222,14 +222,14 @@ def without_prefix(attn: FloatArray, grid: tuple[int, int]) -> FloatArray:
 
 
 def query_distances_px(attn: FloatArray, grid: tuple[int, int], patch_px: float) -> NDArray[np.float64]:
-    """How far each query patch of one head looks; (T, T) -> (rows, cols), in pixels."""
+    """Return how far each query patch of one head looks; (T, T) -> (rows, cols), in pixels."""
     return _row_sums(attn, grid, patch_px).reach_px.reshape(grid)
 
 
 def distance_distribution(
     attn: FloatArray, grid: tuple[int, int], patch_px: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Share of one head's attention between patches by distance; (T, T) -> (edges in pixels, mass per bin).
+    """Return the share of one head's attention between patches by distance; (T, T) -> (edges in pixels, mass per bin).
 
     The masses sum to the head's mean mass on patches: 1 less what goes to prefix tokens.
     """
@@ -244,7 +244,7 @@ def distance_distribution(
 def window_distances_px(
     attn: FloatArray, window_index: NDArray[np.integer[Any]], grid: tuple[int, int], patch_px: float
 ) -> NDArray[np.float64]:
-    """Mean attention distance inside Swin's windows, by the tokens' true places in the picture.
+    """Return the mean attention distance inside Swin's windows, by the tokens' true places in the image.
 
     Args:
         attn: (b, windows, heads, M*M, M*M).

@@ -1,4 +1,4 @@
-"""Does a map move as its picture does? How far a layer is from moving along, and how much of it stays."""
+"""Does a map move as its image does? How far a layer is from moving along, and how much of it stays."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating[Any]]
 
 
-def moved(places: FloatArray, cells: float) -> FloatArray:
-    """A map moved to the right by so many of its cells, without the columns that come in from the left.
+def shift_map(places: FloatArray, cells: float) -> FloatArray:
+    """Return a map moved to the right by so many of its cells, without the columns that come in from the left.
 
     A part of a cell is read between two columns, linearly.
 
@@ -56,19 +56,19 @@ def unlikeness(a: FloatArray, b: FloatArray) -> float:
 def move_and_stay(
     before: FloatArray, after: FloatArray, cells: float, margin: float = 0.0
 ) -> tuple[float, float]:
-    """How unlike the map of a shifted picture is to the map that is shifted itself, and to the map as it was.
+    """Return how unlike the map of a shifted image is to the map that is shifted itself, and to the map as it was.
 
     Both as `unlikeness` counts, over the places that the shifted map has. A map that moves along exactly has (0, much);
-    one that does not see the picture (much, 0), or (little, 0) where it is smooth: so either alone says too little.
+    one that does not see the image (much, 0), or (little, 0) where it is smooth: so either alone says too little.
 
     Args:
-        before: (rows, cols, D), of the picture.
-        after: (rows, cols, D), of the picture moved to the right.
+        before: (rows, cols, D), of the image.
+        after: (rows, cols, D), of the image moved to the right.
         cells: how far, in cells of the map.
-        margin: the share of each side that is left out in both, where the picture's border is felt.
+        margin: the share of each side that is left out in both, where the image's border is felt.
     """
     rows, cols, _ = before.shape
-    wanted, first = moved(before, cells), int(np.ceil(cells))
+    wanted, first = shift_map(before, cells), int(np.ceil(cells))
     top, side = round(margin * rows), round(margin * cols)
     left = max(first, min(first + side, cols - side - 1))  # the moved border is felt there; a column is left
     bottom, right = rows - top, max(cols - side, left + 1)
@@ -85,5 +85,5 @@ def staying(move: float, stay: float) -> float:
 
 
 def liveliest_channel(places: FloatArray) -> int:
-    """The channel of a map (rows, cols, D) that varies most over the places."""
+    """Return the channel of a map (rows, cols, D) that varies most over the places."""
     return int(places.reshape(-1, places.shape[-1]).std(axis=0).argmax())

@@ -16,7 +16,7 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Which patches stand after every step: `deletion` and `insertion` (steps + 1, patches), True = shown.
+    """The patches that are shown after each step: `deletion` and `insertion` (steps + 1, patches), True = shown.
 
     `fraction` (steps + 1,) is the share of patches blanked, or shown again.
     """
@@ -27,7 +27,7 @@ class Schedule:
 
 
 def schedule(relevance: FloatArray, steps: int) -> Schedule:
-    """Blank patches from the most relevant on (deletion), or show them on a blank picture (insertion).
+    """Blank patches from the most relevant on (deletion), or show them on a blank image (insertion).
 
     Petsiuk et al. 2018 (RISE), with a ViT's own patches as the units. Ties keep reading order.
 
@@ -51,7 +51,7 @@ def schedule(relevance: FloatArray, steps: int) -> Schedule:
 
 
 def blank_patches(image: FloatArray, shown: BoolArray, grid: tuple[int, int]) -> NDArray[np.float32]:
-    """Copies of one prepared picture with patches blanked: set to what the model reads as 0.
+    """Copies of one prepared image with patches blanked: set to what the model reads as 0.
 
     Args:
         image: (C, H, W), prepared: 0 is the colour that its preparation subtracts.
@@ -73,18 +73,18 @@ def blank_patches(image: FloatArray, shown: BoolArray, grid: tuple[int, int]) ->
 
 
 def area(fraction: FloatArray, probability: FloatArray) -> float:
-    """Area under a deletion or insertion curve, by trapezia; both axes run from 0 to 1."""
+    """Return the area under a deletion or insertion curve, by trapezia; both axes run from 0 to 1."""
     return float(np.trapezoid(probability, fraction))
 
 
 def random_orders(patches: int, count: int) -> NDArray[np.float64]:
-    """(count, patches) relevance maps that are noise: the order every method must beat."""
+    """Return (count, patches) relevance maps that are noise: the order every method must beat."""
     return np.random.default_rng(0).random((count, patches))
 
 
 @dataclass(frozen=True)
 class Score:
-    """Areas of one method on one picture; `gap` is insertion minus deletion, higher is truer."""
+    """Areas of one method on one image; `gap` is insertion minus deletion, higher is truer."""
 
     method: str
     deletion: float
@@ -97,7 +97,7 @@ class Score:
 
 
 def describe_scores(scores: list[Score], random: list[Score]) -> str:
-    """Which method explains this prediction best and by how much, in words computed from the areas.
+    """Return which method explains this prediction best and by how much, in words computed from the areas.
 
     Args:
         random: of single random orders.

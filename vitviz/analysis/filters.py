@@ -57,7 +57,7 @@ def align_signs(maps: FloatArray, previous: FloatArray) -> FloatArray:
 
 
 def components_over_time(filters: list[FloatArray], count: int) -> tuple[FloatArray, FloatArray]:
-    """Components of every snapshot, signs carried from frame to frame.
+    """Return the components of every snapshot, signs carried from frame to frame.
 
     Args:
         filters: the snapshots' (D, C, P, P), first step first.
@@ -76,7 +76,7 @@ def components_over_time(filters: list[FloatArray], count: int) -> tuple[FloatAr
 
 
 def to_bytes(maps: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
-    """Tiles (..., C, P, P) as uint8 (..., P, P, C), each scaled by its own least and greatest value.
+    """Return the tiles (..., C, P, P) as uint8 (..., P, P, C), each scaled by its own least and greatest value.
 
     Returns:
         the tiles, and (..., 2) with the least and the greatest value: value = least + byte / 255 * (greatest - least).
@@ -90,7 +90,7 @@ def to_bytes(maps: FloatArray) -> tuple[NDArray[np.uint8], FloatArray]:
 
 
 def roughness(maps: FloatArray) -> FloatArray:
-    """How fine a map's pattern is, (...): squared differences of neighbouring pixels, as a share of white noise's.
+    """Return the roughness of maps (...): squared differences of neighbouring pixels, relative to white noise.
 
     r = (mean (dy)^2 + mean (dx)^2) / (4 mean (x - mean x)^2), divided by what white noise has of it on average: its n
     pixels lose their own mean, so n / (n - 1), which is 4/3 in 2 x 2 and 64/63 in 8 x 8.
@@ -111,8 +111,8 @@ _LOOKED_AT, _ENDS = 28, 7  # components of the ViT paper's figure 7, and how man
 
 
 @dataclass(frozen=True)
-class Look:
-    """How the components of a model's filters look, from the first 28 of them."""
+class FilterStatistics:
+    """Statistics of the first 28 principal components of a model's filters."""
 
     count: int
     held: float  # share of the variance that they hold together
@@ -121,11 +121,11 @@ class Look:
 
     @property
     def waves(self) -> bool:
-        """Whether the first are slow waves."""
+        """True if the first are slow waves."""
         return self.head < SMOOTH
 
 
-def look(filters: FloatArray) -> Look:
+def measure_filters(filters: FloatArray) -> FilterStatistics:
     """Measures filters (D, C, P, P).
 
     Raises:
@@ -134,24 +134,24 @@ def look(filters: FloatArray) -> Look:
     found = principal_components(filters, _LOOKED_AT)
     rough = roughness(found.maps)
     head = float(np.average(rough[:_ENDS], weights=found.explained[:_ENDS] + 1e-12))
-    return Look(len(found.maps), float(found.explained.sum()), head, float(rough[-_ENDS:].mean()))
+    return FilterStatistics(len(found.maps), float(found.explained.sum()), head, float(rough[-_ENDS:].mean()))
 
 
-def cut_patches(picture: FloatArray, patch_px: int) -> FloatArray:
-    """A picture (C, H, W) as patches (N, C, P, P) in reading order.
+def cut_patches(image: FloatArray, patch_px: int) -> FloatArray:
+    """Return an image (C, H, W) as patches (N, C, P, P) in reading order.
 
     Raises:
-        ValueError: if the patch size does not divide the picture.
+        ValueError: if the patch size does not divide the image.
     """
-    channels, height, width = picture.shape
+    channels, height, width = image.shape
     if height % patch_px or width % patch_px:
-        raise ValueError(f"patch_px {patch_px} must divide the picture, received {height} x {width} px")
-    cut = picture.reshape(channels, height // patch_px, patch_px, width // patch_px, patch_px)
+        raise ValueError(f"patch_px {patch_px} must divide the image, received {height} x {width} px")
+    cut = image.reshape(channels, height // patch_px, patch_px, width // patch_px, patch_px)
     return cut.transpose(1, 3, 0, 2, 4).reshape(-1, channels, patch_px, patch_px)
 
 
 def dct_basis(channels: int, patch_px: int, count: int | None = None) -> FloatArray:
-    """The orthonormal discrete cosine transform of a patch, lowest frequencies first, (k, C, P, P).
+    """Return the orthonormal discrete cosine transform of a patch, lowest frequencies first, (k, C, P, P).
 
     b_uv[y, x] = c_u c_v cos(pi u (2y + 1) / 2P) cos(pi v (2x + 1) / 2P) (JPEG's), with the same transform over the
     channels: first their mean, then their differences.
@@ -196,7 +196,7 @@ def rebuild(patches: FloatArray, basis: FloatArray, scale: FloatArray | None = N
         patches: (N, C, P, P).
         basis: (k, C, P, P).
         scale: (C,), differences of a channel are multiplied by it before the error is taken: 255 * std gives
-            grey levels of a normalised picture. None: 1.
+            grey levels of a normalised image. None: 1.
 
     Raises:
         ValueError: if patches and basis differ in shape.
@@ -229,7 +229,7 @@ class Answer:
 
 
 def answer(patch: FloatArray, filters: FloatArray, bias: FloatArray | None, column: int) -> Answer:
-    """(x E + b)_d of one patch (C, P, P), taken apart (ViT paper, eq. 1)."""
+    """Return (x E + b)_d of one patch (C, P, P), taken apart (ViT paper, eq. 1)."""
     weight = np.asarray(filters[column], dtype=np.float64)
     products = patch * weight
     offset = 0.0 if bias is None else float(bias[column])

@@ -1,4 +1,4 @@
-"""A trained body against the same model from scratch: curves, spreads over seeds, and how far weights have moved."""
+"""Compare a fine-tuned backbone with the same model from scratch: curves, spread over seeds, weight changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.text import apart, percent, plural
+from vitviz.text import percent, percent_difference, plural
 
 FloatArray = NDArray[np.floating[Any]]
 Verdict = Literal["tuned", "scratch", "neither"]
@@ -41,7 +41,7 @@ class Group:
 
     @property
     def mean(self) -> float:
-        """Of the test accuracies; NaN before there are any."""
+        """Mean of the test accuracies; NaN before there are any."""
         return float(np.mean(self.tests)) if self.tests else float("nan")
 
     @property
@@ -51,7 +51,7 @@ class Group:
 
 
 def mean_curve(curves: Sequence[FloatArray]) -> FloatArray:
-    """(2, n): the mean of the curves at the epochs that all of them have reached; empty before there is one."""
+    """Return (2, n): the mean of the curves at the epochs that all of them have reached; empty before there is one."""
     common = set.intersection(*(set(np.round(curve[0], 6).tolist()) for curve in curves)) if curves else set()
     epochs = np.array(sorted(common))
     kept = [curve[1][np.isin(np.round(curve[0], 6), epochs)] for curve in curves]
@@ -59,7 +59,7 @@ def mean_curve(curves: Sequence[FloatArray]) -> FloatArray:
 
 
 def verdict(tuned: Group, scratch: Group) -> Verdict | None:
-    """Whose every seed lies above every seed of the other; 'neither' where they overlap, None before the end."""
+    """Return whose every seed lies above every seed of the other; 'neither' where they overlap, None before the end."""
     if not tuned.tests or not scratch.tests:
         return None
     if min(tuned.tests) > max(scratch.tests):
@@ -68,16 +68,16 @@ def verdict(tuned: Group, scratch: Group) -> Verdict | None:
 
 
 def describe(tuned: Group, scratch: Group, images: int) -> str:
-    """What a finished race says, from its numbers; empty before the end.
+    """Return what a finished race says, from its numbers; empty before the end.
 
     Args:
-        images: test pictures that every accuracy was read on.
+        images: test images that every accuracy was read on.
     """
     found = verdict(tuned, scratch)
     if found is None:
         return ""
-    listed = "; ".join(f"{group.title} {_said(group)}" for group in (tuned, scratch))
-    by = apart(tuned.mean, scratch.mean)
+    listed = "; ".join(f"{group.title} {_format_group(group)}" for group in (tuned, scratch))
+    by = percent_difference(tuned.mean, scratch.mean)
     above = "above" if by > 0 else "below"
     how = "level with from scratch" if by == 0 else f"{abs(by):.1f} points {above} from scratch"
     sure = {
@@ -87,13 +87,13 @@ def describe(tuned: Group, scratch: Group, images: int) -> str:
     }[found]
     if len(tuned.tests) == 1:
         return (
-            f"Right on {plural(images, 'test picture')}: {listed}. Fine-tuned is {how}, with one seed, so nothing is"
+            f"Right on {plural(images, 'test image')}: {listed}. Fine-tuned is {how}, with one seed, so nothing is"
             " known of the spread."
         )
-    return f"Right on {plural(images, 'test picture')}: {listed}. Fine-tuned is {how} on the mean, {sure}."
+    return f"Right on {plural(images, 'test image')}: {listed}. Fine-tuned is {how} on the mean, {sure}."
 
 
-def _said(group: Group) -> str:
+def _format_group(group: Group) -> str:
     if len(group.tests) == 1:
         return percent(group.mean)
     ends = [percent(end(group.tests)) for end in (min, max)]
@@ -101,7 +101,7 @@ def _said(group: Group) -> str:
 
 
 def part_of(name: str) -> str:
-    """Which part of a model a weight belongs to, as it is said: 'E', 'positions', 'layer 3', 'head'."""
+    """Return which part of a model a weight belongs to, as it is said: 'E', 'positions', 'layer 3', 'head'."""
     found = _LAYER.match(name)
     if found is None:
         first = name.partition(".")[0]
@@ -113,12 +113,14 @@ def part_of(name: str) -> str:
 
 
 def is_statistic(name: str) -> bool:
-    """Whether it is a batch norm's running statistic and no weight."""
+    """Return True if it is a batch norm's running statistic and no weight."""
     return "running_" in name or "num_batches" in name
 
 
-def moved(before: Mapping[str, FloatArray], after: Mapping[str, FloatArray]) -> dict[str, float]:
-    """How far each part's weights have moved: ‖after − before‖ / ‖before‖, all its numbers taken as one vector.
+def measure_weight_changes(
+    before: Mapping[str, FloatArray], after: Mapping[str, FloatArray]
+) -> dict[str, float]:
+    """Return how far each part's weights have moved: ‖after − before‖ / ‖before‖, all its numbers taken as one vector.
 
     Counts and running statistics are no weights and are left out; so is a part that begins at almost zero, such as a
     random [CLS], which has no length to compare with.
@@ -149,7 +151,7 @@ def moved(before: Mapping[str, FloatArray], after: Mapping[str, FloatArray]) -> 
 
 
 def in_order(parts: Iterable[str]) -> list[str]:
-    """Parts in the order of the data: what makes the tokens, the tokens, positions, layers, norm, head."""
+    """Return the parts in the order of the data: what makes the tokens, the tokens, positions, layers, norm, head."""
     first, last = ("stem", "E", "[CLS]", "[DIST]", "registers", "positions"), ("last norm", "head")
 
     def place(part: str) -> int:
@@ -165,12 +167,12 @@ def in_order(parts: Iterable[str]) -> list[str]:
 
 
 def body_of(found: Mapping[str, float]) -> dict[str, float]:
-    """How far the parts of the body moved: all but the head."""
+    """Return how far the parts of the backbone moved: all but the head."""
     return {part: value for part, value in found.items() if part != "head"}
 
 
 def judge_moved(body: Mapping[str, float], guess: str) -> str:
-    """Whether the part that was guessed to move furthest does, and how far it lies behind the one that does."""
+    """Return True if the part that was guessed to move furthest does, and how far it lies behind the one that does."""
     most = max(body, key=body.__getitem__)
     said = f"You said {guess}: it moves by {_far(body[guess])} of its own length"
     return f"{said}, right." if guess == most else f"{said}, {most} by {_far(body[most])}."
@@ -179,35 +181,35 @@ def judge_moved(body: Mapping[str, float], guess: str) -> str:
 def describe_moved(
     tuned: Mapping[str, float], scratch: Mapping[str, float], rates: tuple[float, float]
 ) -> str:
-    """Which part of a fine-tuned body moved most and least, and how far the model from scratch moved, in sentences.
+    """Describe which part of a fine-tuned backbone moved most and least, and how far the model from scratch moved.
 
     Args:
         tuned, scratch: how far each part of both moved.
-        rates: the learning rates of the fine-tuned body and of the model from scratch.
+        rates: the learning rates of the fine-tuned backbone and of the model from scratch.
     """
     body = body_of(tuned)
     if not any(body.values()):
         return (
-            "The body was frozen and has not moved at all; the new head has, by "
+            "The backbone was frozen and has not moved at all; the new head has, by "
             + percent(tuned["head"])
             + "."
         )
     most, least = max(body, key=body.__getitem__), min(body, key=body.__getitem__)
     share = float(np.median([scratch[part] / body[part] for part in body if part in scratch and body[part]]))
     return (
-        f"Of the body {most} moved furthest, by {_far(body[most])} of its own length, and {least} least, by"
+        f"Of the backbone {most} moved furthest, by {_far(body[most])} of its own length, and {least} least, by"
         f" {_far(body[least])}. From scratch a part moves {share:.1f} times as far on the median{_by_rate(*rates)}."
     )
 
 
 def _by_rate(body: float, scratch: float) -> str:
-    """What is to be known of two learning rates before distances are compared."""
+    """Return what is to be known of two learning rates before distances are compared."""
     if body == scratch:
         return ", at the same learning rate"
     return f", at a learning rate of {scratch:g} against {body:g}: part of that is the rate"
 
 
 def _far(share: float) -> str:
-    """A share with its first figure that is not zero: what moved a little is not said to have moved by 0.0 %."""
+    """Return a share with its first figure that is not zero: what moved a little is not said to have moved by 0.0 %."""
     digits = max(1, -int(np.floor(np.log10(100 * share)))) if share > 0 else 1
     return percent(share, digits)

@@ -36,7 +36,7 @@ class Norms:
 
 
 def norms_at(rows: Sequence[Row], mark: int, titles: Mapping[str, str]) -> list[Norms]:
-    """Every variant at one moment, in the order of `titles`; those that had diverged by then are left out.
+    """Return every variant at one moment, in the order of `titles`; those that had diverged by then are left out.
 
     Args:
         rows: each with 'variant' and 'norms' [mark][block].
@@ -54,7 +54,7 @@ def norms_at(rows: Sequence[Row], mark: int, titles: Mapping[str, str]) -> list[
 
 
 def describe(found: Sequence[Norms], updates: int) -> str:
-    """What share of the last block's gradient the first one gets, variant by variant."""
+    """Return what share of the last block's gradient the first one gets, variant by variant."""
     when = "At the start" if updates == 0 else f"After {plural(updates, 'update')}"
     said = [f"{one.title} {_times(one.share)}" for one in found]
     return f"{when} the first block's gradient over the last one's is: {'; '.join(said)}." if said else ""

@@ -1,4 +1,4 @@
-"""What a hybrid's stem reads, and how trainings compare over time: arrays in and out."""
+"""Measure a hybrid's stem and compare trainings over time; arrays in and out."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FloatArray = NDArray[np.float64]
 
 
 def enlarging(config: ViTConfig) -> float:
-    """How many times its side a picture has where it enters the stem: 1 where patches have a power of 2 px."""
+    """Return how many times its side an image has where it enters the stem: 1 where patches have a power of 2 px."""
     return float(2 ** (config.patch_size - 1).bit_length() / config.patch_size)
 
 
 def stem_fields_px(config: ViTConfig) -> list[float]:
-    """Side of what one place reads after each of a stem's 3 x 3 convolutions, in px of the picture.
+    """Return the side of what one place reads after each of a stem's 3 x 3 convolutions, in px of the image.
 
-    Where the picture is enlarged first, a side is as much of it as it is of the enlarged one; that the enlarging
+    Where the image is enlarged first, a side is as much of it as it is of the enlarged one; that the enlarging
     itself mixes neighbouring px, less than one at each edge, is left out.
     """
     halvings = (config.patch_size - 1).bit_length()
@@ -33,10 +33,10 @@ def stem_fields_px(config: ViTConfig) -> list[float]:
 def field_box(
     cell: tuple[int, int], grid: tuple[int, int], field_px: float, side_px: int, enlarged: float = 1.0
 ) -> tuple[float, float, float, float]:
-    """(left, top, right, bottom) of the field of a place (row, col) of a map, cut at the picture's edges, in px.
+    """Return (left, top, right, bottom) of the field of a place (row, col) of a map, cut at the image's edges, in px.
 
     A convolution of 3 with padding 1 and stride 2 is centred on its cell's first pixel: place c of a map that steps
-    over s px reads c s - (f - 1) / 2 to c s + (f - 1) / 2 of what enters the stem, `enlarged` times the picture.
+    over s px reads c s - (f - 1) / 2 to c s + (f - 1) / 2 of what enters the stem, `enlarged` times the image.
     """
     edges = []
     for at, count in ((cell[1], grid[1]), (cell[0], grid[0])):
@@ -48,14 +48,14 @@ def field_box(
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where one course last goes past another, as far as both go: what had passed by then, and the accuracy of both."""
+    """The last crossing of two learning curves: the time, and the accuracy of both."""
 
     x: float
     accuracy: float
 
 
-def reached(x: FloatArray, accuracy: FloatArray, level: float) -> float | None:
-    """What had passed when an accuracy was first reached; None where it never was."""
+def time_to_accuracy(x: FloatArray, accuracy: FloatArray, level: float) -> float | None:
+    """Return what had passed when an accuracy was first reached; None where it never was."""
     at = np.flatnonzero(accuracy >= level)
     return float(x[at[0]]) if len(at) else None
 

@@ -1,4 +1,4 @@
-"""What a picture becomes on its way through a model, part by part, as arrays: the map's own nouns, and their sums."""
+"""Hold the activations of one forward pass, part by part, and compute the statistics that the map shows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Grid = tuple[int, int]
 
 @dataclass(frozen=True)
 class Tokens:
-    """Where tokens stand: prefix tokens by name, then a grid (rows, cols) in reading order, a cell's side in px."""
+    """Layout of a token sequence: prefix tokens by name, then a grid (rows, cols) in reading order; cell side in px."""
 
     prefix: tuple[str, ...]
     grid: Grid
@@ -24,52 +24,51 @@ class Tokens:
 
     @property
     def count(self) -> int:
-        """All of them."""
         return len(self.prefix) + self.grid[0] * self.grid[1]
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
-    """Feature maps (channels, h, w) that one convolution, or one block of them, leaves."""
+class MapLevel:
+    """Feature maps (channels, h, w) after one convolution or one block."""
 
     title: str
     maps: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
-    """The picture in squares, each a row of `values` numbers."""
+class CutPatches:
+    """The image cut into squares of `values` values each."""
 
     values: int
 
 
 @dataclass(frozen=True, eq=False)
-class Embedded:
-    """What a patch becomes: tokens (N, D) before anything is added; E's columns (D, C, P, P) where it is one matrix."""
+class EmbeddedPatches:
+    """Patch embeddings (N, D) before position embeddings; E's columns (D, C, P, P), None for a convolutional stem."""
 
     vectors: FloatArray
     filters: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
-class Maps:
-    """Feature maps, level after level."""
+class FeatureMaps:
+    """Feature maps of a stem or stage, one level per convolution or block."""
 
-    levels: tuple[Level, ...]
+    levels: tuple[MapLevel, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Prefix:
-    """The learned tokens before the patches, (P, D)."""
+class PrefixTokens:
+    """Learned tokens before the patches, (P, D)."""
 
     vectors: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class Positions:
-    """What is added for the places, (T, D) or, where `on_prefix` is False, (N, D).
+class AddedPositions:
+    """Position embeddings, (T, D), or (N, D) if `on_prefix` is False.
 
-    of_pixels: a second linear map of each patch's own pixels stands there: it knows no place.
+    of_pixels: True if a second linear map of each patch's pixels replaces them; it carries no position information.
     """
 
     table: FloatArray
@@ -79,8 +78,8 @@ class Positions:
 
 
 @dataclass(frozen=True, eq=False)
-class Strongest:
-    """Every token's strongest keys in the mean of the heads, strongest first; `heads` gives each of them most.
+class StrongestKeys:
+    """Each token's strongest keys in the mean over the heads, strongest first; `heads` holds the head of most weight.
 
     keys and heads (n, k) integers, weights (n, k).
     """
@@ -91,15 +90,15 @@ class Strongest:
 
 
 @dataclass(frozen=True, eq=False)
-class Attended:
-    """One block: who looks at whom, and what is added to the stream.
+class BlockPass:
+    """Attention rows and residual updates of one block.
 
-    rows: (1 + heads, n) what the answer reads, row 0 the mean of the heads; `row_of` says whose row it is.
-    second: the same of [DIST], or None.
-    stream: (2, n, D) after attention and after the MLP, as the tokens leave each half.
-    added: (2, n, D) what attention adds and what the MLP adds.
-    entering: (n, D).
-    window: (n,) the token's window, None where it sees all; `window_grid` its sides in tokens.
+    rows: (1 + heads, n), attention of the readout token, row 0 the mean of the heads; `row_of` names the token.
+    second: (1 + heads, n) of [DIST], or None.
+    stream: (2, n, D), the residual stream after attention and after the MLP.
+    added: (2, n, D), the outputs of attention and MLP.
+    entering: (n, D), the input of the block.
+    window: (n,), the window of each token, None for global attention; `window_grid` its sides in tokens.
     """
 
     layer: int
@@ -108,7 +107,7 @@ class Attended:
     row_of: str
     rows: FloatArray
     second: FloatArray | None
-    strongest: Strongest
+    strongest: StrongestKeys
     entering: FloatArray
     added: FloatArray
     stream: FloatArray
@@ -118,21 +117,21 @@ class Attended:
 
     @property
     def lengths(self) -> FloatArray:
-        """(n, 5) of the token that enters, of what attention adds and the MLP adds, of the token between and after."""
-        return lengths(self.entering, *self.added, *self.stream)
+        """Norms (n, 5) of: input, attention output, MLP output, stream after attention, stream after the MLP."""
+        return compute_norms(self.entering, *self.added, *self.stream)
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
-    """Two by two neighbours made one token: (n, 2 C)."""
+class MergedTokens:
+    """Tokens after patch merging: (n, 2 C)."""
 
     vectors: FloatArray
     stage: int
 
 
 @dataclass(frozen=True, eq=False)
-class Normed:
-    """The last LayerNorm: lengths (n,) of what goes in and of what comes out; `token` is read, -1 for all."""
+class NormedTokens:
+    """Token norms (n,) before and after the final LayerNorm; the head reads `token`, -1: all tokens."""
 
     before: FloatArray
     after: FloatArray
@@ -140,16 +139,16 @@ class Normed:
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
-    """One vector (D,) of all places; `how` is 'mean', 'max' or 'first patch'."""
+class PooledVector:
+    """Pooled vector (D,); `how` is 'mean', 'max' or 'first patch'."""
 
     vector: FloatArray
     how: str
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
-    """What the head reads, (1, D), or of a DeiT (2, D), by name, and what it multiplies that with.
+class ClassifierHeads:
+    """Inputs of the classifier head by name, (1, D), or (2, D) for a DeiT, and its parameters.
 
     weights: (1 or 2, classes, D); biases: (1 or 2, classes).
     """
@@ -161,8 +160,8 @@ class Heads:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
-    """The answer: (classes,) each; a DeiT's two heads apart; `lens` (stations, classes) if it were read earlier."""
+class ClassScores:
+    """Logits and probabilities (classes,), a DeiT's logits per head, and the logit lens (layers, classes)."""
 
     logits: FloatArray
     probabilities: FloatArray
@@ -173,26 +172,26 @@ class Classes:
 
 
 Content = (
-    Cut
-    | Embedded
-    | Maps
-    | Prefix
-    | Positions
-    | Attended
-    | Merged
-    | Normed
-    | Pooled
-    | Heads
-    | Classes
-    | None  # the picture itself
+    CutPatches
+    | EmbeddedPatches
+    | FeatureMaps
+    | PrefixTokens
+    | AddedPositions
+    | BlockPass
+    | MergedTokens
+    | NormedTokens
+    | PooledVector
+    | ClassifierHeads
+    | ClassScores
+    | None  # the image itself
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One part of the model: its id on the map, what goes in and comes out, and what it holds of this picture.
+    """One part of the model: its id on the map, its shapes and its activations for one image.
 
-    tokens: those that leave it.
+    tokens: the layout of its output.
     """
 
     id: str
@@ -205,10 +204,10 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Journey:
-    """All parts in the order of the data.
+    """All parts of one forward pass, in order.
 
-    readout: 'cls', 'mean', 'first_patch' or 'max'. sequence: the first one. dims: the model's sizes by name.
-    why_bare: why the picture and the answer are all of its parts; '' where there are more.
+    readout: 'cls', 'mean', 'first_patch' or 'max'. sequence: the first token layout. dims: the model's sizes by name.
+    why_bare: the reason if only image and classes can be shown, else ''.
     """
 
     parts: tuple[Part, ...]
@@ -218,16 +217,15 @@ class Journey:
     why_bare: str = ""
 
     def part(self, name: str) -> Part | None:
-        """A part by its id; None where the model has none."""
         return next((part for part in self.parts if part.id == name), None)
 
 
-def strongest_keys(attn: FloatArray, keys_of: IntArray | None = None) -> Strongest:
-    """The `STRONGEST` keys with the largest mean weight over the heads, or all of fewer; of equals the first.
+def select_strongest_keys(attn: FloatArray, keys_of: IntArray | None = None) -> StrongestKeys:
+    """Return the `STRONGEST` keys with the largest mean weight over the heads; ties go to the first key.
 
     Args:
-        attn: (heads, n, m), each row the weights of a token's m keys.
-        keys_of: (n, m) the token that each key is; None where key j is token j; -1 is no token and never chosen.
+        attn: (heads, n, m), attention weights.
+        keys_of: (n, m), token index of each key; None if key j is token j; -1 marks padding, which is never selected.
     """
     mean = attn.mean(axis=0)
     if keys_of is not None:
@@ -238,77 +236,77 @@ def strongest_keys(attn: FloatArray, keys_of: IntArray | None = None) -> Stronge
         axis=0
     )
     keys = order if keys_of is None else np.take_along_axis(keys_of, order, axis=-1)
-    return Strongest(keys, weights, heads)
+    return StrongestKeys(keys, weights, heads)
 
 
-def with_mean(rows: FloatArray) -> FloatArray:
-    """(heads, n) -> (1 + heads, n): the mean of the heads first."""
+def prepend_mean(rows: FloatArray) -> FloatArray:
+    """Prepend the mean over the heads: (heads, n) -> (1 + heads, n)."""
     return np.concatenate([rows.mean(axis=0, keepdims=True), rows])
 
 
-def answer_rows(
+def select_readout_rows(
     attn: FloatArray, prefix: tuple[str, ...], readout: str, name: str = "cls"
 ) -> tuple[str, FloatArray]:
-    """Whose row of attention the answer is read from, and that row in every head.
+    """Select the attention row of the token that the classifier head reads, in every head.
 
     Args:
         attn: (heads, n, n).
         prefix: names of the tokens before the patches.
         readout: the config's.
-        name: the prefix token whose row it is where the answer is read from [CLS].
+        name: prefix token to select if the readout is 'cls'.
 
     Returns:
         'cls', 'dist', 'mean' or 'first_patch', and (1 + heads, n), the mean of the heads first.
     """
     first = len(prefix)
     if readout == "cls":
-        return name, with_mean(attn[:, prefix.index(name)])
+        return name, prepend_mean(attn[:, prefix.index(name)])
     if readout == "first_patch":
-        return readout, with_mean(attn[:, first])
-    return "mean", with_mean(attn[:, first:].mean(axis=1))
+        return readout, prepend_mean(attn[:, first])
+    return "mean", prepend_mean(attn[:, first:].mean(axis=1))
 
 
-def received(attn: FloatArray, window_index: IntArray) -> FloatArray:
-    """(1 + heads, n): the weight that every token gets on average from the queries of its window, the mean first.
+def average_received_weights(attn: FloatArray, window_index: IntArray) -> FloatArray:
+    """Return the mean weight (1 + heads, n) that each token receives from its window's queries; row 0: mean of heads.
 
     Args:
-        attn: (windows, heads, query slot, key slot) of one picture.
-        window_index: (windows, slots), the token of each slot, -1 for padding.
+        attn: (windows, heads, query slot, key slot) of one image.
+        window_index: (windows, slots), token of each slot, -1 for padding.
     """
     inside = window_index >= 0
     queries = inside.sum(axis=1)
-    given = (attn * inside[:, None, :, None]).sum(axis=2) / queries[
+    received = (attn * inside[:, None, :, None]).sum(axis=2) / queries[
         :, None, None
     ]  # (windows, heads, key slot)
     rows = np.zeros((attn.shape[1], int(window_index.max()) + 1), dtype=np.float32)
     window, slot = np.nonzero(inside)
-    rows[:, window_index[window, slot]] = given[window, :, slot].T
-    return with_mean(rows)
+    rows[:, window_index[window, slot]] = received[window, :, slot].T
+    return prepend_mean(rows)
 
 
-def lengths(*vectors: FloatArray) -> FloatArray:
-    """(n, k): the Euclidean lengths of k arrays (n, D)."""
+def compute_norms(*vectors: FloatArray) -> FloatArray:
+    """Return the Euclidean norms (n, k) of the rows of k arrays (n, D)."""
     return np.stack([np.linalg.norm(rows, axis=-1) for rows in vectors], axis=-1)
 
 
-def most_varied(maps: FloatArray, count: int) -> IntArray:
-    """At most `count` channels of (channels, places …) that differ most over the places, the most varied first."""
+def select_varied_channels(maps: FloatArray, count: int) -> IntArray:
+    """Return up to `count` channels of (channels, positions …) with the largest variance, in descending order."""
     variance = maps.reshape(len(maps), -1).var(axis=-1)
     return np.argsort(-variance, kind="stable")[:count]
 
 
-def cosines(table: FloatArray) -> FloatArray:
-    """(T, T): the cosine of every two rows of (T, D); 0 where a row is zero."""
+def compute_cosines(table: FloatArray) -> FloatArray:
+    """Return the cosine similarities (T, T) of the rows of (T, D); 0 for zero rows."""
     sizes = np.linalg.norm(table, axis=-1, keepdims=True)
     unit = np.divide(table, sizes, out=np.zeros_like(table), where=sizes > 0)
     return np.asarray(np.clip(unit @ unit.T, -1, 1))
 
 
-def components(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The first three principal components of rows (n, D), as scores.
+def compute_components(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compute the first three principal components of rows (n, D).
 
     Returns:
-        (3, n), each with its largest value positive, and the share of the variance of each, (3,).
+        Scores (3, n), each with its largest absolute value positive, and explained variance ratios (3,).
     """
     centred = rows - rows.mean(axis=0)
     left, sizes, _ = np.linalg.svd(np.asarray(centred, np.float64), full_matrices=False)

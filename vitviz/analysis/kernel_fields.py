@@ -1,4 +1,4 @@
-"""What part of the picture one place of a CNN's map can depend on, by arithmetic over its kernels and strides."""
+"""Compute receptive fields of a CNN from its kernels and strides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vitviz.config import CNNConfig
 
 @dataclass(frozen=True)
 class Field:
-    """A square of the picture: of `side_px`, moving by `step_px` from place to place, first centred at `first_px`.
+    """A square of the image: of `side_px`, moving by `step_px` from place to place, first centred at `first_px`.
 
     `first_px` counts pixel centres: 0 is the middle of the first pixel.
     """
@@ -26,22 +26,22 @@ class Field:
             self.first_px + ((kernel - 1) / 2 - padding) * self.step_px,
         )
 
-    def box(self, row: int, col: int, picture_px: int) -> tuple[int, int, int]:
-        """(top, left, side) of a place's field in px; moved inside the picture where it would reach beyond its edge.
+    def box(self, row: int, col: int, image_px: int) -> tuple[int, int, int]:
+        """(top, left, side) of a place's field in px; moved inside the image where it would reach beyond its edge.
 
-        A field as large as the picture, or larger, is the picture.
+        A field as large as the image, or larger, is the image.
         """
-        side = min(self.side_px, picture_px)
+        side = min(self.side_px, image_px)
         corners = (
             round(self.first_px + at * self.step_px - (self.side_px - 1) / 2 + (self.side_px - side) / 2)
             for at in (row, col)
         )
-        top, left = (min(max(corner, 0), picture_px - side) for corner in corners)
+        top, left = (min(max(corner, 0), image_px - side) for corner in corners)
         return top, left, side
 
 
 def fields(config: CNNConfig) -> list[Field]:
-    """The field after the stem and after every block, in order."""
+    """Return the field after the stem and after every block, in order."""
     now = Field().through(3, 1, 1)
     found = [now]
     for stage, count in enumerate(config.blocks):

@@ -46,7 +46,7 @@ def _normed(tokens: FloatArray, readout: ReadoutWeights) -> FloatArray:
 
 
 def lens_of_token(tokens: FloatArray, readout: ReadoutWeights, head: str = "cls") -> FloatArray:
-    """Class probabilities if the head read one token after every layer: softmax(W LN(z_l) + b).
+    """Return the class probabilities if the head read one token after every layer: softmax(W LN(z_l) + b).
 
     Args:
         tokens: (depth + 1, D), the token before the first block and after every block.
@@ -69,7 +69,7 @@ def lens_of_token(tokens: FloatArray, readout: ReadoutWeights, head: str = "cls"
 def lens_of_readout(
     tokens: FloatArray, readout: ReadoutWeights, kind: str, prefix: tuple[str, ...]
 ) -> FloatArray:
-    """Class probabilities if the model stopped after every layer; the last row is the model's own answer.
+    """Return the class probabilities if the model stopped after every layer; the last row is the model's own answer.
 
     Args:
         tokens: (depth + 1, tokens, D).
@@ -93,7 +93,7 @@ def lens_of_readout(
 
 
 def settling_layer(probabilities: NDArray[Any]) -> int:
-    """The first row from which on the last row's favourite class stays the favourite; 0 = before any block."""
+    """Return the first row from which on the last row's favourite class stays the favourite; 0 = before any block."""
     favourite = probabilities.argmax(axis=-1)
     wrong = np.flatnonzero(favourite != favourite[-1])
     return int(wrong[-1]) + 1 if len(wrong) else 0

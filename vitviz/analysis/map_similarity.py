@@ -1,4 +1,4 @@
-"""How alike two maps are: in the order of their values, and in the mass that they share."""
+"""Compare two maps by rank correlation and shared mass."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shared_mass(a: FloatArray, b: FloatArray) -> NDArray[np.float64]:
 
 
 def _mean_ranks(values: FloatArray) -> NDArray[np.float64]:
-    """Ranks from 0, ties sharing their mean rank."""
+    """Return the ranks from 0, ties sharing their mean rank."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     return np.asarray((last - (count + 1) / 2)[place], dtype=np.float64)

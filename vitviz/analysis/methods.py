@@ -60,7 +60,7 @@ def method_maps(
     relevance: FloatArray | None = None,
     input_sums: FloatArray | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Every method's map of one picture that the inputs allow, by name.
+    """Return every method's map of one image that the inputs allow, by name.
 
     Negative evidence is clipped to zero where it is shown and ranked.
 

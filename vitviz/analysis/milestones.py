@@ -26,7 +26,7 @@ _PARTS = (
 def time_to(
     levels: Sequence[float], accuracy: NDArray[np.floating[Any]], seconds: NDArray[np.floating[Any]]
 ) -> list[float | None]:
-    """Seconds at which the accuracy first reached each level; None where it never did.
+    """Return the seconds at which the accuracy first reached each level; None where it never did.
 
     Args:
         levels: in [0, 1].
@@ -41,7 +41,7 @@ def time_to(
 
 
 def parameters_by_part(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """How many parameters each part of a model has, parts in the order of the computation.
+    """Return how many parameters each part of a model has, parts in the order of the computation.
 
     Args:
         shapes: parameter name (timm's names) -> shape.

@@ -1,4 +1,4 @@
-"""What becomes of every held-out picture while a model learns: learned, forgotten, or never right."""
+"""Track each validation image through training: learned, forgotten or never classified correctly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Moment:
-    """One snapshot beside the one before it: how many pictures are wrong, and how they came to be so."""
+    """One snapshot beside the one before it: how many images are wrong, and how they came to be so."""
 
     images: int
     wrong: int
@@ -26,10 +26,10 @@ class Moment:
 
 
 def story(right: Booleans) -> list[Moment]:
-    """A moment for each snapshot.
+    """Return a moment for each snapshot.
 
     Args:
-        right: (snapshots, pictures), whether a picture is read as what it is.
+        right: (snapshots, images), whether an image is read as what it is.
     """
     found = []
     for i, now in enumerate(right):
@@ -41,13 +41,13 @@ def story(right: Booleans) -> list[Moment]:
 
 
 def forgotten(right: Booleans) -> NDArray[np.int64]:
-    """How often each picture was right at one snapshot and wrong at the next (Toneva et al. 2019).
+    """Return how often each image was right at one snapshot and wrong at the next (Toneva et al. 2019).
 
     Args:
-        right: (snapshots, pictures).
+        right: (snapshots, images).
 
     Returns:
-        (pictures,); of snapshots and not of updates, so what is lost and learned again between two is not seen.
+        (images,); of snapshots and not of updates, so what is lost and learned again between two is not seen.
     """
     lost: Booleans = right[:-1] & ~right[1:]
     times: NDArray[np.int64] = lost.sum(axis=0, dtype=np.int64)
@@ -55,9 +55,9 @@ def forgotten(right: Booleans) -> NDArray[np.int64]:
 
 
 def describe(moment: Moment, first: bool) -> str:
-    """One or two sentences about a moment; `first`: there is no snapshot before it."""
+    """Return one or two sentences about a moment; `first`: there is no snapshot before it."""
     are = "is" if moment.wrong == 1 else "are"
-    said = f"{moment.wrong:,} of {plural(moment.images, 'held-out picture')} {are} read as something else."
+    said = f"{moment.wrong:,} of {plural(moment.images, 'held-out image')} {are} read as something else."
     if first:
         return said
     were = "was" if moment.lost == 1 else "were"
@@ -69,7 +69,7 @@ def describe(moment: Moment, first: bool) -> str:
 
 
 def most_forgotten(right: Booleans, labels: NDArray[np.integer[Any]], classes: Sequence[str]) -> str:
-    """How many pictures were forgotten, and the one that was so most often, as a sentence; empty where none was."""
+    """Describe how many images were forgotten and which was forgotten most often; '' if none was."""
     times = forgotten(right)
     if not times.size or not times.max():
         return ""

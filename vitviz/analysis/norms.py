@@ -1,4 +1,4 @@
-"""What each normalisation averages: layer, batch, instance and group norm of tokens (pictures, tokens, channels)."""
+"""Normalise tokens (images, tokens, channels) by layer, batch, instance and group norm."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def normed(tokens: FloatArray, norm: str, at: tuple[int, int, int], groups: int 
     """y = (x - mean) / sqrt(variance + 1e-6), the mean over other axes for each norm.
 
     LayerNorm (Ba et al. 2016): one token's channels. Batch norm (Ioffe and Szegedy 2015): one channel of all tokens
-    of all pictures. Instance norm (Ulyanov et al. 2016): one channel of one picture's tokens. Group norm (Wu and He
-    2018): a group of channels of one picture's tokens.
+    of all images. Instance norm (Ulyanov et al. 2016): one channel of one image's tokens. Group norm (Wu and He
+    2018): a group of channels of one image's tokens.
 
     Args:
         tokens: (B, N, D).
         norm: of `NORMS`.
-        at: (picture, token, channel) of the number that is asked about.
+        at: (image, token, channel) of the number that is asked about.
         groups: of channels, for group norm; it divides D.
 
     Raises:
         ValueError: if there is no such norm, or the groups do not divide the channels.
     """
-    pictures, count, channels = tokens.shape
+    images, count, channels = tokens.shape
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {', '.join(NORMS)}, received {norm!r}")
     if channels % groups:
         raise ValueError(f"{groups} groups do not divide {channels} channels")
-    sets = _sets(pictures, count, channels, norm, groups)
+    sets = _sets(images, count, channels, norm, groups)
     number = int(sets.max()) + 1
     flat, sizes = tokens.astype(np.float64).ravel(), np.bincount(sets.ravel(), minlength=number)
     means = np.bincount(sets.ravel(), flat, minlength=number) / sizes
@@ -73,25 +73,25 @@ def normed(tokens: FloatArray, norm: str, at: tuple[int, int, int], groups: int 
     )
 
 
-def _sets(pictures: int, count: int, channels: int, norm: str, groups: int) -> NDArray[np.int64]:
-    """(B, N, D): the number of the set whose mean each entry shares."""
-    b, n, d = np.indices((pictures, count, channels))
+def _sets(images: int, count: int, channels: int, norm: str, groups: int) -> NDArray[np.int64]:
+    """Return (B, N, D): the number of the set whose mean each entry shares."""
+    b, n, d = np.indices((images, count, channels))
     group = d // (channels // groups)
     numbers = {"layer": b * count + n, "batch": d, "instance": b * channels + d, "group": b * groups + group}
     return np.asarray(numbers[norm], np.int64)
 
 
 def moved_by_others(tokens: FloatArray, norm: str, others: FloatArray, groups: int = GROUPS) -> float:
-    """How far the first picture's normalised tokens move where the other pictures of the batch are others.
+    """Return how far the first image's normalised tokens move where the other images of the batch are others.
 
     Args:
         tokens: (B, N, D).
         norm: of `NORMS`.
-        others: (B, N, D); its first picture is not read.
+        others: (B, N, D); its first image is not read.
         groups: of channels, for group norm; it divides D.
 
     Returns:
-        The root mean square of the change; 0 where a norm looks at one picture at a time.
+        The root mean square of the change; 0 where a norm looks at one image at a time.
     """
     mixed = np.concatenate([tokens[:1], others[1:]])
     first, second = (normed(batch, norm, (0, 0, 0), groups).values[0] for batch in (tokens, mixed))

@@ -19,13 +19,13 @@ CURVE_POINTS = 3  # of [updates, core-seconds, accuracy]
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """One value of a knob, or a model with or without a slip, over its seeds.
+    """One value of a hyperparameter, or a model with or without a bug, over its seeds.
 
     Attributes:
         name: what it is known by.
         title: what it is called.
         curve: (2, n) epochs and mean validation accuracy.
-        test: by seed the accuracy on the test pictures; a training that diverged, or has not ended, has none.
+        test: by seed the accuracy on the test images; a training that diverged, or has not ended, has none.
         seconds: of training, one a seed.
         parameters: of the model.
         diverged: how many trainings did.
@@ -58,7 +58,7 @@ class Variant:
 
 
 def variant(name: str, title: str, rows: Sequence[Row], epochs: float) -> Variant:
-    """One variant from its stored rows, one a seed.
+    """Return one variant from its stored rows, one a seed.
 
     Args:
         name, title: its own.
@@ -85,7 +85,7 @@ def variant(name: str, title: str, rows: Sequence[Row], epochs: float) -> Varian
 
 @dataclass(frozen=True)
 class Gain:
-    """How far one variant lies from another, seed by seed, in points of test accuracy."""
+    """The difference of two variants in percentage points of test accuracy, seed by seed."""
 
     points: tuple[float, ...]
 
@@ -96,7 +96,7 @@ class Gain:
 
     @property
     def clear(self) -> bool:
-        """Whether every seed says the same; one whose difference is written as 0.0 says nothing."""
+        """True if every seed says the same; one whose difference is written as 0.0 says nothing."""
         written = [round(point, 1) for point in self.points]
         return len(written) > 1 and (min(written) > 0 or max(written) < 0)
 
@@ -110,7 +110,7 @@ class Gain:
 
     @property
     def sure(self) -> str:
-        """Whether the seeds agree, in words; nothing can be said of one."""
+        """True if the seeds agree, in words; nothing can be said of one."""
         if len(self.points) == 1:
             return "and another seed may say otherwise"
         if not any(self.points):
@@ -119,13 +119,13 @@ class Gain:
 
 
 def gain(changed: Variant, base: Variant) -> Gain | None:
-    """What a change brings (or, below zero, costs), paired by seed; None where no seed has both."""
+    """Return what a change brings (or, below zero, costs), paired by seed; None where no seed has both."""
     seeds = sorted(changed.test.keys() & base.test.keys())
     return Gain(tuple(100 * (changed.test[seed] - base.test[seed]) for seed in seeds)) if seeds else None
 
 
 def describe_slip(slipped: Variant, mended: Variant) -> str:
-    """What a slip costs, and whether the seeds agree."""
+    """Return what a bug costs, and whether the seeds agree."""
     found = gain(slipped, mended)
     broken = "".join(
         f" {plural(side.diverged, 'training')} {how} it diverged."
@@ -133,7 +133,7 @@ def describe_slip(slipped: Variant, mended: Variant) -> str:
         if side.diverged
     )
     if found is None:
-        return broken.strip() or "Nothing was measured to its end as yet."
+        return broken.strip() or "Nothing was measured to its end yet."
     pairs = [(mended.test[seed], slipped.test[seed]) for seed in mended.test.keys() & slipped.test.keys()]
     without, with_it = (mean(side) for side in zip(*pairs, strict=True))
     ends = f"{percent(without)} without it, {percent(with_it)} with it"
@@ -146,7 +146,7 @@ def describe_slip(slipped: Variant, mended: Variant) -> str:
 
 
 def describe_knob(found: Sequence[Variant], base: str) -> str:
-    """The best and the worst value, and how both lie to the base's own, or to each other where that is missing.
+    """Return the best and the worst value, and how both lie to the base's own, or to each other where that is missing.
 
     Args:
         found: in the order of the values.
@@ -160,7 +160,7 @@ def describe_knob(found: Sequence[Variant], base: str) -> str:
     best, worst = (_level(ended, pick(one.mean for one in ended)) for pick in (max, min))
     if len(best) == len(ended):
         return f"All {len(ended)} come to {percent(best[0].mean)}. {diverged}".rstrip()
-    said = f"Best of {len(ended)}: {_named(best)}; last: {_named(worst)}."
+    said = f"Best of {len(ended)}: {_name_level(best)}; last: {_name_level(worst)}."
     own = next((one for one in ended if one.name == base), worst[0])
     for one in (*best, *worst):
         step = None if one is own else gain(one, own)
@@ -170,11 +170,11 @@ def describe_knob(found: Sequence[Variant], base: str) -> str:
 
 
 def _level(ended: Sequence[Variant], reached: float) -> list[Variant]:
-    """All whose mean is this one: several may be level."""
+    """Return all whose mean is this one: several may be level."""
     return [one for one in ended if one.mean == reached]
 
 
-def _named(level: Sequence[Variant]) -> str:
+def _name_level(level: Sequence[Variant]) -> str:
     return f"{' and '.join(one.title for one in level)} with {percent(level[0].mean)}"
 
 

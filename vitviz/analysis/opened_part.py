@@ -1,4 +1,4 @@
-"""One part of a model taken apart: each operation with its real inputs and output, and the tables of its numbers."""
+"""Describe the operations of one part of a model, each with its inputs and output for one token."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from vitviz.analysis.journey import FloatArray, Tokens
 from vitviz.text import signed
 
 Kind = Literal["pixels", "product", "vector", "sum", "heads", "softmax", "bars", "maps", "quad"]
-LISTED = 6  # keys, or classes, of a softmax that are named
+LISTED = 6  # keys or classes of a softmax that are listed by name
 BARS = 8
-MOST_ROWS = 800  # of a table
+MOST_ROWS = 800  # rows of a table
 
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """One operation: its name, its formula, the formula with these numbers put in, the shape of all of it, its values.
+    """One operation: title, formula, formula with numbers, values and shape.
 
-    facts: what its kind needs beside the values, as JSON holds it.
+    facts: further JSON fields of its kind.
     """
 
     kind: Kind
@@ -38,7 +38,7 @@ class Operation:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Numbers to read and to take away, (rows, columns); `rows` names them, or is empty."""
+    """A downloadable table (rows, columns); `rows` holds row names, or is empty."""
 
     title: str
     file: str
@@ -48,8 +48,8 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
-    """A part's operations and tables for one token; head, chosen class and channel count from 0, None where none is."""
+class OpenedPart:
+    """Operations and tables of a part for one token; head, class and channel are 0-based, None if not applicable."""
 
     part: str
     token: int
@@ -61,8 +61,8 @@ class Opened:
     channel: int | None = None
 
 
-def name_of(tokens: Tokens, token: int) -> str:
-    """'[CLS]', or 'the patch in row 3, column 5'; counted from 1."""
+def name_token(tokens: Tokens, token: int) -> str:
+    """Return '[CLS]', or 'the patch in row 3, column 5' (1-based)."""
     first = len(tokens.prefix)
     if token < first:
         return f"[{tokens.prefix[token].upper()}]"
@@ -70,32 +70,31 @@ def name_of(tokens: Tokens, token: int) -> str:
     return f"the patch in row {row + 1}, column {col + 1}"
 
 
-def length(vector: FloatArray) -> float:
-    """Euclidean."""
+def compute_norm(vector: FloatArray) -> float:
     return float(np.linalg.norm(vector))
 
 
-def cosine(a: FloatArray, b: FloatArray) -> float:
-    """Of the angle between two vectors; 0 where one is zero."""
-    sizes = length(a) * length(b)
-    return float(a @ b) / sizes if sizes else 0.0
+def compute_cosine(a: FloatArray, b: FloatArray) -> float:
+    """Return the cosine similarity of two vectors; 0 if one is zero."""
+    norms = compute_norm(a) * compute_norm(b)
+    return float(a @ b) / norms if norms else 0.0
 
 
-def _plus(a: float, b: float) -> str:
-    """'−0.085 − 0.013 = −0.098'."""
+def _format_sum(a: float, b: float) -> str:
+    """Return a sum in words: '−0.085 − 0.013 = −0.098'."""
     sign = "\N{MINUS SIGN}" if b < 0 else "+"
     return f"{signed(a, 3)} {sign} {abs(b):.3f} = {signed(a + b, 3)}"
 
 
-def product(
+def build_product(
     title: str, x: FloatArray, weights: FloatArray, bias: float, channel: int, formula: str = "x · e + b"
 ) -> Operation:
-    """One output of a linear map: x ⊙ w value by value, (C, h, w) each, its sum and the bias."""
-    each = x * weights
-    total = float(each.sum())
-    numbers = _plus(total, bias) if bias else f"Σ = {signed(total, 3)}"
+    """Build one output of a linear map: x ⊙ weights elementwise, (C, h, w) each, plus the bias."""
+    products = x * weights
+    total = float(products.sum())
+    numbers = _format_sum(total, bias) if bias else f"Σ = {signed(total, 3)}"
     facts = {"channel": channel, "sum": total, "bias": bias, "result": total + bias}
-    values = np.stack([x, weights, each])
+    values = np.stack([x, weights, products])
     return Operation(
         "product",
         title,
@@ -108,7 +107,7 @@ def product(
     )
 
 
-def summed(
+def build_sum(
     title: str,
     formula: str,
     a: FloatArray,
@@ -116,20 +115,20 @@ def summed(
     labels: tuple[str, str, str],
     shape: tuple[int, ...],
 ) -> Operation:
-    """a + b, channel by channel, with the lengths of all three and the cosine of the two."""
+    """Build the sum a + b with all three norms and the cosine similarity of a and b."""
     total = a + b
-    sizes = [length(a), length(b), length(total)]
-    angle = cosine(a, b)
+    norms = [compute_norm(a), compute_norm(b), compute_norm(total)]
+    angle = compute_cosine(a, b)
     numbers = (
-        f"lengths {sizes[0]:.2f} and {sizes[1]:.2f}, cosine {signed(angle)}: together {sizes[2]:.2f} long"
+        f"norms {norms[0]:.2f} and {norms[1]:.2f}, cosine {signed(angle)}; norm of the sum {norms[2]:.2f}"
     )
-    facts = {"lengths": sizes, "cosine": angle}
+    facts = {"lengths": norms, "cosine": angle}
     return Operation(
         "sum", title, formula, numbers, np.stack([a, b, total]), labels, shape=shape, facts=facts
     )
 
 
-def vector(
+def build_vectors(
     title: str,
     formula: str,
     values: FloatArray,
@@ -137,25 +136,31 @@ def vector(
     labels: Sequence[str] = ("",),
     numbers: str = "",
 ) -> Operation:
-    """One or several vectors, (labels, channels)."""
+    """Build one or several vectors, (labels, channels)."""
     rows = np.atleast_2d(values)
     return Operation(
-        "vector", title, formula, numbers or f"{length(rows[-1]):.2f} long", rows, tuple(labels), shape=shape
+        "vector",
+        title,
+        formula,
+        numbers or f"norm {compute_norm(rows[-1]):.2f}",
+        rows,
+        tuple(labels),
+        shape=shape,
     )
 
 
-def normed(
+def build_layernorm(
     title: str, formula: str, before: FloatArray, after: FloatArray, shape: tuple[int, ...]
 ) -> Operation:
-    """A LayerNorm of one token, (D,) before and after."""
+    """Build the LayerNorm of one token, (D,) before and after."""
     numbers = (
         f"μ = {signed(float(before.mean()), 3)}, σ = {before.std():.3f} over {len(before)} channels;"
-        f" length {length(before):.2f} becomes {length(after):.2f}"
+        f" norm {compute_norm(before):.2f} becomes {compute_norm(after):.2f}"
     )
-    return vector(title, formula, np.stack([before, after]), shape, ("before", "after"), numbers)
+    return build_vectors(title, formula, np.stack([before, after]), shape, ("before", "after"), numbers)
 
 
-def bars(
+def build_bars(
     title: str,
     formula: str,
     shares: FloatArray,
@@ -163,7 +168,7 @@ def bars(
     bias: float | None = None,
     say: str = "",
 ) -> Operation:
-    """A sum by its largest shares of (k,), what the rest brings, and the bias; bias None: no sum, the values alone."""
+    """Build a sum from its largest summands of (k,), the rest and the bias; bias None: the values without a sum."""
     order = np.argsort(-np.abs(shares), kind="stable")[:BARS]
     total = float(shares.sum())
     rest = total - float(shares[order].sum())
@@ -174,7 +179,7 @@ def bars(
     )
     if bias is not None:
         facts |= {"rest": rest, "bias": bias, "result": result}
-        numbers = f"{_plus(total, bias) if bias else f'Σ = {signed(total, 3)}'}; {numbers}"
+        numbers = f"{_format_sum(total, bias) if bias else f'Σ = {signed(total, 3)}'}; {numbers}"
     return Operation(
         kind="bars",
         title=title,
@@ -188,7 +193,7 @@ def bars(
     )
 
 
-def softmax_row(
+def build_softmax_row(
     title: str,
     formula: str,
     dots: FloatArray,
@@ -198,14 +203,14 @@ def softmax_row(
     name: Callable[[int], str],
     of: str,
 ) -> Operation:
-    """One softmax, recomputed: exp(s − s_max) over its sum, beside the weights that the model used.
+    """Build one softmax row, recomputed as exp(s − s_max) over its sum, with the model's weights.
 
     Args:
-        dots, scores, weights: (m,) each: what is scaled, what the softmax reads, what it gave.
-        keys: (m,) the token, or class, of each.
+        dots, scores, weights: (m,) each: dot products, input and output of the softmax.
+        keys: (m,), token or class index of each entry.
         of: 'keys' or 'classes'.
     """
-    rows, total = _largest(dots, scores, np.argsort(-weights, kind="stable"), keys, name)
+    rows, total = _list_largest(dots, scores, np.argsort(-weights, kind="stable"), keys, name)
     best = rows[0]
     numbers = f"{best['name']}: {best['exp']:.3f} / {total:.3f} = {best['weight']:.3f}"
     facts = {"rows": rows, "total": total, "of": of, "keys": keys.tolist()}
@@ -222,14 +227,14 @@ def softmax_row(
     )
 
 
-def _largest(
+def _list_largest(
     dots: FloatArray,
     scores: FloatArray,
     order: NDArray[np.integer[Any]],
     keys: NDArray[np.integer[Any]],
     name: Callable[[int], str],
 ) -> tuple[list[dict[str, Any]], float]:
-    """The first of `order` as rows, all others as one, and the softmax's sum."""
+    """Return the first entries of `order` as rows, the others as one row, and the softmax's denominator."""
     powers = np.exp(np.asarray(scores, np.float64) - float(scores.max()))
     total = float(powers.sum())
     rows: list[dict[str, Any]] = [
@@ -249,17 +254,16 @@ def _largest(
     return rows, total
 
 
-def maps(
+def build_maps(
     title: str, formula: str, numbers: str, values: FloatArray, names: Sequence[str], signed_scale: bool
 ) -> Operation:
-    """Maps (k, h, w) on one scale, zero in its middle where it is signed."""
+    """Build maps (k, h, w) on one scale, symmetric around zero if signed."""
     hi = float(np.abs(values).max(initial=0)) if signed_scale else float(values.max(initial=0))
     lo = -hi if signed_scale else float(values.min(initial=hi))
     facts = {"names": list(names), "lo": lo, "hi": hi}
     return Operation("maps", title, formula, numbers, values, shape=values.shape, facts=facts)
 
 
-def table(title: str, file: str, columns: dict[str, FloatArray], rows: Sequence[str] = ()) -> Table:
-    """Columns of one length side by side; of a very long one the first rows."""
+def build_table(title: str, file: str, columns: dict[str, FloatArray], rows: Sequence[str] = ()) -> Table:
     values = np.stack([np.asarray(column, np.float32) for column in columns.values()], axis=-1)[:MOST_ROWS]
     return Table(title, file, tuple(columns), values, tuple(rows)[:MOST_ROWS])

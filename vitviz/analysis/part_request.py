@@ -1,4 +1,4 @@
-"""What a view of the map asks to be opened, checked: it comes from a browser."""
+"""Parse the browser's request to open a part of the map."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from vitviz.pin import Pin
 
-MOST_TEXT = 200  # characters of a question
+MOST_TEXT = 200  # characters of a request
 MOST_INDEX = 1_000_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a view asks to open: a part, for a token; head, class and channel from 0, None: the part's own choice."""
+class PartRequest:
+    """Request for a part and a token; head, class and channel are 0-based, None selects the part's default."""
 
     part: str
     pin: Pin
@@ -22,28 +22,29 @@ class Asked:
     channel: int | None = None
 
     @classmethod
-    def parse(cls, text: object, pin: Pin) -> Asked | None:
-        """What a view sent, with the visit's pin where it names no token; None for anything else."""
+    def parse(cls, text: object, pin: Pin) -> PartRequest | None:
+        """Parse a view's JSON, with the session's pin if it names no token; None if it is invalid."""
         if not isinstance(text, str) or not 0 < len(text) <= MOST_TEXT:
             return None
         try:
-            said = json.loads(text)
+            fields = json.loads(text)
         except (ValueError, RecursionError):
             return None
-        if not isinstance(said, dict) or not isinstance(said.get("part"), str):
+        if not isinstance(fields, dict) or not isinstance(fields.get("part"), str):
             return None
-        token = said.get("token")
-        at = pin if token is None else Pin.parse(token) if isinstance(token, str) else None
-        if at is None:
+        token = fields.get("token")
+        token_pin = pin if token is None else Pin.parse(token) if isinstance(token, str) else None
+        if token_pin is None:
             return None
-        numbers = {name: said.get(name) for name in ("head", "class", "channel")}
-        if any(value is not None and not _is_index(value) for value in numbers.values()):
+        indices = {name: fields.get(name) for name in ("head", "class", "channel")}
+        if any(index is not None and not _is_index(index) for index in indices.values()):
             return None
-        return cls(said["part"], at, numbers["head"], numbers["class"], numbers["channel"])
+        return cls(fields["part"], token_pin, indices["head"], indices["class"], indices["channel"])
 
-    def within(self, most: int | None, value: int | None, default: int) -> int:
-        """A choice, or the default where it is none of `most`."""
-        return value if value is not None and most is not None and value < most else default
+
+def select_index(index: int | None, count: int, default: int) -> int:
+    """Return a requested index, or the default if it is None or out of range."""
+    return index if index is not None and index < count else default
 
 
 def _is_index(value: object) -> bool:

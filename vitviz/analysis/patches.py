@@ -1,4 +1,4 @@
-"""Cutting a picture into patches, mapping them to tokens, and the ways to get it wrong: arrays in and out."""
+"""Cutting an image into patches, mapping them to tokens, and the ways to get it wrong: arrays in and out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PatchSize:
 
 
 def patch_sizes(image_px: int, candidates: tuple[int, ...]) -> list[PatchSize]:
-    """Every candidate in rising order; `reason` says why it does not fit, or is None.
+    """Return every candidate in rising order; `reason` says why it does not fit, or is None.
 
     Raises:
         ValueError: if a size is below 1.
@@ -33,7 +33,7 @@ def patch_sizes(image_px: int, candidates: tuple[int, ...]) -> list[PatchSize]:
         whole, rest = divmod(image_px, patch)
         reason = None
         if patch > image_px:
-            reason = f"{patch} px is larger than the {image_px} px picture"
+            reason = f"{patch} px is larger than the {image_px} px image"
         elif rest:
             reason = f"{image_px} = {whole} × {patch} + {rest}: {rest} px would be left over"
         elif whole * whole > MAX_PATCHES:
@@ -65,7 +65,7 @@ def patchify(image: NDArray[Any], patch_px: int) -> NDArray[Any]:
 
 
 def unpatchify(patches: NDArray[Any], channels: int, grid: tuple[int, int]) -> NDArray[Any]:
-    """The inverse of `patchify`: (N, C P^2) -> (C, H, W).
+    """Return the inverse of `patchify`: (N, C P^2) -> (C, H, W).
 
     Raises:
         ValueError: if the patches do not fill the grid with square patches.
@@ -78,29 +78,29 @@ def unpatchify(patches: NDArray[Any], channels: int, grid: tuple[int, int]) -> N
     return blocks.transpose(2, 0, 3, 1, 4).reshape(channels, rows * patch_px, cols * patch_px)
 
 
-def slip_patches(picture: NDArray[Any], patch_px: int) -> NDArray[Any]:
-    """What `picture.reshape(N, P * P * C)` cuts: (H, W, C) -> (N, P, P, C), runs of pixels, not squares.
+def slip_patches(image: NDArray[Any], patch_px: int) -> NDArray[Any]:
+    """Return what `image.reshape(N, P * P * C)` cuts: (H, W, C) -> (N, P, P, C), runs of pixels, not squares.
 
-    Row n holds the pixels n P^2 to (n + 1) P^2 - 1 in reading order of the whole picture.
+    Row n holds the pixels n P^2 to (n + 1) P^2 - 1 in reading order of the whole image.
 
     Raises:
-        ValueError: if the picture is not (H, W, C) or patch_px does not divide it.
+        ValueError: if the image is not (H, W, C) or patch_px does not divide it.
     """
-    if picture.ndim != 3:
-        raise ValueError(f"picture must be (H, W, C), received shape {picture.shape}")
-    channels, rows, cols = _grid(picture.transpose(2, 0, 1), patch_px)
-    flat = picture.reshape(rows * cols, patch_px * patch_px * channels)
+    if image.ndim != 3:
+        raise ValueError(f"image must be (H, W, C), received shape {image.shape}")
+    channels, rows, cols = _grid(image.transpose(2, 0, 1), patch_px)
+    flat = image.reshape(rows * cols, patch_px * patch_px * channels)
     return flat.reshape(rows * cols, patch_px, patch_px, channels)
 
 
 def slip_rows(width_px: int, patch_px: int) -> int:
-    """How many pixel rows of the picture one slipped 'patch' of P^2 pixels touches at most."""
+    """Return how many pixel rows of the image one slipped 'patch' of P^2 pixels touches at most."""
     start = np.arange(0, width_px * patch_px, patch_px**2)
     return int(((start + patch_px**2 - 1) // width_px - start // width_px).max()) + 1
 
 
 def slip_share(width_px: int, patch_px: int) -> float:
-    """Mean share of a slipped 'patch' whose pixels lie in the patch of the same number, on a square picture.
+    """Return the mean share of a slipped 'patch' whose pixels lie in the patch of the same number, on a square image.
 
     Raises:
         ValueError: if patch_px does not divide width_px.
@@ -152,10 +152,10 @@ def scrambled_order(num_patches: int, share: float, seed: int) -> NDArray[np.int
 
 
 def scramble(image: NDArray[Any], patch_px: int, order: NDArray[np.int64]) -> NDArray[Any]:
-    """The picture (C, H, W) with patch order[n] in place n.
+    """Return the image (C, H, W) with patch order[n] in place n.
 
     Raises:
-        ValueError: if order is not a permutation of the picture's patches.
+        ValueError: if order is not a permutation of the image's patches.
     """
     channels, rows, cols = _grid(image, patch_px)
     if not np.array_equal(np.sort(order), np.arange(rows * cols)):

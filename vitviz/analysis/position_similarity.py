@@ -1,4 +1,4 @@
-"""What a table of positions says: similarities, structure along rows and columns, four wishes measured."""
+"""Measure tables of positions: cosine similarities, structure along rows and columns, four desirable properties."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAME_CODE = 1e-6  # of the largest squared distance: closer codes are one code, 
 
 
 def encode(kind: Encoding, grid: Grid, dim: int, base: float = 10000.0, seed: int = 0) -> FloatArray:
-    """A table (rows * cols, dim) by name; 'random' draws from N(0, 1), 'none' is zero everywhere.
+    """Return a table (rows * cols, dim) by name; 'random' draws from N(0, 1), 'none' is zero everywhere.
 
     Raises:
         ValueError: if the encoding is not known, or does not exist for this width.
@@ -59,7 +59,7 @@ def wavelengths(kind: Encoding, dim: int, base: float = 10000.0) -> FloatArray:
 
 
 def patch_rows(table: FloatArray, grid: Grid) -> FloatArray:
-    """The patches' rows (N, D) of a table (P + N, D) or (1, P + N, D): prefix tokens dropped.
+    """Return the patches' rows (N, D) of a table (P + N, D) or (1, P + N, D): prefix tokens dropped.
 
     Raises:
         ValueError: if the table has fewer rows than the grid has patches.
@@ -72,7 +72,7 @@ def patch_rows(table: FloatArray, grid: Grid) -> FloatArray:
 
 
 def stretch_as_list(table: FloatArray, count: int) -> FloatArray:
-    """The slip of resizing: the table (N, D) stretched along its reading order to (count, D), rows ignored.
+    """Return the bug of resizing: the table (N, D) stretched along its reading order to (count, D), rows ignored.
 
     Linear; row ends then run into the next row's beginnings. `models.vit.resize_positions` is the right way.
     """
@@ -92,7 +92,7 @@ def dot_products(table: FloatArray) -> FloatArray:
 
 
 def cosine_similarity(table: FloatArray) -> FloatArray:
-    """Cosine of every position with every other, (N, N) in [-1, 1] (ViT paper, fig. 7 centre).
+    """Return the cosine of every position with every other, (N, N) in [-1, 1] (ViT paper, fig. 7 centre).
 
     A row of zeros has no direction: its similarities are 0, its own included.
     """
@@ -104,7 +104,7 @@ def cosine_similarity(table: FloatArray) -> FloatArray:
 
 
 def offsets(grid: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(row, column) steps from position i to position j, each (N, N)."""
+    """Return (row, column) steps from position i to position j, each (N, N)."""
     row, col = np.divmod(np.arange(grid[0] * grid[1]), grid[1])
     return row - row[:, None], col - col[:, None]
 
@@ -140,7 +140,7 @@ def structure(similarity: FloatArray, grid: Grid) -> Structure:
 
 
 def mean_along(line: FloatArray) -> float:
-    """Mean similarity of different positions of one line, each distance once per pair.
+    """Return the mean similarity of different positions of one line, each distance once per pair.
 
     Args:
         line: (n,), the mean similarity at each distance: `Structure.along_row` or `along_column`.
@@ -152,8 +152,8 @@ def mean_along(line: FloatArray) -> float:
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """How well an encoding meets four wishes; the first is best at 0, the others at 1."""
+class EncodingScores:
+    """Scores of four desirable properties of an encoding; 0 is best for the first, 1 for the others."""
 
     overlap: float  # roughly orthogonal: mean |cosine| of two different positions
     distinct: float  # absolute: share of positions whose code no other position has
@@ -162,7 +162,7 @@ class Wishes:
     nearest: float  # share of positions whose most similar other is one step away, diagonals included
 
 
-def wishes(table: FloatArray, grid: Grid) -> Wishes:
+def wishes(table: FloatArray, grid: Grid) -> EncodingScores:
     """Measure the four wishes on a table (N, D).
 
     relative is 1 - (variance within pairs of one offset) / (variance of all pairs), over different positions:
@@ -176,7 +176,7 @@ def wishes(table: FloatArray, grid: Grid) -> Wishes:
     _check(similarity, grid)
     if len(table) == 1:
         nan = float("nan")
-        return Wishes(nan, _share_of_own_codes(table), nan, nan, nan)
+        return EncodingScores(nan, _share_of_own_codes(table), nan, nan, nan)
     down, right = offsets(grid)
     pairs = ~np.eye(len(similarity), dtype=bool)
     values = similarity[pairs]
@@ -190,7 +190,7 @@ def wishes(table: FloatArray, grid: Grid) -> Wishes:
     best = np.where(pairs, similarity, -np.inf).argmax(axis=1)
     index = np.arange(len(similarity))
     steps = np.maximum(np.abs(down[index, best]), np.abs(right[index, best]))
-    return Wishes(
+    return EncodingScores(
         float(np.abs(values).mean()),
         _share_of_own_codes(table),
         float("nan") if flat else 1 - within / total,

@@ -10,39 +10,39 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating[Any]]
 Labels = NDArray[np.int64]
-MOST_PLACES = 64  # of a picture, evenly over its grid
+MOST_PLACES = 64  # of an image, evenly over its grid
 RIDGE = 1.0
 FOLDS = 3
-PENALTY = 0.1  # scikit-learn's C: small, as features outnumber pictures in some layers
+PENALTY = 0.1  # scikit-learn's C: small, as features outnumber images in some layers
 STEPS = 3000
 CLOSE = 1e-3
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The share of `count` test pictures that are read right, and its standard error."""
+    """The share of `count` test images that are read right, and its standard error."""
 
     share: float
     count: int
 
     @property
     def error(self) -> float:
-        """sqrt(p (1 - p) / n), of a share of n pictures drawn at random."""
+        """sqrt(p (1 - p) / n), of a share of n images drawn at random."""
         return float(np.sqrt(self.share * (1 - self.share) / self.count))
 
 
 def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
-    """How many pictures a logistic regression reads right that was fitted to other pictures.
+    """Return how many images a logistic regression reads right that was fitted to other images.
 
-    The pictures are parted into `FOLDS` with as many of each class in each; every part is read by a map fitted to all
-    the others, so each picture is tested once and none by a map that has seen it.
+    The images are parted into `FOLDS` with as many of each class in each; every part is read by a map fitted to all
+    the others, so each image is tested once and none by a map that has seen it.
 
     Args:
-        features: (n, D); each is brought to mean 0 and variance 1 over the pictures that a map is fitted to.
+        features: (n, D); each is brought to mean 0 and variance 1 over the images that a map is fitted to.
         labels: (n,).
 
     Raises:
-        ValueError: if the pictures are all of one class.
+        ValueError: if the images are all of one class.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
@@ -62,14 +62,14 @@ def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
 
 
 def linear_accuracy(train: FloatArray, labels: Labels, test: FloatArray, wanted: Labels) -> float:
-    """The share of test pictures that a logistic regression on the training pictures' features reads right.
+    """Return the share of test images that a logistic regression on the training images' features reads right.
 
     Args:
-        train, test: (n, D) and (m, D); both are brought to mean 0 and variance 1 of the training pictures.
+        train, test: (n, D) and (m, D); both are brought to mean 0 and variance 1 of the training images.
         labels, wanted: (n,) and (m,).
 
     Raises:
-        ValueError: if the training pictures are all of one class.
+        ValueError: if the training images are all of one class.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
@@ -82,7 +82,7 @@ def linear_accuracy(train: FloatArray, labels: Labels, test: FloatArray, wanted:
 
 
 def parts(labels: Labels, count: int) -> Labels:
-    """(n,): which of `count` parts each picture is in; seeded, and of each class as many in each as can be."""
+    """Return (n,): which of `count` parts each image is in; seeded, and of each class as many in each as can be."""
     shuffled = np.random.default_rng(0).permutation(len(labels))
     by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
     found = np.empty(len(labels), np.int64)
@@ -91,15 +91,15 @@ def parts(labels: Labels, count: int) -> Labels:
 
 
 def place_probe(train: FloatArray, test: FloatArray) -> float:
-    """How well a ridge regression reads a token's own row and column from what it says: R², the mean of both.
+    """Return how well a ridge regression reads a token's own row and column from what it says: R², the mean of both.
 
         R² = 1 - sum (y - ŷ)² / sum (y - mean y)²
 
-    1: it knows its place; 0: no better than the middle of the picture.
+    1: it knows its place; 0: no better than the middle of the image.
 
     Args:
-        train: (n, rows, cols, D) of pictures to fit to. test: of others, on the same grid. At most 64 places of each
-            picture count, evenly over the grid.
+        train: (n, rows, cols, D) of images to fit to. test: of others, on the same grid. At most 64 places of each
+            image count, evenly over the grid.
     """
     from sklearn.linear_model import Ridge
     from sklearn.metrics import r2_score
@@ -112,7 +112,7 @@ def place_probe(train: FloatArray, test: FloatArray) -> float:
 
 
 def _tokens(maps: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(n, rows, cols, D) -> tokens (n k, D) and their places (n k, 2), row and column from -1 to 1."""
+    """Return (n, rows, cols, D) -> tokens (n k, D) and their places (n k, 2), row and column from -1 to 1."""
     some = [evenly(side) for side in maps.shape[1:3]]
     rows, cols = np.meshgrid(*some, indexing="ij")
     tokens = maps[:, rows, cols].reshape(-1, maps.shape[-1])
@@ -129,5 +129,5 @@ def evenly(side: int) -> Labels:
 
 
 def first_near_best(values: FloatArray, within: float) -> int:
-    """The first layer whose value is no more than `within` below the best."""
+    """Return the first layer whose value is no more than `within` below the best."""
     return int(np.flatnonzero(np.asarray(values) >= np.max(values) - within)[0])

@@ -1,4 +1,4 @@
-"""Models trained side by side: curves, accuracy on whole and on shuffled pictures, and what the numbers say."""
+"""Models trained side by side: curves, accuracy on whole and on shuffled images, and what the numbers say."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.text import apart, listed, percent
+from vitviz.text import join_words, percent, percent_difference
 
-# 2-D summed positions are the same for (row, column) and (column, row): a picture and the one whose patches are
+# 2-D summed positions are the same for (row, column) and (column, row): an image and the one whose patches are
 # exchanged across the diagonal look alike, and so do the answers that this swaps.
 SWAPPED = {"left": "above", "above": "left", "right": "below", "below": "right"}
 SUMMED = "sincos_2d_sum"
@@ -26,14 +26,14 @@ _LITTLE = f"less than {100 * CHANGED:.0f} points"
 
 @dataclass(frozen=True)
 class Measured:
-    """One model on the same pictures, whole and with shuffled patches, at one moment."""
+    """One model on the same images, whole and with shuffled patches, at one moment."""
 
     split: str  # validation or test
     epoch: float
     accuracy: float
     shuffled: float
     images: int
-    confusion: list[list[int]]  # [true][predicted], whole pictures
+    confusion: list[list[int]]  # [true][predicted], whole images
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,34 +51,34 @@ class Racer:
 
     @property
     def validated(self) -> list[Measured]:
-        """Its measurements on validation pictures, ascending."""
+        """Its measurements on validation images, ascending."""
         every = [*self.earlier, *([self.measured] if self.measured else [])]
         return [measured for measured in every if measured.split == "validation"]
 
     @property
     def ended(self) -> bool:
-        """Whether its test pictures were read."""
+        """True if its test images were read."""
         return self.measured is not None and self.measured.split == "test"
 
 
 def racer(
     name: str, title: str, validated: NDArray[np.float64], shuffled: Sequence[Mapping[str, Any]]
 ) -> Racer:
-    """One model of a race from its records.
+    """Return one model of a race from its records.
 
     Args:
         name, title: the member's.
         validated: (2, n) epochs and validation accuracy.
         shuffled: its records of kind 'shuffled', in order; one that is not whole is left out.
     """
-    found = [measured for measured in map(_measured, shuffled) if measured is not None]
+    found = [measured for measured in map(_read_measurement, shuffled) if measured is not None]
     points = {m.epoch: m.accuracy for m in found if m.split == "validation"}
     points |= {float(epoch): float(accuracy) for epoch, accuracy in validated.T}
     curve = np.array(sorted(points.items()), np.float64).reshape(-1, 2).T
     return Racer(name, title, curve, found[-1] if found else None, tuple(found[:-1]))
 
 
-def _measured(record: Mapping[str, Any]) -> Measured | None:
+def _read_measurement(record: Mapping[str, Any]) -> Measured | None:
     try:
         counts = np.asarray(record["confusion"], np.int64)
         made = Measured(
@@ -95,7 +95,7 @@ def _measured(record: Mapping[str, Any]) -> Measured | None:
 
 
 def averaged(seeds: Sequence[Racer]) -> Racer:
-    """One model trained with several seeds as one racer: the means of what all of them were asked."""
+    """Return one model trained with several seeds as one racer: the means of what all of them were asked."""
     found = [(*racer.earlier, *([racer.measured] if racer.measured else [])) for racer in seeds]
     means = [_mean(moment) for moment in zip(*found, strict=False)]
     points = min(racer.curve.shape[1] for racer in seeds)
@@ -104,7 +104,7 @@ def averaged(seeds: Sequence[Racer]) -> Racer:
 
 
 def _mean(moment: Sequence[Measured]) -> Measured:
-    """The same pictures asked of several seeds: mean accuracies, and all their answers."""
+    """Return the same images asked of several seeds: mean accuracies, and all their answers."""
     return replace(
         moment[0],
         accuracy=float(np.mean([measured.accuracy for measured in moment])),
@@ -114,9 +114,9 @@ def _mean(moment: Sequence[Measured]) -> Measured:
 
 
 def common(racers: Sequence[Racer]) -> list[Racer]:
-    """The racers that were measured, each at the moment at which it is compared with the others.
+    """Return the racers that were measured, each at the moment at which it is compared with the others.
 
-    Once all have ended that is the end, wherever each has its own: test pictures are read there, and once. Before,
+    Once all have ended that is the end, wherever each has its own: test images are read there, and once. Before,
     those that are measured at the same epochs are compared at the last that all of them have reached, and those that
     are not, such as models with snapshots of their own, each at its newest.
     """
@@ -134,12 +134,12 @@ def common(racers: Sequence[Racer]) -> list[Racer]:
 
 def span(racers: Sequence[Racer]) -> tuple[float, float]:
     """The first and the last epoch in which these were measured; one and the same but where each has its own end."""
-    epochs = [_of(racer).epoch for racer in racers]
+    epochs = [_measurement_of(racer).epoch for racer in racers]
     return min(epochs), max(epochs)
 
 
 def describe(racers: Sequence[Racer], classes: Sequence[str]) -> str:
-    """What the race shows, in sentences from its numbers; empty before the first measurement.
+    """Return what the race shows, in sentences from its numbers; empty before the first measurement.
 
     Args:
         racers: the models, in their order.
@@ -148,13 +148,17 @@ def describe(racers: Sequence[Racer], classes: Sequence[str]) -> str:
     measured = common(racers)
     if not measured:
         return ""
-    first = _of(measured[0])
-    listed = ", ".join(f"{r.title} {percent(_of(r).accuracy)}" for r in measured)
+    first = _measurement_of(measured[0])
+    listed = ", ".join(f"{r.title} {percent(_measurement_of(r).accuracy)}" for r in measured)
     said = [
-        f"Right on {first.images:,} {first.split} pictures after {_epochs(*span(measured))}: {listed};"
+        f"Right on {first.images:,} {first.split} images after {_epochs(*span(measured))}: {listed};"
         f" guessing gives {percent(1 / len(classes), 0)}."
     ]
-    said += [_summed(measured, classes), _without(measured, 1 / len(classes)), _shuffling(measured)]
+    said += [
+        _summed(measured, classes),
+        _describe_no_positions(measured, 1 / len(classes)),
+        _shuffling(measured),
+    ]
     return " ".join(sentence for sentence in said if sentence)
 
 
@@ -165,7 +169,7 @@ def _epochs(first: float, last: float) -> str:
     return f"{text} epoch" if text == "1" else f"{text} epochs"
 
 
-def _of(racer: Racer) -> Measured:
+def _measurement_of(racer: Racer) -> Measured:
     if racer.measured is None:
         raise ValueError(f"{racer.title} has not been measured")
     return racer.measured
@@ -174,17 +178,17 @@ def _of(racer: Racer) -> Measured:
 def _summed(racers: Sequence[Racer], classes: Sequence[str]) -> str:
     """Why summed positions are right half of the time, if they are and their mistakes say why."""
     found = next((r for r in racers if r.name == SUMMED), None)
-    if found is None or not explains_half(_of(found), classes):
+    if found is None or not explains_half(_measurement_of(found), classes):
         return ""
+    swapped = percent(swapped_share(_measurement_of(found), classes), 0)
     return (
-        f"**{found.title}** cannot tell left from above, nor right from below: its code of (row, column) is the sum"
-        f" PE(row) + PE(column), the same for (column, row). {percent(swapped_share(_of(found), classes), 0)} of its"
-        " mistakes are exactly this swap, so every answer is a guess between two."
+        f"**{found.title}** cannot tell left from above, nor right from below: its embedding of (row, column) is the"
+        f" sum PE(row) + PE(column), the same for (column, row). {swapped} of its mistakes are exactly this swap."
     )
 
 
 def explains_half(measured: Measured, classes: Sequence[str]) -> bool:
-    """Whether about half is right and most mistakes swap an answer for the one across the diagonal."""
+    """Return True if about half is right and most mistakes swap an answer for the one across the diagonal."""
     near = abs(measured.accuracy - 0.5) <= HALF
     return near and set(classes) == set(SWAPPED) and swapped_share(measured, classes) >= MOSTLY
 
@@ -201,17 +205,19 @@ def swapped_share(measured: Measured, classes: Sequence[str]) -> float:
     return float(swapped / wrong) if wrong else 0.0
 
 
-def _without(racers: Sequence[Racer], chance: float) -> str:
-    """What positions add to a model that has none; of models near guessing nothing can be said."""
+def _describe_no_positions(racers: Sequence[Racer], chance: float) -> str:
+    """Return what positions add to a model that has none; of models near guessing nothing can be said."""
     none = next((r for r in racers if r.name == "none"), None)
     others = [r for r in racers if r.name not in ("none", PIXELS)]
     if none is None or not others:
         return ""
-    best = max(others, key=lambda r: _of(r).accuracy)
-    names = listed([r.title for r in others if _of(r).accuracy == _of(best).accuracy])
-    gain = apart(_of(best).accuracy, _of(none).accuracy) / 100
+    best = max(others, key=lambda r: _measurement_of(r).accuracy)
+    names = join_words(
+        [r.title for r in others if _measurement_of(r).accuracy == _measurement_of(best).accuracy]
+    )
+    gain = percent_difference(_measurement_of(best).accuracy, _measurement_of(none).accuracy) / 100
     so_far = "" if all(r.ended for r in racers) else "so far "
-    if max(_of(best).accuracy, _of(none).accuracy) < chance + LEARNED:
+    if max(_measurement_of(best).accuracy, _measurement_of(none).accuracy) < chance + LEARNED:
         return "With or without positions, none is far from guessing: it takes longer to see what they add."
     if gain >= CHANGED:
         return f"Positions add {100 * gain:.1f} points ({names} over {none.title})."
@@ -223,13 +229,13 @@ def _without(racers: Sequence[Racer], chance: float) -> str:
 
 
 def _shuffling(racers: Sequence[Racer]) -> str:
-    """Who relies on places: who loses where patches are shuffled."""
-    lost = [(r, _of(r).accuracy - _of(r).shuffled) for r in racers]
+    """Return who relies on places: who loses where patches are shuffled."""
+    lost = [(r, _measurement_of(r).accuracy - _measurement_of(r).shuffled) for r in racers]
     most, loss = max(lost, key=lambda item: item[1])
     falls = loss >= CLEARLY
     said = []
     if falls:
-        ends = f"from {percent(_of(most).accuracy)} to {percent(_of(most).shuffled)}"
+        ends = f"from {percent(_measurement_of(most).accuracy)} to {percent(_measurement_of(most).shuffled)}"
         said.append(f"{most.title} falls {ends}: it relies on where they lie")
     others = [
         f"{r.title} {'loses' if loss > 0 else 'gains'} {abs(100 * loss):.1f} points"

@@ -22,7 +22,8 @@ READS = {  # how each readout makes the vector that the head reads: what it is c
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a ViT makes of its last stream x (tokens, D): y = LN(x), l = W y + b, p = softmax(l) (ViT paper, eq. 4).
+    """A ViT's prediction from its last tokens x (tokens, D): y = LN(x), l = W y + b, p = softmax(l) (ViT paper, eq.
+    4).
 
     `features` (D,) is what the head reads, `products` (D,) the terms w y of the winning class, whose sum with its
     bias is its logit; a DeiT's `logits` are the mean of both heads', and `second` (classes,) are its second head's.
@@ -48,7 +49,7 @@ class Answer:
 
 
 def answer_of(stream: NDArray[Any], readout: ReadoutWeights, kind: str, prefix: tuple[str, ...]) -> Answer:
-    """The answer of a model whose last block leaves `stream` (tokens, D).
+    """Return the answer of a model whose last block leaves `stream` (tokens, D).
 
     Args:
         kind: the config's readout: 'cls', 'mean' or 'first_patch'.
@@ -79,7 +80,7 @@ def answer_of(stream: NDArray[Any], readout: ReadoutWeights, kind: str, prefix: 
 
 
 def steps_of_answer(found: Answer, kind: str, classes: Sequence[str], *, normed: bool) -> list[Step]:
-    """The operations from the last block to the classes, in the order of the model.
+    """Return the operations from the last block to the classes, in the order of the model.
 
     Args:
         classes: their names.

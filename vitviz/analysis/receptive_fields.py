@@ -1,4 +1,4 @@
-"""How far information can have travelled: receptive fields from kernels and strides."""
+"""Compute receptive fields over depth from kernels and strides."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def receptive_fields_px(layers: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def cnn_layers(config: CNNConfig) -> tuple[list[str], list[int]]:
-    """The recorded layers of a CNN and the side of each one's receptive field, in pixels."""
+    """Return the recorded layers of a CNN and the side of each one's receptive field, in pixels."""
     names, convolutions, ends = ["stem"], [(3, 1)], [1]
     for stage, count in enumerate(config.blocks):
         for block in range(count):

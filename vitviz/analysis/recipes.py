@@ -1,15 +1,15 @@
-"""How the trainings of models that stand side by side differ: what is to be known before the models are compared."""
+"""Describe the differences of the training recipes of models that are compared."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from vitviz.config import TrainConfig
-from vitviz.text import listed
+from vitviz.text import join_words
 
 
 def differing(trains: Mapping[str, TrainConfig]) -> str:
-    """What not all trainings have in common: '25 to 54 epochs; pictures mixed for ViT'; empty where they are alike.
+    """Return the settings that differ between trainings, such as '25 to 54 epochs; mixup for ViT'; '' if none does.
 
     Args:
         trains: by the model's name, as a sentence may hold it.
@@ -20,8 +20,8 @@ def differing(trains: Mapping[str, TrainConfig]) -> str:
         "weight decay {}": [train.weight_decay for train in trains.values()],
     }
     only = {
-        "squares cut out of pictures": [name for name, train in trains.items() if train.erase_px],
-        "pictures mixed": [name for name, train in trains.items() if train.mixup_alpha or train.cutmix_alpha],
+        "squares cut out of images": [name for name, train in trains.items() if train.erase_px],
+        "images mixed": [name for name, train in trains.items() if train.mixup_alpha or train.cutmix_alpha],
         "a teacher": [name for name, train in trains.items() if train.distill_from],
     }
     said = [
@@ -29,5 +29,7 @@ def differing(trains: Mapping[str, TrainConfig]) -> str:
         for words, values in spans.items()
         if len({*values}) > 1
     ]
-    said += [f"{what} for {listed(names)}" for what, names in only.items() if 0 < len(names) < len(trains)]
+    said += [
+        f"{what} for {join_words(names)}" for what, names in only.items() if 0 < len(names) < len(trains)
+    ]
     return "; ".join(said)

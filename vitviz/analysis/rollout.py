@@ -11,11 +11,11 @@ from vitviz.analysis.attention import FloatArray, Fusion, fuse_heads
 
 
 def discard_lowest(fused: FloatArray, ratio: float, num_prefix_tokens: int) -> FloatArray:
-    """Set the lowest `ratio` of each picture's weights to zero; the prefix tokens' columns are kept in every row.
+    """Set the lowest `ratio` of each image's weights to zero; the prefix tokens' columns are kept in every row.
 
     Args:
         fused: (..., query, key).
-        ratio: share of a picture's query-key pairs, in [0, 1).
+        ratio: share of an image's query-key pairs, in [0, 1).
 
     Raises:
         ValueError: if the ratio lies outside [0, 1).
@@ -38,14 +38,14 @@ def rollout(
     discard: float = 0.0,
     num_prefix_tokens: int = 1,
 ) -> NDArray[np.float64]:
-    """How much of every input token reaches every token of the last layer (Abnar and Zuidema 2020).
+    """Return how much of every input token reaches every token of the last layer (Abnar and Zuidema 2020).
 
     A~ = 0.5 fuse_h(A) + 0.5 I with rows that sum to 1, R = A~_L ... A~_1. Where the fusion or the discard leaves
     rows that do not sum to 1, rows are divided by their own sums.
 
     Args:
         attn: (depth, B, heads, query, key), first layer first.
-        discard: share of the lowest weights dropped in every layer and picture; prefix columns are kept.
+        discard: share of the lowest weights dropped in every layer and image; prefix columns are kept.
 
     Returns:
         (B, query, key); every row sums to 1.

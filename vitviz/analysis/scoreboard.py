@@ -11,12 +11,12 @@ from vitviz.models import parameter_count
 from vitviz.models.size import MOST_MILLIONS
 
 FAMILIES = ("CNN", "Hybrid", "ViT", "DeiT", "Swin", "Self-supervised ViT")
-Shape = tuple[ModelConfig, int]  # what is timed: a config, and the side of the picture in px
+Shape = tuple[ModelConfig, int]  # what is timed: a config, and the side of the image in px
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One picture through a model on this machine: seconds of the repeats, and the most bytes held beyond the input."""
+    """One image through a model on this machine: seconds of the repeats, and the most bytes held beyond the input."""
 
     median_s: float
     low_s: float
@@ -34,9 +34,9 @@ class Entry:
     Attributes:
         test_set: on which the accuracy was taken.
         accuracy: in [0, 1]; None where nobody has stated one, or there is no head.
-        pictures: how many test pictures the accuracy is of, where it was measured here; 0 where it is cited.
+        images: how many test images the accuracy is of, where it was measured here; 0 where it is cited.
         source: who measured the accuracy, and on what weights.
-        trained_on: the pictures that it learned from.
+        trained_on: the images that it learned from.
         training_pictures: how many of them are different; None where unknown.
         training_s: seconds of its training here; None where it was not trained here.
         trained_with: on what machine that was.
@@ -60,7 +60,7 @@ class Entry:
 
     @property
     def shape(self) -> Shape:
-        """What its time depends on."""
+        """The model's config, which determines its time."""
         return self.config, self.side_px
 
     @property
@@ -70,22 +70,22 @@ class Entry:
 
     @property
     def multiply_adds(self) -> int:
-        """Of one picture."""
+        """Multiply-adds of one image."""
         return sum(parameter_count.multiply_adds(self.config, self.side_px).values())
 
     @property
     def measured_here(self) -> bool:
-        """Whether the accuracy was measured by this project."""
+        """True if the accuracy was measured by this project."""
         return self.pictures > 0
 
     @property
     def too_large(self) -> bool:
-        """Whether it is shown by formula and citation alone."""
+        """True if it is shown by formula and citation alone."""
         return self.parameters > MOST_MILLIONS * 1e6
 
     @property
     def error(self) -> float:
-        """Standard error of a measured accuracy, by its test pictures alone: sqrt(p (1 - p) / n); 0 where cited."""
+        """Standard error of a measured accuracy, by its test images alone: sqrt(p (1 - p) / n); 0 where cited."""
         if self.accuracy is None or not self.pictures:
             return 0.0
         return float((self.accuracy * (1 - self.accuracy) / self.pictures) ** 0.5)
@@ -111,7 +111,7 @@ def _milliseconds(entry: Entry, timings: Timings) -> float | None:
     return by_formula(entry, timings) if found is None else 1000 * found.median_s
 
 
-def _held(entry: Entry, timings: Timings) -> float | None:
+def _lookup_time(entry: Entry, timings: Timings) -> float | None:
     found = timings.get(entry.shape)
     return None if found is None else (found.held_bytes + 4 * entry.parameters) / 1e6
 
@@ -133,10 +133,10 @@ def by_formula(entry: Entry, timings: Timings) -> float | None:
 QUANTITIES = {
     quantity.name: quantity
     for quantity in (
-        Quantity("adds", "multiply-adds of a picture", "", True, False, lambda e, t: float(e.multiply_adds)),
+        Quantity("adds", "multiply-adds of an image", "", True, False, lambda e, t: float(e.multiply_adds)),
         Quantity("parameters", "parameters", "", True, False, lambda e, t: float(e.parameters)),
-        Quantity("ms", "milliseconds a picture here", "ms", True, False, _milliseconds),
-        Quantity("memory", "memory held here, weights included", "MB", True, False, _held),
+        Quantity("ms", "milliseconds an image here", "ms", True, False, _milliseconds),
+        Quantity("memory", "memory held here, weights included", "MB", True, False, _lookup_time),
         Quantity(
             "accuracy",
             "accuracy",
@@ -145,19 +145,19 @@ QUANTITIES = {
             True,
             lambda e, t: None if e.accuracy is None else 100 * e.accuracy,
         ),
-        Quantity("pictures", "training pictures", "", True, False, lambda e, t: e.training_pictures),
+        Quantity("pictures", "training images", "", True, False, lambda e, t: e.training_pictures),
         Quantity("training", "seconds of training here", "s", True, False, lambda e, t: e.training_s),
     )
 }
 
 
 def on_one_machine(entries: Iterable[Entry]) -> bool:
-    """Whether those that were trained here were trained on one machine, so that their seconds compare."""
+    """Return True if those that were trained here were trained on one machine, so that their seconds compare."""
     return len({entry.trained_with for entry in entries if entry.training_s is not None}) < 2
 
 
 def pareto(points: Sequence[tuple[float, float]], more_is_better: tuple[bool, bool]) -> list[bool]:
-    """Which points nothing beats: no other is at least as good in both numbers and better in one (Pareto).
+    """Return which points nothing beats: no other is at least as good in both numbers and better in one (Pareto).
 
     Args:
         points: (x, y) each.
@@ -173,13 +173,13 @@ def _beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
 
 
 def family_of(config: ModelConfig, trained_on: str) -> str:
-    """Which of `FAMILIES` a model belongs to."""
+    """Return which of `FAMILIES` a model belongs to."""
     plain = "Self-supervised ViT" if "without labels" in trained_on else "ViT"
     return {"swin": "Swin", "cnn": "CNN", "hybrid": "Hybrid", "deit": "DeiT"}.get(config.family, plain)
 
 
 def ordered(entries: Sequence[Entry], by: str, down: bool, timings: Timings) -> list[Entry]:
-    """Sorted by a quantity of `QUANTITIES`, or by 'title'; what has no number stands last, either way."""
+    """Return the sorted by a quantity of `QUANTITIES`, or by 'title'; what has no number stands last, either way."""
     if by == "title":
         return sorted(entries, key=lambda e: e.title, reverse=down)
     value = QUANTITIES[by].value

@@ -15,7 +15,7 @@ QUANTILES = (0.01, 0.5, 0.99)
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """The lengths of one layer's tokens over several pictures.
+    """The lengths of one layer's tokens over several images.
 
     places: (n, rows, cols). prefix: (n, P).
     """
@@ -25,7 +25,7 @@ class Lengths:
 
     @property
     def median(self) -> float:
-        """Of all places."""
+        """Median norm over all tokens."""
         return float(np.median(self.places))
 
     @property
@@ -35,7 +35,7 @@ class Lengths:
 
     @property
     def longest(self) -> float:
-        """Of all places."""
+        """Largest norm over all tokens."""
         return float(self.places.max())
 
     @property
@@ -54,17 +54,17 @@ def lengths(places: FloatArray, prefix: FloatArray) -> Lengths:
     return Lengths(*(np.linalg.norm(part, axis=-1).astype(np.float32) for part in (places, prefix)))
 
 
-def contrast(pictures: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float64]:
+def contrast(images: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float64]:
     """(n, H, W) grey -> (n, rows, cols): the standard deviation of the pixels of each place, 0 where it is plain."""
-    count, height, width = pictures.shape
+    count, height, width = images.shape
     rows, cols = grid
     if height % rows or width % cols:
-        raise ValueError(f"the grid must divide the picture, received {grid} and {height} x {width} px")
-    cells = pictures.astype(np.float64).reshape(count, rows, height // rows, cols, width // cols)
+        raise ValueError(f"the grid must divide the image, received {grid} and {height} x {width} px")
+    cells = images.astype(np.float64).reshape(count, rows, height // rows, cols, width // cols)
     return np.asarray(cells.std(axis=(2, 4)))
 
 
 def at_edge(grid: tuple[int, int]) -> NDArray[np.bool_]:
-    """(rows, cols): the places at the picture's edge."""
+    """Return (rows, cols): the places at the image's edge."""
     rows, cols = np.indices(grid)
     return np.asarray((rows == 0) | (cols == 0) | (rows == grid[0] - 1) | (cols == grid[1] - 1))

@@ -1,4 +1,6 @@
-"""What sets a distilled student's two tokens apart, and who decides like whom (Touvron et al. 2021, DeiT)."""
+"""Compare the class and distillation tokens of a DeiT, and the predictions of student and teacher (Touvron et al.
+2021).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from vitviz.analysis.logit_lens import softmax
 
 
 def token_similarity(stream: NDArray[Any]) -> NDArray[np.float64]:
-    """Cosine between the two prefix tokens after every block: x·y / (‖x‖ ‖y‖) (DeiT paper, section 4).
+    """Return the cosine between the two prefix tokens after every block: x·y / (‖x‖ ‖y‖) (DeiT paper, section 4).
 
     Args:
         stream: (..., tokens, D), the residual stream, [CLS] and the distillation token first; leading
@@ -28,33 +30,33 @@ def token_similarity(stream: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def disagreement(decisions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-    """Share of pictures that two classifiers decide differently, for every pair (DeiT paper, table 4).
+    """Return the share of images that two classifiers decide differently, for every pair (DeiT paper, table 4).
 
     Args:
-        decisions: (classifiers, pictures), each classifier's most probable class.
+        decisions: (classifiers, images), each classifier's most probable class.
 
     Returns:
         (classifiers, classifiers), symmetric, zero on the diagonal.
 
     Raises:
-        ValueError: if there are no pictures.
+        ValueError: if there are no images.
     """
     if decisions.ndim != 2 or not decisions.shape[1]:
-        raise ValueError(f"decisions must be (classifiers, pictures >= 1), received shape {decisions.shape}")
+        raise ValueError(f"decisions must be (classifiers, images >= 1), received shape {decisions.shape}")
     differs: NDArray[np.float64] = (decisions[:, None] != decisions[None]).mean(axis=-1)
     return differs
 
 
 def discordance(first: NDArray[Any], second: NDArray[Any], labels: NDArray[Any]) -> float:
-    """Share of pictures that exactly one of two classifiers gets right (McNemar 1947).
+    """Return the share of images that exactly one of two classifiers gets right (McNemar 1947).
 
-    The difference of their accuracies on n pictures has a standard error of at most sqrt(discordance / n).
+    The difference of their accuracies on n images has a standard error of at most sqrt(discordance / n).
     """
     return float(((first == labels) != (second == labels)).mean())
 
 
 def follows_teacher(student: NDArray[Any], teacher: NDArray[Any], labels: NDArray[Any]) -> float:
-    """How often a student repeats its teacher's mistake: share of the teacher's wrong pictures decided alike.
+    """Return how often a student repeats its teacher's mistake: share of the teacher's wrong images decided alike.
 
     NaN for a teacher without a mistake.
     """
@@ -63,7 +65,7 @@ def follows_teacher(student: NDArray[Any], teacher: NDArray[Any], labels: NDArra
 
 
 def combined(by_cls: NDArray[Any], by_dist: NDArray[Any]) -> dict[str, NDArray[np.floating[Any]]]:
-    """Both ways to make one answer of two heads, as probabilities.
+    """Return both ways to make one answer of two heads, as probabilities.
 
     'mean': softmax((Z_cls + Z_dist) / 2), timm's. 'sum': (softmax Z_cls + softmax Z_dist) / 2, whose order of classes
     is that of the paper's sum (Touvron et al. 2021, section 4).
@@ -84,11 +86,11 @@ def cases(
     by_dist: NDArray[Any],
     labels: NDArray[Any],
 ) -> dict[str, NDArray[np.bool_]]:
-    """Which pictures tell what a student takes over, by the words for it; without a teacher only its heads' own.
+    """Return which images tell what a student takes over, by the words for it; without a teacher only its heads' own.
 
     Args:
-        teacher, student, by_cls, by_dist: decisions (pictures,).
-        labels: (pictures,).
+        teacher, student, by_cls, by_dist: decisions (images,).
+        labels: (images,).
     """
     found = (
         {}

@@ -1,4 +1,4 @@
-"""What a teacher is worth: a student less its twin, seed by seed, over the number of pictures."""
+"""Compute the gain from a teacher: student minus twin, seed by seed, over the number of images."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Literal
 import numpy as np
 
 from vitviz.analysis.data_size import Curve, curve_of, differences
-from vitviz.text import apart, gained, listed, percent, plural
+from vitviz.text import gained, join_words, percent, percent_difference, plural
 
 Row = Mapping[str, Any]
 Verdict = Literal["wins", "loses", "even", "one"]
 _TWIN = "twin"  # what learns without a teacher
 SAID: dict[Verdict, str] = {
-    "wins": "The student wins by more than its spread with {sizes} pictures.",
-    "loses": "The student loses by more than its spread with {sizes} pictures.",
-    "even": "With {sizes} pictures student and twin lie no further apart than the seeds.",
-    "one": "With {sizes} pictures there is one seed, which has no spread.",
+    "wins": "The student wins by more than its spread with {sizes} images.",
+    "loses": "The student loses by more than its spread with {sizes} images.",
+    "even": "With {sizes} images student and twin lie no further apart than the seeds.",
+    "one": "With {sizes} images there is one seed, which has no spread.",
 }
 # The student's answers: what a row of the data grid calls them.
 ANSWERS = {
@@ -31,14 +31,14 @@ ANSWERS = {
 
 @dataclass(frozen=True)
 class Duel:
-    """Student against twin with so many pictures, seed by seed: `gains` in [−1, 1], one for each seed of both."""
+    """Student against twin with so many images, seed by seed: `gains` in [−1, 1], one for each seed of both."""
 
     pictures: int
     gains: tuple[float, ...]
 
     @property
     def mean(self) -> float:
-        """What the teacher is worth."""
+        """Mean gain from the teacher."""
         return float(np.mean(self.gains))
 
     @property
@@ -56,7 +56,7 @@ class Duel:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One way of teaching at one size: accuracies over the seeds, on validation and on test pictures."""
+    """One way of teaching at one size: accuracies over the seeds, on validation and on test images."""
 
     name: str
     pictures: int
@@ -65,24 +65,24 @@ class Lesson:
 
     @property
     def chosen_by(self) -> float:
-        """The mean on the validation pictures: what may choose."""
+        """The mean on the validation images: what may choose."""
         return float(np.mean(self.validation))
 
     @property
     def reached(self) -> float:
-        """The mean on the test pictures: what is reported."""
+        """The mean on the test images: what is reported."""
         return float(np.mean(self.test))
 
 
 def worth(rows: Sequence[Row], augmented: bool) -> list[Curve]:
-    """A student's accuracy less its twin's of the same seed, a curve for each of its `ANSWERS`.
+    """Return a student's accuracy less its twin's of the same seed, a curve for each of its `ANSWERS`.
 
     Args:
         rows: of the data grid.
         augmented: which half of it.
     """
     half = [row for row in rows if row["augmented"] == augmented]
-    found = {key: differences(_of(half, "deit"), _of(half, "vit"), key) for key in ANSWERS}
+    found = {key: differences(_rows_of(half, "deit"), _rows_of(half, "vit"), key) for key in ANSWERS}
     return [curve_of(key, ANSWERS[key], by_size) for key, by_size in found.items() if by_size]
 
 
@@ -94,18 +94,18 @@ def duels(rows: Sequence[Row], augmented: bool) -> list[Duel]:
         augmented: which half of it.
     """
     half = [row for row in rows if row["augmented"] == augmented]
-    by_size = differences(_of(half, "deit"), _of(half, "vit"))
+    by_size = differences(_rows_of(half, "deit"), _rows_of(half, "vit"))
     return [Duel(pictures, tuple(by_size[pictures])) for pictures in sorted(by_size)]
 
 
-def _of(rows: Sequence[Row], model: str) -> list[Row]:
+def _rows_of(rows: Sequence[Row], model: str) -> list[Row]:
     return [row for row in rows if row["model"] == model]
 
 
 def describe_duels(found: Sequence[Duel]) -> str:
-    """What the teacher is worth at its best and worst, and at which sizes that is more than seeds differ."""
+    """Return what the teacher is worth at its best and worst, and at which sizes that is more than seeds differ."""
     if not found:
-        return "No student has a twin of its seed as yet."
+        return "No student has a twin of its seed yet."
     best, worst = max(found, key=lambda duel: duel.mean), min(found, key=lambda duel: duel.mean)
     said = (
         f"At best the teacher is worth {gained(100 * best.mean)} points, with {plural(best.pictures, 'picture')},"
@@ -117,7 +117,7 @@ def describe_duels(found: Sequence[Duel]) -> str:
 
 
 def describe_guess(duel: Duel, guess: str) -> str:
-    """Whether a guess, of `Verdict`, was right: of one seed its sign alone can be judged."""
+    """Return True if a guess, of `Verdict`, was right: of one seed its sign alone can be judged."""
     sign = "wins" if duel.mean > 0 else "loses" if duel.mean < 0 else "even"
     right = guess == (sign if duel.verdict == "one" else duel.verdict)
     sure = {"one": "of one seed", "even": "within its spread"}.get(duel.verdict, "more than its spread")
@@ -134,7 +134,7 @@ def tally(by_set: Mapping[str, Sequence[Duel]], augmented: bool) -> str:
     """Over several sets: how many sizes the student wins and loses at by more than its spread, and which they are."""
     every = [duel.verdict for found in by_set.values() for duel in found]
     if not every:
-        return "No student has a twin of its seed as yet."
+        return "No student has a twin of its seed yet."
     half = "augmented" if augmented else "not augmented"
     one = f"; at {every.count('one')} there is one seed" if "one" in every else ""
     return (
@@ -154,7 +154,7 @@ def _counted(by_set: Mapping[str, Sequence[Duel]], verdict: Verdict) -> str:
 
 
 def describe_answers(found: Sequence[Curve]) -> str:
-    """What the student's other answers give against the mean of its logits, from least to most over the sizes."""
+    """Describe the accuracy of the student's single heads relative to the mean of its logits, over the sizes."""
     by_name = {curve.name: curve for curve in found}
     usual, told = by_name.get("test"), []
     for name, curve in by_name.items():
@@ -172,11 +172,11 @@ def describe_answers(found: Sequence[Curve]) -> str:
 
 
 def _sizes(sizes: Sequence[int]) -> str:
-    return listed([f"{size:,}" for size in sizes])
+    return join_words([f"{size:,}" for size in sizes])
 
 
 def lessons(rows: Sequence[Row]) -> list[Lesson]:
-    """Rows of the teaching experiment by lesson and size, in the rows' order."""
+    """Return the rows of the teaching experiment by lesson and size, in the rows' order."""
     found: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         if "test" in row:
@@ -195,35 +195,35 @@ def lessons(rows: Sequence[Row]) -> list[Lesson]:
 
 
 def describe_lessons(found: Sequence[Lesson]) -> str:
-    """Which lesson the validation pictures choose at every size, and what it is worth on the test pictures."""
+    """Return which lesson the validation images choose at every size, and what it is worth on the test images."""
     return " ".join(
-        f"With {best.pictures:,} pictures the validation pictures choose '{best.name}': {percent(best.reached)} of the"
-        f" test pictures against the twin's {percent(alone.reached)},"
-        f" {gained(apart(best.reached, alone.reached))} points, {_sure(best, alone)}."
-        for best, alone in picked(found)
+        f"With {best.pictures:,} images the validation images choose '{best.name}': {percent(best.reached)} of the"
+        f" test images against the twin's {percent(alone.reached)},"
+        f" {gained(percent_difference(best.reached, alone.reached))} points, {_sure(best, alone)}."
+        for best, alone in select_lessons(found)
     )
 
 
-def picked(found: Sequence[Lesson]) -> list[tuple[Lesson, Lesson]]:
-    """At every size the lesson that the validation pictures choose, and the twin; sizes without either are left out."""
+def select_lessons(found: Sequence[Lesson]) -> list[tuple[Lesson, Lesson]]:
+    """At every size the lesson that the validation images choose, and the twin; sizes without either are left out."""
     pairs = []
-    for pictures in sorted({lesson.pictures for lesson in found}):
-        own = [lesson for lesson in found if lesson.pictures == pictures and lesson.name != _TWIN]
-        alone = next((one for one in found if one.pictures == pictures and one.name == _TWIN), None)
+    for images in sorted({lesson.pictures for lesson in found}):
+        own = [lesson for lesson in found if lesson.pictures == images and lesson.name != _TWIN]
+        alone = next((one for one in found if one.pictures == images and one.name == _TWIN), None)
         if own and alone is not None:
             pairs.append((max(own, key=lambda lesson: lesson.chosen_by), alone))
     return pairs
 
 
 def duel_of(taught: Lesson, alone: Lesson) -> Duel | None:
-    """A lesson against its twin, seed by seed; None where not every seed has one."""
+    """Return a lesson against its twin, seed by seed; None where not every seed has one."""
     if len(taught.test) != len(alone.test):
         return None
     return Duel(taught.pictures, tuple(a - b for a, b in zip(taught.test, alone.test, strict=True)))
 
 
 def _sure(taught: Lesson, alone: Lesson) -> str:
-    """How sure a lesson's gain is: whether it is larger than its spread over the seeds, as of the students above."""
+    """Describe whether a gain exceeds its spread over the seeds."""
     duel = duel_of(taught, alone)
     if duel is None:
         return "of which not every seed has a twin"

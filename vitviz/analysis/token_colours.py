@@ -31,12 +31,12 @@ class Components:
     order: tuple[int, ...] = (1, 2, 3)
 
     def scores(self, tokens: FloatArray) -> NDArray[np.float64]:
-        """(..., D) -> (..., 3): how far each token lies along each axis."""
+        """Return (..., D) -> (..., 3): how far each token lies along each axis."""
         found: NDArray[np.float64] = (tokens - self.mean) @ self.axes
         return found
 
     def turned(self, order: Sequence[int], signs: FloatArray) -> Components:
-        """The same components in another order, with other signs."""
+        """Return the same components in another order, with other signs."""
         at = list(order)
         return replace(
             self,
@@ -48,7 +48,7 @@ class Components:
 
 
 def principal(tokens: FloatArray) -> Components:
-    """The three directions of most variance (Pearson 1901), of tokens (n, D); zeros where D is less than 3.
+    """Return the three directions of most variance (Pearson 1901), of tokens (n, D); zeros where D is less than 3.
 
     Raises:
         ValueError: if there are fewer than 2 tokens.
@@ -67,17 +67,17 @@ def principal(tokens: FloatArray) -> Components:
 
 
 def lit(components: Components, tokens: FloatArray, brightness: FloatArray) -> Components:
-    """Signs by the picture: each component grows with brightness.
+    """Return the signs by the image: each component grows with brightness.
 
     Args:
         tokens: (n, D). brightness: (n,), of what each token stands for.
     """
     slope = (brightness - brightness.mean()) @ components.scores(tokens)
-    return components.turned(range(COUNT), np.where(slope < 0, -1.0, 1.0))
+    return components.with_value(range(COUNT), np.where(slope < 0, -1.0, 1.0))
 
 
 def following(before: FloatArray, components: Components, now: FloatArray) -> Components:
-    """Order and signs that carry the colours of the layer before on.
+    """Return the order and signs that carry the colours of the layer before on.
 
     Of all six orders the one in which the components' maps correlate most with those of the layer before, in sum and
     without regard to sign; then each gets the sign of its correlation.
@@ -89,11 +89,11 @@ def following(before: FloatArray, components: Components, now: FloatArray) -> Co
     alike = correlations(before, now)
     order = max(permutations(range(COUNT)), key=lambda at: sum(abs(alike[i, j]) for i, j in enumerate(at)))
     signs = np.array([-1.0 if alike[i, j] < 0 else 1.0 for i, j in enumerate(order)])
-    return components.turned(order, signs)
+    return components.with_value(order, signs)
 
 
 def correlations(one: FloatArray, other: FloatArray) -> NDArray[np.float64]:
-    """(n, a), (n, b) -> (a, b) Pearson's correlations of columns; 0 where a column is constant."""
+    """Return (n, a), (n, b) -> (a, b) Pearson's correlations of columns; 0 where a column is constant."""
     found = []
     for part in (one, other):
         x = part - part.mean(axis=0)
@@ -103,11 +103,11 @@ def correlations(one: FloatArray, other: FloatArray) -> NDArray[np.float64]:
 
 
 def over_layers(layers: Sequence[FloatArray], brightness: FloatArray) -> list[Components]:
-    """Components of every layer, each with the colours of the one before.
+    """Return the components of every layer, each with the colours of the one before.
 
     Args:
-        layers: a layer's tokens (B, rows, cols, D), of the same B pictures; grids may differ.
-        brightness: (B, H, W) of the pictures, of any size.
+        layers: a layer's tokens (B, rows, cols, D), of the same B images; grids may differ.
+        brightness: (B, H, W) of the images, of any size.
     """
     found: list[Components] = []
     last: NDArray[np.float64] | None = None
@@ -145,7 +145,7 @@ def colours(components: Components, tokens: FloatArray) -> Uint8:
 
 
 def carried_on(before: FloatArray, now: FloatArray) -> float:
-    """How far the colours stay from one layer to the next: the mean of the three components' correlations.
+    """Return how far the colours stay from one layer to the next: the mean of the three components' correlations.
 
     Args:
         before, now: (n, 3) scores at the same places.

@@ -1,4 +1,4 @@
-"""How far information can have travelled: reachable sets from the windows, masks and mergings that really run."""
+"""Compute which tokens can influence each other, from the windows, masks and mergings that really run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def first_block(steps: Sequence[BoolArray]) -> NDArray[np.uint8]:
 
 
 def alternate(plain: BoolArray, shifted: BoolArray, blocks: int) -> list[BoolArray]:
-    """The links of `blocks` blocks in a row: regular windows first, shifted ones in every second block."""
+    """Return the links of `blocks` blocks in a row: regular windows first, shifted ones in every second block."""
     return [shifted if number % 2 else plain for number in range(blocks)]
 
 
@@ -84,11 +84,11 @@ class Block:
 
 
 def swin_blocks(config: SwinConfig, grid: Pair) -> list[Block]:
-    """The blocks of a Swin in order of depth, with their windows and masks.
+    """Return the blocks of a Swin in order of depth, with their windows and masks.
 
     Args:
         config: the model's shape; its windows are masked.
-        grid: (rows, cols) of the first stage for this picture.
+        grid: (rows, cols) of the first stage for this image.
     """
     side = config.image_size // config.patch_size
     native: Pair = (side, side)
@@ -108,7 +108,7 @@ def swin_blocks(config: SwinConfig, grid: Pair) -> list[Block]:
 
 
 def reads(blocks: Sequence[Block], number: int, token: int) -> BoolArray:
-    """Which patches of the picture a token of block `number` (from 0) can have read, (patches,).
+    """Return which patches of the image a token of block `number` (from 0) can have read, (patches,).
 
     Walks back from the token, block by block: no matrix over all tokens is formed, so it serves 56 x 56 too.
     """

@@ -1,4 +1,4 @@
-"""How alike the tokens of one layer are to each other, and whether near ones are more alike than far ones."""
+"""Compute cosine similarities between the tokens of a layer, and their decay with distance."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def _of_length_one(tokens: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def touching(grid: tuple[int, int]) -> NDArray[np.bool_]:
-    """(N, N): which places of a grid touch each other, by an edge or a corner; none touches itself."""
+    """Return (N, N): which places of a grid touch each other, by an edge or a corner; none touches itself."""
     rows, cols = np.indices(grid).reshape(2, -1)
     apart = np.maximum(abs(rows[:, None] - rows), abs(cols[:, None] - cols))
     return np.asarray(apart == 1)
 
 
 def lead_of_neighbours(similarity: FloatArray, grid: tuple[int, int]) -> float:
-    """How much more alike touching places are than all other pairs: mean cosine against mean cosine.
+    """Return how much more alike touching places are than all other pairs: mean cosine against mean cosine.
 
     Args:
         similarity: (N, N) between the places of the grid.

@@ -1,4 +1,4 @@
-"""Fine-tuned, frozen and from scratch as pictures grow: who leads, and where the lines meet."""
+"""Fine-tuned, frozen and from scratch as images grow: who leads, and where the lines meet."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from vitviz.analysis.data_size import Curve, Lead, curve_of, leads
 from vitviz.text import percent, plural, signed
 
 Row = Mapping[str, Any]
-TRAINED = ("tuned", "frozen")  # the ways that begin with a trained body
+TRAINED = ("tuned", "frozen")  # the ways that begin with a trained backbone
 NEAR = 0.02  # means that lie closer are called level, where the seeds overlap
 LITTLE = 0.25  # of what is missing
 LEVEL = f"Level: within {100 * NEAR:g} points on the mean, or above, and not below with all of several seeds."
 
 
 def curves_of(rows: Sequence[Row], source: str, titles: Mapping[str, str]) -> list[Curve]:
-    """Means, lowest and highest over the seeds by way, over the pictures a class; one that diverged is left out.
+    """Means, lowest and highest over the seeds by way, over the images a class; one that diverged is left out.
 
     Args:
         rows: each with 'source', 'method', 'a_class', 'seed' and 'test'.
@@ -36,16 +36,16 @@ def curves_of(rows: Sequence[Row], source: str, titles: Mapping[str, str]) -> li
 
 
 def describe(curves: Sequence[Curve]) -> str:
-    """Who leads with the fewest and with the most pictures, in sentences."""
+    """Return who leads with the fewest and with the most images, in sentences."""
     found = leads(curves)
     if not found:
         return ""
     ends = [found[0], *([found[-1]] if len(found) > 1 else [])]
-    return " ".join(map(said, ends))
+    return " ".join(map(describe_lead, ends))
 
 
-def said(lead: Lead) -> str:
-    """Who leads at one size, by how much, and whether that is more than the spread."""
+def describe_lead(lead: Lead) -> str:
+    """Return who leads at one size, by how much, and whether that is more than the spread."""
     own, other = (float(curve.mean[curve.at(lead.pictures) or 0]) for curve in (lead.first, lead.second))
     seeds = min(int(curve.seeds[curve.at(lead.pictures) or 0]) for curve in (lead.first, lead.second))
     sure = "every seed above every other" if lead.clear else "within the spread of the seeds"
@@ -61,8 +61,8 @@ def said(lead: Lead) -> str:
 
 
 def crossing(curves: Sequence[Curve], scratch: str = "scratch") -> str:
-    """Where a model from scratch comes level with each that begins with a body, or how far it stays below."""
-    own = _named(curves, scratch)
+    """Return where a model from scratch reaches each pretrained one, or how far it stays below."""
+    own = _find_curve(curves, scratch)
     if own is None or len(own.pictures) < 2:  # one point is no line
         return ""
     found = [
@@ -74,8 +74,10 @@ def crossing(curves: Sequence[Curve], scratch: str = "scratch") -> str:
 
 
 def made_up(curves: Sequence[Curve]) -> str:
-    """What a model from scratch lacks and what longer training brings, with the fewest and with the most pictures."""
-    tuned, scratch, longer = (_named(curves, name) for name in ("tuned", "scratch", "longer"))
+    """Describe the deficit of a model from scratch and how much longer training closes it, for fewest and most
+    images.
+    """
+    tuned, scratch, longer = (_find_curve(curves, name) for name in ("tuned", "scratch", "longer"))
     if tuned is None or scratch is None or longer is None:
         return ""
     sizes = sorted({*_common(tuned, scratch)} & {*_common(scratch, longer)})
@@ -90,7 +92,7 @@ def made_up(curves: Sequence[Curve]) -> str:
 
 
 def _wants_time(lacks: Gap, gains: Gap) -> str:
-    """Whether longer training brings all that is missing, with every seed, or hardly any; nothing where neither."""
+    """Describe whether longer training closes the whole deficit with every seed, or hardly any; '' otherwise."""
     if gains.by >= lacks.by and gains.below:
         return ", so all of it is time"
     return ", so little of it is time" if gains.by < LITTLE * lacks.by else ""
@@ -98,7 +100,7 @@ def _wants_time(lacks: Gap, gains: Gap) -> str:
 
 @dataclass(frozen=True)
 class Gap:
-    """How far the mean of one curve lies above another's at one size, and whether all seeds say so."""
+    """The difference of two curves' means at one size, and whether all seeds agree on its sign."""
 
     pictures: int
     by: float
@@ -107,28 +109,28 @@ class Gap:
 
     @property
     def level(self) -> bool:
-        """Whether the other is not behind: near or above on the mean, and not below with every seed."""
+        """True if the other is not behind: near or above on the mean, and not below with every seed."""
         return self.by <= NEAR and not self.below
 
 
 def _met(gaps: Sequence[Gap], title: str) -> str:
-    """Where one line comes level with that of `title`, and where it lies above."""
+    """Return where one line comes level with that of `title`, and where it lies above."""
     last = gaps[-1]
     if not last.level:
         every = ", every seed" if last.below else ""
         return f"is still {_points(last)} points below '{title}' with {last.pictures:,}{every}"
-    level = _from(gaps, [gap.level for gap in gaps])
+    level = _find_first_size(gaps, [gap.level for gap in gaps])
     said = f"comes level with '{title}' from {plural(level, 'picture')} a class on"
     if not last.above:
         return said
-    above = _from(gaps, [gap.above for gap in gaps])
+    above = _find_first_size(gaps, [gap.above for gap in gaps])
     if above == level:
         return f"lies above '{title}', every seed, from {plural(above, 'picture')} a class on"
     return f"{said} and lies above it, every seed, from {above:,} on"
 
 
-def _from(gaps: Sequence[Gap], holds: Sequence[bool]) -> int:
-    """The size from which on something holds; it does at the last."""
+def _find_first_size(gaps: Sequence[Gap], holds: Sequence[bool]) -> int:
+    """Return the size from which on something holds; it does at the last."""
     first = len(holds) - next((back for back, true in enumerate(reversed(holds)) if not true), len(holds))
     return gaps[first].pictures
 
@@ -152,5 +154,5 @@ def _common(curve: Curve, other: Curve) -> list[int]:
     return [int(size) for size in curve.pictures if other.at(int(size)) is not None]
 
 
-def _named(curves: Sequence[Curve], name: str) -> Curve | None:
+def _find_curve(curves: Sequence[Curve], name: str) -> Curve | None:
     return next((curve for curve in curves if curve.name == name), None)

@@ -1,4 +1,4 @@
-"""What the Swin lens shows of windows: who may look at whom, and what a forgotten mask lets through."""
+"""Compute the attention pairs that Swin's windows and masks allow, and what a missing mask lets through."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Layout:
 
     @property
     def masked_pairs(self) -> int:
-        """How many (query, key) pairs the mask forbids."""
+        """Number of (query, key) pairs that the mask forbids."""
         return int((self.mask < 0).sum())
 
     @property
     def masked_windows(self) -> int:
-        """How many windows hold patches of more than one region."""
+        """Number of windows that hold patches of more than one region."""
         return int((self.mask < 0).any(axis=(1, 2)).sum())
 
 
@@ -64,13 +64,13 @@ def layout(grid: Pair, window: int, shift: int) -> Layout:
     )
 
 
-def colour_attention(picture: NDArray[np.uint8], found: Layout, masked: bool = True) -> FloatArray:
+def colour_attention(image: NDArray[np.uint8], found: Layout, masked: bool = True) -> FloatArray:
     """A = softmax(Q K^T / sqrt(d) + mask) with Q = K = the patches' mean colours, centred, in units of their spread.
 
     An attention without weights to learn, for any grid: patches look at patches of a like colour.
 
     Args:
-        picture: (S, S, 3).
+        image: (S, S, 3).
         found: where the patches lie.
         masked: False leaves the mask out.
 
@@ -78,7 +78,7 @@ def colour_attention(picture: NDArray[np.uint8], found: Layout, masked: bool = T
         (windows, M M, M M); rows sum to 1.
     """
     rows, cols = found.grid
-    tokens = mean_colours(picture, rows, cols)
+    tokens = mean_colours(image, rows, cols)
     tokens = (tokens - tokens.mean(axis=0)) / max(float(tokens.std()), 1e-6)
     inside = tokens[found.index]
     scores = inside @ inside.swapaxes(1, 2) / np.sqrt(tokens.shape[1])
@@ -98,28 +98,28 @@ class Attended:
     leak: FloatArray
 
 
-def attend(picture: NDArray[np.uint8], found: Layout) -> Attended:
-    """How a picture's patches look at one another in these windows, and what the mask holds back."""
-    unmasked = colour_attention(picture, found, masked=False)
-    return Attended(colour_attention(picture, found), unmasked, leaked_share(found, unmasked))
+def attend(image: NDArray[np.uint8], found: Layout) -> Attended:
+    """Return how an image's patches look at one another in these windows, and what the mask holds back."""
+    unmasked = colour_attention(image, found, masked=False)
+    return Attended(colour_attention(image, found), unmasked, leaked_share(found, unmasked))
 
 
-def mean_colours(picture: NDArray[np.uint8], rows: int, cols: int) -> NDArray[np.float64]:
-    """Mean colour of every cell of a grid over a picture (S, S, 3): (rows * cols, 3)."""
-    height, width = picture.shape[:2]
+def mean_colours(image: NDArray[np.uint8], rows: int, cols: int) -> NDArray[np.float64]:
+    """Return the mean colour of every cell of a grid over an image (S, S, 3): (rows * cols, 3)."""
+    height, width = image.shape[:2]
     row = np.arange(height) * rows // height
     col = np.arange(width) * cols // width
     cell = (row[:, None] * cols + col).ravel()
     count = np.maximum(np.bincount(cell, minlength=rows * cols), 1)
     sums = [
-        np.bincount(cell, picture[..., c].ravel().astype(np.float64), rows * cols)
-        for c in range(picture.shape[2])
+        np.bincount(cell, image[..., c].ravel().astype(np.float64), rows * cols)
+        for c in range(image.shape[2])
     ]
     return np.stack(sums, axis=1) / count[:, None]
 
 
 def leaked_share(found: Layout, unmasked: FloatArray) -> FloatArray:
-    """Share of each patch's attention that crosses the picture's edge where the mask is left out, (rows * cols,)."""
+    """Share of each patch's attention that crosses the image's edge where the mask is left out, (rows * cols,)."""
     lost = (unmasked * (found.mask < 0)).sum(axis=-1)
     out = np.zeros(found.grid[0] * found.grid[1], np.float32)
     out[found.index.ravel()] = lost.ravel()
@@ -169,7 +169,7 @@ def merge_at(
     token: Pair,
     norm: tuple[FloatArray, FloatArray, float],
 ) -> Merge:
-    """The group of four that becomes a token.
+    """Return the group of four that becomes a token.
 
     Args:
         before: (H, W, C), what leaves the stage before; a row or column that is missing is filled with zeros.

@@ -1,4 +1,4 @@
-"""Data sets as .npz files: found, checked on reading, written whole or not at all."""
+"""Datasets as .npz files: found, checked on reading, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEYS = ("train_images", "train_labels", "test_images", "test_labels", "classes")
 
 
 def data_folder() -> Path:
-    """The folder of the .npz files: $VITVIZ_DATA, or the platform's cache folder."""
+    """Return the folder of the .npz files: $VITVIZ_DATA, or the platform's cache folder."""
     return _folder(os.environ.get("VITVIZ_DATA", "").strip())
 
 
@@ -29,12 +29,12 @@ def _folder(chosen: str) -> Path:
 
 
 def data_file(name: str) -> Path:
-    """Where the data set's .npz file lies, or would."""
+    """Return where the dataset's .npz file lies, or would."""
     return data_folder() / f"{name}.npz"
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file with the arrays of a data set lies there, by its table of contents; the arrays are not read."""
+    """Return True if a file holds the arrays of a dataset, judged by its table of contents alone."""
     try:
         found = path.stat()
         return _has_arrays(path, found.st_mtime_ns, found.st_size)
@@ -52,7 +52,7 @@ def _has_arrays(path: Path, modified_ns: int, size_bytes: int) -> bool:
 
 
 def read_dataset(name: str, path: Path) -> Dataset:
-    """The data set in an .npz file, checked; nothing in it is ever executed.
+    """Return the dataset in an .npz file, checked; nothing in it is ever executed.
 
     Raises:
         DatasetError: if the file cannot be read, or does not hold what design says it does.
@@ -66,7 +66,7 @@ def read_dataset(name: str, path: Path) -> Dataset:
         return _checked(name, arrays)
     except (ValueError, OSError, EOFError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise DatasetError(
-            f"{path} cannot be used as the data set '{name}': {error}. Remove the file to have it downloaded"
+            f"{path} cannot be used as the dataset '{name}': {error}. Remove the file to have it downloaded"
             " again, or go on with 'digits' or 'shapes', which need no file."
         ) from error
 

@@ -1,5 +1,5 @@
-"""`cifar10-few`: 200 of CIFAR-10's test pictures, kept beside the checkpoints, so that a model of small photos opens on
-pictures like those that it learned from, without a network.
+"""`cifar10-few`: 200 of CIFAR-10's test images, kept beside the checkpoints, so that a model of small photos opens on
+images like those that it learned from, without a network.
 
 The rule flatters no model: of each class the first 20 in the file's order, whatever anybody answers to them.
 `python -m vitviz.data.cifar10_few` writes the two files again from $VITVIZ_DATA/cifar10.npz.
@@ -31,15 +31,15 @@ _ABOUT = {
     "citation": "Alex Krizhevsky: Learning Multiple Layers of Features from Tiny Images, technical report, 2009",
     "licence": "published for research without a licence text; the photographs are their authors'. Not under this"
     " project's licence: kept here as a sample, with its citation",
-    "rule": f"of each class the first {PER_CLASS} test pictures in the order of the file that they were taken from",
+    "rule": f"of each class the first {PER_CLASS} test images in the order of the file that they were taken from",
     "file": "a JPEG re-encoding of CIFAR-10 with an order of its own, which the models beside it learned from and were"
     " tested on; 'indices' count in it; stored here without further loss",
-    "layout": f"one row a class, {PER_CLASS} pictures of {SIDE_PX} x {SIDE_PX} px side by side",
+    "layout": f"one row a class, {PER_CLASS} images of {SIDE_PX} x {SIDE_PX} px side by side",
 }
 
 
 def few_dataset(folder: Path = FOLDER) -> Dataset:
-    """The 200 pictures as test pictures; there are none to learn from.
+    """Return the 200 images as test images; there are none to learn from.
 
     Raises:
         DatasetError: if the two files are not there or are not those that were written.
@@ -79,19 +79,19 @@ def clearest(folder: Path = FOLDER) -> dict[str, int]:
 
 
 def choose(labels: Labels, classes: int) -> Labels:
-    """(classes, PER_CLASS) indices into the test set: of each class the first in its order.
+    """Return (classes, PER_CLASS) indices into the test set: of each class the first in its order.
 
     Raises:
         ValueError: if a class has fewer.
     """
     found = [np.flatnonzero(labels == label)[:PER_CLASS] for label in range(classes)]
     if min(len(indices) for indices in found) < PER_CLASS:
-        raise ValueError(f"every class needs {PER_CLASS} test pictures, received {[len(i) for i in found]}")
+        raise ValueError(f"every class needs {PER_CLASS} test images, received {[len(i) for i in found]}")
     return np.stack(found).astype(np.int64)
 
 
 def write_few(dataset: Dataset, folder: Path) -> None:
-    """Write the chosen test pictures of CIFAR-10 as one PNG, and what is to say about them as JSON beside it."""
+    """Write the chosen test images of CIFAR-10 as one PNG, and what is to say about them as JSON beside it."""
     indices = choose(dataset.labels_of("test"), len(dataset.classes))
     raw = _png(dataset.test_images[indices])
     words = _ABOUT | {
@@ -104,13 +104,13 @@ def write_few(dataset: Dataset, folder: Path) -> None:
 
 
 def write_words(file: Path, words: dict[str, Any]) -> None:
-    """Write what is to say about the pictures, a fact in a line."""
+    """Write what is to say about the images, a fact in a line."""
     lines = (f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in words.items())
     file.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
 
 def _png(rows: Images) -> bytes:
-    """(classes, PER_CLASS, S, S, 3) as one picture, a class in a row."""
+    """Return (classes, PER_CLASS, S, S, 3) as one image, a class in a row."""
     classes, per_class, side, _, channels = rows.shape
     mosaic = rows.transpose(0, 2, 1, 3, 4).reshape(classes * side, per_class * side, channels)
     file = io.BytesIO()

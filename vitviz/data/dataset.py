@@ -1,4 +1,4 @@
-"""What a set of pictures is: arrays in memory, checked once, labelled or not, and split reproducibly."""
+"""Hold a dataset as arrays in memory: checked once, labelled or not, split reproducibly."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Labels = NDArray[np.int64]
 
 
 class DatasetError(Exception):
-    """A data set cannot be had; the message is one sentence for the visitor, saying why and what to do."""
+    """A dataset cannot be had; the message is one sentence for the user, saying why and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A set of pictures with a fixed train/test split; the arrays are read-only.
+    """A set of images with a fixed train/test split; the arrays are read-only.
 
     A set without labels has no classes, and None for both labels. A set that is only looked at has no training
-    pictures: its `train_images` are (0, H, W, C).
+    images: its `train_images` are (0, H, W, C).
 
     train_images, test_images: (N, H, W, C) uint8, C 1 (grey) or 3 (RGB), H = W not required.
     train_labels, test_labels: (N,) int64 indices into `classes`, or None.
-    test_names: what each test picture shows, where no label says it.
+    test_names: what each test image shows, where no label says it.
 
     Raises:
         ValueError: if the arrays do not fit each other.
@@ -47,15 +47,15 @@ class Dataset:
             _check_images(split, images)
             _check_labels(split, labels, len(images), self.classes)
         if not len(self.test_images):
-            raise ValueError("test_images must hold at least 1 picture, received none")
+            raise ValueError("test_images must hold at least 1 image, received none")
         if self.train_images.shape[1:] != self.test_images.shape[1:]:
             raise ValueError(
-                f"train and test pictures must share one shape, received {self.train_images.shape[1:]}"
+                f"train and test images must share one shape, received {self.train_images.shape[1:]}"
                 f" and {self.test_images.shape[1:]}"
             )
         if self.test_names and len(self.test_names) != len(self.test_images):
             raise ValueError(
-                f"test_names must name {len(self.test_images)} pictures, received {len(self.test_names)}"
+                f"test_names must name {len(self.test_images)} images, received {len(self.test_names)}"
             )
         for array in (self.train_images, self.train_labels, self.test_images, self.test_labels):
             if array is not None:
@@ -63,12 +63,12 @@ class Dataset:
 
     @property
     def picture_shape(self) -> tuple[int, int, int]:
-        """(height, width, channels) of one picture."""
+        """(height, width, channels) of one image."""
         _, height, width, channels = self.test_images.shape
         return height, width, channels
 
     def labels_of(self, split: Literal["train", "test"]) -> Labels:
-        """The labels of a split, (N,) int64.
+        """Return the labels of a split, (N,) int64.
 
         Raises:
             DatasetError: if the set has none.
@@ -82,7 +82,7 @@ class Dataset:
         return labels
 
     def test_name(self, index: int) -> str:
-        """What a test picture shows: its class, or, without labels, its own name; '' where neither is known."""
+        """Return what a test image shows: its class, or, without labels, its own name; '' where neither is known."""
         if self.test_labels is not None:
             return self.classes[int(self.test_labels[index])]
         return self.test_names[index] if self.test_names else ""
@@ -91,9 +91,9 @@ class Dataset:
         """Refuse a set that is only looked at.
 
         Raises:
-            DatasetError: if it has no labels, or no training pictures.
+            DatasetError: if it has no labels, or no training images.
         """
-        lacks = "no labels" if not self.classes else "" if len(self.train_images) else "test pictures only"
+        lacks = "no labels" if not self.classes else "" if len(self.train_images) else "test images only"
         if lacks:
             raise DatasetError(
                 f"'{self.name}' has {lacks}, so no model can be trained on it: choose a set to learn from, such as"
@@ -126,11 +126,11 @@ def _check_labels(split: str, labels: Labels | None, count: int, classes: tuple[
 
 
 def stratified_split(labels: Labels, fraction: float, seed: int) -> tuple[Labels, Labels]:
-    """Two disjoint index arrays, in random order, in which every class keeps its share.
+    """Return two disjoint index arrays, in random order, in which every class keeps its share.
 
     Args:
         labels: (N,) class indices.
-        fraction: the second part's share, in (0, 1). A class of two or more pictures has at least one in each
+        fraction: the second part's share, in (0, 1). A class of two or more images has at least one in each
             part, a class of one has it in the first.
         seed: fixes the split.
 
@@ -153,7 +153,7 @@ def stratified_split(labels: Labels, fraction: float, seed: int) -> tuple[Labels
 
 
 def validation_split(dataset: Dataset, fraction: float, seed: int) -> tuple[Labels, Labels]:
-    """(train, validation) indices into the training set, stratified and disjoint; the test set is untouched.
+    """Return (train, validation) indices into the training set, stratified and disjoint; the test set is untouched.
 
     Args:
         dataset: whose training set is split.

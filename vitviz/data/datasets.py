@@ -1,4 +1,4 @@
-"""Sets of pictures by name, each loaded once.
+"""Sets of images by name, each loaded once.
 
 `DATASETS` are labelled and learned from: two that are always there, four from the network. `LOOKED_AT` are only looked
 at, and always there.
@@ -48,7 +48,7 @@ SPLIT_SEED = 0
 
 @dataclass(frozen=True)
 class DatasetNote:
-    """What to say about a data set before it is loaded; whether it needs a file, and so perhaps a network."""
+    """Facts about a dataset that is not loaded yet, and whether it needs a file, and so perhaps a network."""
 
     title: str
     summary: str
@@ -65,7 +65,7 @@ DATASETS: dict[str, DatasetNote] = {
     ),
     "shapes": DatasetNote(
         "Shapes",
-        "Where does the warm object lie relative to the cool one? 14,000 pictures of 32 × 32, RGB.",
+        "Where does the warm object lie relative to the cool one? 14,000 images of 32 × 32, RGB.",
         "drawn by this project",
         False,
     ),
@@ -92,13 +92,13 @@ LOOKED_AT: dict[str, DatasetNote] = {
     ),
     cifar10_few.NAME: DatasetNote(
         "CIFAR-10, a few",
-        f"200 of CIFAR-10's test pictures, the first {cifar10_few.PER_CLASS} of each class: "
+        f"200 of CIFAR-10's test images, the first {cifar10_few.PER_CLASS} of each class: "
         "32 × 32, RGB, a JPEG re-encoding.",
         "Krizhevsky 2009",
         False,
     ),
 }
-# Where a model's own pictures are not on this machine: the nearest that always are.
+# Where a model's own images are not on this machine: the nearest that always are.
 _NEAREST = {
     "mnist": "digits",
     "fashion-mnist": "digits",
@@ -110,7 +110,7 @@ _locks = {name: threading.Lock() for name in _NOTES}  # two visits must not down
 
 
 def available_datasets() -> tuple[str, ...]:
-    """Names of the sets to learn from that load without a network, now."""
+    """Return the names of the sets to learn from that load without a network, now."""
     return tuple(name for name in DATASETS if _is_here(name))
 
 
@@ -119,16 +119,16 @@ def _is_here(name: str) -> bool:
 
 
 def picture_sets() -> tuple[str, ...]:
-    """Names of the sets whose test pictures can be looked at without a network, now."""
+    """Return the names of the sets whose test images can be looked at without a network, now."""
     return (*available_datasets(), *LOOKED_AT)
 
 
 def default_pictures(trained_on: str | None, in_chans: int) -> str:
-    """The set whose pictures a model is shown with at first: its own where it is here, else the nearest that is.
+    """Return the set whose images a model is shown with at first: its own where it is here, else the nearest that is.
 
     Args:
         trained_on: what the model learned from, a name in `DATASETS` or any other words; None for random weights.
-        in_chans: 1 for a model of grey pictures, 3 for one of colour pictures.
+        in_chans: 1 for a model of grey images, 3 for one of colour images.
     """
     name = str(trained_on)
     if name in LOOKED_AT or (name in DATASETS and _is_here(name)):
@@ -137,46 +137,48 @@ def default_pictures(trained_on: str | None, in_chans: int) -> str:
 
 
 def tested(name: str) -> str:
-    """The set whose test pictures a set's are: CIFAR-10's of its 200 that are always here, else its own."""
+    """Return the set whose test images a set's are: CIFAR-10's of its 200 that are always here, else its own."""
     return "cifar10" if name == cifar10_few.NAME else name
 
 
 def first_number(name: str) -> int:
-    """Which test picture of a set is shown at first: of CIFAR-10 one that every shipped model of it is sure of."""
+    """Return the index of the test image that is shown first; of CIFAR-10 one that every shipped model classifies
+    surely.
+    """
     return cifar10_few.clearest().get(name, 0)
 
 
 def default_picture(trained_on: str | None, in_chans: int) -> str:
-    """The key of the picture that a model is shown with at first; of `photos`, which say nothing, a sample."""
+    """Return the key of the image that a model is shown with at first; of `photos`, which say nothing, a sample."""
     name = default_pictures(trained_on, in_chans)
     return "sample:cat" if name == "photos" else f"{name}:{first_number(name)}"
 
 
 def data_title(name: str) -> str:
-    """What a set is called: 'CIFAR-10' for 'cifar10'; an own set's name is a secret, any other stands for itself."""
+    """Return the title of a dataset, 'CIFAR-10' for 'cifar10'; a user's dataset keeps its name secret."""
     return _NOTES[name].title if name in _NOTES else spoken(name)
 
 
 def note_of(name: str) -> DatasetNote:
-    """What to say about a set before it is loaded.
+    """Return what to say about a set before it is loaded.
 
     Raises:
         DatasetError: if there is no such set.
     """
     if name not in _NOTES:
-        raise DatasetError(f"There is no data set '{name}'; there are {', '.join(_NOTES)}.")
+        raise DatasetError(f"There is no dataset '{name}'; there are {', '.join(_NOTES)}.")
     return _NOTES[name]
 
 
 def load_dataset(
     name: str, progress: Callable[[float, str], None] | None = None, runs_folder: Path | None = None
 ) -> Dataset:
-    """A set by name, from memory, from its file, or, where that is missing, from the network.
+    """Return a set by name, from memory, from its file, or, where that is missing, from the network.
 
     Args:
-        name: one of `DATASETS` or `LOOKED_AT`, or a visitor's own (see `own`).
+        name: one of `DATASETS` or `LOOKED_AT`, or a user's own (see `own`).
         progress: told (share done, what is being done) while a download runs; see `download_dataset`.
-        runs_folder: where visitors' own sets lie.
+        runs_folder: where users' own sets lie.
 
     Raises:
         DatasetError: if there is no such set, its file is damaged, or it cannot be downloaded.
@@ -196,14 +198,14 @@ def load_dataset(
             state = path.stat()
             return _from_file(name, path, state.st_mtime_ns, state.st_size)
         except FileNotFoundError as error:
-            raise DatasetError(f"The file of the data set '{name}' has just gone: try again.") from error
+            raise DatasetError(f"The file of the dataset '{name}' has just gone: try again.") from error
         except DatasetError:
             _damaged.add((path, state.st_mtime_ns))
             raise
 
 
 def _usable(path: Path) -> bool:
-    """Whether a file can be read as far as is known: one that could not be is not offered while it stays as it is."""
+    """Return True unless a file is known to be unreadable as it is."""
     try:
         return is_whole(path) and (path, path.stat().st_mtime_ns) not in _damaged
     except OSError:
@@ -229,7 +231,7 @@ def _photos() -> Dataset:
 
 
 @lru_cache(maxsize=1)
-def _few() -> Dataset:
+def _load_cifar10_few() -> Dataset:
     return cifar10_few.few_dataset()
 
 
@@ -265,4 +267,4 @@ def _enlarge(small: Images) -> Images:
     return np.frombuffer(b"".join(enlarged), np.uint8).reshape(-1, *size, 1)
 
 
-_ALWAYS_HERE = {"digits": _digits, "shapes": _shapes, "photos": _photos, cifar10_few.NAME: _few}
+_ALWAYS_HERE = {"digits": _digits, "shapes": _shapes, "photos": _photos, cifar10_few.NAME: _load_cifar10_few}

@@ -1,4 +1,4 @@
-"""The four public data sets from the network: torchvision knows their places, checksums and formats."""
+"""The four public datasets from the network: torchvision knows their places, checksums and formats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Archive:
 
 
 def download_dataset(name: str, progress: Progress | None = None) -> Dataset:
-    """Fetch a data set, check it, and keep it as an .npz file.
+    """Fetch a dataset, check it, and keep it as an .npz file.
 
     Of several processes that share the folder one does; the others wait for its file.
 
@@ -59,7 +59,7 @@ def download_dataset(name: str, progress: Progress | None = None) -> Dataset:
                 return _download(name, target, report)
     except (OSError, RuntimeError, ValueError, http.client.HTTPException) as error:
         raise DatasetError(
-            f"The data set '{name}' could not be downloaded ({_cause(error)}): connect to the network and try"
+            f"The dataset '{name}' could not be downloaded ({_cause(error)}): connect to the network and try"
             f" again, put {target.name} into {target.parent} or set VITVIZ_DATA to the folder that has it,"
             " or go on with 'digits' or 'shapes', which need no network."
         ) from error
@@ -88,7 +88,7 @@ def _source(name: str) -> Any:
 
 
 def _archives(source: Any, folder: Path) -> list[_Archive]:
-    """The files that torchvision would fetch, at the places where it then finds them and fetches nothing."""
+    """Return the files that torchvision would fetch, at the places where it then finds them and fetches nothing."""
     if hasattr(source, "resources"):
         raw = folder / source.__name__ / "raw"
         return [

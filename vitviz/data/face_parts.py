@@ -1,4 +1,4 @@
-"""Where the parts of a sample's face lie, and what to cut from a picture that nobody has described."""
+"""Locate the parts of a sample's face, and choose rectangles for other images."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FACES: dict[str, dict[str, Box]] = {
 
 
 def parts_of(sample: str, box: tuple[float, float, float], size: int) -> dict[str, Part]:
-    """The parts of a sample's face that a model sees, by name; none of a sample that has no face here.
+    """Return the parts of a sample's face that a model sees, by name; none of a sample that has no face here.
 
     Args:
         sample: its key.
@@ -37,7 +37,7 @@ def parts_of(sample: str, box: tuple[float, float, float], size: int) -> dict[st
 
 
 def from_the_middle(size: int) -> Parts:
-    """Four squares around the middle of a picture: where nobody knows better."""
+    """Return four squares around the middle of an image: where nobody knows better."""
     side = size // 4
     near, far = size // 2 - side, size // 2
     return tuple(cut(left, top, side, side) for top in (near, far) for left in (near, far))

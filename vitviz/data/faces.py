@@ -1,6 +1,6 @@
 """`faces`: scikit-image's hundred faces and hundred backgrounds of 24 px, and the same faces put together otherwise.
 
-The pictures are crops of Labeled Faces in the Wild (Huang et al. 2007), aligned, so that one set of rectangles holds
+The images are crops of Labeled Faces in the Wild (Huang et al. 2007), aligned, so that one set of rectangles holds
 the parts of them all.
 """
 
@@ -37,7 +37,7 @@ ARRANGEMENTS: dict[str, Callable[[Uint8, int], Uint8]] = {
 
 
 def faces_dataset() -> Dataset:
-    """140 pictures to learn from and 60 to test on, (N, 24, 24, 1), half of each faces.
+    """140 images to learn from and 60 to test on, (N, 24, 24, 1), half of each faces.
 
     Raises:
         DatasetError: if scikit-image's file is not on this machine.

@@ -1,6 +1,6 @@
-"""A visitor's own labelled pictures: a zip of a folder with one sub-folder per class.
+"""A user's own labelled images: a zip of a folder with one sub-folder per class.
 
-Nothing is unpacked to disk. What is not a picture is listed and left out; only what leaves no data set at all
+Nothing is unpacked to disk. What is not an image is listed and left out; only what leaves no dataset at all
 is an error.
 """
 
@@ -23,15 +23,15 @@ from vitviz.data.preparation import prepare
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.text import cut
 
-NAME = "your pictures"
+NAME = "your images"
 TEST_FRACTION, SEED = (
     0.2,
     0,
 )  # of every class, where the zip has no folder 'test'; of what is chosen and split
 MAX_ENTRIES = 20_000  # names in an archive
 MAX_PICTURES = 10_000
-MAX_RESULT_BYTES = 128 * 1024 * 1024  # all pictures, at the size they are trained at; held twice for a moment
-MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # pictures hardly compress: an archive that says more is a bomb
+MAX_RESULT_BYTES = 128 * 1024 * 1024  # all images, at the size they are trained at; held twice for a moment
+MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # images hardly compress: an archive that says more is a bomb
 MAX_IMAGE_SIZE_PX = 256
 MAX_CLASSES = 100
 LONGEST_CLASS_NAME = 60
@@ -47,10 +47,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class PictureBudget:
-    """What the pictures of one upload may cost together."""
+    """The pixels and seconds that the images of one upload may cost together."""
 
     pixels: int = 10**9  # as they are stored: 10,000 of 316 x 316, or 80 photographs of 12 megapixels
-    seconds: float = 90.0  # from the first file read to the last picture decoded
+    seconds: float = 90.0  # from the first file read to the last image decoded
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Skipped:
 
 @dataclass(frozen=True, eq=False)
 class OwnPictures:
-    """A visitor's data set, and the files that are not in it."""
+    """A user's dataset, and the files that are not in it."""
 
     dataset: Dataset
     skipped: tuple[Skipped, ...]
@@ -79,7 +79,7 @@ class _Entry:
 class _Labelled:
     label: str
     entry: _Entry
-    test: bool | None = None  # of a set that is split already: whether it is a test picture
+    test: bool | None = None  # of a set that is split already: whether it is a test image
 
     @property
     def name(self) -> str:
@@ -97,7 +97,7 @@ class _Clock:
             self._progress(done, total)
         if time.monotonic() - self._started > self.budget.seconds:
             raise DatasetError(
-                f"Reading these pictures took longer than the {self.budget.seconds:g} seconds that an upload may take;"
+                f"Reading these images took longer than the {self.budget.seconds:g} seconds that an upload may take;"
                 f" {done:,} of {total:,} were read. Make them smaller or fewer first."
             )
 
@@ -109,20 +109,20 @@ def load_zip(
     budget: PictureBudget | None = None,
     progress: Progress | None = None,
 ) -> OwnPictures:
-    """The labelled pictures in a zip archive, read in memory; archives inside it are left alone.
+    """Return the labelled images in a zip archive, read in memory; archives inside it are left alone.
 
-    All headers are read first, so that what is too much is refused before a pixel is decoded. Others' pictures are
+    All headers are read first, so that what is too much is refused before a pixel is decoded. Others' images are
     decoded in turn with these, one for one.
 
     Args:
-        data: the whole archive: one folder per class, two classes or more, two pictures or more in each; or the folders
+        data: the whole archive: one folder per class, two classes or more, two images or more in each; or the folders
             'train' and 'test', each with these.
-        image_size: side in px to which every picture's centre square is brought.
-        budget: what the pictures may cost together; None: `PictureBudget()`.
-        progress: called with (pictures decoded, pictures in all) before each; whatever it raises ends the work.
+        image_size: side in px to which every image's centre square is brought.
+        budget: what the images may cost together; None: `PictureBudget()`.
+        progress: called with (images decoded, images in all) before each; whatever it raises ends the work.
 
     Raises:
-        DatasetError: if it is not a zip, is a bomb, goes beyond the budget, or no data set can be made of it.
+        DatasetError: if it is not a zip, is a bomb, goes beyond the budget, or no dataset can be made of it.
     """
     try:
         archive = BoundedZip(data, ZipLimits(MAX_ENTRIES, MAX_UNPACKED_BYTES))
@@ -158,16 +158,16 @@ def _is_junk(name: str) -> bool:
 
 
 def _collect(entries: list[_Entry], skipped: list[Skipped], image_size: int, clock: _Clock) -> OwnPictures:
-    labelled = _within_budget(_chosen(entries, skipped, image_size), image_size, skipped, clock)
+    labelled = _within_budget(_select_files(entries, skipped, image_size), image_size, skipped, clock)
     pictures = _decode_all(labelled, image_size, skipped, clock)
     return OwnPictures(_split(pictures, skipped), tuple(skipped))
 
 
-def _chosen(entries: list[_Entry], skipped: list[Skipped], image_size: int) -> list[_Labelled]:
-    """The files in class folders, at most as many as pictures fit."""
+def _select_files(entries: list[_Entry], skipped: list[Skipped], image_size: int) -> list[_Labelled]:
+    """Return the files in class folders, at most as many as images fit."""
     if not 8 <= image_size <= MAX_IMAGE_SIZE_PX:
         raise DatasetError(
-            f"Pictures can be brought to 8 to {MAX_IMAGE_SIZE_PX} pixels, {image_size} was asked for."
+            f"Images can be brought to 8 to {MAX_IMAGE_SIZE_PX} pixels, {image_size} was asked for."
         )
     labelled = _labelled(entries, skipped)
     room = min(MAX_PICTURES, MAX_RESULT_BYTES // (image_size * image_size * 3))
@@ -176,12 +176,12 @@ def _chosen(entries: list[_Entry], skipped: list[Skipped], image_size: int) -> l
     # a seeded choice over all classes: the first N would be the first classes only
     chosen = set(np.random.default_rng(SEED).permutation(len(labelled))[:room].tolist())
     left = [file for i, file in enumerate(labelled) if i not in chosen]
-    skipped.extend(Skipped(file.name, f"only {room:,} pictures of this size fit") for file in left)
+    skipped.extend(Skipped(file.name, f"only {room:,} images of this size fit") for file in left)
     return [file for i, file in enumerate(labelled) if i in chosen]
 
 
 def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
-    """Class and file for every file in a class folder; a folder around all of them is passed through."""
+    """Return the class and file for every file in a class folder; a folder around all of them is passed through."""
     depth = 0
     while True:
         inside = [entry for entry in entries if len(entry.path.parts) > depth + 1]
@@ -214,12 +214,13 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
 
 
 def _split_already(inside: list[_Entry], depth: int) -> list[_Labelled]:
-    """The files of a folder 'train' and a folder 'test' that hold one folder per class each."""
+    """Return the files of a folder 'train' and a folder 'test' that hold one folder per class each."""
     splits = {entry.path.parts[depth] for entry in inside}
     kinds = [split.lower() in _TEST for split in sorted(splits)]
     if sorted(kinds) != [False, True] or any(len(entry.path.parts) < depth + 3 for entry in inside):
         raise DatasetError(
-            f"The sub-folders are {_listed(splits)}, which are splits and not classes: give 'train' and 'test' with one"
+            f"The sub-folders are {_list_labels(splits)}, which are splits, not classes: give 'train' and 'test' "
+            f"with one"
             " sub-folder per class in each, or one of them, and the split is made here."
         )
     return [
@@ -231,7 +232,7 @@ def _split_already(inside: list[_Entry], depth: int) -> list[_Labelled]:
 def _within_budget(
     labelled: list[_Labelled], image_size: int, skipped: list[Skipped], clock: _Clock
 ) -> list[_Labelled]:
-    """The files whose headers say that they are pictures, once each; DatasetError if they are too much together."""
+    """The files whose headers say that they are images, once each; DatasetError if they are too much together."""
     seen: dict[bytes, str] = {}
     kept, pixels = [], 0
     for file, data in _read_all(labelled, skipped):
@@ -249,8 +250,8 @@ def _within_budget(
         kept.append(file)
     if pixels > clock.budget.pixels:
         raise DatasetError(
-            f"Together these {len(kept):,} pictures have {pixels / 1e6:,.0f} megapixels; an upload may have up to"
-            f" {clock.budget.pixels / 1e6:,.0f} in up to {MAX_PICTURES:,} pictures. Make them smaller first: they are"
+            f"Together these {len(kept):,} images have {pixels / 1e6:,.0f} megapixels; an upload may have up to"
+            f" {clock.budget.pixels / 1e6:,.0f} in up to {MAX_PICTURES:,} images. Make them smaller first: they are"
             f" brought to {image_size} × {image_size} pixels anyway."
         )
     return kept
@@ -259,7 +260,7 @@ def _within_budget(
 def _decode_all(
     labelled: list[_Labelled], image_size: int, skipped: list[Skipped], clock: _Clock
 ) -> tuple[Images, list[_Labelled]]:
-    """All pictures in one array, and the files that they are."""
+    """Return all images in one array, and the files that they are."""
     preparation = Preparation(image_size=image_size)
     images = np.empty((len(labelled), image_size, image_size, 3), np.uint8)
     kept: list[_Labelled] = []
@@ -291,16 +292,16 @@ def _split(pictures: tuple[Images, list[_Labelled]], skipped: list[Skipped]) -> 
     whole = {label for label, count in Counter(named).items() if count > 1}
     if already := any(file.test is not None for file in files):
         whole = {file.label for file in files if file.test} & {file.label for file in files if not file.test}
-    lacks = "this class has one picture; one to learn from and one to test is the least"
+    lacks = "this class has one image; one to learn from and one to test is the least"
     if already:
-        lacks = "this class has no picture to learn from, or none to test"
+        lacks = "this class has no image to learn from, or none to test"
     skipped.extend(Skipped(label, lacks) for label in dict.fromkeys(named) if label not in whole)
     classes = tuple(sorted(whole))
     if len(classes) < 2:
         first = f" The first file left out: {cut(skipped[0].name)}, {skipped[0].reason}" if skipped else ""
         raise DatasetError(
-            "Two classes of two pictures or more are needed;"
-            f" {_listed(classes) or 'none'} can be used, {len(skipped)} files were left out.{first}"
+            "Two classes of two images or more are needed;"
+            f" {_list_labels(classes) or 'none'} can be used, {len(skipped)} files were left out.{first}"
         )
     order = np.array([i for label in classes for i, own in enumerate(named) if own == label])
     labels = np.array([classes.index(named[i]) for i in order], np.int64)
@@ -312,5 +313,5 @@ def _split(pictures: tuple[Images, list[_Labelled]], skipped: list[Skipped]) -> 
     return Dataset(NAME, images[order[train]], labels[train], images[order[test]], labels[test], classes)
 
 
-def _listed(labels: set[str] | tuple[str, ...]) -> str:
+def _list_labels(labels: set[str] | tuple[str, ...]) -> str:
     return ", ".join(f"'{label}'" for label in sorted(labels))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.data.images import MAX_BYTES, ImageError, check_bytes, decode_image, picture_size, shrink_image
-from vitviz.fair_lock import Turns
+from vitviz.fair_lock import FairLock
 
 WORKERS = 2
 CPU_LIMIT_S = 4  # of one image; the slowest accepted photo takes about one
@@ -115,7 +115,7 @@ class ImageWorkers:
     """A few worker processes, started when they are needed; callers wait in the order in which they came."""
 
     def __init__(self, count: int = WORKERS) -> None:
-        self._turns = Turns(count)
+        self._turns = FairLock(count)
         self._idle: list[ImageWorker] = []  # appending and popping are atomic
 
     def decode(self, data: bytes, most_pixels: int | None = None) -> DecodedImage:

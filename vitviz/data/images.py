@@ -1,7 +1,7 @@
-"""From the bytes of anyone's file to an upright RGB picture, or to one sentence that says why not.
+"""From the bytes of anyone's file to an upright RGB image, or to one sentence that says why not.
 
-Everything that can be known from the header is checked before a pixel is decoded, and one picture is
-decoded at a time: a hostile file costs little memory, and never the visitor's page.
+Everything that can be known from the header is checked before a pixel is decoded, and one image is
+decoded at a time: a hostile file costs little memory, and never the user's page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from PIL import (
 )
 
 from vitviz.data.image_structure import ImageStructureError, check_structure, webp_size
-from vitviz.fair_lock import Turns
+from vitviz.fair_lock import FairLock
 from vitviz.text import cut
 
 MAX_BYTES = 20 * 1024 * 1024
@@ -37,7 +37,7 @@ MAX_WEBP_PIXELS = 12 * 1024 * 1024  # its decoder holds several copies
 MAX_JPEG_PIXELS = 64 * 1024 * 1024  # a 50-megapixel phone's, which JPEG lets us decode small
 MAX_SIDE_PX = 32_768  # Pillow keeps a pointer and more for every row: 16 million rows of one pixel are 0.4 GB
 MAX_JPEG_SCANS = 64  # a progressive JPEG has about ten; thousands in a small file are a trap
-MAX_SCANNED_PIXELS = 256 * 1024 * 1024  # scans x pixels: about a second; 16 scans of a picture of 4096 x 4096
+MAX_SCANNED_PIXELS = 256 * 1024 * 1024  # scans x pixels: about a second; 16 scans of an image of 4096 x 4096
 DRAFT_PIXELS = 2 * 1024 * 1024  # a JPEG above MAX_PIXELS is decoded at 1/2, 1/4 or 1/8, with at least as many
 
 ACCEPTED = "PNG, JPEG, WebP, GIF, BMP or TIFF"
@@ -65,15 +65,15 @@ _NEARLY_WHITE = 224
 _PIECE = 1 << 20  # values made into bytes at a time
 # One at a time in each process: it bounds the memory, and makes the silencing of warnings below safe among decoders.
 # The server decodes uploads in processes of their own, see `image_worker`.
-_decoding = Turns()
+_decoding = FairLock()
 
 
 class ImageError(ValueError):
-    """A file is not a picture that we show; the message is one sentence for the visitor."""
+    """A file is not an image that we show; the message is one sentence for the user."""
 
 
 def decode_image(data: bytes) -> NDArray[np.uint8]:
-    """The picture in a PNG, JPEG, WebP, GIF (first frame), BMP or TIFF file, upright.
+    """Return the image in a PNG, JPEG, WebP, GIF (first frame), BMP or TIFF file, upright.
 
     What is transparent shows white, or black where all that is drawn is nearly white.
 
@@ -87,7 +87,7 @@ def decode_image(data: bytes) -> NDArray[np.uint8]:
         (H, W, 3) uint8, writable and the caller's own.
 
     Raises:
-        ImageError: empty, too large, not a picture, or damaged. All but 'damaged' is said before any pixel
+        ImageError: empty, too large, not an image, or damaged. All but 'damaged' is said before any pixel
         is decoded.
     """
     with _opened(data) as (name, picture):
@@ -110,7 +110,7 @@ def decode_image(data: bytes) -> NDArray[np.uint8]:
 
 
 def picture_pixels(data: bytes) -> int:
-    """How many pixels `decode_image` would decode, from the header alone.
+    """Return how many pixels `decode_image` would decode, from the header alone.
 
     Raises:
         ImageError: as `decode_image`, but for damage after the header.
@@ -120,7 +120,7 @@ def picture_pixels(data: bytes) -> int:
 
 
 def picture_size(data: bytes) -> tuple[int, int]:
-    """(height, width) of the picture in a file, upright, from the header alone: `decode_image` may make it smaller.
+    """(height, width) of the image in a file, upright, from the header alone: `decode_image` may make it smaller.
 
     Raises:
         ImageError: as `decode_image`, but for damage after the header.
@@ -140,7 +140,7 @@ def shrink_image(image: NDArray[np.uint8], most_pixels: int) -> NDArray[np.uint8
 
 
 def in_colour(picture: NDArray[np.uint8]) -> bool:
-    """Whether a picture (H, W, 3) has colour: more than 1 % of its pixels, of a grid of at most 256 x 256.
+    """Return True if an image (H, W, 3) has colour: more than 1 % of its pixels, of a grid of at most 256 x 256.
 
     A pixel has colour where its channels lie more than 16 of 255 apart: a grey photo's JPEG and a scanner's paper are
     not exactly grey.
@@ -152,13 +152,13 @@ def in_colour(picture: NDArray[np.uint8]) -> bool:
 
 
 def some_in_colour(pictures: NDArray[np.uint8]) -> bool:
-    """Whether one of a set's first 24 pictures has colour; (N, H, W, 3)."""
+    """Return True if one of a set's first 24 images has colour; (N, H, W, 3)."""
     return any(in_colour(one) for one in pictures[:24])
 
 
 @contextmanager
 def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
-    """(kind, picture with nothing decoded) of a file whose header may be trusted; nobody else decodes meanwhile."""
+    """(kind, image with nothing decoded) of a file whose header may be trusted; nobody else decodes meanwhile."""
     check_bytes(data)
     name, plugin = _recognise(data)
     try:
@@ -170,7 +170,7 @@ def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
     if name == "WebP" and (canvas := webp_size(data)) is not None:
         _check_size(name, canvas)
     with _decoding, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow warns of harmless slips in a file's metadata
+        warnings.simplefilter("ignore")  # Pillow warns of harmless bugs in a file's metadata
         try:
             picture = plugin(io.BytesIO(data))
         except Exception as error:  # for hostile bytes Pillow's plugins raise nearly any kind of error
@@ -192,7 +192,7 @@ def check_bytes(data: bytes) -> None:
         raise ImageError("This file is empty (0 bytes).")
     if len(data) > MAX_BYTES:
         raise ImageError(
-            f"This file has {len(data) / 2**20:.1f} MB; a picture may have up to {MAX_BYTES // 2**20} MB."
+            f"This file has {len(data) / 2**20:.1f} MB; an image may have up to {MAX_BYTES // 2**20} MB."
         )
 
 
@@ -205,7 +205,7 @@ def _recognise(data: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
                     " save it again as a plain JPEG."
                 )
             return name, plugin
-    raise ImageError(f"{_other_kind(data)} A picture must be a {ACCEPTED} file.")
+    raise ImageError(f"{_other_kind(data)} An image must be a {ACCEPTED} file.")
 
 
 def _other_kind(data: bytes) -> str:
@@ -218,12 +218,12 @@ def _other_kind(data: bytes) -> str:
         if kind in (b"heic", b"heix", b"hevc", b"mif1", b"msf1"):
             return "This is a HEIC photo, which is not supported: export it as JPEG."
         if kind in (b"avif", b"avis"):
-            return "This is an AVIF picture, which is not supported: export it as PNG or JPEG."
+            return "This is an AVIF image, which is not supported: export it as PNG or JPEG."
     if head.startswith(b"%PDF"):
         return "This is a PDF document: export the page as PNG."
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return "This is a zip archive, not a picture."
-    return "This file is not a picture of a kind known here."
+        return "This is a zip archive, not an image."
+    return "This file is not an image of a kind known here."
 
 
 def _check_size(name: str, size: tuple[int, int]) -> None:
@@ -262,7 +262,7 @@ def _check_passes(data: bytes, picture: ImageFile.ImageFile) -> None:
 
 
 def _first_scan_layers(data: bytes) -> int:
-    """How many of its layers a JPEG's first scan draws; 0 where there is none."""
+    """Return how many of its layers a JPEG's first scan draws; 0 where there is none."""
     at = 2
     while at + 4 < len(data):
         if data[at] != 0xFF or data[at + 1] == 0xFF:
@@ -284,7 +284,7 @@ def _draft(picture: ImageFile.ImageFile) -> None:
 def _orientation(picture: Image.Image) -> int:
     try:
         return int(picture.getexif().get(_ORIENTATION_TAG, 1))
-    except Exception:  # a broken EXIF block must not cost the picture
+    except Exception:  # a broken EXIF block must not cost the image
         return 1
 
 
@@ -300,7 +300,7 @@ def _rgb(picture: Image.Image) -> Image.Image:
 
 
 def _nearly_white(picture: Image.Image) -> bool:
-    """Whether 99 % of what an RGBA picture shows, and that is something, could hardly be told from white."""
+    """Return True if 99 % of what an RGBA image shows, and that is something, could hardly be told from white."""
     few = picture.resize((min(picture.width, 512), min(picture.height, 512)), Image.Resampling.NEAREST)
     red, green, blue, alpha = few.split()
     darkest = ImageChops.darker(ImageChops.darker(red, green), blue)
@@ -337,6 +337,6 @@ def _finite(values: NDArray[np.generic]) -> NDArray[np.float64]:
 
 
 def _reason(error: Exception) -> str:
-    # Pillow counts the bytes it has left over, which tells a visitor nothing.
+    # Pillow counts the bytes it has left over, which tells a user nothing.
     text = re.sub(r"\s*\(\d+ bytes not processed\)", "", " ".join(str(error).split())) or type(error).__name__
     return cut(text, 120)

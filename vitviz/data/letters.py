@@ -1,4 +1,4 @@
-"""Drawn letters: three classes that no shipped model has seen, for trying out fine-tuning without pictures at hand.
+"""Drawn letters: three classes that no shipped model has seen, for trying out fine-tuning without images at hand.
 
 Every letter is a few strokes; each end moves a little, and the whole is turned, sheared, scaled and moved, white on
 black as MNIST's digits are.
@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 from vitviz.data.dataset import Images
 
 LETTERS = ("H", "K", "N")
-TRAIN, TEST = 20, 40  # pictures of each
+TRAIN, TEST = 20, 40  # images of each
 SIDE_PX = 32
 _DRAWN_PX = 96  # three times as large, then made smaller: smooth edges
 _WOBBLE = 0.09  # of the letter's extent, standard deviation of a stroke's end
@@ -29,7 +29,7 @@ _STROKES: dict[str, tuple[Stroke, ...]] = {
 
 
 def draw_letter(letter: str, rng: np.random.Generator) -> Images:
-    """One letter of `LETTERS`, (32, 32, 3) uint8, white on black."""
+    """Return one letter of `LETTERS`, (32, 32, 3) uint8, white on black."""
     picture = Image.new("L", (_DRAWN_PX, _DRAWN_PX), 0)
     pen = ImageDraw.Draw(picture)
     width, move = int(rng.integers(5, 11)), rng.uniform(-0.1, 0.1, 2)
@@ -43,7 +43,7 @@ def draw_letter(letter: str, rng: np.random.Generator) -> Images:
 
 
 def _bend(rng: np.random.Generator) -> NDArray[np.float64]:
-    """A random linear map: scaled, sheared and turned by up to 20 degrees."""
+    """Return a random linear map: scaled, sheared and turned by up to 20 degrees."""
     turn, shear = rng.uniform(-0.35, 0.35, 2)
     wide, high = rng.uniform(0.38, 0.6), rng.uniform(0.45, 0.68)
     scaled = np.array([[wide, shear * high], [0.0, high]])
@@ -53,7 +53,7 @@ def _bend(rng: np.random.Generator) -> NDArray[np.float64]:
 
 
 def letters_zip() -> bytes:
-    """A zip with 'train' and 'test', in each a folder per letter: 20 pictures to learn from, 40 to test."""
+    """Return a zip with 'train' and 'test', in each a folder per letter: 20 images to learn from, 40 to test."""
     rng, made = np.random.default_rng(0), io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for split, count in (("train", TRAIN), ("test", TEST)):

@@ -1,4 +1,4 @@
-"""Visitors' own data sets on disk, beside the runs that are trained on them, under names that nobody can guess.
+"""Users' own datasets on disk, beside the runs that are trained on them, under names that nobody can guess.
 
 A trainer is another process, perhaps on another machine, so memory is no place for them. What nobody has used for
 `KEEP_S` is removed.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PREFIX = "own:"
 KEEP_S = 6 * 3600.0
 SETTLE_S = 600.0  # after the clock was set or the machine slept: who uses a set says so first
-MAX_STORED_BYTES = 2 * 2**30  # of all visitors' sets together
+MAX_STORED_BYTES = 2 * 2**30  # of all users' sets together
 MOST_NAMED = 5  # files that were left out, by name
 _NAME = re.compile(r"own:[A-Za-z0-9_-]{22}")
 _SETS = "sets"
@@ -40,13 +40,13 @@ _clock = Clock(60.0)
 
 @dataclass(frozen=True)
 class OwnNote:
-    """What to say about a visitor's set without loading it."""
+    """Facts about a user's dataset, read without loading it."""
 
     name: str  # as a run's config names it
     title: str
     image_size: int
     classes: tuple[str, ...]
-    train_counts: tuple[int, ...]  # pictures per class
+    train_counts: tuple[int, ...]  # images per class
     test_counts: tuple[int, ...]
     left_out: int
     reasons: tuple[str, ...]  # of the first files that were left out
@@ -54,17 +54,17 @@ class OwnNote:
 
 
 def is_own(name: str) -> bool:
-    """Whether this is the name of a visitor's set, there or not."""
+    """Return True if this is the name of a user's set, there or not."""
     return _NAME.fullmatch(name) is not None
 
 
 def spoken(name: str) -> str:
-    """A data set's name as it is said to a visitor: that of an own set is a secret of its link."""
-    return "your own pictures" if is_own(name) else name
+    """Return a dataset's name as it is said to a user: that of an own set is a secret of its link."""
+    return "your own images" if is_own(name) else name
 
 
 def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path, owner: str = "") -> OwnNote:
-    """Store a set of a visit; its name is unguessable, and whoever knows it may see the pictures.
+    """Store a set of a visit; its name is unguessable, and whoever knows it may see the images.
 
     Raises:
         DatasetError: if there is no room for it, or it cannot be written.
@@ -75,7 +75,7 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path, owner: s
         sweep(runs_folder)
     stored = sum(_size_and_age(path)[0] for path in (runs_folder / _SETS).glob("*.npz"))
     if stored + data.train_images.nbytes + data.test_images.nbytes > MAX_STORED_BYTES:
-        raise DatasetError("This server has no room for another set of pictures now; try again later.")
+        raise DatasetError("This server has no room for another set of images now; try again later.")
     note = OwnNote(
         name=name,
         title=title,
@@ -95,7 +95,7 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path, owner: s
         for path in (arrays, words):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-        raise DatasetError(f"The pictures could not be stored ({reason(error)}).") from error
+        raise DatasetError(f"The images could not be stored ({reason(error)}).") from error
     return note
 
 
@@ -104,7 +104,7 @@ def _counts(labels: Labels, classes: int) -> tuple[int, ...]:
 
 
 def own_note(name: str, runs_folder: Path) -> OwnNote | None:
-    """What is known of a set; None where there is no such set, or no longer."""
+    """Return what is known of a set; None where there is no such set, or no longer."""
     if not is_own(name):
         return None
     arrays, words = _files(name, runs_folder)
@@ -117,12 +117,12 @@ def own_note(name: str, runs_folder: Path) -> OwnNote | None:
 
 
 def load_own(name: str, runs_folder: Path | None) -> Dataset:
-    """A visitor's set by its name.
+    """Return a user's set by its name.
 
     Raises:
         DatasetError: if there is no such set, or no longer.
     """
-    gone = DatasetError("These pictures are no longer on the server: upload them again.")
+    gone = DatasetError("These images are no longer on the server: upload them again.")
     if runs_folder is None or not is_own(name):
         raise gone
     arrays, _ = _files(name, runs_folder)
@@ -189,6 +189,6 @@ def _size_and_age(path: Path) -> tuple[int, float]:
 
 
 def _files(name: str, runs_folder: Path) -> tuple[Path, Path]:
-    """(arrays, what is said about them); the name has been checked."""
+    """Return (arrays, what is said about them); the name has been checked."""
     stem = runs_folder / _SETS / name.removeprefix(PREFIX)
     return stem.with_suffix(".npz"), stem.with_suffix(".json")

@@ -27,8 +27,8 @@ INK_LEVELS = (
 INK_SHARE = (
     0.25  # and at least this share of the strongest stroke's: fainter are a page's lines and its grain
 )
-DRAWN_PX = 64  # no photograph is as small: a data set's picture, whose strokes may touch the edge, or a pad's
-INK_SIDE_PX = 240  # ink is looked for in a picture of this longer side: a camera's noise is averaged away
+DRAWN_PX = 64  # no photograph is as small: a dataset's image, whose strokes may touch the edge, or a pad's
+INK_SIDE_PX = 240  # ink is looked for in an image of this longer side: a camera's noise is averaged away
 EVEN_LEVELS = 8  # a ground is even where most of the edge lies within as many levels,
 EVEN_SHARE = 0.8  # most being this share
 WIDEST_STROKE = 0.3  # of the longer side: what is wider in a photograph is light and shade
@@ -40,7 +40,7 @@ Float32 = NDArray[np.float32]
 
 
 def centre_digit(grey: Uint8, size: int) -> Uint8:
-    """A drawn digit as its training set would have it: light on dark, scaled, and put in its place.
+    """Return a drawn digit as its training set would have it: light on dark, scaled, and put in its place.
 
     At 28 px as MNIST (LeCun et al. 1998): the ink's box scaled to fit 20 x 20, its centre of mass in the middle.
     At other sizes as scikit-learn's digits: the ink's box made as high as the frame and squeezed to three quarters
@@ -69,13 +69,13 @@ def centre_digit(grey: Uint8, size: int) -> Uint8:
 
 
 def _ink(grey: Uint8) -> Uint8:
-    """Ink as brightness over the ground, its strongest at 255, and nothing else: of a large picture made smaller."""
+    """Ink as brightness over the ground, its strongest at 255, and nothing else: of a large image made smaller."""
     if max(grey.shape) <= DRAWN_PX:
-        return _drawn(grey)
+        return _extract_ink(grey)
     from scipy import ndimage
 
     grey = _reduced(grey, INK_SIDE_PX)
-    even = _even(grey)
+    even = _has_plain_background(grey)
     contrast = _over_even_ground(grey) if even else _over_paper(grey)
     near = np.ones((3, 3), dtype=bool)
     low = max(float(INK_LEVELS), INK_SHARE * float(contrast.max()))
@@ -93,8 +93,8 @@ def _ink(grey: Uint8) -> Uint8:
     return found
 
 
-def _drawn(grey: Uint8) -> Uint8:
-    """All that differs from an even ground."""
+def _extract_ink(grey: Uint8) -> Uint8:
+    """Return all that differs from an even ground."""
     contrast = _over_even_ground(grey)
     contrast[contrast < INK_LEVELS] = 0
     strongest = float(contrast.max())
@@ -102,7 +102,7 @@ def _drawn(grey: Uint8) -> Uint8:
 
 
 def _reduced(grey: Uint8, side_px: int) -> Uint8:
-    """The picture with its longer side at most so long."""
+    """Return the image with its longer side at most so long."""
     shrink = side_px / max(grey.shape)
     if shrink >= 1:
         return grey
@@ -114,8 +114,8 @@ def _edge(values: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([values[0], values[-1], values[:, 0], values[:, -1]])
 
 
-def _even(grey: Uint8) -> bool:
-    """Whether the ground, which is what the edge shows most, is one level: a drawing's, a scan's."""
+def _has_plain_background(grey: Uint8) -> bool:
+    """Return True if the ground, which is what the edge shows most, is one level: a drawing's, a scan's."""
     from scipy import ndimage
 
     smooth = _edge(ndimage.uniform_filter(grey.astype(np.float32), 5, mode="nearest"))
@@ -123,7 +123,7 @@ def _even(grey: Uint8) -> bool:
 
 
 def _over_even_ground(grey: Uint8) -> Float32:
-    """Levels over the one level of the ground, towards where the picture goes farther."""
+    """Return the levels over the one level of the ground, towards where the image goes farther."""
     ground = float(np.median(_edge(grey)))
     contrast = grey.astype(np.float32) - ground
     return -contrast if ground - float(grey.min()) > float(grey.max()) - ground else contrast
@@ -162,7 +162,7 @@ def _scale(digit: Uint8, height_px: float, width_px: float) -> Uint8:
 
 
 def _full_ink(digit: Uint8) -> Uint8:
-    """The digit brightened until its strongest tenth is white."""
+    """Return the digit brightened until its strongest tenth is white."""
     if not digit.any():
         return digit
     white = float(np.percentile(digit[digit > 0], FULL_INK_PERCENTILE))
@@ -178,7 +178,7 @@ def _place_centred(digit: Uint8, size: int) -> Uint8:
 
 
 def _place_by_mass(digit: Uint8, size: int) -> Uint8:
-    """The digit in a frame whose middle is its centre of mass, to the nearest pixel, never cut."""
+    """Return the digit in a frame whose middle is its centre of mass, to the nearest pixel, never cut."""
     mass = digit.astype(np.float64)
     frame = np.zeros((size, size), dtype=np.uint8)
     corner = []

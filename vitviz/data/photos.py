@@ -23,7 +23,7 @@ Box = tuple[int, int, int]  # left, top, side, in px of the photograph
 
 
 def photos_dataset() -> Dataset:
-    """The `photos` set: `COUNT` test pictures of 224 x 224 px, RGB; always the same.
+    """Return the `photos` set: `COUNT` test images of 224 x 224 px, RGB; always the same.
 
     Raises:
         DatasetError: if scikit-image's photographs are not on this machine.
@@ -53,7 +53,7 @@ def photos_dataset() -> Dataset:
 
 
 def window(height: int, width: int, share: float, per_side: int, place: int) -> Box:
-    """The `place`-th of per_side x per_side windows, in reading order; a single one lies in the middle.
+    """Return the `place`-th of per_side x per_side windows, in reading order; a single one lies in the middle.
 
     Args:
         height, width: of the photograph, in px.

@@ -1,4 +1,4 @@
-"""From a picture of any size to the input that a model was made for, and to what the model then sees."""
+"""From an image of any size to the input that a model was made for, and to what the model then sees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """One picture as a model takes it.
+    """One image as a model takes it.
 
     input: (C, S, S) float32, normalised.
     shown: (S, S, 3) uint8, what the model sees, for people: grey where the model sees grey.
@@ -36,10 +36,10 @@ class Prepared:
 
 
 def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] = (0.5, 0.5)) -> Prepared:
-    """Cut a square from the picture, bring it to the model's size and channels, and normalise it.
+    """Cut a square from the image, bring it to the model's size and channels, and normalise it.
 
     The square's side is `crop_fraction` of the shorter side, so shapes keep their aspect. A model of drawn
-    digits gets the whole picture, light on dark, the digit placed as in its training set; a picture that
+    digits gets the whole image, light on dark, the digit placed as in its training set; an image that
     already has the model's size is taken for one of that set and left alone.
 
     Args:
@@ -48,14 +48,14 @@ def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] 
         offset: where the square lies in the room left, (x, y) in [0, 1]: (0, 0) top left, (0.5, 0.5) centred.
 
     Raises:
-        ValueError: if the picture or the offset does not fit.
+        ValueError: if the image or the offset does not fit.
     """
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or 0 in image.shape:
         raise ValueError(f"image must be uint8 (H, W, 3) and not empty, received {image.dtype} {image.shape}")
     size = preparation.image_size
     if preparation.digit and image.shape[:2] != (size, size):
         shown = np.repeat(centre_digit(luminance(image), size)[..., None], 3, axis=2)
-        box = _whole(image.shape[0], image.shape[1])
+        box = _enclosing_square(image.shape[0], image.shape[1])
     else:
         box = crop_box(image.shape[0], image.shape[1], preparation.crop_fraction, offset)
         shown = _resize(image, box, size, preparation.interpolation)
@@ -70,7 +70,7 @@ def seen_crop(
     offset: tuple[float, float] = (0.5, 0.5),
     most_px: int = CROP_PX,
 ) -> Uint8:
-    """The square that `prepare` cuts, in the picture's own pixels and colours: what maps are drawn on.
+    """Return the square that `prepare` cuts, in the image's own pixels and colours: what maps are drawn on.
 
     Pixels are copied, so the square lies on whole ones, at most one from where the model's lies; never
     enlarged, and made smaller only where its side is beyond `most_px`. A digit that is redrawn for its model has no
@@ -86,7 +86,7 @@ def seen_crop(
         (S, S, 3) uint8.
 
     Raises:
-        ValueError: if the picture or the offset does not fit.
+        ValueError: if the image or the offset does not fit.
     """
     if preparation.digit:
         return prepare(image, preparation, offset).shown
@@ -98,9 +98,9 @@ def seen_crop(
 
 
 def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
-    """A data set's pictures as a model takes them, (N, C, S, S) float32; centre crop where sizes differ.
+    """Return a dataset's images as a model takes them, (N, C, S, S) float32; centre crop where sizes differ.
 
-    Equals `prepare` picture by picture. Pictures of the model's own size are treated all at once, without a
+    Equals `prepare` image by image. Images of the model's own size are treated all at once, without a
     loop.
 
     Args:
@@ -108,7 +108,7 @@ def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
         preparation: what the model was made for.
 
     Raises:
-        ValueError: if the pictures do not fit.
+        ValueError: if the images do not fit.
     """
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] not in (1, 3) or 0 in images.shape[1:]:
         raise ValueError(f"images must be uint8 (N, H, W, 1 or 3), received {images.dtype} {images.shape}")
@@ -126,7 +126,7 @@ def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
 
 
 def normalise(images: Uint8, preparation: Preparation) -> Float32:
-    """(x / 255 - mean) / std per channel: (N, H, W, C) uint8 to (N, C, H, W) float32, contiguous."""
+    """Return (x / 255 - mean) / std per channel: (N, H, W, C) uint8 to (N, C, H, W) float32, contiguous."""
     mean = np.array(preparation.mean, dtype=np.float32)
     std = np.array(preparation.std, dtype=np.float32)
     out = np.empty((images.shape[0], images.shape[3], *images.shape[1:3]), dtype=np.float32)
@@ -144,7 +144,7 @@ def luminance(image: Uint8) -> Uint8:
 def crop_box(
     height_px: int, width_px: int, fraction: float, offset: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """(top, left, side) in px of a square, `fraction` of the shorter side, at `offset` (x, y) of the rest.
+    """Return (top, left, side) in px of a square, `fraction` of the shorter side, at `offset` (x, y) of the rest.
 
     Raises:
         ValueError: if the offset does not lie in [0, 1] x [0, 1].
@@ -156,8 +156,8 @@ def crop_box(
     return (height_px - side) * y, (width_px - side) * x, side
 
 
-def _whole(height_px: int, width_px: int) -> tuple[float, float, float]:
-    """The smallest square around the whole picture: a drawn digit is looked for everywhere."""
+def _enclosing_square(height_px: int, width_px: int) -> tuple[float, float, float]:
+    """Return the smallest square around the whole image: a drawn digit is looked for everywhere."""
     side = max(height_px, width_px)
     return (height_px - side) / 2, (width_px - side) / 2, float(side)
 

@@ -1,4 +1,4 @@
-"""Pictures to begin with: those that scikit-image installs."""
+"""Images to begin with: those that scikit-image installs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vitviz.data.images import ImageError, decode_image
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample picture: its file in scikit-image's package, its title, its source and licence."""
+    """A sample image: its file in scikit-image's package, its title, its source and licence."""
 
     name: str
     title: str
@@ -46,7 +46,7 @@ _SAMPLES = (
 
 
 def pictures_folder() -> Path | None:
-    """Where scikit-image keeps its pictures; None where it is not installed."""
+    """Return where scikit-image keeps its images; None where it is not installed."""
     package = find_spec("skimage")  # finds it without importing it
     folders = package.submodule_search_locations if package else None
     return Path(folders[0]) / "data" if folders else None
@@ -54,18 +54,18 @@ def pictures_folder() -> Path | None:
 
 @lru_cache(maxsize=1)
 def samples() -> tuple[Sample, ...]:
-    """The sample pictures whose files are on this machine, in the order to show them."""
+    """Return the sample images whose files are on this machine, in the order to show them."""
     folder = pictures_folder()
     return tuple(sample for sample in _SAMPLES if folder is not None and (folder / sample.file).is_file())
 
 
 def sample_names() -> tuple[str, ...]:
-    """Keys of the sample pictures on this machine; each opens with `load_sample`."""
+    """Return the keys of the sample images on this machine; each opens with `load_sample`."""
     return tuple(sample.name for sample in samples())
 
 
 def sample(name: str) -> Sample:
-    """Title and source of a sample picture.
+    """Return the title and source of a sample image.
 
     Raises:
         ImageError: if there is no such sample here.
@@ -74,12 +74,12 @@ def sample(name: str) -> Sample:
         if candidate.name == name:
             return candidate
     raise ImageError(
-        f"There is no sample picture '{name}' here; there are {', '.join(sample_names()) or 'none'}."
+        f"There is no sample image '{name}' here; there are {', '.join(sample_names()) or 'none'}."
     )
 
 
 def load_sample(name: str) -> NDArray[np.uint8]:
-    """A sample picture, (H, W, 3) uint8.
+    """Return a sample image, (H, W, 3) uint8.
 
     Raises:
         ImageError: if there is no such sample here.
@@ -87,5 +87,5 @@ def load_sample(name: str) -> NDArray[np.uint8]:
     folder = pictures_folder()
     file = sample(name).file
     if folder is None:
-        raise ImageError("The sample pictures need scikit-image: install it as requirements.txt says.")
+        raise ImageError("The sample images need scikit-image: install it as requirements.txt says.")
     return decode_image((folder / file).read_bytes())

@@ -1,8 +1,8 @@
 """`shapes`: where does the warm object lie relative to the cool one? No bag of patches can answer that.
 
-The 32 x 32 picture is a 4 x 4 board of cells of 8 px. Each object is drawn inside one cell; its form, size,
+The 32 x 32 image is a 4 x 4 board of cells of 8 px. Each object is drawn inside one cell; its form, size,
 colour and place within the cell are chosen without regard to the class. The class decides which two cells
-they are, and nothing else. So, for patches of 8, 4, 2 or 1 px, the unordered patches of a picture say
+they are, and nothing else. So, for patches of 8, 4, 2 or 1 px, the unordered patches of an image say
 nothing at all about its class: a model without positions is left with chance, 25 %. 'above' and 'below' use
 the transposed cells of 'left' and 'right': a position code that confuses (row, column) with (column, row)
 is left, at 8 px, with 50 %.
@@ -32,11 +32,11 @@ Floats = NDArray[np.float32]
 
 
 def shapes_dataset(train_count: int = TRAIN_COUNT, test_count: int = TEST_COUNT, seed: int = 0) -> Dataset:
-    """The `shapes` data set, classes balanced in both splits; the same seed draws the same pictures.
+    """Return the `shapes` dataset, classes balanced in both splits; the same seed draws the same images.
 
     Args:
-        train_count, test_count: pictures per split.
-        seed: fixes every picture.
+        train_count, test_count: images per split.
+        seed: fixes every image.
     """
     rng = np.random.default_rng(seed)
     train_images, train_labels = draw_shapes(train_count, rng)
@@ -45,13 +45,13 @@ def shapes_dataset(train_count: int = TRAIN_COUNT, test_count: int = TEST_COUNT,
 
 
 def draw_shapes(count: int, rng: np.random.Generator) -> tuple[Images, Labels]:
-    """Pictures (count, 32, 32, 3) uint8 and labels (count,) int64, classes equal up to one picture."""
+    """Images (count, 32, 32, 3) uint8 and labels (count,) int64, classes equal up to one image."""
     labels = rng.permutation(np.arange(count) % len(CLASSES)).astype(np.int64)
     warm, cool = choose_cells(labels, rng)
     ground = rng.integers(*GROUND_LEVELS, size=(count, 1, 1, 1), dtype=np.uint8)
     images = rng.integers(2 * NOISE_LEVELS + 1, size=(count, IMAGE_PX, IMAGE_PX, 3), dtype=np.uint8)
     images += ground - NOISE_LEVELS
-    # a view whose axes are picture, cell row, cell column, row and column inside the cell, channel
+    # a view whose axes are image, cell row, cell column, row and column inside the cell, channel
     board = images.reshape(count, CELLS, CELL_PX, CELLS, CELL_PX, 3).transpose(0, 1, 3, 2, 4, 5)
     index = np.arange(count)
     for cells, degrees in ((warm, WARM_DEGREES), (cool, COOL_DEGREES)):
@@ -64,7 +64,7 @@ def draw_shapes(count: int, rng: np.random.Generator) -> tuple[Images, Labels]:
 
 
 def choose_cells(labels: Labels, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The (row, column) cells of the warm and the cool object, each (N, 2), uniform over a class."""
+    """Return the (row, column) cells of the warm and the cool object, each (N, 2), uniform over a class."""
     pairs = left_pairs()
     chosen = pairs[rng.integers(len(pairs), size=len(labels))]  # (N, warm or cool, row or column)
     name = np.array(CLASSES)[labels]
@@ -76,7 +76,7 @@ def choose_cells(labels: Labels, rng: np.random.Generator) -> tuple[NDArray[np.i
 
 
 def left_pairs() -> NDArray[np.int64]:
-    """All (warm, cool) pairs of (row, column) cells that mean 'left', (pairs, 2, 2).
+    """Return all (warm, cool) pairs of (row, column) cells that mean 'left', (pairs, 2, 2).
 
     The cool one lies at least two columns to the right, so that 8 px or more are free between them, and fewer
     rows away than columns, so that the word is right and no other is.
@@ -103,7 +103,7 @@ def draw_colours(count: int, degrees: tuple[float, float], rng: np.random.Genera
 
 
 def draw_masks(count: int, rng: np.random.Generator) -> Floats:
-    """The share of each pixel that an object of random form, size and place covers, (count, 8, 8)."""
+    """Return the share of each pixel that an object of random form, size and place covers, (count, 8, 8)."""
     extent = rng.uniform(*OBJECT_PX, size=(count, 1, 1))
     corner = rng.uniform(0, 1, size=(2, count, 1, 1)) * (CELL_PX - extent)
     form = rng.integers(len(FORMS), size=(count, 1, 1))
@@ -123,7 +123,7 @@ def draw_masks(count: int, rng: np.random.Generator) -> Floats:
 def _signed_distance(
     form: NDArray[np.int64], y: NDArray[np.float64], x: NDArray[np.float64], radius: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Distance to the form's outline in px, negative inside; every form fits a box of half-side `radius`."""
+    """Return the distance to the form's outline in px, negative inside; every form fits a box of half-side `radius`."""
     ay, ax = np.abs(y), np.abs(x)
     euclid = np.hypot(y, x)
     arm = 0.36 * radius

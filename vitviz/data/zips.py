@@ -46,7 +46,7 @@ class EntryError(ZipError):
 
 @dataclass(frozen=True)
 class ZipLimits:
-    """What an archive may hold."""
+    """Limits of an archive's entries and unpacked size."""
 
     entries: int  # names, folders too
     unpacked_bytes: int  # all files together
@@ -78,7 +78,7 @@ class BoundedZip:
         _check_apart(self.files)
 
     def read(self, info: zipfile.ZipInfo, most_bytes: int) -> bytes:
-        """One of `files`, or its first `most_bytes` where it is longer.
+        """Return one of `files`, or its first `most_bytes` where it is longer.
 
         Raises:
             EntryError: if it is encrypted, packed in another way than deflate, or damaged.

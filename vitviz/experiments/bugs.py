@@ -1,4 +1,4 @@
-"""One slip at a time: each slip of the lectures' code alone, against the model without it."""
+"""One bug at a time: each bug of the lectures' code alone, against the model without it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.experiments.hyperparameter import BASES, Base
 from vitviz.training.run_config import Member, RunConfig
 
-PRESET = "one_slip"  # begins the name of the preset in a RunConfig; the slip follows a colon
-MENDED = "mended"
+PRESET = "one_slip"  # begins the name of the preset in a RunConfig; the bug follows a colon
+FIXED = "mended"
 DROPOUT = 0.1  # without any, a model that stays in evaluation mode would be no other
-# The digits have a ninth of the shapes' training pictures and a fifth of their test pictures: more seeds.
+# The digits have a ninth of the shapes' training images and a fifth of their test images: more seeds.
 SEEDS = {"digits": (0, 1, 2, 3, 4), "shapes": (0, 1, 2)}
 LIVE_SEEDS = (0, 1, 2)
 # Six Swins as long as the stored ones take 95 to 150 s; so long they have told themselves apart on shapes.
@@ -21,8 +21,8 @@ LIVE_SHARE = {"vit": 1.0, "swin": 0.4}  # of the stored epochs
 
 
 @dataclass(frozen=True)
-class Slip:
-    """One slip.
+class Bug:
+    """One bug.
 
     Attributes:
         title: what is wrong, short.
@@ -31,7 +31,7 @@ class Slip:
         lines: of code that hold it, to be spotted.
         wrong: which of the lines, from 0; of several each is an answer, and the first is the one to change.
         right: that line as it should be; empty where it should not be there.
-        model, train: the fields that the slip changes.
+        model, train: the fields that the bug changes.
         family: of the model that can have it.
     """
 
@@ -46,8 +46,8 @@ class Slip:
     family: Literal["vit", "swin"] = "vit"
 
 
-SLIPS: dict[str, Slip] = {
-    "embedding": Slip(
+BUGS: dict[str, Bug] = {
+    "embedding": Bug(
         "E is not in the optimiser",
         "Recipe A",
         "The patch embedding keeps the random numbers that it began with; all that follows learns to read them.",
@@ -65,7 +65,7 @@ SLIPS: dict[str, Slip] = {
         "parameters = [*embed.parameters(), *encoder.parameters(), *head.parameters()]",
         train={"frozen": ("patch_embed",)},
     ),
-    "softmax": Slip(
+    "softmax": Bug(
         "A softmax before the cross-entropy",
         "Recipes C and D",
         "Cross-entropy takes a softmax of its own: of probabilities between 0 and 1 it can never be small, and its"
@@ -83,7 +83,7 @@ SLIPS: dict[str, Slip] = {
         "",
         model={"softmax_output": True},
     ),
-    "scale": Slip(
+    "scale": Bug(
         "Scores scaled by the width, not the head's",
         "Recipe D",
         "The products of a query and a key of d values are divided by √D: with h heads too small by √h, so attention"
@@ -99,7 +99,7 @@ SLIPS: dict[str, Slip] = {
         "scores = q @ k.transpose(-2, -1) / d_head ** 0.5",
         model={"attention_scale": "width"},
     ),
-    "positions": Slip(
+    "positions": Bug(
         "A second map of the pixels for positions",
         "Recipe D",
         "What is added depends on what a patch shows and not on where it lies: the model stays blind to order.",
@@ -116,7 +116,7 @@ SLIPS: dict[str, Slip] = {
         "tokens = tokens + self.positions  # nn.Parameter(torch.zeros(1, N, dim))",
         model={"positions": "pixels"},
     ),
-    "projection": Slip(
+    "projection": Bug(
         "No output projection",
         "Recipe C",
         "The heads' outputs are laid side by side and added to the stream as they are: each head can write only"
@@ -131,7 +131,7 @@ SLIPS: dict[str, Slip] = {
         "return self.proj(out)  # nn.Linear(dim, dim)",
         model={"output_projection": False},
     ),
-    "cls_position": Slip(
+    "cls_position": Bug(
         "[CLS] has no position",
         "Recipe A",
         "[CLS] is put before the patches after their positions were added: it has none of its own.",
@@ -146,7 +146,7 @@ SLIPS: dict[str, Slip] = {
         "tokens = torch.cat([cls, tokens], dim=1) + self.positions  # the last thing that is done",
         model={"position_on_prefix": False},
     ),
-    "eval": Slip(
+    "eval": Bug(
         "model.eval() is never undone",
         "A common training loop",
         "From the first validation on nothing is dropped any more: all that dropout was there for is over.",
@@ -163,7 +163,7 @@ SLIPS: dict[str, Slip] = {
         "    model.eval()  # and after the accuracy is printed: model.train()",
         train={"stays_in_eval": True},
     ),
-    "reshape": Slip(
+    "reshape": Bug(
         "A reshape instead of patches",
         "A common patchify",
         "The next C·P·P values of memory are taken for a patch: they lie in rows of pixels, not in a square.",
@@ -178,7 +178,7 @@ SLIPS: dict[str, Slip] = {
         "patches = images.reshape(B, C, H // P, P, W // P, P).permute(0, 2, 4, 1, 3, 5).reshape(B, n, C * P * P)",
         model={"embed": "reshape"},
     ),
-    "mask": Slip(
+    "mask": Bug(
         "Shifted windows without a mask",
         "Swin",
         "After the roll a window at the edge holds patches of opposite edges, and they attend to each other.",
@@ -199,14 +199,14 @@ SLIPS: dict[str, Slip] = {
 _SWIN = SwinConfig(patch_size=4, window_size=2, embed_dim=32, depths=(2, 2), num_heads=(2, 4), mlp_ratio=2.0)
 
 
-def mended(dataset: str, family: str = "vit") -> tuple[ModelConfig, TrainConfig]:
-    """The model without a slip, and its recipe: the knobs' base with some dropout, or a Swin.
+def configure_fixed(dataset: str, family: str = "vit") -> tuple[ModelConfig, TrainConfig]:
+    """Return the model without a bug, and its recipe: the hyperparameters' base with some dropout, or a Swin.
 
     Raises:
         ValueError: if there is no base of this set.
     """
     if dataset not in SEEDS:
-        raise ValueError(f"slips are tried on {', '.join(SEEDS)}, received {dataset!r}")
+        raise ValueError(f"bugs are tried on {', '.join(SEEDS)}, received {dataset!r}")
     base = BASES[dataset]
     if family == "swin":
         shape: ViTConfig = base.model
@@ -216,38 +216,38 @@ def mended(dataset: str, family: str = "vit") -> tuple[ModelConfig, TrainConfig]
     return replace(base.model, dropout=DROPOUT), base.train
 
 
-def slipped(dataset: str, name: str) -> tuple[ModelConfig, TrainConfig]:
-    """The same with one slip.
+def configure_with_bug(dataset: str, name: str) -> tuple[ModelConfig, TrainConfig]:
+    """Return the same with one bug.
 
     Raises:
-        ValueError: if there is no such slip or set.
+        ValueError: if there is no such bug or set.
     """
-    if name not in SLIPS:
-        raise ValueError(f"slip must be one of {', '.join(SLIPS)}, received {name!r}")
-    slip = SLIPS[name]
-    model, train = mended(dataset, slip.family)
+    if name not in BUGS:
+        raise ValueError(f"bug must be one of {', '.join(BUGS)}, received {name!r}")
+    slip = BUGS[name]
+    model, train = configure_fixed(dataset, slip.family)
     changed: dict[str, Any] = dict(slip.model)
     return replace(model, **changed), replace(train, **slip.train)
 
 
-def run_config(dataset: str, name: str) -> RunConfig:
-    """One run that trains the mended model and the slipped one, with three seeds each, in turn.
+def build_run_config(dataset: str, name: str) -> RunConfig:
+    """Return one run that trains the mended model and the slipped one, with three seeds each, in turn.
 
     Raises:
-        ValueError: if there is no such slip or set.
+        ValueError: if there is no such bug or set.
     """
-    family = SLIPS[name].family
-    (wrong, slip_train), (right, train) = slipped(dataset, name), mended(dataset, family)
+    family = BUGS[name].family
+    (wrong, slip_train), (right, train) = configure_with_bug(dataset, name), configure_fixed(dataset, family)
     epochs = round(LIVE_SHARE[family] * (train.epochs or 0.0), 2)
     slip_train, train = (replace(recipe, epochs=epochs) for recipe in (slip_train, train))
     members = tuple(
         Member(f"{kind}{seed}", title, model, replace(recipe, seed=seed))
         for kind, title, model, recipe in (
             ("mended", "Mended", right, train),
-            ("slip", "With the slip", wrong, slip_train),
+            ("slip", "With the bug", wrong, slip_train),
         )
         for seed in LIVE_SEEDS
     )
     base: Base = BASES[dataset]
-    title = f"One slip: {SLIPS[name].title}"
+    title = f"One bug: {BUGS[name].title}"
     return RunConfig(right, base.preparation, train, title, f"{PRESET}:{name}", members=members)

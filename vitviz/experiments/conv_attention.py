@@ -15,7 +15,7 @@ from vitviz.experiments.conv_nets import MODELS, NAME, PREPARATION, SEEDS, SIDE_
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.one_training import trained
 from vitviz.models import parameter_count
-from vitviz.training.batches import TrainingData, training_data
+from vitviz.training.batches import TrainingData, prepare_training_data
 
 
 def experiment() -> Experiment:
@@ -35,8 +35,8 @@ def experiment() -> Experiment:
             name: sum(parameter_count.multiply_adds(model, SIDE_PX).values())
             for name, model in MODELS.items()
         },
-        "seeds": "of weights and order; the pictures are the same ones",
-        "curve": "[updates, core-seconds, accuracy on the validation pictures]",
+        "seeds": "of weights and order; the images are the same ones",
+        "curve": "[updates, core-seconds, accuracy on the validation images]",
     }
     title = "Attention over convolutions"
     return Experiment(NAME, title, cells, Measure(TRAIN), settings)
@@ -56,5 +56,5 @@ class Measure:
 
 @lru_cache(maxsize=1)
 def _prepared(train: TrainConfig) -> TrainingData:
-    """The same pictures for every cell: making them smaller takes longer than most trainings."""
-    return training_data(load_dataset(train.dataset), PREPARATION, train)
+    """Return the same images for every cell: making them smaller takes longer than most trainings."""
+    return prepare_training_data(load_dataset(train.dataset), PREPARATION, train)

@@ -1,4 +1,4 @@
-"""How much data? CNN, hybrid, Swin, ViT and DeiT on a growing number of the same pictures, at equal updates."""
+"""Train CNN, hybrid, Swin, ViT and DeiT on growing numbers of the same images, at equal updates."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ SEEDS = (0, 1, 2)
 PRESET = "data_race"  # the race's name in a RunConfig
 
 
-# Up to here a size has as many pictures of every class: the first of the shuffled order, out of which equally many of
+# Up to here a size has as many images of every class: the first of the shuffled order, out of which equally many of
 # each were held out for validation, are no fair draw (MNIST's first 50 lacked four digits).
 EVEN_UP_TO = 1_000
 
 
 @dataclass(frozen=True)
 class Grid:
-    """One set: the five models, how they are trained, and how many pictures they see.
+    """One set: the five models, how they are trained, and how many images they see.
 
     Attributes:
-        sizes: numbers of training pictures; the last is all that validation leaves.
+        sizes: numbers of training images; the last is all that validation leaves.
         updates: of the weights, for every model and size; with early stopping, the most that a training makes.
-        held_out: validation pictures, the same for every size.
+        held_out: validation images, the same for every size.
     """
 
     models: dict[str, ModelConfig]
@@ -39,11 +39,11 @@ class Grid:
 
     @property
     def cells_of_a_half(self) -> int:
-        """Trainings of all its augmented pictures; of the plain ones as many."""
+        """Trainings of all its augmented images; of the plain ones as many."""
         return len(self.models) * len(self.sizes) * len(SEEDS)
 
     def trained_on(self, pictures: int, seed: int = 0, augmented: bool = True) -> TrainConfig:
-        """The recipe of one cell: so many pictures, the grid's updates; a batch never holds a picture twice."""
+        """Return the recipe of one cell: so many images, the grid's updates; a batch never holds an image twice."""
         batch = min(self.train.batch_size, pictures)
         plain: dict[str, Any] = {} if augmented else {"flip": False, "shift_px": 0}
         share: dict[str, Any] = (
@@ -61,7 +61,7 @@ class Grid:
         )
 
     def size_of(self, train: TrainConfig) -> int | None:
-        """The number of pictures whose recipe this is, whatever its seed; None: it is none of the grid's."""
+        """Return the number of images whose recipe this is, whatever its seed; None: it is none of the grid's."""
         like = train.seed, bool(train.shift_px)
         return next((size for size in self.sizes if train == self.trained_on(size, *like)), None)
 
@@ -129,15 +129,15 @@ EARLY_STOPPING: dict[str, Grid] = {
 
 
 def race(dataset: str, pictures: int, seed: int = 0, augmented: bool = True) -> RunConfig:
-    """One size of a grid as a run that steps its models in turn: what the stored points were trained with.
+    """Return one size of a grid as a run that steps its models in turn: what the stored points were trained with.
 
     Raises:
         ValueError: if the grid has no such set or size.
     """
     if dataset not in GRIDS or pictures not in GRIDS[dataset].sizes:
-        raise ValueError(f"there is no grid of {dataset!r} with {pictures} pictures")
+        raise ValueError(f"there is no grid of {dataset!r} with {pictures} images")
     grid = GRIDS[dataset]
     members = tuple(Member(name, TITLES[name], grid.models[name]) for name in RACERS)
     train = grid.trained_on(pictures, seed, augmented)
-    name = f"How much data? {pictures:,} pictures"
+    name = f"How much data? {pictures:,} images"
     return RunConfig(members[0].model, grid.preparation, train, name, PRESET, members=members)

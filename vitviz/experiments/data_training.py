@@ -1,4 +1,4 @@
-"""The cells of 'How much data?': trained one by one, a DeiT with the CNN that saw the very same pictures."""
+"""The cells of 'How much data?': trained one by one, a DeiT with the CNN that saw the very same images."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, SEEDS, Grid
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.one_training import PATIENCE, Trained, train_until_best, trained
 from vitviz.models.zoo import create_model
-from vitviz.training.batches import TrainingData, training_data
+from vitviz.training.batches import TrainingData, prepare_training_data
 
 Train = Callable[..., Trained]  # `trained` or `train_until_best`
 # Models, sizes and seeds of the early stopping experiment, most wanted first.
@@ -32,7 +32,7 @@ PHASES = (
 
 
 def experiment(dataset: str) -> Experiment:
-    """The grid of one set: models, sizes and seeds, with the pictures augmented and as they are."""
+    """Return the grid of one set: models, sizes and seeds, with the images augmented and as they are."""
     grid = GRIDS[dataset]
     cells: list[Cell] = [
         {"model": model, "pictures": pictures, "augmented": augmented, "seed": seed}
@@ -50,8 +50,8 @@ def experiment(dataset: str) -> Experiment:
             name: sum(p.numel() for p in create_model(model).parameters())
             for name, model in grid.models.items()
         },
-        "seeds": "of weights, order and augmentation; the pictures are the same ones",
-        "curve": "[updates, core-seconds, accuracy on the validation pictures]",
+        "seeds": "of weights, order and augmentation; the images are the same ones",
+        "curve": "[updates, core-seconds, accuracy on the validation images]",
     }
     return Experiment(f"data_size_{dataset}", f"How much data? ({dataset})", cells, Measure(grid), settings)
 
@@ -94,26 +94,26 @@ class Measure:
         torch.set_num_threads(1)
         grid = self.grid
         train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
-        data = training_data(load_dataset(train.dataset), grid.preparation, train)
+        data = prepare_training_data(load_dataset(train.dataset), grid.preparation, train)
         if len(data.train) != cell["pictures"]:
-            raise ValueError(f"{cell['pictures']} training pictures were asked for, {len(data.train)} found")
+            raise ValueError(f"{cell['pictures']} training images were asked for, {len(data.train)} found")
         teacher = teacher_for(grid, cell, data, folder, self.train) if cell["model"] == "deit" else None
         taught = train if teacher is None else replace(train, distill_from="this cell's CNN")
         found = self.train(grid.models[cell["model"]], taught, data, teacher)
         if cell["model"] == "cnn":
             save_file(found.weights, _weights_file(cell, folder))
-        return found.row | (heads(found, data) if teacher is not None and found.test_logits else {})
+        return found.row | (measure_heads(found, data) if teacher is not None and found.test_logits else {})
 
 
 def teacher_for(
     grid: Grid, cell: Cell, data: TrainingData, folder: Path, train: Train = trained
 ) -> nn.Module:
-    """The CNN that was trained on the very pictures that a student sees; trained now where `folder` has none.
+    """Return the CNN that was trained on the very images that a student sees; trained now where `folder` has none.
 
     Args:
         grid: whose CNN it is.
-        cell: 'pictures', 'augmented' and 'seed' of the student.
-        data: its pictures.
+        cell: 'images', 'augmented' and 'seed' of the student.
+        data: its images.
         folder: keeps the weights of teachers.
         train: how a missing teacher is trained.
     """
@@ -131,7 +131,7 @@ def _weights_file(cell: Cell, folder: Path) -> Path:
     return folder / f"{cell['model']}-{cell['pictures']}-{kind}-{cell['seed']}.safetensors"
 
 
-def heads(found: Trained, data: TrainingData) -> dict[str, Any]:
+def measure_heads(found: Trained, data: TrainingData) -> dict[str, Any]:
     """Test accuracy of each of the DeiT's heads and of the sum of their softmaxes; 'test' is their logits' mean."""
     by_cls, by_dist = found.test_logits["logits_cls"], found.test_logits["logits_dist"]
     labels = data.test.labels.numpy()

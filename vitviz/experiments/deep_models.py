@@ -25,7 +25,7 @@ TRAIN = replace(BASES[DATASET].train, learning_rate=1e-3, schedule="constant", w
 
 
 def deep(variant: str, depth: int = DEPTH) -> ViTConfig:
-    """The base's model, deeper, in one of `VARIANTS`.
+    """Return the base's model, deeper, in one of `VARIANTS`.
 
     Raises:
         ValueError: if there is no such variant.

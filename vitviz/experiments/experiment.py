@@ -1,4 +1,4 @@
-"""What an experiment is, and how it is run: cell by cell, resumable, on this machine or on a Dask cluster."""
+"""Define an experiment, and run it cell by cell: resumable, on this machine or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vitviz.experiments.machine import here
+from vitviz.experiments.machine import read_provenance
 from vitviz.experiments.result import Made, Result, Row
 from vitviz.training.files import append_lines, read_lines
 
@@ -52,11 +52,11 @@ def run(experiment: Experiment, folder: Path, cells: Sequence[Cell] | None = Non
         folder: keeps 'rows.jsonl' and what cells share; the same call goes on where it stopped.
         cells: only these; None: all of them.
     """
-    _begun(folder)
+    _read_finished_cells(folder)
     for cell in experiment.cells if cells is None else cells:
         # The rows are read before each cell, so that two processes can share a folder.
-        if _key(cell) not in {_key(row["cell"]) for row in _kept(folder)}:
-            row = measured(experiment, cell, folder)
+        if _key(cell) not in {_key(row["cell"]) for row in _read_rows(folder)}:
+            row = measure_cell(experiment, cell, folder)
             append_lines(folder / "rows.jsonl", [row])
             yield row
 
@@ -70,28 +70,28 @@ def run_on_cluster(
         OSError: if the scheduler does not answer.
     """
     distributed: Any = import_module("distributed")
-    found = _begun(folder)
+    found = _read_finished_cells(folder)
     wanted = [cell for cell in cells if _key(cell) not in found]
     if not wanted:
         return
     with distributed.Client(address, timeout=5.0, set_as_default=False) as client:
-        tasks = client.map(lambda cell: measured(experiment, cell, folder), wanted, pure=False)
+        tasks = client.map(lambda cell: measure_cell(experiment, cell, folder), wanted, pure=False)
         for _, row in distributed.as_completed(tasks, with_results=True, loop=client.loop):
             append_lines(folder / "rows.jsonl", [row])
             yield row
 
 
-def measured(experiment: Experiment, cell: Cell, folder: Path) -> dict[str, Any]:
-    """One row: the cell, what was found, the processor's seconds, and under what it was found."""
+def measure_cell(experiment: Experiment, cell: Cell, folder: Path) -> dict[str, Any]:
+    """Return one row: the cell, what was found, the processor's seconds, and under what it was found."""
     spent = time.process_time()
     found = experiment.measure(cell, folder)
     seconds = round(time.process_time() - spent, 1)
-    return {"cell": cell, "found": found, "core_seconds": seconds, "made": vars(here())}
+    return {"cell": cell, "found": found, "core_seconds": seconds, "made": vars(read_provenance())}
 
 
 def collected(experiment: Experiment, folder: Path, command: str) -> Result:
-    """The result of all cells that were measured in `folder`, in the experiment's order."""
-    kept = {_key(row["cell"]): row for row in _kept(folder)}
+    """Return the result of all cells that were measured in `folder`, in the experiment's order."""
+    kept = {_key(row["cell"]): row for row in _read_rows(folder)}
     wanted = [kept[_key(cell)] for cell in experiment.cells if _key(cell) in kept]
     made = tuple(dict.fromkeys(Made(**row["made"]) for row in wanted))
     rows = tuple(
@@ -115,8 +115,8 @@ def collected(experiment: Experiment, folder: Path, command: str) -> Result:
     )
 
 
-def _begun(folder: Path) -> set[str]:
-    """The cells that the folder holds; a last row that a killed process left torn is cut off."""
+def _read_finished_cells(folder: Path) -> set[str]:
+    """Return the cells that the folder holds; a last row that a killed process left torn is cut off."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "rows.jsonl"
     rows, end = read_lines(path)
@@ -125,7 +125,7 @@ def _begun(folder: Path) -> set[str]:
     return {_key(row["cell"]) for row in rows}
 
 
-def _kept(folder: Path) -> list[dict[str, Any]]:
+def _read_rows(folder: Path) -> list[dict[str, Any]]:
     return read_lines(folder / "rows.jsonl")[0]
 
 

@@ -19,11 +19,11 @@ from vitviz.experiments.faces import BACKGROUND, MODELS, NAME, PREPARATION, SEED
 from vitviz.experiments.one_training import trained
 from vitviz.models import parameter_count
 from vitviz.models.zoo import create_model
-from vitviz.training.batches import training_data
+from vitviz.training.batches import prepare_training_data
 
 
 def experiment(train: TrainConfig = TRAIN) -> Experiment:
-    """Three small nets, five seeds of weights and order; none of them ever sees a face put together wrong."""
+    """Return three small nets, five seeds of weights and order; none of them ever sees a face put together wrong."""
     cells: list[Cell] = [{"model": model, "seed": seed} for seed in SEEDS for model in MODELS]
     settings = {
         "epochs": train.epochs,
@@ -32,8 +32,8 @@ def experiment(train: TrainConfig = TRAIN) -> Experiment:
         "parameters": {
             name: sum(parameter_count.parameters(model).values()) for name, model in MODELS.items()
         },
-        "seeds": "of weights, order and augmentation; the pictures are the same ones",
-        "faces": "how many of the test pictures are called a face",
+        "seeds": "of weights, order and augmentation; the images are the same ones",
+        "faces": "how many of the test images are called a face",
     }
     return Experiment(NAME, "Is a face whose parts lie wrong still a face?", cells, Measure(train), settings)
 
@@ -49,7 +49,7 @@ class Measure:
         torch.set_num_threads(1)
         config, data = MODELS[cell["model"]], faces_dataset()
         train = replace(self.train, seed=cell["seed"])
-        found = trained(config, train, training_data(data, PREPARATION, train))
+        found = trained(config, train, prepare_training_data(data, PREPARATION, train))
         model = create_model(config)
         model.load_state_dict(found.weights)
         return {**found.row, **called_faces(model.eval(), data)}

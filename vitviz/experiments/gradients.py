@@ -28,7 +28,7 @@ from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.models.abilities import as_vit
 from vitviz.models.vit import VisionTransformer
 from vitviz.probe.gradients import gradient_norms
-from vitviz.training.batches import TrainingData, normaliser, training_data
+from vitviz.training.batches import TrainingData, make_normaliser, prepare_training_data
 from vitviz.training.loop import Diverged, Trainer
 
 
@@ -43,7 +43,7 @@ def experiment() -> Experiment:
         "batch_size": TRAIN.batch_size,
         "learning_rate": TRAIN.learning_rate,
         "marks": list(MARKS),
-        "norms": "[mark][block]: L2 norm of the loss's gradient by the block's parameters, on the same pictures",
+        "norms": "[mark][block]: L2 norm of the loss's gradient by the block's parameters, on the same images",
     }
     return Experiment(NAME, "The gradient's norm by block", cells, Measure(TRAIN, MARKS), settings)
 
@@ -77,13 +77,13 @@ class Measure:
 
 
 def _norms(trainer: Trainer, data: TrainingData) -> NDArray[np.float64]:
-    """In fp32, on the first training pictures."""
+    """In fp32, on the first training images."""
     model = VisionTransformer(as_vit(trainer.model_config))
     model.load_state_dict(trainer.weights.state())
-    normalise, _ = normaliser(data.preparation, torch.float32, torch.device("cpu"))
+    normalise, _ = make_normaliser(data.preparation, torch.float32, torch.device("cpu"))
     return gradient_norms(model, normalise(data.train.images[:PICTURES]), data.train.labels[:PICTURES])
 
 
 @lru_cache(maxsize=1)
 def _prepared(train: TrainConfig) -> TrainingData:
-    return training_data(load_dataset(DATASET), PREPARATION, train)
+    return prepare_training_data(load_dataset(DATASET), PREPARATION, train)

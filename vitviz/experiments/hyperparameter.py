@@ -1,4 +1,4 @@
-"""A knob: one field of a model or its recipe, the values that it is turned over, and from where."""
+"""A hyperparameter: one field of a model or its recipe, the values that it is turned over, and from where."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Value = bool | int | float | str | tuple[int, ...] | tuple[str, ...] | None
 
 @dataclass(frozen=True)
 class Base:
-    """What stays as it is while one knob turns."""
+    """The model, data and recipe that stay fixed while one hyperparameter changes."""
 
     model: ViTConfig
     preparation: Preparation
@@ -40,7 +40,7 @@ BASES: dict[str, Base] = {
 
 
 @dataclass(frozen=True)
-class Knob:
+class Hyperparameter:
     """One field of the model's or the recipe's config.
 
     Attributes:
@@ -66,33 +66,33 @@ class Knob:
 
     @property
     def numeric(self) -> bool:
-        """Whether any number may be asked for."""
+        """True if any number may be asked for."""
         return not self.words
 
     def label(self, value: Value) -> str:
-        """A value as it stands on an axis."""
+        """Return a value as it stands on an axis."""
         if self.words:
             return self.words[value]
         return f"{value:g}" if isinstance(value, int | float) else OFF
 
     def base(self, base: Base) -> Value:
-        """Where the knob stands on the base."""
+        """Return where the hyperparameter stands on the base."""
         value: Value = getattr(base.model if self.part == "model" else base.train, self.name)
         return value
 
     def offered(self, base: Base) -> tuple[Value, ...]:
-        """The values that make a model of this base: patches of 8 px do not divide a picture of 28."""
+        """Return the values that make a model of this base: patches of 8 px do not divide an image of 28."""
         return tuple(value for value in self.values if self._fits(base, value))
 
     def _fits(self, base: Base, value: Value) -> bool:
         try:
-            self.turned(base, value)
+            self.with_value(base, value)
         except ValueError:
             return False
         return True
 
-    def turned(self, base: Base, value: Value) -> tuple[ModelConfig, TrainConfig]:
-        """The base's model and recipe with this one field at a value.
+    def with_value(self, base: Base, value: Value) -> tuple[ModelConfig, TrainConfig]:
+        """Return the base's model and recipe with this one field at a value.
 
         Raises:
             ValueError: if there is no such model or recipe.
@@ -103,7 +103,7 @@ class Knob:
         return base.model, replace(base.train, **change)
 
     def parse(self, text: str) -> tuple[Value, ...]:
-        """Numbers with commas between them, as values of this knob; 'off' for one that may be off.
+        """Return the numbers with commas between them, as values of this hyperparameter; 'off' for one that may be off.
 
         Raises:
             ValueError: if it holds something else, too few values or too many.
@@ -118,15 +118,15 @@ class Knob:
             raise ValueError(
                 f"the values of {self.title!r} must be {what} with commas between them, received {text!r}"
             ) from error
-        return checked(found)
+        return check_values(found)
 
 
-def checked(values: Sequence[Value]) -> tuple[Value, ...]:
-    """The values, if they are as many as one run compares.
+def check_values(values: Sequence[Value]) -> tuple[Value, ...]:
+    """Return the values, if they are as many as one run compares.
 
     Raises:
         ValueError: if they are not.
     """
     if not 2 <= len(values) <= MOST_VALUES:
-        raise ValueError(f"a knob is turned over 2 to {MOST_VALUES} values, received {len(values)}")
+        raise ValueError(f"a hyperparameter is turned over 2 to {MOST_VALUES} values, received {len(values)}")
     return tuple(values)

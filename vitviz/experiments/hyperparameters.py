@@ -1,20 +1,20 @@
-"""One knob at a time: which fields of model and recipe may be turned, and the run that turns one."""
+"""One hyperparameter at a time: which fields of model and recipe may be turned, and the run that turns one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vitviz.experiments.hyperparameter import BASES, Knob, Value, checked
+from vitviz.experiments.hyperparameter import BASES, Hyperparameter, Value, check_values
 from vitviz.text import with_titles
 from vitviz.training.races import CODES
 from vitviz.training.run_config import MOST_MEMBERS, Member, RunConfig
 
-PRESET = "one_knob"  # begins the name of the preset in a RunConfig; the knob follows a colon
+PRESET = "one_knob"  # begins the name of the preset in a RunConfig; the hyperparameter follows a colon
 SEEDS = (0, 1, 2)
 _ON = {True: "on", False: "off"}
 _POSITIONS = {**{name: title for name, title in CODES.items()}, "pixels": "A second map of the pixels"}
-_EMBEDS = {"conv": "a convolution", "unfold": "unfold, then a map", "reshape": "reshape, a slip"}
+_EMBEDS = {"conv": "a convolution", "unfold": "unfold, then a map", "reshape": "reshape, a bug"}
 _STEMS = {
     (): "none",
     (8, 16, 32): "8, 16, 32 channels",
@@ -23,35 +23,35 @@ _STEMS = {
 }
 _FROZEN = {(): "nothing", ("patch_embed",): "E", ("pos_embed",): "the positions", ("blocks",): "the blocks"}
 _KNOBS = (
-    Knob(
+    Hyperparameter(
         "num_heads",
         "Heads",
         "model",
         (1, 2, 4, 8, 16),
         said="Vaswani et al. 2017, table 3 A: one head translates 0.9 BLEU worse than eight, and 32 are worse again.",
     ),
-    Knob(
+    Hyperparameter(
         "depth",
         "Blocks",
         "model",
         (1, 2, 3, 4, 6),
         said="Dosovitskiy et al. 2021, fig. 8: depth brings most, with diminishing returns beyond 16 layers.",
     ),
-    Knob(
+    Hyperparameter(
         "patch_size",
         "Patch, px",
         "model",
         (4, 7, 8, 14, 16, 32),
         said="Dosovitskiy et al. 2021, fig. 8: smaller patches, so more tokens, improve a ViT without more parameters.",
     ),
-    Knob(
+    Hyperparameter(
         "embed_dim",
         "Width D",
         "model",
         (16, 32, 64, 128),
         said="Dosovitskiy et al. 2021, fig. 8: width brings the least of depth, patch and width.",
     ),
-    Knob(
+    Hyperparameter(
         "mlp_ratio",
         "MLP ratio",
         "model",
@@ -59,9 +59,9 @@ _KNOBS = (
         stored=False,
         said="Vaswani et al. 2017: 4; kept by the ViT paper, table 1.",
     ),
-    Knob("embed", "Patches by", "model", tuple(_EMBEDS), _EMBEDS, stored=False),
-    Knob("embed_bias", "Bias of E", "model", (True, False), _ON, stored=False),
-    Knob(
+    Hyperparameter("embed", "Patches by", "model", tuple(_EMBEDS), _EMBEDS, stored=False),
+    Hyperparameter("embed_bias", "Bias of E", "model", (True, False), _ON, stored=False),
+    Hyperparameter(
         "stem",
         "Convolutions before the tokens",
         "model",
@@ -71,7 +71,7 @@ _KNOBS = (
         said="Xiao et al. 2021: a few convolutions in the place of the patches make a ViT's training more stable and"
         " its accuracy on ImageNet-1k 1 to 2 points better, for the same multiply-adds.",
     ),
-    Knob(
+    Hyperparameter(
         "readout",
         "Readout",
         "model",
@@ -79,19 +79,19 @@ _KNOBS = (
         {"cls": "[CLS]", "mean": "mean of the patches", "first_patch": "first patch"},
         said="Dosovitskiy et al. 2021, fig. 9: [CLS] and the mean do equally well, each with its own learning rate.",
     ),
-    Knob(
+    Hyperparameter(
         "positions",
         "Positions",
         "model",
         tuple(_POSITIONS),
         _POSITIONS,
         shuffled=True,
-        said="Dosovitskiy et al. 2021, table 8, ImageNet with five pictures a class: none 61.4 %, 1-D 64.2, 2-D 64.0,"
+        said="Dosovitskiy et al. 2021, table 8, ImageNet with five images a class: none 61.4 %, 1-D 64.2, 2-D 64.0,"
         " relative 64.0.",
     ),
-    Knob("position_on_prefix", "[CLS] has a position", "model", (True, False), _ON, stored=False),
-    Knob("num_registers", "Registers", "model", (0, 1, 2, 4), stored=False),
-    Knob(
+    Hyperparameter("position_on_prefix", "[CLS] has a position", "model", (True, False), _ON, stored=False),
+    Hyperparameter("num_registers", "Registers", "model", (0, 1, 2, 4), stored=False),
+    Hyperparameter(
         "norm",
         "LayerNorm",
         "model",
@@ -100,8 +100,8 @@ _KNOBS = (
         said="Xiong et al. 2020: after the sum, gradients near the output are large at the start, so it needs a"
         " warm-up; before, it does not.",
     ),
-    Knob("norm_eps", "ε of LayerNorm", "model", (1e-6, 1e-3, 0.1, 0.9), stored=False),
-    Knob(
+    Hyperparameter("norm_eps", "ε of LayerNorm", "model", (1e-6, 1e-3, 0.1, 0.9), stored=False),
+    Hyperparameter(
         "residual",
         "Residual connections",
         "model",
@@ -110,7 +110,7 @@ _KNOBS = (
         said="Dong et al. 2021: with neither shortcuts nor MLPs, attention makes all tokens equal, doubly exponentially"
         " with depth.",
     ),
-    Knob(
+    Hyperparameter(
         "layer_scale",
         "LayerScale, its start",
         "model",
@@ -119,10 +119,10 @@ _KNOBS = (
         said="Touvron et al. 2021 (CaiT): begun small, it makes deep models converge more easily and become more"
         " accurate; two blocks are not deep.",
     ),
-    Knob("final_norm", "Last LayerNorm", "model", (True, False), _ON, stored=False),
-    Knob("output_projection", "Output projection", "model", (True, False), _ON, stored=False),
-    Knob("qkv_bias", "Bias in q, k, v", "model", (True, False), _ON, stored=False),
-    Knob(
+    Hyperparameter("final_norm", "Last LayerNorm", "model", (True, False), _ON, stored=False),
+    Hyperparameter("output_projection", "Output projection", "model", (True, False), _ON, stored=False),
+    Hyperparameter("qkv_bias", "Bias in q, k, v", "model", (True, False), _ON, stored=False),
+    Hyperparameter(
         "head_input",
         "A head reads",
         "model",
@@ -130,15 +130,15 @@ _KNOBS = (
         {"all": "the whole token", "slice": "a slice of it"},
         stored=False,
     ),
-    Knob(
+    Hyperparameter(
         "dropout",
         "Dropout",
         "model",
         (0.0, 0.1, 0.2, 0.4),
         said="Steiner et al. 2022: prefer augmentation to regularisation such as dropout.",
     ),
-    Knob("attention_dropout", "Dropout of attention", "model", (0.0, 0.1, 0.2, 0.4), stored=False),
-    Knob(
+    Hyperparameter("attention_dropout", "Dropout of attention", "model", (0.0, 0.1, 0.2, 0.4), stored=False),
+    Hyperparameter(
         "drop_path",
         "Stochastic depth",
         "model",
@@ -146,7 +146,7 @@ _KNOBS = (
         said="Touvron et al. 2021 (DeiT), table 8: without it, all else equal, 3.4 % of ImageNet in place of 81.8,"
         " possibly, they say, since the hyper-parameters were not adapted.",
     ),
-    Knob(
+    Hyperparameter(
         "activation",
         "Activation",
         "model",
@@ -154,7 +154,7 @@ _KNOBS = (
         {"gelu": "GELU", "relu": "ReLU", "silu": "SiLU"},
         said="Hendrycks and Gimpel 2016: a CNN errs on 7.89 % of CIFAR-10 with GELU, 8.16 with ReLU, median of three.",
     ),
-    Knob(
+    Hyperparameter(
         "attention_scale",
         "Scale of the scores",
         "model",
@@ -162,32 +162,34 @@ _KNOBS = (
         {"head": "1/√d, of a head", "width": "1/√D, of the width", "none": "none"},
         said="Vaswani et al. 2017, section 3.2.1: without 1/√d large products push softmax where gradients vanish.",
     ),
-    Knob("softmax_output", "Softmax in the model", "model", (True, False), _ON, stored=False),
-    Knob("epochs", "Epochs", "train", (1.0, 3.0, 5.0, 15.0), stored=False),
-    Knob(
+    Hyperparameter("softmax_output", "Softmax in the model", "model", (True, False), _ON, stored=False),
+    Hyperparameter("epochs", "Epochs", "train", (1.0, 3.0, 5.0, 15.0), stored=False),
+    Hyperparameter(
         "warmup_fraction",
         "Warm-up share",
         "train",
         (0.0, 0.05, 0.1, 0.3),
         said="Xiong et al. 2020: LayerNorm before the parts, as here, trains without a warm-up.",
     ),
-    Knob(
+    Hyperparameter(
         "learning_rate",
         "Learning rate",
         "train",
         (2e-4, 1e-3, 2e-3, 5e-3, 2e-2),
         said="Smith 2017: accuracy rises with the rate up to a point; beyond it it slows, turns ragged or falls.",
     ),
-    Knob("layer_decay", "Rate of a layer, of the next one's", "train", (0.5, 0.75, 0.9, 1.0), stored=False),
-    Knob("head_learning_rate", "Own rate of the head", "train", (None, 2e-4, 2e-2), stored=False),
-    Knob(
+    Hyperparameter(
+        "layer_decay", "Rate of a layer, of the next one's", "train", (0.5, 0.75, 0.9, 1.0), stored=False
+    ),
+    Hyperparameter("head_learning_rate", "Own rate of the head", "train", (None, 2e-4, 2e-2), stored=False),
+    Hyperparameter(
         "batch_size",
         "Batch",
         "train",
         (16, 32, 64, 128, 256),
         said="Goyal et al. 2017: with a batch k times as large the learning rate should be k times as high.",
     ),
-    Knob(
+    Hyperparameter(
         "optimizer",
         "Optimiser",
         "train",
@@ -196,7 +198,7 @@ _KNOBS = (
         said="Zhang et al. 2020: attention's gradient noise is heavy-tailed, and SGD then slower than adaptive methods."
         " All four have AdamW's rate here, which is not SGD's best.",
     ),
-    Knob(
+    Hyperparameter(
         "schedule",
         "Schedule",
         "train",
@@ -204,11 +206,13 @@ _KNOBS = (
         {"constant": "constant", "warmup_cosine": "warm-up, then cosine", "one_cycle": "one cycle"},
         stored=False,
     ),
-    Knob("weight_decay", "Weight decay", "train", (0.0, 0.05, 0.2, 1.0), stored=False),
-    Knob("gradient_clip", "Clip the gradient at", "train", (None, 0.1, 0.5, 2.0), stored=False),
-    Knob("ema_decay", "Average of the weights, its decay", "train", (None, 0.5, 0.9, 0.95), stored=False),
-    Knob("frozen", "Stays as it began", "train", tuple(_FROZEN), _FROZEN, stored=False),
-    Knob(
+    Hyperparameter("weight_decay", "Weight decay", "train", (0.0, 0.05, 0.2, 1.0), stored=False),
+    Hyperparameter("gradient_clip", "Clip the gradient at", "train", (None, 0.1, 0.5, 2.0), stored=False),
+    Hyperparameter(
+        "ema_decay", "Average of the weights, its decay", "train", (None, 0.5, 0.9, 0.95), stored=False
+    ),
+    Hyperparameter("frozen", "Stays as it began", "train", tuple(_FROZEN), _FROZEN, stored=False),
+    Hyperparameter(
         "precision",
         "Precision",
         "train",
@@ -216,16 +220,20 @@ _KNOBS = (
         {"auto": "bf16 where it is fast", "fp32": "fp32"},
         stored=False,
     ),
-    Knob("label_smoothing", "Label smoothing", "train", (0.0, 0.1, 0.3), stored=False),
-    Knob("flip", "Flip left and right", "train", (True, False), _ON, stored=False),
-    Knob("shift_px", "Shift, up to px", "train", (0, 1, 2, 4), stored=False),
-    Knob("erase_px", "Erase a square, px", "train", (0, 4, 8, 12), stored=False),
-    Knob("mixup_alpha", "Mixup α", "train", (0.0, 0.2, 0.8), stored=False),
-    Knob("cutmix_alpha", "CutMix α", "train", (0.0, 0.5, 1.0), stored=False),
-    Knob("train_fraction", "Share of the training set", "train", (0.1, 0.25, 0.5, 1.0), stored=False),
+    Hyperparameter("label_smoothing", "Label smoothing", "train", (0.0, 0.1, 0.3), stored=False),
+    Hyperparameter("flip", "Flip left and right", "train", (True, False), _ON, stored=False),
+    Hyperparameter("shift_px", "Shift, up to px", "train", (0, 1, 2, 4), stored=False),
+    Hyperparameter("erase_px", "Erase a square, px", "train", (0, 4, 8, 12), stored=False),
+    Hyperparameter("mixup_alpha", "Mixup α", "train", (0.0, 0.2, 0.8), stored=False),
+    Hyperparameter("cutmix_alpha", "CutMix α", "train", (0.0, 0.5, 1.0), stored=False),
+    Hyperparameter(
+        "train_fraction", "Share of the training set", "train", (0.1, 0.25, 0.5, 1.0), stored=False
+    ),
 )
-KNOBS: dict[str, Knob] = {knob.name: knob for knob in _KNOBS}
-SUBJECTS: dict[str, tuple[str, ...]] = {  # what a knob is about, in the order in which a picture meets it
+HYPERPARAMETERS: dict[str, Hyperparameter] = {knob.name: knob for knob in _KNOBS}
+SUBJECTS: dict[
+    str, tuple[str, ...]
+] = {  # what a hyperparameter is about, in the order in which an image meets it
     "Patches": ("patch_size", "embed", "embed_bias", "stem"),
     "Positions": ("positions", "position_on_prefix"),
     "Size": ("depth", "embed_dim", "mlp_ratio"),
@@ -263,32 +271,32 @@ SUBJECTS: dict[str, tuple[str, ...]] = {  # what a knob is about, in the order i
 SUBJECT_OF = {name: subject for subject, names in SUBJECTS.items() for name in names}
 
 
-def in_words(refusal: str) -> str:
-    """A config's refusal with the knobs' titles for its fields: 'Heads' for num_heads."""
-    return with_titles(refusal, {name: knob.title for name, knob in KNOBS.items()})
+def name_fields(refusal: str) -> str:
+    """Return a config's refusal with the hyperparameters' titles for its fields: 'Heads' for num_heads."""
+    return with_titles(refusal, {name: knob.title for name, knob in HYPERPARAMETERS.items()})
 
 
-def run_config(
+def build_run_config(
     dataset: str, name: str, values: Sequence[Value], seeds: int = 1, epochs: float | None = None
 ) -> RunConfig:
-    """One run that trains the base once for every value and seed, in turn.
+    """Return one run that trains the base once for every value and seed, in turn.
 
     Args:
         dataset: of `BASES`.
-        name: of the knob.
+        name: of the hyperparameter.
         values: 2 to 6 of them.
         seeds: how many, from 0.
         epochs: None: the base's.
 
     Raises:
-        ValueError: if there is no such base, knob or model, or it is too much for one run.
+        ValueError: if there is no such base, hyperparameter or model, or it is too much for one run.
     """
-    if dataset not in BASES or name not in KNOBS:
-        raise ValueError(f"there is no knob {name!r} on {dataset!r}")
-    knob, base = KNOBS[name], BASES[dataset]
+    if dataset not in BASES or name not in HYPERPARAMETERS:
+        raise ValueError(f"there is no hyperparameter {name!r} on {dataset!r}")
+    knob, base = HYPERPARAMETERS[name], BASES[dataset]
     if epochs is not None:
         base = replace(base, train=replace(base.train, epochs=epochs))
-    turned = [(value, *knob.turned(base, value)) for value in checked(values)]
+    turned = [(value, *knob.with_value(base, value)) for value in check_values(values)]
     if len(turned) * seeds > MOST_MEMBERS:
         raise ValueError(
             f"{len(turned)} values of {seeds} seeds are {len(turned) * seeds} models; up to {MOST_MEMBERS} train in one"
@@ -299,7 +307,7 @@ def run_config(
         for place, (value, model, train) in enumerate(turned)
         for seed in range(seeds)
     )
-    title = f"One knob: {knob.title}"
+    title = f"One hyperparameter: {knob.title}"
     return RunConfig(
         members[0].model, base.preparation, base.train, title, f"{PRESET}:{name}", members=members
     )

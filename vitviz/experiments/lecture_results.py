@@ -1,4 +1,4 @@
-"""What the lectures printed while they trained: ghost lines behind a run of the same recipe."""
+"""Accuracies and losses that the lectures printed, drawn as ghost lines behind a run of the same recipe."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FREE = (
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedLine:
     """One line that a lecture printed, one value an epoch from the first on.
 
     Attributes:
         name: as it is called beside the line.
-        metric: 'loss' or 'accuracy', both of the training pictures with dropout on.
+        metric: 'loss' or 'accuracy', both of the training images with dropout on.
         values: in [0, 1] where it is an accuracy.
     """
 
@@ -41,13 +41,13 @@ _D = (
     *(85.64, 86.06, 86.56, 86.98, 87.44, 87.44, 87.73, 88.05, 88.27, 88.35),
 )
 PRINTED = {  # by the recipe's preset
-    "recipe_a": Printed("lecture A", "loss", (2.0053, 1.8314, 1.7352, 1.6735, 1.6252, 1.5944, 1.5660)),
-    "recipe_d": Printed("lecture D", "accuracy", tuple(round(value / 100, 4) for value in _D)),
+    "recipe_a": PrintedLine("lecture A", "loss", (2.0053, 1.8314, 1.7352, 1.6735, 1.6252, 1.5944, 1.5660)),
+    "recipe_d": PrintedLine("lecture D", "accuracy", tuple(round(value / 100, 4) for value in _D)),
 }
 
 
-def printed_of(config: RunConfig) -> Printed | None:
-    """What a lecture printed of the recipe that a run follows; None of another one, or of one that was changed."""
+def find_printed_line(config: RunConfig) -> PrintedLine | None:
+    """Return the values that a lecture printed for a run's recipe; None for another or a changed recipe."""
     found, recipe = PRINTED.get(config.preset or ""), TRAINING_PRESETS.get(config.preset or "")
     if found is None or recipe is None:
         return None

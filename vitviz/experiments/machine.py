@@ -10,7 +10,7 @@ from vitviz.experiments.result import Made
 from vitviz.training.provenance import commit, processor
 
 
-def here() -> Made:
+def read_provenance() -> Made:
     """This code, today, on this machine."""
     threads = torch.get_num_threads()
     words = f"{processor()}, {threads} thread{'s' if threads > 1 else ''}, torch {torch.__version__}"

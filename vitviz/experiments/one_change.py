@@ -1,4 +1,4 @@
-"""The trainings behind 'One knob' and 'One slip': one base, one change, several seeds."""
+"""The trainings behind 'One hyperparameter' and 'One bug': one base, one change, several seeds."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ import torch
 
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments.bugs import MENDED, SLIPS, mended, slipped
+from vitviz.experiments.bugs import FIXED, BUGS, configure_fixed, configure_with_bug
 from vitviz.experiments.bugs import SEEDS as SLIP_SEEDS
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.hyperparameter import BASES
-from vitviz.experiments.hyperparameters import KNOBS, SEEDS
+from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SEEDS
 from vitviz.experiments.one_training import trained
 from vitviz.models import parameter_count
-from vitviz.training.batches import TrainingData, training_data
+from vitviz.training.batches import TrainingData, prepare_training_data
 
-BASE = "base"  # the cell in which no knob is turned
+BASE = "base"  # the cell in which no hyperparameter is turned
 MOST_PARALLEL_SETS = 2
-CURVE = "[updates, core-seconds, accuracy on the validation pictures]"
+CURVE = "[updates, core-seconds, accuracy on the validation images]"
 
 
 def one_knob(dataset: str) -> Experiment:
-    """Every stored knob at every value but the base's own, and the base; the most telling knobs first."""
+    """Return the base and every stored hyperparameter at each other value; the most telling first."""
     base = BASES[dataset]
     turns: list[Cell] = [{"knob": BASE, "value": None}]
     turns += [
         {"knob": knob.name, "value": value}
-        for knob in KNOBS.values()
+        for knob in HYPERPARAMETERS.values()
         if knob.stored
         for value in knob.offered(base)
         if value != knob.base(base)
@@ -42,15 +42,15 @@ def one_knob(dataset: str) -> Experiment:
     def built(cell: Cell) -> tuple[ModelConfig, TrainConfig]:
         if cell["knob"] == BASE:
             return base.model, base.train
-        return KNOBS[cell["knob"]].turned(base, cell["value"])
+        return HYPERPARAMETERS[cell["knob"]].with_value(base, cell["value"])
 
-    return _experiment(f"one_knob_{dataset}", "One knob at a time", dataset, cells, built)
+    return _experiment(f"one_knob_{dataset}", "One hyperparameter at a time", dataset, cells, built)
 
 
 def one_slip(dataset: str) -> Experiment:
-    """Every slip, and the mended model of its family."""
-    kinds = [(family, MENDED) for family in ("vit", "swin")]
-    kinds += [(slip.family, name) for name, slip in SLIPS.items()]
+    """Return every bug, and the mended model of its family."""
+    kinds = [(family, FIXED) for family in ("vit", "swin")]
+    kinds += [(slip.family, name) for name, slip in BUGS.items()]
     cells: list[Cell] = [
         {"slip": name, "family": family, "seed": seed}
         for family, name in sorted(kinds, key=lambda kind: kind[0], reverse=True)
@@ -58,9 +58,9 @@ def one_slip(dataset: str) -> Experiment:
     ]
 
     def built(cell: Cell) -> tuple[ModelConfig, TrainConfig]:
-        return mended(dataset, cell["family"]) if cell["slip"] == MENDED else slipped(dataset, cell["slip"])
+        return configure_fixed(dataset, cell["family"]) if cell["slip"] == FIXED else configure_with_bug(dataset, cell["slip"])
 
-    return _experiment(f"one_slip_{dataset}", "One slip at a time", dataset, cells, built)
+    return _experiment(f"one_slip_{dataset}", "One bug at a time", dataset, cells, built)
 
 
 def _experiment(
@@ -76,7 +76,7 @@ def _experiment(
         "epochs": train.epochs,
         "batch_size": train.batch_size,
         "learning_rate": train.learning_rate,
-        "seeds": "of weights, order and dropout; the pictures are the same ones",
+        "seeds": "of weights, order and dropout; the images are the same ones",
         "curve": CURVE,
     }
     return Experiment(name, title, cells, Measure(dataset, built), settings)
@@ -109,5 +109,5 @@ class Measure:
 
 @lru_cache(maxsize=MOST_PARALLEL_SETS)
 def _prepared(dataset: str, train: TrainConfig) -> TrainingData:
-    """The same pictures for every cell."""
-    return training_data(load_dataset(dataset), BASES[dataset].preparation, train)
+    """Return the same images for every cell."""
+    return prepare_training_data(load_dataset(dataset), BASES[dataset].preparation, train)

@@ -15,7 +15,7 @@ from vitviz.config import ModelConfig, TrainConfig
 from vitviz.experiments.result import CURVE_PICTURES
 from vitviz.models.zoo import create_model
 from vitviz.training import loop
-from vitviz.training.batches import Pictures, TrainingData, normaliser
+from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
 from vitviz.training.loop import EVALUATION_BATCH, Diverged, Trainer
 from vitviz.training.records import Ended, Evaluation
 
@@ -25,12 +25,12 @@ PATIENCE = 5  # evaluations after the best one before early stopping
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training came to.
+    """The outcome of a training.
 
     Attributes:
         row: 'test' and 'validation' accuracy, 'curve' of [updates, core-seconds, validation accuracy].
         weights: as they are shown and saved.
-        test_logits: (pictures, classes) on the test pictures, by name: 'logits', and a DeiT's two heads'.
+        test_logits: (images, classes) on the test images, by name: 'logits', and a DeiT's two heads'.
     """
 
     row: dict[str, Any]
@@ -72,7 +72,7 @@ def trained(
     weights = trainer.weights.state()
     logits = _test_logits(model, weights, data)
     row = {
-        "test": _right(logits["logits"], data.test),
+        "test": _accuracy(logits["logits"], data.test),
         "validation": round(validated.accuracy, 4),
         "training_core_s": round(spent, 2),
         "precision": trainer.precision,
@@ -107,7 +107,7 @@ def train_until_best(
     at_best = curve[-1 - waited]
     logits = _test_logits(model, best, data)
     row = {
-        "test": _right(logits["logits"], data.test),
+        "test": _accuracy(logits["logits"], data.test),
         "validation": at_best[2],
         "updates": trainer.step,
         "best_update": at_best[0],
@@ -131,12 +131,12 @@ def count_after_best(accuracies: Sequence[float]) -> int:
 def _test_logits(
     config: ModelConfig, weights: Mapping[str, Tensor], data: TrainingData
 ) -> dict[str, np.ndarray]:
-    """fp32 logits of the test pictures by the weights that are saved."""
+    """fp32 logits of the test images by the weights that are saved."""
     model = create_model(config)
     model.load_state_dict(weights)
     model.eval()
     wanted = ("logits_cls", "logits_dist") if getattr(config, "distilled", False) else ()
-    normalise, _ = normaliser(data.preparation, torch.float32, torch.device("cpu"))
+    normalise, _ = make_normaliser(data.preparation, torch.float32, torch.device("cpu"))
     parts: dict[str, list[Tensor]] = {}
     for start in range(0, len(data.test), EVALUATION_BATCH):
         inputs = normalise(data.test.images[start : start + EVALUATION_BATCH])
@@ -146,5 +146,5 @@ def _test_logits(
     return {name: torch.cat(values).numpy() for name, values in parts.items()}
 
 
-def _right(logits: np.ndarray, pictures: Pictures) -> float:
+def _accuracy(logits: np.ndarray, pictures: PreparedImages) -> float:
     return round(float((logits.argmax(axis=1) == pictures.labels.numpy()).mean()), 4)

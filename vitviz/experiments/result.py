@@ -33,7 +33,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Result:
-    """What `python -m vitviz.experiment NAME` has measured.
+    """The results of `python -m vitviz.experiment NAME`.
 
     Attributes:
         rows: one for each cell; 'made' in a row is an index into `made`, 'core_seconds' what it cost.
@@ -49,7 +49,7 @@ class Result:
     missing: int = 0
 
     def where(self, **values: Any) -> list[Row]:
-        """The rows that hold these values, which are texts, numbers, truths or None."""
+        """Return the rows that hold these values, which are texts, numbers, truths or None."""
         names = tuple(values)  # a file's hundreds of rows are gone through once, not at every question
         if names not in self._sorted:
             found: dict[tuple[Any, ...], list[Row]] = {}
@@ -69,7 +69,7 @@ class Result:
 
 
 def result_path(name: str, folder: Path | None = None) -> Path:
-    """Where an experiment's results lie."""
+    """Return where an experiment's results lie."""
     return (folder or RESULTS) / f"{name}.json"
 
 
@@ -99,10 +99,10 @@ def write_result(result: Result, folder: Path | None = None) -> Path:
 
 
 def read_result(name: str, folder: Path | None = None) -> Result:
-    """What was measured and kept of an experiment; read once while the file stays as it is, and never changed.
+    """Return what was measured and kept of an experiment; read once while the file stays as it is, and never changed.
 
     Raises:
-        ResultError: if there is no such file, it is damaged, or no cell was measured as yet.
+        ResultError: if there is no such file, it is damaged, or no cell was measured yet.
     """
     path = result_path(name, folder)
     try:
@@ -113,12 +113,12 @@ def read_result(name: str, folder: Path | None = None) -> Result:
     except OSError as error:
         raise ResultError(f"{path.name} is damaged: {error}") from error
     if not found.rows:
-        raise ResultError(f"no cell of {name!r} was measured as yet")
+        raise ResultError(f"no cell of {name!r} was measured yet")
     return found
 
 
-def kept_result(name: str) -> Result | None:
-    """What was measured and kept of an experiment; None where there is nothing of it here that can be read."""
+def read_result_if_any(name: str) -> Result | None:
+    """Return what was measured and kept of an experiment; None where there is nothing of it here that can be read."""
     try:
         return read_result(name)
     except ResultError:
@@ -143,7 +143,7 @@ def _read(path: Path, modified_ns: int, size: int) -> Result:
         raise ResultError(f"{path.name} is damaged: {error}") from error
 
 
-def told(made: Sequence[Made]) -> str:
+def describe_provenance(made: Sequence[Made]) -> str:
     """When, where and by which code, in one line."""
     dates = sorted({entry.date for entry in made})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"

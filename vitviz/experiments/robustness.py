@@ -1,4 +1,4 @@
-"""How models of CIFAR-10 answer to pictures that are shifted, turned, blurred, covered, lit or spoilt."""
+"""Measure CIFAR-10 models on images that are shifted, rotated, blurred, covered, lit or corrupted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitviz.analysis.changes import Setting, changed
+from vitviz.analysis.changes import Setting, apply_change
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import load_dataset
@@ -20,7 +20,7 @@ from vitviz.probe.robustness import answers
 NAME = "robustness"
 MODELS = ("cifar10_cnn_wide", "cifar10_vit", "cifar10_hybrid", "cifar10_swin", "cifar10_deit_soft")
 PICTURES = 1000  # the first of the test set
-NONE = "none"  # the cell of a model's answers to the pictures as they are
+NONE = "none"  # the cell of a model's answers to the images as they are
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 STRENGTHS: dict[str, tuple[float, ...]] = {
     "shift": (-12, -6, -3, -1, 1, 3, 6, 12),
@@ -36,14 +36,14 @@ STRENGTHS: dict[str, tuple[float, ...]] = {
 
 
 def experiment(pictures: int = PICTURES, checkpoints: Path = CHECKPOINTS) -> Experiment:
-    """Accuracy of every shipped model at several strengths of every change, one cell a model and strength.
+    """Return the accuracy of every shipped model at several strengths of every change, one cell a model and strength.
 
-    Of shuffles and noises every picture has its own, with its place in the test set as the seed; a cover lies in the
+    Of shuffles and noises every image has its own, with its place in the test set as the seed; a cover lies in the
     middle.
     """
 
     def measure(cell: Cell, folder: Path) -> dict[str, Any]:
-        return measured(cell, folder, pictures, checkpoints)
+        return measure_cell(cell, folder, pictures, checkpoints)
 
     strengths = [(NONE, 0.0), *((name, value) for name in STRENGTHS for value in STRENGTHS[name])]
     cells = [
@@ -54,11 +54,11 @@ def experiment(pictures: int = PICTURES, checkpoints: Path = CHECKPOINTS) -> Exp
         "data": "cifar10",
         "digests": {model: read_header(checkpoints / f"{model}.safetensors").digest for model in MODELS},
     }
-    return Experiment(NAME, "How much a changed picture changes the answer", cells, measure, settings)
+    return Experiment(NAME, "How much a changed image changes the answer", cells, measure, settings)
 
 
-def measured(cell: Cell, folder: Path, pictures: int, checkpoints: Path) -> dict[str, Any]:
-    """right: the share of changed pictures that is answered rightly; same: as the picture itself was answered."""
+def measure_cell(cell: Cell, folder: Path, pictures: int, checkpoints: Path) -> dict[str, Any]:
+    """right: the share of changed images that is answered rightly; same: as the image itself was answered."""
     torch.set_num_threads(1)
     header = read_header(checkpoints / f"{cell['model']}.safetensors")
     model = open_model(checkpoints / f"{cell['model']}.safetensors", header.steps[-1])
@@ -72,12 +72,12 @@ def measured(cell: Cell, folder: Path, pictures: int, checkpoints: Path) -> dict
 
 
 def all_changed(images: NDArray[np.uint8], name: str, value: float) -> NDArray[np.uint8]:
-    """Every picture (N, S, S, 3) changed, each with its place as the seed."""
-    return np.stack([changed(one, name, value, Setting(seed=i)) for i, one in enumerate(images)])
+    """Return every image (N, S, S, 3) changed, each with its place as the seed."""
+    return np.stack([apply_change(one, name, value, Setting(seed=i)) for i, one in enumerate(images)])
 
 
 def share(hits: NDArray[np.bool_]) -> float:
-    """The share that is true, to a ten-thousandth."""
+    """Return the share that is true, to a ten-thousandth."""
     return round(float(hits.mean()), 4)
 
 

@@ -11,10 +11,10 @@ import torch
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import GRIDS, SEEDS
-from vitviz.experiments.data_training import heads, teacher_for
+from vitviz.experiments.data_training import measure_heads, teacher_for
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.one_training import trained
-from vitviz.training.batches import training_data
+from vitviz.training.batches import prepare_training_data
 
 TWIN, HARD = "twin", "hard"
 SOFT = tuple((temperature, weight) for temperature in (1.0, 3.0, 10.0) for weight in (0.1, 0.5, 0.9))
@@ -25,7 +25,7 @@ GIVEN = {"digits": LESSONS, "cifar10": (TWIN, HARD, LESSONS[-1])}
 
 
 def experiment(dataset: str) -> Experiment:
-    """Every lesson at every size and seed; the twin is the ViT without a second token, with as many updates."""
+    """Return every lesson at every size and seed; the twin is the ViT without a second token, with as many updates."""
     cells: list[Cell] = [
         {"lesson": lesson, "pictures": pictures, "seed": seed}
         for seed in SEEDS
@@ -45,7 +45,7 @@ def experiment(dataset: str) -> Experiment:
 
 
 def recipe(lesson: str, train: TrainConfig) -> TrainConfig:
-    """The grid's recipe with one way of teaching.
+    """Return the grid's recipe with one way of teaching.
 
     Raises:
         ValueError: if there is no such lesson.
@@ -76,10 +76,10 @@ class _Measure:
         torch.set_num_threads(1)
         grid, lesson = GRIDS[self.dataset], cell["lesson"]
         train = grid.trained_on(cell["pictures"], cell["seed"])
-        data = training_data(load_dataset(self.dataset), grid.preparation, train)
+        data = prepare_training_data(load_dataset(self.dataset), grid.preparation, train)
         if lesson == TWIN:
             return trained(grid.models["vit"], train, data).row
         asked = {"pictures": cell["pictures"], "augmented": True, "seed": cell["seed"]}
         teacher = teacher_for(grid, asked, data, folder)
         found = trained(grid.models["deit"], recipe(lesson, train), data, teacher)
-        return found.row | heads(found, data)
+        return found.row | measure_heads(found, data)

@@ -1,4 +1,4 @@
-"""What a trained body is worth as pictures grow: fine-tuned, as features, and the same model from scratch."""
+"""Compare fine-tuning, frozen features and training from scratch on growing numbers of images."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from vitviz.experiments.transfer_plan import FROZEN, SEEDS, Plan
 from vitviz.models.transfer import fitted, fitted_preparation, transferred
 from vitviz.models.zoo import create_model
 from vitviz.probe.features import features
-from vitviz.training.batches import Pictures, TrainingData, normaliser, training_data
+from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser, prepare_training_data
 from vitviz.training.fine_tuning import SCRATCH, TUNED, Method, Source, Task, recipes
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
 def experiment(plan: Plan, checkpoints: Path = CHECKPOINTS) -> Experiment:
-    """A plan's bodies, four ways, its numbers of pictures a class, three draws of pictures, head and order."""
+    """Return a plan's backbones, four ways, its numbers of images a class, three draws of images, head and order."""
     cells: list[Cell] = [
         {"source": source, "method": method, "a_class": a_class, "seed": seed}
         for source in plan.sources
@@ -43,17 +43,19 @@ def experiment(plan: Plan, checkpoints: Path = CHECKPOINTS) -> Experiment:
         "head_learning_rate": plan.method.head_learning_rate,
         "frozen": "logistic regression on the features that the head would read",
     }
-    return Experiment(plan.name, "What a trained body is worth", cells, Measure(plan, checkpoints), settings)
+    return Experiment(
+        plan.name, "What a trained backbone is worth", cells, Measure(plan, checkpoints), settings
+    )
 
 
 def shared_settings(plan: Plan, checkpoints: Path) -> dict[str, Any]:
-    """What all trainings of the shipped bodies on a few pictures have in common."""
+    """Return what all trainings of the shipped backbones on a few images have in common."""
     return {
         "dataset": plan.dataset,
         "updates": plan.method.updates,
         "batch_size": plan.method.batch_size,
         "scratch_learning_rate": plan.scratch_rates,
-        "seeds": "of the pictures that are drawn, of the new head or all weights, and of the order",
+        "seeds": "of the images that are drawn, of the new head or all weights, and of the order",
         "digests": {
             source: read_header(checkpoints / f"{source}.safetensors").digest for source in plan.sources
         },
@@ -63,7 +65,7 @@ def shared_settings(plan: Plan, checkpoints: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Measure:
-    """Trains one cell of a plan; the shipped bodies are read from `checkpoints`."""
+    """Trains one cell of a plan; the shipped backbones are read from `checkpoints`."""
 
     plan: Plan
     checkpoints: Path
@@ -71,35 +73,37 @@ class Measure:
     def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
         torch.set_num_threads(1)
         body = load_checkpoint(self.checkpoints / f"{cell['source']}.safetensors")
-        data = few(self.plan, body, cell["a_class"], cell["seed"])
+        data = select_few_images(self.plan, body, cell["a_class"], cell["seed"])
         if cell["method"] == FROZEN:
             return {"test": round(read_features(body, data), 4)}
         name = TUNED if cell["method"] == TUNED else SCRATCH
         method = self.plan.method_of(cell["source"], cell["method"])
-        return measured(body, self.plan, data, name, cell["seed"], method)
+        return train_cell(body, self.plan, data, name, cell["seed"], method)
 
 
-def few(plan: Plan, body: Checkpoint, a_class: int, seed: int, image_size: int | None = None) -> TrainingData:
-    """So many pictures of each class, drawn with the seed; validation and test pictures are the same for all.
+def select_few_images(
+    plan: Plan, body: Checkpoint, a_class: int, seed: int, image_size: int | None = None
+) -> TrainingData:
+    """Return so many images of each class, drawn with the seed; validation and test images stay the same.
 
     Args:
-        image_size: the pictures' side in px; None: as the body has read them.
+        image_size: the images' side in px; None: as the backbone has read them.
     """
     preparation = fitted_preparation(body.preparation, image_size or body.config.image_size, drawn=True)
-    data = _whole(plan.dataset, plan.validation, preparation)
-    chosen = drawn(data.train.labels.numpy(), a_class, seed)
-    return replace(data, train=Pictures(data.train.images[chosen], data.train.labels[chosen]))
+    data = _prepare_dataset(plan.dataset, plan.validation, preparation)
+    chosen = draw_indices(data.train.labels.numpy(), a_class, seed)
+    return replace(data, train=PreparedImages(data.train.images[chosen], data.train.labels[chosen]))
 
 
 @lru_cache(maxsize=2)
-def _whole(dataset: str, validation: float, preparation: Preparation) -> TrainingData:
-    """All pictures of a set, prepared once for all cells that draw from them."""
+def _prepare_dataset(dataset: str, validation: float, preparation: Preparation) -> TrainingData:
+    """Return all images of a set, prepared once for all cells that draw from them."""
     config = TrainConfig(dataset=dataset, validation_fraction=validation)
-    return training_data(load_dataset(dataset), preparation, config)
+    return prepare_training_data(load_dataset(dataset), preparation, config)
 
 
-def drawn(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[np.int64]:
-    """Places of so many pictures of each class, at random.
+def draw_indices(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[np.int64]:
+    """Return the places of so many images of each class, at random.
 
     Raises:
         ValueError: if a class has fewer.
@@ -107,17 +111,17 @@ def drawn(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[np.int6
     order = np.random.default_rng(seed).permutation(len(labels))
     parts = [order[labels[order] == label][:a_class] for label in np.unique(labels)]
     if min(map(len, parts)) < a_class:
-        raise ValueError(f"{a_class} pictures a class were asked for, one class has {min(map(len, parts))}")
+        raise ValueError(f"{a_class} images a class were asked for, one class has {min(map(len, parts))}")
     return np.concatenate(parts)
 
 
-def measured(
+def train_cell(
     body: Checkpoint, plan: Plan, data: TrainingData, name: str, seed: int, method: Method
 ) -> dict[str, Any]:
-    """The row of one training: the body goes on (`TUNED`), or its twin begins anew (`SCRATCH`)."""
+    """Return the row of one training: the backbone goes on (`TUNED`), or its twin begins anew (`SCRATCH`)."""
     (state,) = body.snapshots.values()
     model = fitted(body.config, len(data.classes), method.image_size)
-    source = Source("the shipped body", body.digest, body.config, body.preparation)
+    source = Source("the shipped backbone", body.digest, body.config, body.preparation)
     task = Task(plan.dataset, len(data.classes), len(data.train), validation_fraction=plan.validation)
     train = recipes(source, model, task, method, seed)[name]
     start = transferred(state, body.config, model, seed) if name == TUNED else None
@@ -125,10 +129,10 @@ def measured(
 
 
 def read_features(body: Checkpoint, data: TrainingData) -> float:
-    """Test accuracy of a logistic regression on what the frozen body gives."""
+    """Return the test accuracy of a logistic regression on what the frozen backbone gives."""
     (state,) = body.snapshots.values()
     model = create_model(body.config)
     model.load_state_dict(state)
-    normalise, _ = normaliser(data.preparation, torch.float32, torch.device("cpu"))
+    normalise, _ = make_normaliser(data.preparation, torch.float32, torch.device("cpu"))
     train, test = (features(model.eval(), normalise(part.images).numpy()) for part in (data.train, data.test))
     return linear_accuracy(train, data.train.labels.numpy(), test, data.test.labels.numpy())

@@ -1,4 +1,4 @@
-"""Ways to fine-tune one body on the same few pictures: rates, layers, what is frozen, how large the pictures are."""
+"""Ways to fine-tune one backbone on the same few images: rates, layers, what is frozen, how large the images are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from vitviz.checkpoints import load_checkpoint
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.transfer import CHECKPOINTS, few, measured, shared_settings
+from vitviz.experiments.transfer import CHECKPOINTS, select_few_images, shared_settings, train_cell
 from vitviz.experiments.transfer_plan import SEEDS
 from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, SIZES, WAYS, method_of
 from vitviz.models import parameter_count
@@ -19,7 +19,7 @@ from vitviz.training.fine_tuning import SCRATCH, TUNED
 
 
 def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:
-    """Two bodies, seven ways, three numbers of pictures a class, three draws of pictures, head and order."""
+    """Return two backbones, seven ways, three numbers of images a class, three draws of images, head and order."""
     cells: list[Cell] = [
         {"source": source, "way": way, "a_class": a_class, "seed": seed}
         for source in PLAN.sources
@@ -37,7 +37,7 @@ def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:
 
 @dataclass(frozen=True)
 class Measure:
-    """Trains one cell; the shipped bodies are read from `checkpoints`."""
+    """Trains one cell; the shipped backbones are read from `checkpoints`."""
 
     checkpoints: Path
 
@@ -45,7 +45,7 @@ class Measure:
         torch.set_num_threads(1)
         body = load_checkpoint(self.checkpoints / f"{cell['source']}.safetensors")
         method = method_of(cell["way"], cell["source"])
-        data = few(PLAN, body, cell["a_class"], cell["seed"], method.image_size)
+        data = select_few_images(PLAN, body, cell["a_class"], cell["seed"], method.image_size)
         size = parameter_count.parameters(fitted(body.config, len(data.classes), method.image_size))
         name = SCRATCH if cell["way"] == SCRATCH else TUNED
-        return {"parameters": sum(size.values()), **measured(body, PLAN, data, name, cell["seed"], method)}
+        return {"parameters": sum(size.values()), **train_cell(body, PLAN, data, name, cell["seed"], method)}

@@ -1,4 +1,4 @@
-"""What the stored experiment of ways to fine-tune compares: the same body, pictures and updates, one thing changed."""
+"""The plan of the experiment on ways to fine-tune: the same backbone, images and updates, one thing changed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from vitviz.experiments.transfer_plan import DIGITS
 from vitviz.training.fine_tuning import SCRATCH, Method
 
 NAME = "tuning"
-PLAN = DIGITS  # whose bodies, pictures and updates these are
+PLAN = DIGITS  # whose backbones, images and updates these are
 USUAL = "two_rates"  # what the page begins with, and all others are compared with
-SIZES = (5, 20, 110)  # pictures a class
+SIZES = (5, 20, 110)  # images a class
 LARGER = {"mnist_vit": 40, "cifar10_vit": 48}  # px: about one and a half times as before, of whole patches
 
 
@@ -24,26 +24,28 @@ class Way:
 
 
 WAYS = {
-    USUAL: Way("Two rates", "the body at 0.0003, the new head at 0.001", {}),
-    "one_rate": Way("One rate", "body and head both at 0.001", {"learning_rate": 1e-3}),
-    "lesson": Way("The lesson's rates", "the body at 0.00001, the head at 0.001", {"learning_rate": 1e-5}),
+    USUAL: Way("Two rates", "the backbone at 0.0003, the new head at 0.001", {}),
+    "one_rate": Way("One rate", "backbone and head both at 0.001", {"learning_rate": 1e-3}),
+    "lesson": Way(
+        "The lesson's rates", "the backbone at 0.00001, the head at 0.001", {"learning_rate": 1e-5}
+    ),
     "layers": Way(
         "Layer-wise decay",
         "each layer at 0.7 of the rate of the one after it, the last at 0.7 of 0.0003",
         {"layer_decay": 0.7},
     ),
-    # At 0.001 a head alone is at 84 % where its features hold 97: MNIST's body, 20 a class.
+    # At 0.001 a head alone is at 84 % where its features hold 97: MNIST's backbone, 20 a class.
     "frozen": Way(
-        "Body frozen", "the head alone learns, at 0.03", {"body": "head", "head_learning_rate": 0.03}
+        "Backbone frozen", "the head alone learns, at 0.03", {"body": "head", "head_learning_rate": 0.03}
     ),
-    "larger": Way("Larger pictures", "two rates; positions are resized", {}),
+    "larger": Way("Larger images", "two rates; positions are resized", {}),
     SCRATCH: Way(
-        "From scratch", "random weights at the best of five rates, tried with 20 pictures a class", {}
+        "From scratch", "random weights at the best of five rates, tried with 20 images a class", {}
     ),
 }
 
 
 def method_of(way: str, source: str) -> Method:
-    """How one body goes on in one way."""
+    """Return how one backbone goes on in one way."""
     size = {"image_size": LARGER[source]} if way == "larger" else {}
     return replace(PLAN.method_of(source), **WAYS[way].changes, **size)  # type: ignore[arg-type]

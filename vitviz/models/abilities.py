@@ -1,4 +1,4 @@
-"""What a model has that can be looked at; where it has not, the sentence that tells a visitor why.
+"""Report what a model supports, and for everything else the sentence that says why not.
 
 able = abilities(config)
 if not able.positions:
@@ -15,7 +15,7 @@ from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 
 @dataclass(frozen=True)
 class Ability:
-    """True where a model has it; else `why_not` is one sentence, or two, for the visitor."""
+    """True where a model has it; else `why_not` is one sentence, or two, for the user."""
 
     why_not: str = ""
 
@@ -25,9 +25,9 @@ class Ability:
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a model has, by the questions that pages ask."""
+    """The features of a model that pages ask for."""
 
-    attention: Ability  # patches of the picture attend to one another: everywhere, or inside windows
+    attention: Ability  # patches of the image attend to one another: everywhere, or inside windows
     heads_over_all: Ability  # heads whose rows run over all tokens: (heads, N, N)
     windows: Ability  # heads whose rows run over a window, which shifts from block to block
     blocks: Ability  # blocks that add to one stream of tokens, each with its record
@@ -41,19 +41,19 @@ class Abilities:
     positions: Ability  # a table of positions, of zeros where nothing is added
     learned_positions: Ability  # a table that is weights, and has snapshots
     embedding: Ability  # E: one matrix for a whole patch
-    filters: Ability  # a first map whose weights can be drawn as pictures
+    filters: Ability  # a first map whose weights can be drawn as images
     stem: Ability  # convolutions before the tokens: a hybrid
-    any_size: Ability  # pictures and patches of other sizes than its own
+    any_size: Ability  # images and patches of other sizes than its own
     receptive_field: Ability  # kernels alone say what a layer can read
     distance: Ability  # how far its layers look can be measured
-    layers: Ability  # layers that each say something of every place of the picture
+    layers: Ability  # layers that each say something of every place of the image
     new_head: Ability  # a head that can be replaced, so that the body learns another set
-    larger_pictures: Ability  # positions that can be stretched to the grid of a larger picture
+    larger_pictures: Ability  # positions that can be stretched to the grid of a larger image
 
 
 HEADLESS = "This model has no head for classes: it gives features, so nothing is predicted and no class is explained."
-_NO_ATTENTION = "This model has no attention between patches of the picture: choose a ViT or a Swin."
-_NO_HEADS = "It asks for heads that see the whole picture, a ViT's."
+_NO_ATTENTION = "This model has no attention between patches of the image: choose a ViT or a Swin."
+_NO_HEADS = "It asks for heads that see the whole image, a ViT's."
 _NO_WINDOWS = "This model has no windows: only a Swin attends inside them."
 _NO_BLOCK = "This page follows a token through a block of a ViT."
 _NO_STREAM = "This model has no stream of tokens that its head could read."
@@ -64,19 +64,19 @@ _NO_CLS = "This model averages its patches and has no [CLS]: the rows of all pat
 _FIRST_PATCH = "This model reads its answer from the first patch and has no [CLS]."
 _NO_DISTILLATION = "This model has no distillation token: it has not learned from a teacher through one."
 _NO_TABLE = "Only a learned table is stretched; computed encodings are computed anew for every grid."
-_NO_FILTERS = "This model's first map reads the whole picture at once: there are no filters to draw."
+_NO_FILTERS = "This model's first map reads the whole image at once: there are no filters to draw."
 _NO_STEM = "This model has no convolutional stem."
 _NO_NEW_HEAD = "This model's head cannot be replaced here: a ViT's, a Swin's and a CNN's can."
 _NO_LARGER = "Only a ViT's positions can be resized here."
 _NO_SIZES = "This model is shown at the size it was built for."
 _NO_DISTANCE = "This model attends over no grid of patches, so there is no distance to measure."
-_NO_LAYERS = "This model has no row of layers that each say something of every place of the picture."
+_NO_LAYERS = "This model has no row of layers that each say something of every place of the image."
 _ONE_PATCH = "This model has one patch only: there are no places to tell apart."
 _ONE_PLACE = "The last layer of this model has one place only: there are no places to tell apart."
-_NO_FIELD = "Its receptive field is the whole picture: no kernel limits what a layer can read."
+_NO_FIELD = "Its receptive field is the whole image: no kernel limits what a layer can read."
 
 _ROWS = (
-    "This model's tokens are rows of pixels, not patches: it cuts the picture with a reshape, a slip that the"
+    "This model's tokens are rows of pixels, not patches: it cuts the image with a reshape, a bug that the"
     " experiments try."
 )
 _NO_SHORTCUT = (
@@ -103,7 +103,7 @@ _NO_TRANSFORMER = {  # what is true of every model that is neither a ViT nor a S
     "rollout": _NO_ROLLOUT,
     "hidden_patches": _NO_TOKENS,
     "prefix": _NO_PREFIX,
-    "cls_readout": "This model has no [CLS]: its answer is read from the whole picture.",
+    "cls_readout": "This model has no [CLS]: its answer is read from the whole image.",
     "distillation": _NO_DISTILLATION,
     "learned_positions": _NO_TABLE,
     "any_size": _NO_SIZES,
@@ -121,7 +121,7 @@ _LACKS: dict[str, dict[str, str]] = {
         " row of attention from its answer to the patches, and rollout is not defined for it. Gradient × input needs"
         " no attention.",
         "hidden_patches": "Swin merges patches, so none can be hidden from attention alone: they are blanked in the"
-        " picture.",
+        " image.",
         "prefix": _NO_PREFIX,
         "cls_readout": _NO_CLS,
         "distillation": _NO_DISTILLATION,
@@ -135,16 +135,16 @@ _LACKS: dict[str, dict[str, str]] = {
     },
     "cnn": _NO_TRANSFORMER
     | {
-        "positions": "A CNN is given no positions: its filters slide over a picture that keeps its rows and columns,"
+        "positions": "A CNN is given no positions: its filters slide over an image that keeps its rows and columns,"
         " and only its last step, the mean or maximum over all places, forgets them. What lies where counts as far"
         " as the filters reach.",
-        "embedding": "A CNN slides small overlapping filters over the whole picture: it never cuts it into patches.",
+        "embedding": "A CNN slides small overlapping filters over the whole image: it never cuts it into patches.",
     },
     "conv_attention": _NO_TRANSFORMER
     | {
         "new_head": _NO_NEW_HEAD,
         "positions": "Here queries, keys and values are convolutions, which know their neighbours.",
-        "embedding": "Here queries, keys and values are 3 × 3 convolutions of the picture: no patches.",
+        "embedding": "Here queries, keys and values are 3 × 3 convolutions of the image: no patches.",
         "filters": _NO_FILTERS,
         "receptive_field": _NO_FIELD,
         "distance": _NO_DISTANCE,
@@ -153,8 +153,8 @@ _LACKS: dict[str, dict[str, str]] = {
     "flat_attention": _NO_TRANSFORMER
     | {
         "new_head": _NO_NEW_HEAD,
-        "positions": "This model has one token, the whole picture, so there is no position to tell.",
-        "embedding": "Here the whole picture is one flat vector, so there is one token and no patch.",
+        "positions": "This model has one token, the whole image, so there is no position to tell.",
+        "embedding": "Here the whole image is one flat vector, so there is one token and no patch.",
         "filters": _NO_FILTERS,
         "receptive_field": _NO_FIELD,
         "distance": _NO_DISTANCE,
@@ -165,7 +165,7 @@ _LACKS: dict[str, dict[str, str]] = {
 
 @lru_cache(maxsize=256)
 def abilities(config: ModelConfig) -> Abilities:
-    """What a model of this shape has; depends on nothing but its config."""
+    """Return what a model of this shape has; depends on nothing but its config."""
     lacks = dict(_LACKS[config.kind])
     if isinstance(config, ViTConfig):
         lacks |= _lacks_of_vit(config)
@@ -180,7 +180,7 @@ def abilities(config: ModelConfig) -> Abilities:
 
 
 def as_vit(config: ModelConfig) -> ViTConfig:
-    """The config of a model that has `heads_over_all` or `blocks`.
+    """Return the config of a model that has `heads_over_all` or `blocks`.
 
     Raises:
         TypeError: if it is no ViT's.
@@ -191,7 +191,7 @@ def as_vit(config: ModelConfig) -> ViTConfig:
 
 
 def as_swin(config: ModelConfig) -> SwinConfig:
-    """The config of a model that has `windows`.
+    """Return the config of a model that has `windows`.
 
     Raises:
         TypeError: if it is no Swin's.
@@ -202,7 +202,7 @@ def as_swin(config: ModelConfig) -> SwinConfig:
 
 
 def as_cnn(config: ModelConfig) -> CNNConfig:
-    """The config of a model that has a `receptive_field`.
+    """Return the config of a model that has a `receptive_field`.
 
     Raises:
         TypeError: if it is no CNN's.
@@ -213,7 +213,7 @@ def as_cnn(config: ModelConfig) -> CNNConfig:
 
 
 def as_cut(config: ModelConfig) -> ViTConfig | SwinConfig:
-    """The config of a model that has an `embedding`: it cuts the picture into patches.
+    """Return the config of a model that has an `embedding`: it cuts the image into patches.
 
     Raises:
         TypeError: if it is neither a ViT's nor a Swin's.
@@ -222,7 +222,7 @@ def as_cut(config: ModelConfig) -> ViTConfig | SwinConfig:
 
 
 def _last_side(config: SwinConfig | CNNConfig) -> int:
-    """Places a side of the last stage's map: every stage but the first halves it, rounded up."""
+    """Return the places a side of the last stage's map: every stage but the first halves it, rounded up."""
     stages, first = (
         (len(config.depths), config.image_size // config.patch_size)
         if isinstance(config, SwinConfig)
@@ -232,7 +232,7 @@ def _last_side(config: SwinConfig | CNNConfig) -> int:
 
 
 def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
-    """What a ViT lacks by its options."""
+    """Return what a ViT lacks by its options."""
     lacks = {}
     if not config.prefix_tokens:
         lacks["prefix"] = _NO_PREFIX
@@ -246,7 +246,7 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
         lacks["stem"] = _NO_STEM
     else:
         lacks["embedding"] = (
-            f"This hybrid reads the picture through {len(config.stem)} overlapping 3 × 3 convolutions, so its tokens"
+            f"This hybrid reads the image through {len(config.stem)} overlapping 3 × 3 convolutions, so its tokens"
             " are not cut from squares and there is no single matrix E."
         )
         lacks["any_size"] = "A hybrid's convolutions make patches of one size, its own."

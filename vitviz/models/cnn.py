@@ -50,7 +50,7 @@ class PlainBlock(nn.Module):
 
 
 class Stage(nn.Module):
-    """Blocks of one width; every stage but the first begins by halving the picture."""
+    """Blocks of one width; every stage but the first begins by halving the image."""
 
     def __init__(
         self, in_width: int, width: int, count: int, stride: int, block: type[ResidualBlock | PlainBlock]
@@ -68,7 +68,7 @@ class Stage(nn.Module):
 
 
 def by_pixel(x: Tensor) -> Tensor:
-    """The same pictures (B, C, H, W), laid out pixel by pixel: a sixth faster in training, grey ones a third.
+    """Return the same images (B, C, H, W), laid out pixel by pixel: a sixth faster in training, grey ones a third.
 
     One channel lies so already, but with the strides of planes, by which torch would choose its slower kernels.
     """
@@ -100,12 +100,12 @@ class ConvNet(nn.Module):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
     def layout(self, height_px: int, width_px: int) -> TokenLayout:
-        """The grid of the last feature map, whose cells step over `patch_px` pixels."""
+        """Return the grid of the last feature map, whose cells step over `patch_px` pixels."""
         step = 2 ** (len(self.config.widths) - 1)
         return TokenLayout((), (-(-height_px // step), -(-width_px // step)), step)
 
     def forward(self, x: Tensor, record: RecordRequest = None) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
-        """Logits of pictures (B, C, H, W), and with `record` the feature maps (B, width, H, W) by name.
+        """Return the logits of images (B, C, H, W), and with `record` the feature maps (B, width, H, W) by name.
 
         Raises:
             ValueError: if the channels do not fit.

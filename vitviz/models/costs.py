@@ -1,4 +1,4 @@
-"""What a model costs: parameters by part, and multiply-adds of one picture."""
+"""Count a model's parameters by part and the multiply-adds of one image."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from vitviz.models.zoo import empty_model
 
 
 def meta_model(config: ModelConfig) -> nn.Module:
-    """The model's shapes without its numbers: costs nothing, however large."""
+    """Return the model's shapes without its numbers: costs nothing, however large."""
     return empty_model(config).to("meta").eval()
 
 
 def count_parameters(model: nn.Module) -> dict[str, int]:
-    """Parameters by top-level part ('blocks.0', 'patch_embed', 'pos_embed', ...), in the model's order."""
+    """Return the parameters by top-level part ('blocks.0', 'patch_embed', 'pos_embed', ...), in the model's order."""
     counts: dict[str, int] = {}
     for name, parameter in model.named_parameters():
         first, _, rest = name.partition(".")
@@ -26,7 +26,7 @@ def count_parameters(model: nn.Module) -> dict[str, int]:
 
 
 def multiply_adds(config: ModelConfig, height_px: int, width_px: int) -> int:
-    """Multiply-adds of one picture's matrix products and convolutions, attention included.
+    """Return the multiply-adds of one image's matrix products and convolutions, attention included.
 
     Papers call these 'FLOPs'; the products and sums counted apart are twice as many.
     """

@@ -30,17 +30,17 @@ class NoNetworkError(PretrainedError):
 
 
 class DownloadCancelled(PretrainedError):
-    """The visitor stopped the download."""
+    """The user stopped the download."""
 
 
 def weights_folder() -> Path:
-    """Where published weights are kept: $VITVIZ_WEIGHTS, or the platform's cache folder."""
+    """Return where published weights are kept: $VITVIZ_WEIGHTS, or the platform's cache folder."""
     chosen = os.environ.get("VITVIZ_WEIGHTS")
     return Path(chosen) if chosen else user_cache_path("vitviz") / "weights"
 
 
 def weights_file(entry: Pretrained) -> Path:
-    """Where the published file of an entry is kept, once it has been fetched."""
+    """Return where the published file of an entry is kept, once it has been fetched."""
     return weights_folder() / entry.name / entry.url.rpartition("/")[2]
 
 
@@ -98,7 +98,7 @@ def _sweep(target: Path) -> None:
 def _chunks(
     url: str, progress: Progress | None, cancelled: Callable[[], bool] | None
 ) -> Generator[bytes, None, None]:
-    """The file's bytes as they come; what its reader does with them is no business of the network's errors."""
+    """Return the file's bytes as they come; what its reader does with them is no business of the network's errors."""
     if not url.startswith(("https://", "http://")):
         raise PretrainedError(f"weights are fetched over http or https, received {url}")
     host = url.split("/")[2]

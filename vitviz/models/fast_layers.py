@@ -48,12 +48,12 @@ def softmax(scores: Tensor, kept: bool) -> Tensor:
 
 
 def can_attend(qkv: Tensor) -> bool:
-    """Whether `attend` pays: bf16 on a processor, where torch's softmax and dtype changes are the slow part."""
+    """Return True if `attend` pays: bf16 on a processor, where torch's softmax and dtype changes are the slow part."""
     return qkv.device.type == "cpu" and qkv.dtype == torch.bfloat16
 
 
 def attend(qkv: Tensor, num_heads: int, scale: float, bias: Tensor | None = None) -> Tensor:
-    """Concatenated head outputs softmax(scale Q K^T + bias) V of (B, N, 3 D): (B, N, D).
+    """Return the concatenated head outputs softmax(scale Q K^T + bias) V of (B, N, 3 D): (B, N, D).
 
     The softmax is split: E = exp(scale Q K^T + bias), y = (E V) / rowsum(E), which divides N d_head numbers instead
     of N N and needs no row maximum. Scores beyond +-50 go through torch's softmax, so nothing overflows.
@@ -62,7 +62,7 @@ def attend(qkv: Tensor, num_heads: int, scale: float, bias: Tensor | None = None
         qkv: (B, N, 3 D), a query's, key's and value's heads side by side.
         num_heads: how many heads share D.
         scale: factor on the products of query and key.
-        bias: (W, heads, N, N) for sequences that lie picture by picture, W windows each; masked pairs far below 0.
+        bias: (W, heads, N, N) for sequences that lie image by image, W windows each; masked pairs far below 0.
     """
     y: Tensor = _Attend.apply(qkv, bias, num_heads, scale)  # type: ignore[no-untyped-call]
     return y
@@ -120,7 +120,7 @@ class _Attend(torch.autograd.Function):
 
 @contextmanager
 def dice(generator: torch.Generator) -> Iterator[None]:
-    """What this thread drops inside, on a processor, is drawn from a generator of its own."""
+    """Draw this thread's dropout on the CPU from a generator of its own."""
     _own.dice = generator
     try:
         yield

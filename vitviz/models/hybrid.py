@@ -10,8 +10,8 @@ from torch import Tensor, nn
 class ConvStem(nn.Module):
     """3 x 3 convolutions down to the patch grid, then a 1 x 1 map to D (Xiao et al. 2021).
 
-    The last h = ceil(log2(P)) convolutions halve the picture, those before them keep its size. Where P is no power
-    of 2 the picture is enlarged first, so that every patch has 2^h px: 28 px in patches of 7 become 32.
+    The last h = ceil(log2(P)) convolutions halve the image, those before them keep its size. Where P is no power
+    of 2 the image is enlarged first, so that every patch has 2^h px: 28 px in patches of 7 become 32.
     """
 
     def __init__(self, in_chans: int, widths: tuple[int, ...], embed_dim: int, patch_size: int) -> None:
@@ -33,7 +33,7 @@ class ConvStem(nn.Module):
         self.stride = 2**halvings
 
     def enlarged(self, x: Tensor) -> Tensor:
-        """The picture as the first convolution reads it."""
+        """Return the image as the first convolution reads it."""
         if self.stride != self.patch_size:
             rows, cols = (side // self.patch_size for side in x.shape[-2:])
             x = F.interpolate(x, size=(rows * self.stride, cols * self.stride), mode="bilinear")

@@ -11,7 +11,7 @@ from vitviz.models.layout import TokenLayout
 
 @dataclass(frozen=True)
 class StagePlace:
-    """Where a layer of a Swin stands: its stage and its block there, from 0, and the layers before the stage."""
+    """The position of a Swin layer: its stage, its block there, counted from 0, and the layers before the stage."""
 
     stage: int
     block: int
@@ -20,7 +20,7 @@ class StagePlace:
 
 @singledispatch
 def heads_by_layer(config: ModelConfig) -> tuple[int, ...]:
-    """How many heads each layer has; a Swin's stages differ.
+    """Return how many heads each layer has; a Swin's stages differ.
 
     Raises:
         TypeError: if the model is neither a ViT nor a Swin.
@@ -40,7 +40,7 @@ def _(config: SwinConfig) -> tuple[int, ...]:
 
 
 def stage_of(config: SwinConfig, layer: int) -> StagePlace:
-    """Where a layer stands.
+    """Return where a layer stands.
 
     Raises:
         ValueError: if there is no such layer.

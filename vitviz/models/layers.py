@@ -16,7 +16,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU, "si
 
 
 def drop_path(x: Tensor, rate: float, training: bool) -> Tensor:
-    """Drop whole residual branches at random, picture by picture (stochastic depth, Huang et al. 2016)."""
+    """Drop whole residual branches at random, image by image (stochastic depth, Huang et al. 2016)."""
     if rate == 0.0 or not training:
         return x
     keep = x.new_empty((x.shape[0],) + (1,) * (x.ndim - 1)).bernoulli_(1 - rate, generator=drawn_from(x))
@@ -24,11 +24,11 @@ def drop_path(x: Tensor, rate: float, training: bool) -> Tensor:
 
 
 class PatchEmbed(nn.Module):
-    """Cut the picture into P x P patches and map each to D values (ViT paper, eq. 1).
+    """Cut the image into P x P patches and map each to D values (ViT paper, eq. 1).
 
     The weight is a Conv2d kernel (D, C, P, P). Convolving with stride P, and unfolding the patches into rows
     of C*P*P values times the same weight as a matrix, are one and the same map; 'unfold' is the second. 'reshape'
-    takes the next C*P*P values of memory for a patch, which lie in rows and not in a square: a common slip.
+    takes the next C*P*P values of memory for a patch, which lie in rows and not in a square: a common bug.
     """
 
     def __init__(self, in_chans: int, embed_dim: int, patch_size: int, bias: bool, embed: Embed) -> None:
@@ -48,7 +48,7 @@ class PatchEmbed(nn.Module):
 
 
 def unfold_patches(x: Tensor, patch_size: int) -> Tensor:
-    """(B, C, H, W) -> (B, N, C*P*P): patches in reading order, each laid out as a Conv2d kernel is."""
+    """Return (B, C, H, W) -> (B, N, C*P*P): patches in reading order, each laid out as a Conv2d kernel is."""
     B, C, H, W = x.shape
     rows, cols = H // patch_size, W // patch_size
     x = x.reshape(B, C, rows, patch_size, cols, patch_size)

@@ -1,4 +1,4 @@
-"""What the tokens of a sequence are: prefix tokens by name, then patches in reading order."""
+"""Describe the tokens of a sequence: prefix tokens by name, then patches in reading order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TokenLayout:
 
     @property
     def num_prefix_tokens(self) -> int:
-        """How many tokens stand before the patches."""
+        """Number of tokens before the patches."""
         return len(self.prefix)
 
     @property
@@ -29,6 +29,6 @@ class TokenLayout:
         return self.num_prefix_tokens + self.num_patches
 
     def patch_at(self, x: float, y: float) -> tuple[int, int]:
-        """(row, col) of the patch under the normalised point (x, y); the edges belong to the picture."""
+        """Return (row, col) of the patch under the normalised point (x, y); the edges belong to the image."""
         rows, cols = self.grid
         return min(max(int(y * rows), 0), rows - 1), min(max(int(x * cols), 0), cols - 1)

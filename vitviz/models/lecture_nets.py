@@ -1,4 +1,4 @@
-"""Two small nets of the lecture: attention over convolutions (recipe G), over the flat picture (recipe E)."""
+"""Two small nets of the lecture: attention over convolutions (recipe G), over the flat image (recipe E)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vitviz.config import ConvAttentionConfig, FlatAttentionConfig
 from vitviz.models.layout import TokenLayout
 from vitviz.models.record import ATTENTION_PARTS, Recorder, RecordRequest
 
-POOLED = 7  # side of the grid that the head of ConvAttention reads: whole cells of a 28 px picture
+POOLED = 7  # side of the grid that the head of ConvAttention reads: whole cells of a 28 px image
 
 
 def _check_channels(x: Tensor, expected: int) -> None:
@@ -18,7 +18,7 @@ def _check_channels(x: Tensor, expected: int) -> None:
 
 
 class ConvAttention(nn.Module):
-    """A = softmax(Q K^T / sqrt(d)) over all pixels, with Q, K and V from 3 x 3 convolutions of the picture.
+    """A = softmax(Q K^T / sqrt(d)) over all pixels, with Q, K and V from 3 x 3 convolutions of the image.
 
     As the lecture wrote it the scores are not scaled and the value product is transposed, y = A^T V: each
     pixel then sums over the queries that look at it, and those weights do not sum to 1. Pixels are the
@@ -38,11 +38,11 @@ class ConvAttention(nn.Module):
         self.head = nn.Linear(config.channels * POOLED**2, config.num_classes)
 
     def layout(self, height_px: int, width_px: int) -> TokenLayout:
-        """Every pixel is a token."""
+        """Return every pixel is a token."""
         return TokenLayout((), (height_px, width_px), 1)
 
     def forward(self, x: Tensor, record: RecordRequest = None) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
-        """Logits of pictures (B, C, H, W); `blocks.0.attn` is (B, 1, H W, H W).
+        """Return the logits of images (B, C, H, W); `blocks.0.attn` is (B, 1, H W, H W).
 
         Raises:
             ValueError: if the channels do not fit.
@@ -61,7 +61,7 @@ class ConvAttention(nn.Module):
         return (logits, recorder.tensors) if recorder.active else logits
 
     def _attended(self, q: Tensor, k: Tensor, v: Tensor, recorder: Recorder) -> Tensor:
-        """(B, H*W, d): what every pixel sums up; q and k are maps (B, d, H, W), v is (B, H*W, d)."""
+        """Return (B, H*W, d): what every pixel sums up; q and k are maps (B, d, H, W), v is (B, H*W, d)."""
         q, k, v = q.flatten(2).mT[:, None], k.flatten(2).mT[:, None], v[:, None]  # (B, 1, H*W, d)
         scores = q @ k.mT * (self.config.channels**-0.5 if self.config.scaled else 1.0)
         attn = scores.softmax(dim=-1)
@@ -90,7 +90,7 @@ class FlatAttentionLayer(nn.Module):
 
 
 class FlatAttention(nn.Module):
-    """Linear, attention, Linear, attention, Linear over the flat picture: one token, A = 1 (recipe E)."""
+    """Linear, attention, Linear, attention, Linear over the flat image: one token, A = 1 (recipe E)."""
 
     def __init__(self, config: FlatAttentionConfig) -> None:
         super().__init__()
@@ -102,10 +102,10 @@ class FlatAttention(nn.Module):
         self.head = nn.Linear(second, config.num_classes)
 
     def layout(self, height_px: int, width_px: int) -> TokenLayout:
-        """One token: the whole picture.
+        """Return one token: the whole image.
 
         Raises:
-            ValueError: if the picture has not the model's size, which its first layer fixes.
+            ValueError: if the image has not the model's size, which its first layer fixes.
         """
         side = self.config.image_size
         if (height_px, width_px) != (side, side):
@@ -113,10 +113,10 @@ class FlatAttention(nn.Module):
         return TokenLayout((), (1, 1), side)
 
     def forward(self, x: Tensor, record: RecordRequest = None) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
-        """Logits of pictures (B, C, H, W); `blocks.l.attn` is (B, 1, 1, 1) and always 1.
+        """Return the logits of images (B, C, H, W); `blocks.l.attn` is (B, 1, 1, 1) and always 1.
 
         Raises:
-            ValueError: if the picture's size or channels do not fit.
+            ValueError: if the image's size or channels do not fit.
         """
         _check_channels(x, self.config.in_chans)
         self.layout(*x.shape[-2:])

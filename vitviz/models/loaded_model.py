@@ -18,7 +18,7 @@ from vitviz.models.vit import VisionTransformer
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A frozen model in evaluation mode, how its pictures are prepared, and where its weights come from."""
+    """A frozen model in evaluation mode, how its images are prepared, and where its weights come from."""
 
     model: nn.Module
     config: ModelConfig
@@ -34,7 +34,7 @@ class LoadedModel:
         self.model.eval().requires_grad_(False)
 
     def layout(self, height_px: int, width_px: int) -> TokenLayout:
-        """The tokens that a picture of this size becomes: a ViT's sequence, a Swin's first grid, a CNN's last."""
+        """The tokens that an image of this size becomes: a ViT's sequence, a Swin's first grid, a CNN's last."""
         layout: TokenLayout = self.model.layout(height_px, width_px)  # type: ignore[operator]
         return layout
 

@@ -22,7 +22,7 @@ _POOLED = 49  # cells that the head of ConvAttention reads
 
 
 def parameters(config: ModelConfig) -> Counts:
-    """Parameters by part: embedding (or stem), positions with [CLS] and its like, layers, norm and head.
+    """Return the parameters by part: embedding (or stem), positions with [CLS] and its like, layers, norm and head.
 
     A ViT's layer has (4 + 2r) D^2 weights in its linear maps, r the MLP's ratio (ViT paper, table 1 and appendix A).
     """
@@ -40,20 +40,20 @@ def published_megabytes(config: ViTConfig | SwinConfig) -> float:
 
 
 def multiply_adds(config: ModelConfig, side_px: int) -> Counts:
-    """Multiply-adds of one square picture by part; what papers call 'FLOPs'.
+    """Return the multiply-adds of one square image by part; what papers call 'FLOPs'.
 
     A ViT's layer over T tokens: (4 + 2r) T D^2 in its linear maps ('layers') and 2 T^2 D in its two products with
     attention ('attention'); a Swin's: 2 M^2 T C (Swin paper, eq. 2). Norms, softmax and biases are not counted.
 
     Raises:
-        ValueError: if patches or windows do not tile the picture.
+        ValueError: if patches or windows do not tile the image.
     """
     return _multiply_adds(config, side_px)
 
 
 @singledispatch
 def tokens(config: ModelConfig, side_px: int) -> int | None:
-    """How many tokens the picture becomes, those before the patches included; of a Swin in its first stage.
+    """Return how many tokens the image becomes, those before the patches included; of a Swin in its first stage.
 
     None for a CNN, which has none.
     """
@@ -62,7 +62,7 @@ def tokens(config: ModelConfig, side_px: int) -> int | None:
 
 def _cells(side_px: int, patch_px: int) -> int:
     if side_px % patch_px:
-        raise ValueError(f"patches of {patch_px} px do not tile a picture of {side_px} px")
+        raise ValueError(f"patches of {patch_px} px do not tile an image of {side_px} px")
     return side_px // patch_px
 
 
@@ -100,7 +100,7 @@ def _(config: ViTConfig) -> Counts:
 
 
 def _qkv(config: ViTConfig) -> int:
-    """Weights of the maps to q, k and v; heads that map their own slice have fewer."""
+    """Return the weights of the maps to q, k and v; heads that map their own slice have fewer."""
     return 3 * config.embed_dim**2 // (config.num_heads if config.head_input == "slice" else 1)
 
 
@@ -137,7 +137,7 @@ def _(config: ViTConfig, side_px: int) -> Counts:
 
 
 def _stem(config: ViTConfig, cells: int) -> int:
-    """A hybrid's convolutions: the last h = ceil(log2 P) halve the map, those before them keep it."""
+    """Return a hybrid's convolutions: the last h = ceil(log2 P) halve the map, those before them keep it."""
     halvings = (config.patch_size - 1).bit_length()
     widths, side = (config.in_chans, *config.stem), cells * 2**halvings
     total = 0
@@ -152,7 +152,7 @@ def _stem(config: ViTConfig, cells: int) -> int:
 
 @_parameters.register
 def _(config: SwinConfig) -> Counts:
-    """A norm after the embedding, a table of biases a block, mergings without a bias after a norm over 4 C."""
+    """Return a norm after the embedding, a table of biases a block, mergings without a bias after a norm over 4 C."""
     widths, side = config.stage_widths, config.image_size // config.patch_size
     layers = sum(8 * width**2 + 8 * width for width in widths[:-1])
     for depth, width, heads in zip(config.depths, widths, config.num_heads, strict=True):
@@ -238,7 +238,7 @@ def _(config: CNNConfig, side_px: int) -> Counts:
 
 
 def _blocks(config: CNNConfig) -> Iterator[tuple[int, int, int, int]]:
-    """(channels in, channels out, stride, how many) of equal blocks of two 3 x 3 convolutions, in order."""
+    """Return (channels in, channels out, stride, how many) of equal blocks of two 3 x 3 convolutions, in order."""
     for stage, (width, count) in enumerate(zip(config.widths, config.blocks, strict=True)):
         if count:
             yield config.widths[max(stage - 1, 0)], width, 2 if stage else 1, 1

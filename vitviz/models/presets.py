@@ -21,9 +21,9 @@ from vitviz.config import (
 
 @dataclass(frozen=True)
 class Preset:
-    """A named shape: the model's config, how its pictures are prepared, and one sentence about it.
+    """A named shape: the model's config, how its images are prepared, and one sentence about it.
 
-    `train` is the lecture's own training of a recipe; None where the shape is trained as the visitor likes.
+    `train` is the lecture's own training of a recipe; None where the shape is trained as the user likes.
     """
 
     name: str
@@ -51,8 +51,8 @@ VIT_MNIST = ViTConfig(
 )
 VIT_CIFAR10 = ViTConfig(embed_dim=128, depth=6, num_heads=4, mlp_ratio=2.0)
 SWIN_DIGITS = SwinConfig(in_chans=1, embed_dim=32, depths=(2, 2), num_heads=(2, 4), mlp_ratio=2.0)
-# After two epochs, plain blocks of 64, 256 and 256 channels had 82.9 % of the validation pictures (438 s), residual
-# ones of 16, 96, 192 and 256 had 77.9 % (346 s); these are plain, and narrower where a picture's maps are large.
+# After two epochs, plain blocks of 64, 256 and 256 channels had 82.9 % of the validation images (438 s), residual
+# ones of 16, 96, 192 and 256 had 77.9 % (346 s); these are plain, and narrower where an image's maps are large.
 CNN_CIFAR10 = CNNConfig(widths=(24, 64, 192, 256), blocks=(0, 1, 1, 1), pooled=True)
 
 _SMALL = (
@@ -82,14 +82,14 @@ _SMALL = (
         "ViT for CIFAR-10, 32 px, patch 4",
         VIT_CIFAR10,
         RGB_32,
-        "Reads 32 px colour pictures as 8 x 8 patches.",
+        "Reads 32 px colour images as 8 x 8 patches.",
     ),
     Preset(
         "vit_cifar10_patch8",
         "ViT for CIFAR-10, 32 px, patch 8",
         replace(VIT_CIFAR10, patch_size=8),
         RGB_32,
-        "Reads 32 px colour pictures as only 4 x 4 patches: cheaper, coarser.",
+        "Reads 32 px colour images as only 4 x 4 patches: cheaper, coarser.",
     ),
     Preset(
         "hybrid_cifar10",
@@ -362,10 +362,10 @@ _LECTURE = (
     ),
     Preset(
         "recipe_e",
-        "Lecture E: MNIST, 'attention' over the flat picture",
+        "Lecture E: MNIST, 'attention' over the flat image",
         FlatAttentionConfig(),
         GREY_28,
-        "One token is the whole picture, so its attention is the constant 1: an MLP in disguise.",
+        "One token is the whole image, so its attention is the constant 1: an MLP in disguise.",
         _adam("mnist", 10, 32, 1e-3),  # its log counts 1,875 steps an epoch
     ),
     Preset(

@@ -34,13 +34,13 @@ __all__ = [
     "weights_folder",
 ]
 
-UNSAID = "pictures that its file does not name"  # what a visitor's own weights were trained on
+UNSAID = "images that its file does not name"  # what a user's own weights were trained on
 
 
 def load_pretrained(
     name: str, source: Path | bytes | None = None, *, image_size: int | None = None
 ) -> LoadedModel:
-    """Published weights in one of this project's models, with their own preparation and class names.
+    """Return the published weights in one of this project's models, with their own preparation and class names.
 
     Args:
         name: timm's 'architecture.tag' or architecture, or torchvision's model name, from `PRETRAINED`.
@@ -62,9 +62,9 @@ def load_pretrained(
 
 
 def open_own(name: str, raw: bytes) -> LoadedModel:
-    """A visitor's own weights of a listed architecture, with as many classes as their head has.
+    """Return a user's own weights of a listed architecture, with as many classes as their head has.
 
-    Where `load_pretrained` wants the published shapes, the head may be the visitor's own or none; with 1000 classes
+    Where `load_pretrained` wants the published shapes, the head may be the user's own or none; with 1000 classes
     it is read as ImageNet-1k's. What the weights were trained on is not known.
 
     Args:
@@ -101,7 +101,7 @@ def _assembled(
         title=entry.title,
         trained_on=entry.trained_on,
         step=0,
-        # One file may be opened as two models that prepare pictures differently.
+        # One file may be opened as two models that prepare images differently.
         digest=f"{digest}:{entry.name}@{side}",
     )
 
@@ -148,7 +148,7 @@ def _fetched(entry: Pretrained) -> tuple[State, str]:
 
 @lru_cache(maxsize=1)
 def imagenet_classes() -> tuple[str, ...]:
-    """The 1000 class names of ImageNet-1k, as torchvision spells them."""
+    """Return the 1000 class names of ImageNet-1k, as torchvision spells them."""
     import_torchvision()
     from torchvision.models import ViT_B_16_Weights
 

@@ -1,4 +1,4 @@
-"""What a safetensors file says of its tensors, read from its header alone before any of them is made."""
+"""Read tensor names and shapes from the header of a safetensors file, before any tensor is created."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check_header(raw: bytes) -> Shapes:
 
 
 def _shape(name: str, sides: Any) -> tuple[int, ...]:
-    """A tensor's shape; its name is checked with it, for both are told where they do not fit."""
+    """Return a tensor's shape; its name is checked with it, for both are told where they do not fit."""
     if len(name) > LONGEST_NAME:
         raise PretrainedError(
             f"a tensor's name has up to {LONGEST_NAME} characters, received one of {len(name):,}: {cut(name)}"
@@ -86,7 +86,7 @@ def _shape(name: str, sides: Any) -> tuple[int, ...]:
 
 
 def classes_of_head(shapes: Shapes) -> int:
-    """How many classes a file's head has; 0 without one.
+    """Return how many classes a file's head has; 0 without one.
 
     Raises:
         PretrainedError: if the head is no table of classes, or has too many of them.

@@ -50,7 +50,7 @@ class WeightsMismatchError(PretrainedError):
 
 
 def rename(state: State, entry: Pretrained) -> State:
-    """The file's tensors under this project's names; computed tables are left out."""
+    """Return the file's tensors under this project's names; computed tables are left out."""
     state = {name: tensor for name, tensor in state.items() if not name.endswith(COMPUTED)}
     if entry.format == "timm":
         return _old_swin(state) if isinstance(entry.config, SwinConfig) else _old_dinov2(state, entry.config)
@@ -77,7 +77,7 @@ def _torchvision_swin(name: str) -> str:
 
 
 def _old_swin(state: State) -> State:
-    """The authors' own files end a stage by merging, where timm's later ones begin with it."""
+    """Return the authors' own files end a stage by merging, where timm's later ones begin with it."""
     if "layers.0.downsample.reduction.weight" not in state:
         return state
 
@@ -89,7 +89,7 @@ def _old_swin(state: State) -> State:
 
 
 def _old_dinov2(state: State, config: ViTConfig) -> State:
-    """The authors' own files give [CLS] a position even where registers have none: it is added here."""
+    """Return the authors' own files give [CLS] a position even where registers have none: it is added here."""
     table = state.get("pos_embed")
     if "register_tokens" not in state or "cls_token" not in state or not config.num_registers:
         return state

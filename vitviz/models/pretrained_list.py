@@ -1,4 +1,4 @@
-"""Which published weights this project reads: names as timm and torchvision give them, and how each sees pictures."""
+"""List the published weights that can be read: names as in timm and torchvision, and their preprocessing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IN1K, IN21K = "ImageNet-1k", "ImageNet-21k, then ImageNet-1k"
 
 
 class PretrainedError(ValueError):
-    """Published weights that cannot be used; the message is one sentence for the visitor."""
+    """Published weights that cannot be used; the message is one sentence for the user."""
 
 
 class UnknownArchitectureError(PretrainedError):
@@ -209,7 +209,7 @@ _REASONS = (
 
 
 def find(name: str) -> Pretrained:
-    """The entry of a name 'architecture.tag', or of an architecture alone (its first tag in the list).
+    """Return the entry of a name 'architecture.tag', or of an architecture alone (its first tag in the list).
 
     Raises:
         UnknownArchitectureError: if it is outside the list, with the reason.

@@ -1,4 +1,4 @@
-"""What others have published of these models' accuracy and training, each with its source; nothing here is measured."""
+"""Published accuracies and training costs of known models, each with its source; nothing here is measured."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ DEIT_PAPER = "Touvron et al. 2021, table 5"
 DEIT_REPOSITORY = "Touvron et al. 2021, their repository"
 SWIN_REPOSITORY = "Liu et al. 2021, their repository"
 
-# Pictures of a training set, in the papers' own figures.
-TRAINING_PICTURES = {
+# Images of a training set, in the papers' own figures.
+TRAINING_IMAGES = {
     "ImageNet-1k": 1_281_167,
     "ImageNet-1k, without labels": 1_281_167,
     "ImageNet-21k, then ImageNet-1k": 14_000_000,
@@ -67,8 +67,8 @@ TOP1: dict[str, float] = {
 }
 
 
-def source(name: str) -> str:
-    """Where an accuracy of `TOP1` stands: timm's names have a size in px, torchvision's have none."""
+def cite_accuracy(name: str) -> str:
+    """Return where an accuracy of `TOP1` stands: timm's names have a size in px, torchvision's have none."""
     return TIMM if "_patch" in name else TORCHVISION
 
 
@@ -142,7 +142,7 @@ class Published:
     source: str
 
 
-BESIDE = (
+PAPER_MODELS = (
     Published("DeiT-Ti", "DeiT", "deit_tiny_16", 72.2, DEIT_PAPER),
     Published("DeiT-S", "DeiT", "deit_small_16", 79.9, DEIT_REPOSITORY),
     Published("DeiT-B", "DeiT", "deit_base_16", 81.8, DEIT_PAPER),

@@ -35,7 +35,7 @@ class Offer:
         name: what `fetch` and `load_pretrained` take.
         megabytes: of the file, in 10^6 bytes.
         knows: what it answers with, such as '1,000 classes'.
-        trained_on: the pictures that it learned from.
+        trained_on: the images that it learned from.
         url: the file at its publisher.
         path: where the file lies on this machine, or must lie.
         cached: that path where a whole file lies there, else None.
@@ -52,20 +52,20 @@ class Offer:
 
     @property
     def command(self) -> str:
-        """What to type on a machine with a network."""
+        """Shell command that downloads the weights on a machine with a network."""
         return f"python -m vitviz.fetch {self.name}"
 
 
-def offers() -> tuple[Offer, ...]:
-    """All that this app shows: `SMALL` in its order, then the others from the smallest file to the largest."""
+def list_weights() -> tuple[Offer, ...]:
+    """Return all that this app shows: `SMALL` in its order, then the others from the smallest file to the largest."""
     rank = {name: place for place, name in enumerate(SMALL)}
     shown = (entry for entry in PRETRAINED.values() if not too_large(entry.config))
-    made = [offer(entry) for entry in shown]
+    made = [describe_weights(entry) for entry in shown]
     return tuple(sorted(made, key=lambda o: (rank.get(o.name, len(rank)), round(o.megabytes), o.title)))
 
 
-def offer(entry: Pretrained) -> Offer:
-    """What is to say about an entry now."""
+def describe_weights(entry: Pretrained) -> Offer:
+    """Return what is to say about an entry now."""
     path, classes = weights_file(entry), entry.config.num_classes
     return Offer(
         name=entry.name,
@@ -82,7 +82,7 @@ def offer(entry: Pretrained) -> Offer:
 def fetch(
     entry: Pretrained, progress: Progress | None = None, cancelled: Callable[[], bool] | None = None
 ) -> Path:
-    """The published file of an entry, fetched unless a whole one is there.
+    """Return the published file of an entry, fetched unless a whole one is there.
 
     Args:
         entry: of `PRETRAINED`.
@@ -105,12 +105,12 @@ def fetch(
     try:
         return download(_mirrored(entry.url), target, progress, cancelled, entry.sha256_start)
     except NoNetworkError as error:
-        raise NoNetworkError(f"{error}. {by_hand(entry)}") from error
+        raise NoNetworkError(f"{error}. {describe_manual_copy(entry)}") from error
 
 
-def by_hand(entry: Pretrained) -> str:
-    """How the file gets to a machine without a network, in one sentence without its full stop."""
-    said = offer(entry)
+def describe_manual_copy(entry: Pretrained) -> str:
+    """Return how the file gets to a machine without a network, in one sentence without its full stop."""
+    said = describe_weights(entry)
     return (
         f"On a machine with a network, `{said.command}` fetches {said.path.name} ({said.megabytes:,.0f} MB) and says"
         f" where it lies; copy it to `{said.path}`"
@@ -118,7 +118,7 @@ def by_hand(entry: Pretrained) -> str:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file of weights lies there that is not cut short; its numbers are not read."""
+    """Return True if a file of weights lies there that is not cut short; its numbers are not read."""
     try:
         if path.suffix != ".safetensors":
             return zipfile.is_zipfile(path)  # torchvision's: a zip's table of contents is at its end
@@ -134,7 +134,7 @@ def is_whole(path: Path) -> bool:
 
 
 def _mirrored(url: str) -> str:
-    """The same file at the mirror that HF_ENDPOINT or VITVIZ_TORCHVISION_ENDPOINT names, if any."""
+    """Return the same file at the mirror that HF_ENDPOINT or VITVIZ_TORCHVISION_ENDPOINT names, if any."""
     for host, variable in (
         ("https://huggingface.co", "HF_ENDPOINT"),
         ("https://download.pytorch.org", "VITVIZ_TORCHVISION_ENDPOINT"),

@@ -1,4 +1,4 @@
-"""How a model hands out what it computes: by name, for those who ask, never through hooks."""
+"""Hand out a model's intermediates by name to callers that ask for them, without hooks."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Recorder:
         self.active = self._all or bool(self._patterns)
 
     def wants(self, name: str) -> bool:
-        """Whether somebody asked for this intermediate."""
+        """Return True if somebody asked for this intermediate."""
         return self._all or any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     def wants_any(self, name: str, parts: Iterable[str]) -> bool:
-        """Whether somebody asked for one of a layer's parts, `NAME.PART`."""
+        """Return True if somebody asked for one of a layer's parts, `NAME.PART`."""
         return self.active and any(self.wants(f"{name}.{part}") for part in parts)
 
     def __call__(self, name: str, tensor: Tensor) -> None:

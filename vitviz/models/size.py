@@ -1,11 +1,11 @@
-"""How large a model may be that the app shows, from the config alone."""
+"""Limit the size of a model that the app shows, from its config alone."""
 
 from __future__ import annotations
 
 from vitviz.config import ModelConfig
 from vitviz.models import parameter_count
 
-MOST_MILLIONS = 100.0  # ViT-B; thirty visitors must not fill the server with ViT-H
+MOST_MILLIONS = 100.0  # ViT-B; thirty users must not fill the server with ViT-H
 
 
 def millions(config: ModelConfig) -> float:
@@ -14,5 +14,5 @@ def millions(config: ModelConfig) -> float:
 
 
 def too_large(config: ModelConfig) -> bool:
-    """Whether a model has more than this app shows: neither listed, nor offered, nor fetched."""
+    """Return True if a model has more than this app shows: neither listed, nor offered, nor fetched."""
     return millions(config) > MOST_MILLIONS

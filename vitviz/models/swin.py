@@ -50,14 +50,14 @@ class WindowAttention(nn.Module):
         self.register_buffer("relative_position_index", index, persistent=False)
 
     def relative_position_bias(self) -> Tensor:
-        """(heads, M M, M M), the learned bias of every pair of a window."""
+        """Return (heads, M M, M M), the learned bias of every pair of a window."""
         index: Tensor = self.relative_position_index  # type: ignore[assignment]
         return self.relative_position_bias_table[index].permute(2, 0, 1)
 
     def forward(
         self, x: Tensor, mask: Tensor | None, record: Recorder, name: str, head_mask: Tensor | None
     ) -> Tensor:
-        B, W, N, C = x.shape  # pictures, windows, slots of a window, channels
+        B, W, N, C = x.shape  # images, windows, slots of a window, channels
         qkv = linear(self.qkv, x)
         bias = self.relative_position_bias()[None]
         if mask is not None:
@@ -105,7 +105,7 @@ class SwinBlock(nn.Module):
         self.mlp = Mlp(dim, int(dim * config.mlp_ratio), "gelu", config.dropout)
 
     def plan(self, grid: shifted_windows.Pair) -> shifted_windows.WindowPlan:
-        """The window bookkeeping of this block on a grid of (rows, cols) patches."""
+        """Return the window bookkeeping of this block on a grid of (rows, cols) patches."""
         found = shifted_windows.plan(grid, self.native_grid, self.window_size, self.shifted, self.convention)
         return found if self.masked else replace(found, mask=None)
 
@@ -232,23 +232,23 @@ class SwinTransformer(nn.Module):
                     nn.init.zeros_(module.bias)
 
     def block(self, stage: int, index: int) -> SwinBlock:
-        """One of a stage's blocks; both count from 0."""
+        """Return one of a stage's blocks; both count from 0."""
         return cast(SwinBlock, cast(SwinStage, self.layers[stage]).blocks[index])
 
     def layout(self, height_px: int, width_px: int) -> TokenLayout:
-        """The first stage's grid; torchvision's convention drops what is left beyond the last whole patch.
+        """Return the first stage's grid; torchvision's convention drops what is left beyond the last whole patch.
 
         Raises:
-            ValueError: if the picture is smaller than a patch or, in timm's convention, not whole patches.
+            ValueError: if the image is smaller than a patch or, in timm's convention, not whole patches.
         """
         patch = self.config.patch_size
         if height_px < patch or width_px < patch:
             raise ValueError(
-                f"a picture of at least {patch} x {patch} px is needed, received {height_px} x {width_px}"
+                f"an image of at least {patch} x {patch} px is needed, received {height_px} x {width_px}"
             )
         if self.config.convention == "timm" and (height_px % patch or width_px % patch):
             raise ValueError(
-                f"patch_size {patch} must divide the picture, received {height_px} x {width_px} px"
+                f"patch_size {patch} must divide the image, received {height_px} x {width_px} px"
             )
         return TokenLayout((), (height_px // patch, width_px // patch), patch)
 
@@ -280,7 +280,7 @@ class SwinTransformer(nn.Module):
         head_mask: Tensor | None = None,
         token_mask: Tensor | None = None,
     ) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
-        """Logits of pictures (B, C, H, W), and with `record` the named intermediates.
+        """Return the logits of images (B, C, H, W), and with `record` the named intermediates.
 
         Args:
             x: (B, C, H, W), prepared as the model's `Preparation` says.
@@ -290,12 +290,12 @@ class SwinTransformer(nn.Module):
             token_mask: refused: a merged token mixes four patches, so a patch cannot be dropped as a key.
 
         Raises:
-            ValueError: if the picture, its channels or the head mask do not fit, or a token mask is given.
+            ValueError: if the image, its channels or the head mask do not fit, or a token mask is given.
         """
         if token_mask is not None:
             raise ValueError(
                 "Swin takes no token_mask: after merging, one token mixes four patches, so no key is one"
-                " patch; blank the patches in the picture instead"
+                " patch; blank the patches in the image instead"
             )
         if x.shape[1] != self.config.in_chans:
             raise ValueError(f"the model takes {self.config.in_chans} channels, received {x.shape[1]}")

@@ -1,4 +1,4 @@
-"""A trained body under a new head: what is kept of the weights, what is new, what is resized."""
+"""A trained backbone under a new head: what is kept of the weights, what is new, what is resized."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fate = Literal["kept", "new", "resized"]
 HEADS = ("head", "head_dist")
 POSITIONS = "pos_embed"
 # New heads are drawn far from the seeds that models are trained with. With one seed for both, the new head of seed 0
-# was the very head that the body had begun with: MNIST's body knew scikit-learn's digits by it before the first update.
+# was the head that the backbone had begun with: MNIST's backbone then knew scikit-learn's digits before any update.
 HEAD_SEEDS = 1 << 20
 
 
@@ -32,15 +32,15 @@ class Piece:
 
 
 def fitted(source: ModelConfig, classes: int, image_size: int | None = None) -> ModelConfig:
-    """The shape of a model with this one's body and a head of `classes` answers.
+    """Return the shape of a model with this one's backbone and a head of `classes` answers.
 
     Args:
         source: of the trained model; a softmax after its head goes with the head.
-        classes: of the new pictures.
-        image_size: the side of the pictures in px; None: as before.
+        classes: of the new images.
+        image_size: the side of the images in px; None: as before.
 
     Raises:
-        ValueError: if the body cannot read pictures of another size, or patches do not divide it.
+        ValueError: if the backbone cannot read images of another size, or patches do not divide it.
     """
     changes: dict[str, object] = {"num_classes": classes}
     if hasattr(source, "softmax_output"):
@@ -56,24 +56,24 @@ def fitted(source: ModelConfig, classes: int, image_size: int | None = None) -> 
 
 
 def fitted_preparation(source: Preparation, image_size: int, drawn: bool) -> Preparation:
-    """How the new pictures are brought to what the body reads: its channels, mean and std.
+    """Return how the new images are brought to what the backbone reads: its channels, mean and std.
 
-    Pictures are changed and weights are not: grey pictures are repeated into three channels, coloured ones become
+    Images are changed and weights are not: grey images are repeated into three channels, coloured ones become
     their luminance.
 
     Args:
-        source: the body's own.
+        source: the backbone's own.
         image_size: of the new model, in px.
-        drawn: whether the pictures are drawn digits, which a model of digits centres by their mass; others are cut.
+        drawn: whether the images are drawn digits, which a model of digits centres by their mass; others are cut.
     """
     return replace(source, image_size=image_size, digit=source.digit and drawn)
 
 
 def pieces(source: ModelConfig, target: ModelConfig) -> tuple[Piece, ...]:
-    """Every tensor of the new model, in its order, and what becomes of the old one's.
+    """Return every tensor of the new model, in its order, and what becomes of the old one's.
 
     Raises:
-        ValueError: if the bodies differ in more than positions and heads.
+        ValueError: if the backbones differ in more than positions and heads.
     """
     old, new = (_shapes(config) for config in (source, target))
     found = tuple(
@@ -88,7 +88,7 @@ def pieces(source: ModelConfig, target: ModelConfig) -> tuple[Piece, ...]:
 def transferred(
     state: Mapping[str, Tensor], source: ModelConfig, target: ModelConfig, seed: int
 ) -> dict[str, Tensor]:
-    """The new model's weights: the old body's, a head drawn with `seed`, positions stretched to the new grid.
+    """Return the new model's weights: the old backbone, a head drawn with `seed`, positions resized to the new grid.
 
     Args:
         state: the old model's.
@@ -96,7 +96,7 @@ def transferred(
         seed: of the new head.
 
     Raises:
-        ValueError: if the bodies differ in more than positions and heads.
+        ValueError: if the backbones differ in more than positions and heads.
     """
     fresh = create_model(target, HEAD_SEEDS + seed).state_dict()
     made: dict[str, Tensor] = {}
@@ -111,8 +111,10 @@ def transferred(
     return made
 
 
-def begun(config: ModelConfig, seed: int, start: Mapping[str, Tensor] | None = None) -> nn.Module:
-    """A new model with weights that were made for it, or with random ones."""
+def create_initialised_model(
+    config: ModelConfig, seed: int, start: Mapping[str, Tensor] | None = None
+) -> nn.Module:
+    """Return a new model with weights that were made for it, or with random ones."""
     model = create_model(config, seed)
     if start is not None:
         model.load_state_dict(start)
@@ -120,7 +122,7 @@ def begun(config: ModelConfig, seed: int, start: Mapping[str, Tensor] | None = N
 
 
 def body_names(config: ModelConfig) -> tuple[str, ...]:
-    """First parts of the names of all that is not a head: what is frozen where the body only gives features."""
+    """First parts of the names of all that is not a head: what is frozen where the backbone only gives features."""
     names = (name.partition(".")[0] for name in _shapes(config))
     return tuple(dict.fromkeys(name for name in names if name not in HEADS))
 

@@ -84,29 +84,29 @@ class VisionTransformer(nn.Module):
                 nn.init.trunc_normal_(parameter, std=std)
 
     def block(self, index: int) -> Block:
-        """One of its blocks, from 0."""
+        """Return one of its blocks, from 0."""
         return cast(Block, self.blocks[index])
 
     @property
     def unbatched_records(self) -> tuple[str, ...]:
-        """Names of the intermediates that do not depend on the pictures."""
+        """Names of the intermediates that do not depend on the images."""
         return () if self.config.positions == "pixels" else ("pos_embed",)
 
     def layout(self, height_px: int, width_px: int) -> TokenLayout:
-        """The sequence that a picture of this size becomes.
+        """Return the sequence that an image of this size becomes.
 
         Raises:
-            ValueError: if the patch size does not divide the picture's size.
+            ValueError: if the patch size does not divide the image's size.
         """
         patch = self.config.patch_size
         if height_px < patch or width_px < patch or height_px % patch or width_px % patch:
             raise ValueError(
-                f"patch_size {patch} must divide the picture, received {height_px} x {width_px} px"
+                f"patch_size {patch} must divide the image, received {height_px} x {width_px} px"
             )
         return TokenLayout(self.config.prefix_tokens, (height_px // patch, width_px // patch), patch)
 
     def position_table(self, grid: tuple[int, int]) -> Tensor | None:
-        """(1, P + N, D) or, without positions on the prefix tokens, (1, N, D); None where nothing is added.
+        """Return (1, P + N, D) or, without positions on the prefix tokens, (1, N, D); None where nothing is added.
 
         A learned table is resized for another grid: bicubic on the patches' positions, prefix positions kept.
         """
@@ -197,7 +197,7 @@ class VisionTransformer(nn.Module):
         head_mask: Tensor | None = None,
         token_mask: Tensor | None = None,
     ) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
-        """Logits of pictures (B, C, H, W), and with `record` the named intermediates.
+        """Return the logits of images (B, C, H, W), and with `record` the named intermediates.
 
         Args:
             x: (B, C, H, W), prepared as the model's `Preparation` says.
@@ -206,7 +206,7 @@ class VisionTransformer(nn.Module):
             token_mask: (patches,) or (B, patches), boolean; dropped patches get no attention as keys.
 
         Raises:
-            ValueError: if the picture, its channels or a mask do not fit the model.
+            ValueError: if the image, its channels or a mask do not fit the model.
         """
         recorder = Recorder(record)
         z = self._embed(x, recorder)
@@ -227,7 +227,7 @@ class VisionTransformer(nn.Module):
         return (logits, recorder.tensors) if recorder.active else logits
 
     def readout(self, z: Tensor, record: Recorder | None = None) -> Tensor:
-        """Class scores of the normed tokens (B, P + N, D); the mean of both heads' logits for a DeiT.
+        """Return the class scores of the normed tokens (B, P + N, D); the mean of both heads' logits for a DeiT.
 
         A model without a head returns the features that a head would read, (B, D).
         """

@@ -35,7 +35,7 @@ _MODELS: dict[type[ModelConfig], type[nn.Module]] = {
 
 
 def create_model(config: ModelConfig, seed: int | None = None) -> nn.Module:
-    """A freshly initialised model; with a seed the weights are the same on every call.
+    """Return a freshly initialised model; with a seed the weights are the same on every call.
 
     Raises:
         ValueError: if no model is known for this config.
@@ -63,7 +63,7 @@ class _NoRandomNumbers(TorchFunctionMode):
 
 
 def empty_model(config: ModelConfig) -> nn.Module:
-    """The model's shapes without its numbers, on torch's meta device: costs nothing, however large.
+    """Return the model's shapes without its numbers, on torch's meta device: costs nothing, however large.
 
     Raises:
         ValueError: as `create_model`.

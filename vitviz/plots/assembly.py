@@ -1,4 +1,4 @@
-"""A picture in parts, and what models answer to it, as data for the browser."""
+"""An image in parts, and what models answer to it, as data for the browser."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ WHOLE, NOW, EMPTY = range(3)  # of `Apart.frames`
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a view is told beside pictures and answers.
+class AssemblyHeader:
+    """The header of the view's message.
 
-    watched: the class whose probability is drawn. truth: the picture's class, -1 where nobody says. mark: of this
+    watched: the class whose probability is drawn. truth: the image's class, -1 where nobody says. mark: of this
     beginning; what the browser says later counts of it alone. seen: whether what the models read is drawn.
     """
 
@@ -36,7 +36,7 @@ class Told:
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """A picture in parts.
+    """An image in parts.
 
     frames: (3, S, S, 3): whole, as it is put together, and without its parts. parts: where each is cut and lies.
     named: parts that have a name, where they are cut.
@@ -45,15 +45,15 @@ class Apart:
     frames: Uint8
     parts: tuple[Part, ...]
     named: Mapping[str, Part]
-    told: Told
+    told: AssemblyHeader
 
 
 def payload(apart: Apart, answered: Sequence[Answered], ground: Photo, classes: Sequence[str]) -> bytes:
-    """Packs the picture and every model's answers to it, whole and as it is put together, for `parts_view`.
+    """Packs the image and every model's answers to it, whole and as it is put together, for `parts_view`.
 
     Args:
         answered: each model's probabilities (2, classes) and views (2, rows, cols).
-        ground: the whole picture, in its own pixels.
+        ground: the whole image, in its own pixels.
     """
     both = stacked(ground.pixels, apart.frames[EMPTY], apart.parts)
     header: dict[str, Any] = {
@@ -81,7 +81,7 @@ def payload(apart: Apart, answered: Sequence[Answered], ground: Photo, classes: 
 
 
 def stacked(ground: Uint8, empty: Uint8, parts: Sequence[Part]) -> Photo:
-    """The photograph, and below it the same without its parts, in whose places lies what the models see there.
+    """Return the photograph, and below it the same without its parts, in whose places lies what the models see there.
 
     Args:
         ground: (P, P, 3), whole.

@@ -1,4 +1,4 @@
-"""What the attention explorer sends to the browser: stacks of quantised maps beside the picture."""
+"""Pack attention maps for the browser: stacks of quantised maps beside the image."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Head = int | Fusion
 
 @dataclass(frozen=True)
 class MapsDrawn:
-    """How maps lie over their picture: smooth between patches, over greys, and the cell where arrow keys begin."""
+    """Drawing options of maps: smoothed between patches, over grey, and the cell where arrow keys begin."""
 
     smooth: bool = False
     grey: bool = True
@@ -28,7 +28,7 @@ class MapsDrawn:
 
 @dataclass(frozen=True)
 class Scene:
-    """What the explorer says beside its maps; layers and heads count from 1, as people do.
+    """The explorer's texts beside its maps; layers and heads count from 1.
 
     `head` is a head, or how the heads are fused; `scores` is what the softmax reads, in symbols; `strip_layers` are
     the layers of the strip, `strip_names` their labels; `group` names the explorers that share pin, view and pointer.
@@ -49,8 +49,8 @@ class Scene:
     windowed: bool = False
 
 
-def _chosen(attn: FloatArray, head: Head) -> FloatArray:
-    """(..., heads, query, key) -> (..., query, key) of one head, or of all of them fused."""
+def _select_head(attn: FloatArray, head: Head) -> FloatArray:
+    """Return (..., heads, query, key) -> (..., query, key) of one head, or of all of them fused."""
     return attn[..., head - 1, :, :] if isinstance(head, int) else fuse_heads(attn, head)
 
 
@@ -58,7 +58,7 @@ Quantised = tuple[NDArray[np.uint8], NDArray[np.float32]]
 
 
 def layer_codes(attn: FloatArray, layer: int) -> Quantised:
-    """All heads of one layer (from 1) of attn (depth, heads, query, key), quantised."""
+    """Return all heads of one layer (from 1) of attn (depth, heads, query, key), quantised."""
     return quantise_rows(attn[layer - 1])
 
 
@@ -80,31 +80,31 @@ def _strip(codes: Quantised, **windows: NDArray[Any]) -> Strip:
 
 
 def strip_view(attn: FloatArray, head: Head) -> Strip:
-    """The chosen head of attn (depth, heads, query, key) in all layers, or all heads fused."""
-    return _strip(quantise_rows(_chosen(attn, head)))
+    """Return the chosen head of attn (depth, heads, query, key) in all layers, or all heads fused."""
+    return _strip(quantise_rows(_select_head(attn, head)))
 
 
 def windows_strip(blocks: Sequence[WindowRows], head: Head) -> Strip:
-    """The same of a Swin stage's blocks."""
-    codes = quantise_rows(np.stack([_chosen(block.rows, head) for block in blocks]))
+    """Return the same of a Swin stage's blocks."""
+    codes = quantise_rows(np.stack([_select_head(block.rows, head) for block in blocks]))
     return _strip(codes, **_windows(blocks))
 
 
-def explorer_view(scene: Scene, picture: Uint8 | Photo, layer: Quantised, strip: Strip) -> bytes:
-    """The chosen layer with all heads; with the strip that it names, the browser has all that it draws.
+def explorer_view(scene: Scene, image: Uint8 | Photo, layer: Quantised, strip: Strip) -> bytes:
+    """Return the chosen layer with all heads; with the strip that it names, the browser has all that it draws.
 
     Args:
-        picture: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
+        image: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
         layer: of `layer_codes`.
     """
-    ground = as_photo(picture)
+    ground = as_photo(image)
     header = asdict(scene) | {"strip": strip.tag} | ground.header
     return pack(header, photo=ground.array, layer_codes=layer[0], layer_max=layer[1])
 
 
-def windows_view(scene: Scene, picture: Uint8 | Photo, block: WindowRows, strip: Strip) -> bytes:
-    """The same of one block of a Swin."""
-    ground = as_photo(picture)
+def windows_view(scene: Scene, image: Uint8 | Photo, block: WindowRows, strip: Strip) -> bytes:
+    """Return the same of one block of a Swin."""
+    ground = as_photo(image)
     codes, maxima = quantise_rows(block.rows)
     windows = {f"layer_{name}": array for name, array in _windows([block]).items()}
     header = asdict(scene) | {"strip": strip.tag, "slots": int(block.slots.shape[1])} | ground.header
@@ -120,7 +120,7 @@ def _windows(blocks: Sequence[WindowRows]) -> dict[str, NDArray[Any]]:
 
 
 def maps_view(
-    picture: Uint8 | Photo,
+    image: Uint8 | Photo,
     maps: FloatArray,
     titles: Sequence[str],
     grid: tuple[int, int],
@@ -130,15 +130,15 @@ def maps_view(
     lines: Sequence[str] = (),
     drawn: MapsDrawn = MapsDrawn(),  # noqa: B008  (frozen)
 ) -> bytes:
-    """Maps of one picture side by side, each over the same grid, one pointer over all.
+    """Return the maps of one image side by side, each over the same grid, one pointer over all.
 
     Args:
-        picture: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
+        image: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
         maps: (maps, patches), not negative.
         notes: one line under each map; `lines`: one or two over it, under the title.
         drawn: how; the numbers are those of the patches all the same.
     """
-    ground = as_photo(picture)
+    ground = as_photo(image)
     top = maps.max(axis=-1)
     scale = np.full_like(top, top.max()) if shared_scale else top
     header: dict[str, Any] = {

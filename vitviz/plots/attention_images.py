@@ -1,4 +1,4 @@
-"""Attention as pictures to keep: one view, a sheet of all heads, an animation; drawn on arrays, without a browser."""
+"""Attention as images to keep: one view, a sheet of all heads, an animation; drawn on arrays, without a browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vitviz.plots.theme import PALETTES, SEQUENTIAL, Mode, ramp
 
 Style = Literal["overlay", "heat", "dim", "mask"]
 Uint8 = NDArray[np.uint8]
-SMALL_PX = 128  # below this side a picture is shown with hard edges, and kept larger than it is
+SMALL_PX = 128  # below this side an image is shown with hard edges, and kept larger than it is
 LEAST_PX = 1120
 VEIL = 128  # the grey of a patch that is painted out
 LABEL_PX = 28
@@ -29,7 +29,7 @@ def _rgb(color: str) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """How a map lies over its picture.
+    """Drawing options of a map over its image.
 
     `share` is of the mass that a mask keeps; `smooth` runs linearly between the patches' middles, which have one
     weight each; `grey` puts an overlay over greys.
@@ -43,9 +43,9 @@ class Drawn:
     mode: Mode = "light"
 
 
-def own_size(picture: Uint8) -> int:
-    """The side in px at which a picture is kept: its own, and of a small one a whole multiple near `LEAST_PX`."""
-    side = int(picture.shape[0])
+def own_size(image: Uint8) -> int:
+    """The side in px at which an image is kept: its own, and of a small one a whole multiple near `LEAST_PX`."""
+    side = int(image.shape[0])
     return side if side >= SMALL_PX else side * max(1, LEAST_PX // side)
 
 
@@ -56,7 +56,7 @@ def _stretched(values: FloatArray, size_px: int, smooth: bool) -> NDArray[np.flo
 
 
 def _sized(picture: Uint8, size_px: int) -> NDArray[np.float32]:
-    """The picture at a size: its own pixels where that is its size, hard edges where it has few."""
+    """Return the image at a size: its own pixels where that is its size, hard edges where it has few."""
     if picture.shape[0] == size_px:
         return picture.astype(np.float32)
     small = picture.shape[0] < SMALL_PX
@@ -75,13 +75,13 @@ def attention_image(
     top: float | None = None,
     query: tuple[int, int] | None = None,
 ) -> Uint8:
-    """The picture with one map over it, (size_px, size_px, 3).
+    """Return the image with one map over it, (size_px, size_px, 3).
 
-    An overlay that is not grey is the picture itself, pixel for pixel, wherever the map is zero:
-    out = picture + opacity (w / top) (accent - picture).
+    An overlay that is not grey is the image itself, pixel for pixel, wherever the map is zero:
+    out = image + opacity (w / top) (accent - image).
 
     Args:
-        picture: (S, S, 3) uint8.
+        image: (S, S, 3) uint8.
         weights: (patches,).
         size_px: None: `own_size`.
         top: the weight in full colour; None: the map's own largest.
@@ -101,7 +101,7 @@ def attention_image(
 
 
 def _laid(base: NDArray[np.float32], level: NDArray[np.float32], drawn: Drawn) -> NDArray[np.floating[Any]]:
-    """A map (S, S, 1) in [0, 1] over a picture (S, S, 3), in one of the four ways."""
+    """Return a map (S, S, 1) in [0, 1] over an image (S, S, 3), in one of the four ways."""
     if drawn.style == "heat":
         table = np.stack([_rgb(ramp(SEQUENTIAL, i / 255)) for i in range(256)])
         return np.asarray(table[np.round(255 * level[..., 0]).astype(np.int64)])
@@ -112,14 +112,14 @@ def _laid(base: NDArray[np.float32], level: NDArray[np.float32], drawn: Drawn) -
 
 
 def _greyed(base: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The greyed picture of the explorer: brightness 0.92, contrast 0.8."""
+    """Return the greyed image of the explorer: brightness 0.92, contrast 0.8."""
     grey = base @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
     return np.repeat(((0.92 * grey - 127.5) * 0.8 + 127.5)[..., None], 3, axis=2)
 
 
-def veiled_image(picture: Uint8, patches: Sequence[int], grid: tuple[int, int]) -> Uint8:
-    """The picture at its `own_size` with patches (in reading order, from 0) covered in grey."""
-    base = _sized(picture, own_size(picture))
+def veiled_image(image: Uint8, patches: Sequence[int], grid: tuple[int, int]) -> Uint8:
+    """Return the image at its `own_size` with patches (in reading order, from 0) covered in grey."""
+    base = _sized(image, own_size(image))
     left_out = np.zeros(grid[0] * grid[1], dtype=np.float32)
     left_out[list(patches)] = 1
     veil = _stretched(left_out.reshape(grid), len(base), smooth=False)[..., None]
@@ -136,7 +136,7 @@ def _outline(image: Image.Image, query: tuple[int, int], grid: tuple[int, int], 
 
 
 def sheet(images: Sequence[Uint8], labels: Sequence[str], columns: int, mode: Mode = "light") -> Uint8:
-    """Pictures of one size in rows, each with its label under it, on paper."""
+    """Images of one size in rows, each with its label under it, on paper."""
     side = images[0].shape[0]
     rows = -(-len(images) // columns)
     palette = PALETTES[mode]
@@ -155,14 +155,14 @@ def sheet(images: Sequence[Uint8], labels: Sequence[str], columns: int, mode: Mo
 
 
 def png(image: Uint8) -> bytes:
-    """A picture as PNG."""
+    """Return an image as PNG."""
     out = io.BytesIO()
     Image.fromarray(image).save(out, "PNG")
     return out.getvalue()
 
 
 def webp(frames: Sequence[Uint8], frame_ms: int = 600) -> bytes:
-    """Frames as one animated WebP that repeats; the last one stays twice as long.
+    """Return the frames as one animated WebP that repeats; the last one stays twice as long.
 
     Raises:
         ValueError: if there are no frames.

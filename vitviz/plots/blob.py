@@ -38,21 +38,21 @@ def pack(header: dict[str, Any], **arrays: np.ndarray[Any, Any]) -> bytes:
 
 
 def sealed(header: dict[str, Any], buffers: bytes) -> bytes:
-    """A message of a header that already names its arrays, and of their bytes: what `opened` took apart."""
+    """Return a message of a header that already names its arrays, and of their bytes: what `opened` took apart."""
     text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-(4 + len(text)) % 8)
     return struct.pack("<I", len(text)) + text + buffers
 
 
 def opened(message: bytes) -> tuple[dict[str, Any], bytes]:
-    """A message's header, and the bytes of its arrays, which keep their places when the header changes."""
+    """Return a message's header, and the bytes of its arrays, which keep their places when the header changes."""
     (length,) = struct.unpack_from("<I", message)
     header: dict[str, Any] = json.loads(message[4 : 4 + length])
     return header, message[4 + length :]
 
 
 def unpacked(message: bytes) -> dict[str, np.ndarray[Any, Any]]:
-    """A message's arrays by name, read-only."""
+    """Return a message's arrays by name, read-only."""
     header, buffers = opened(message)
     return {
         name: np.frombuffer(buffers, entry["dtype"], int(np.prod(entry["shape"])), entry["offset"]).reshape(

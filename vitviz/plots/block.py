@@ -1,4 +1,4 @@
-"""What LayerNorm and BatchNorm average over, and the length of the residual stream over depth."""
+"""Draw the values that LayerNorm and BatchNorm average, and the norm of the residual stream over depth."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
 
 
 def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "light") -> go.Figure:
-    """What a norm reads (tokens, D), the row that LayerNorm reads and the column that BatchNorm reads outlined."""
+    """Draw a norm's input (tokens, D), with the row of LayerNorm and the column of BatchNorm outlined."""
     palette = PALETTES[mode]
     top = float(np.quantile(np.abs(tokens), 0.99)) or 1.0
     rows, cols = tokens.shape

@@ -20,7 +20,7 @@ EXACT_PX = 16  # patches up to this side travel as they are, larger ones as JPEG
 
 @dataclass(frozen=True, eq=False)
 class Top:
-    """One of a channel's strongest patches: its pixels (s, s, 3), what it shows, how strong, and which picture."""
+    """One of a channel's strongest patches: its pixels (s, s, 3), what it shows, how strong, and which image."""
 
     patch: Uint8
     name: str
@@ -30,9 +30,9 @@ class Top:
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """A channel (from 0): its map (rows, cols) of the chosen picture, and its top patches.
+    """A channel (from 0): its map (rows, cols) of the chosen image, and its top patches.
 
-    share: of the picture's strongest response in the mean of the channel's strongest ones.
+    share: of the image's strongest response in the mean of the channel's strongest ones.
     """
 
     number: int
@@ -52,7 +52,7 @@ class Stage:
 
 def channels_view(photo: Photo, stages: Sequence[Stage]) -> bytes:
     """Packed for `channels.js`: maps in eight bits, each from 0 to its own maximum; a sprite of patches a stage."""
-    header: dict[str, Any] = {"stages": [_words(stage) for stage in stages], **photo.header}
+    header: dict[str, Any] = {"stages": [_describe_stage(stage) for stage in stages], **photo.header}
     arrays: dict[str, NDArray[Any]] = {"photo": photo.array}
     for index, stage in enumerate(stages):
         arrays[f"maps{index}"] = np.stack([_codes(channel.map) for channel in stage.channels])
@@ -62,7 +62,7 @@ def channels_view(photo: Photo, stages: Sequence[Stage]) -> bytes:
     return pack(header, **arrays)
 
 
-def _words(stage: Stage) -> dict[str, Any]:
+def _describe_stage(stage: Stage) -> dict[str, Any]:
     return {
         "title": stage.title,
         "note": stage.note,
@@ -87,7 +87,7 @@ def _codes(map_: NDArray[np.float32]) -> Uint8:
 
 
 def sprite(patches: Uint8) -> tuple[str, Uint8]:
-    """(rows, cols, s, s, 3) as one file: its media type, and its bytes."""
+    """Return (rows, cols, s, s, 3) as one file: its media type, and its bytes."""
     rows, cols, side = patches.shape[:3]
     mosaic = patches.transpose(0, 2, 1, 3, 4).reshape(rows * side, cols * side, 3)
     out = io.BytesIO()

@@ -1,4 +1,4 @@
-"""What something costs over the number of tokens, both axes logarithmic: a slope is a power."""
+"""Draw costs over the number of tokens on two logarithmic axes, where a slope is a power."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
-from vitviz.plots.plotly_dict import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, escape_text
 
 FloatArray64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """What attention costs over the number of tokens: over all of them, and in windows; (sizes,) each."""
+    """Costs of global and of windowed attention over the number of tokens; (sizes,) each."""
 
     tokens: FloatArray64
     full: FloatArray64
@@ -45,7 +45,7 @@ _ENDS: Mapping[str, Mapping[str, Any]] = {
 
 
 def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 320) -> go.Figure:
-    """Two costs against size; each line carries its name."""
+    """Return two costs against size; each line carries its name."""
     lines = (
         Line("global", costs.full, theme.HEADS[4]),
         Line("windows", costs.windows, theme.HEADS[5], place="below"),
@@ -81,7 +81,7 @@ def lines_figure(
     for one in lines:
         _add(figure, tokens, one, unit)
         place = {"x": float(np.log10(tokens[-1])), "y": float(np.log10(one.values[-1]))}
-        figure.note(text=words(one.name), font={"color": ink, "size": 13}, **place, **_ENDS[one.place])
+        figure.note(text=escape_text(one.name), font={"color": ink, "size": 13}, **place, **_ENDS[one.place])
     figure.layout(
         height=height_px,
         margin={"r": max([8, *(round(7 * len(one.name)) + 12 for one in lines if one.place == "right")])},
@@ -118,6 +118,6 @@ def _add(figure: PlainFigure, tokens: FloatArray64, line: Line, unit: str) -> No
         mode="lines+markers",
         line={"color": line.color, "width": 2},
         marker={"size": 6},
-        name=words(line.name),
-        hovertemplate="%{x}: %{y:.3s}" + f"{unit}<extra>{words(line.name)}</extra>",
+        name=escape_text(line.name),
+        hovertemplate="%{x}: %{y:.3s}" + f"{unit}<extra>{escape_text(line.name)}</extra>",
     )

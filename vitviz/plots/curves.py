@@ -19,14 +19,14 @@ METRICS: tuple[dict[str, Any], ...] = (
     {"name": "gradient_norm", "title": "Gradient norm", "unit": "", "log": True, "splits": 1},
     {"name": "images_per_second", "title": "Images per second", "unit": "", "log": False, "splits": 1},
 )
-# Of all runs' series of one split together, about as many as a panel has pixels: a moving picture sends them four
+# Of all runs' series of one split together, about as many as a panel has pixels: a moving image sends them four
 # times a second, and eight runs must not cost eight times what one does.
 MOST_POINTS = 400
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """What one run recorded on one split: `x` (3, n) holds step, epoch, seconds; `values` maps metric -> (n,).
+    """The records of one run on one split: `x` (3, n) holds step, epoch, seconds; `values` maps metric -> (n,).
 
     `ghost` names a line that is no run's of this page: it is drawn faintly behind them; where its seconds are not known
     they are NaN.
@@ -41,7 +41,7 @@ class Series:
 
 @dataclass(frozen=True)
 class RunLabel:
-    """What the picture says about one run; `total` bounds the axes that are known beforehand."""
+    """The label of a run in the figure; `total` bounds the axes that are known beforehand."""
 
     id: str
     name: str
@@ -68,14 +68,14 @@ def payload(
     *,
     film: bool = False,
 ) -> bytes:
-    """The curves' message.
+    """Return the curves' message.
 
     Args:
         runs: in the order of their labels.
         series: what they recorded; a metric that METRICS does not name is an error.
         focus: the run whose moment is marked.
         moment: its marked step, None for none.
-        view: axis, smoothing, log, log_x and extra, as the picture starts.
+        view: axis, smoothing, log, log_x and extra, as the image starts.
         film: what came after the marked moment is drawn faintly.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Accuracy against training pictures, and against training time, as figures."""
+"""Accuracy against training images, and against training time, as figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"
 
 @dataclass(frozen=True)
 class Own:
-    """A point that the visitor's own run has made."""
+    """A point that the user's own run has made."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ def size_figure(
     own: Sequence[Own] = (),
     mode: Mode = "light",
 ) -> go.Figure:
-    """Accuracy over the number of training pictures, on a logarithmic axis, a line a model with the span of its seeds.
+    """Accuracy over the number of training images, on a logarithmic axis, a line a model with the span of its seeds.
 
     Over a size that a model was not measured at its line is dotted; where every point has one seed there is no span.
 
@@ -51,7 +51,7 @@ def size_figure(
         sizes: that the axis has, ascending; every curve's lie among them.
         chance: accuracy of guessing, in [0, 1].
         what: the vertical axis's title, its unit left out.
-        own: a visitor's own points, drawn as stars.
+        own: a user's own points, drawn as stars.
     """
     figure = PlainFigure(mode)
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
@@ -63,14 +63,14 @@ def size_figure(
         height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
-        xaxis=sizes_axis(sizes, "training pictures") | {"range": whole(sizes)},
+        xaxis=sizes_axis(sizes, "training images") | {"range": full_axis(sizes)},
         yaxis={"title": {"text": f"{what}, %"}, "rangemode": "tozero"},
     )
     return figure.figure()
 
 
-def whole(sizes: Sequence[float]) -> list[float]:
-    """The axis from end to end, whatever is drawn: nothing jumps when more is."""
+def full_axis(sizes: Sequence[float]) -> list[float]:
+    """Return the axis from end to end, whatever is drawn: nothing jumps when more is."""
     low, high = math.log10(sizes[0]), math.log10(sizes[-1])
     room = 0.04 * (high - low) or 0.5
     return [low - room, high + room]
@@ -152,12 +152,12 @@ def _star(figure: PlainFigure, point: Own, ink: str) -> None:
             "size": 17,
             "line": {"color": ink, "width": 1.5},
         },
-        hovertemplate=f"your {point.title}, %{{x:,}} pictures: %{{y:.1f}} %<extra></extra>",
+        hovertemplate=f"your {point.title}, %{{x:,}} images: %{{y:.1f}} %<extra></extra>",
     )
 
 
 def sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, Any]:
-    """A logarithmic axis with a tick for every size."""
+    """Return a logarithmic axis with a tick for every size."""
     return {
         "type": "log",
         "tickvals": list(sizes),
@@ -167,7 +167,7 @@ def sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, 
 
 
 def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int | None = None) -> go.Figure:
-    """Validation accuracy over the processor's seconds of training.
+    """Return the validation accuracy over the processor's seconds of training.
 
     Args:
         lines: by model, means over the seeds.
@@ -184,7 +184,7 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int |
         showlegend=True,
         legend=LEGEND,
         xaxis={"title": {"text": "seconds of one core"}, "range": [0, 1.04 * longest]},
-        yaxis={"title": {"text": "accuracy on the validation pictures, %"}, "range": [0, 102]},
+        yaxis={"title": {"text": "accuracy on the validation images, %"}, "range": [0, 102]},
     )
     return figure.figure()
 
@@ -192,7 +192,7 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int |
 def pretraining_figure(
     lines: Mapping[str, Sequence[float | None]], sizes_million: Sequence[float], mode: Mode = "light"
 ) -> go.Figure:
-    """Published ImageNet accuracy, in percent, over the millions of pictures that a model was trained on before.
+    """Published ImageNet accuracy, in percent, over the millions of images that a model was trained on before.
 
     The first line is the convolutional network's, dashed and of squares.
     """
@@ -208,20 +208,20 @@ def pretraining_figure(
             mode="lines+markers",
             line={"color": colour, "width": 2.5, "dash": "solid" if index else "dash"},
             marker={"color": colour, "symbol": symbol, "size": 9},
-            hovertemplate=f"{title}, %{{x}} M pictures: %{{y:.2f}} %<extra></extra>",
+            hovertemplate=f"{title}, %{{x}} M images: %{{y:.2f}} %<extra></extra>",
         )
     figure.layout(
         height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
-        xaxis=sizes_axis(sizes_million, "pictures of the pre-training", " M"),
+        xaxis=sizes_axis(sizes_million, "images of the pre-training", " M"),
         yaxis={"title": {"text": "ImageNet accuracy after fine-tuning, %"}},
     )
     return figure.figure()
 
 
 def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
-    """What augmentation gives every model, in points, over the number of training pictures."""
+    """Return what augmentation gives every model, in points, over the number of training images."""
     figure = PlainFigure(mode)
     figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
     for gain in gains:
@@ -240,9 +240,7 @@ def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
         height=360,
         showlegend=True,
         legend=LEGEND,
-        xaxis=sizes_axis(
-            sorted({int(size) for gain in gains for size in gain.pictures}), "training pictures"
-        ),
+        xaxis=sizes_axis(sorted({int(size) for gain in gains for size in gain.pictures}), "training images"),
         yaxis={"title": {"text": "augmented less plain, points"}},
     )
     return figure.figure()

@@ -1,4 +1,4 @@
-"""Attention distance as pictures: heads against depth, one head's distribution, reach per layer."""
+"""Attention distance as images: heads against depth, one head's distribution, reach per layer."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.plots.plotly_dict import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, escape_text
 
 FloatArray = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class HeadSeries:
-    """One model's heads: a value and its spread over pictures for each step, layer and head."""
+    """One model's heads: a value and its spread over images for each step, layer and head."""
 
     label: str
     values: FloatArray  # (steps, depth, heads)
-    spread: FloatArray  # (steps, depth, heads), one standard deviation over pictures
+    spread: FloatArray  # (steps, depth, heads), one standard deviation over images
     offsets: FloatArray | None = None  # (depth, heads, 2 rows - 1, 2 cols - 1), of the step shown first
 
 
@@ -44,7 +44,7 @@ def heads_view(
     patch_px: float,
     shown_step: int,
 ) -> bytes:
-    """Component data of heads against depth; the first series is filled, the others are outlined.
+    """Return the component data of heads against depth; the first series is filled, the others are outlined.
 
     Raises:
         ValueError: if a series does not have one value per step.
@@ -79,7 +79,7 @@ def heads_view(
 def distribution_figure(
     edges_px: FloatArray, mass: FloatArray, mean_px: float, color: str, mode: theme.Mode
 ) -> go.Figure:
-    """One head's attention between patches by distance, with its mean as a line."""
+    """Return one head's attention between patches by distance, with its mean as a line."""
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
     figure.add(
@@ -107,7 +107,7 @@ def reach_figure(
     dashed: Sequence[str],
     mode: theme.Mode,
 ) -> go.Figure:
-    """How far information has travelled after each layer, in pixels: one line per kind of reach."""
+    """Return how far information has travelled after each layer, in pixels: one line per kind of reach."""
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
     for index, (label, values) in enumerate(curves.items()):
@@ -117,11 +117,11 @@ def reach_figure(
             x=list(range(1, len(names) + 1)),
             y=values,
             mode="lines+markers",
-            name=words(label),
+            name=escape_text(label),
             line={"color": color, "width": 2, "dash": "dash" if label in dashed else "solid"},
             marker={"size": 8, "symbol": theme.SYMBOLS[index % len(theme.SYMBOLS)]},
             customdata=list(names),
-            hovertemplate="%{customdata}: %{y:.1f} px<extra>" + words(label) + "</extra>",
+            hovertemplate="%{customdata}: %{y:.1f} px<extra>" + escape_text(label) + "</extra>",
         )
     figure.layout(height=340)
     figure.layout(
@@ -140,7 +140,7 @@ def reach_figure(
 
 
 def reach_map(distance_px: FloatArray, mode: theme.Mode) -> go.Figure:
-    """How far each query patch of one head looks, as a map with its scale."""
+    """Return how far each query patch of one head looks, as a map with its scale."""
     figure = PlainFigure(mode)
     figure.add(
         "heatmap",

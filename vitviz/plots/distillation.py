@@ -75,7 +75,7 @@ def _add_before(figure: PlainFigure, start: NDArray[np.float64], color: str) -> 
 def disagreement_figure(
     names: Sequence[str], differs: NDArray[np.float64], mode: Mode = "light"
 ) -> go.Figure:
-    """Share of pictures decided differently by every pair of classifiers, (n, n), as a table of tiles."""
+    """Return the share of images decided differently by every pair of classifiers, (n, n), as a table of tiles."""
     shown = np.where(np.eye(len(names), dtype=bool), np.nan, 100 * differs)
     top = float(np.nanmax(shown))
     figure = PlainFigure(mode)
@@ -90,7 +90,7 @@ def disagreement_figure(
         ygap=2,
         colorscale=colorscale(SEQUENTIAL),
         showscale=False,
-        hovertemplate="%{y} and %{x} differ on %{z:.1f} % of the pictures<extra></extra>",
+        hovertemplate="%{y} and %{x} differ on %{z:.1f} % of the images<extra></extra>",
     )
     for (row, column), value in np.ndenumerate(shown):
         if np.isfinite(value):
@@ -111,7 +111,7 @@ def disagreement_figure(
 
 
 def worth_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
-    """Student less twin, in points, over the number of pictures, a line an answer.
+    """Return the student less twin, in points, over the number of images, a line an answer.
 
     Both ways of combining the heads, which come first, have the span of their seeds; each head alone is dotted.
     """
@@ -136,14 +136,14 @@ def worth_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
             },
             marker={"color": colour, "symbol": _ANSWER_SYMBOLS[index], "size": 9},
             customdata=curve.pictures.tolist(),
-            hovertemplate=f"{curve.title}, %{{customdata:,}} pictures: %{{y:+.1f}} points<extra></extra>",
+            hovertemplate=f"{curve.title}, %{{customdata:,}} images: %{{y:+.1f}} points<extra></extra>",
         )
     figure.layout(
         height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
         xaxis=sizes_axis(
-            sorted({int(size) for curve in curves for size in curve.pictures}), "training pictures"
+            sorted({int(size) for curve in curves for size in curve.pictures}), "training images"
         ),
         yaxis={"title": {"text": "student less twin, points"}},
     )
@@ -153,7 +153,7 @@ def worth_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
 def lessons_figure(
     names: Sequence[str], means: Sequence[float], spans: Sequence[tuple[float, float]], mode: Mode = "light"
 ) -> go.Figure:
-    """Test accuracy of every lesson as a dot with the span of its seeds, from the first name down.
+    """Return the test accuracy of every lesson as a dot with the span of its seeds, from the first name down.
 
     Args:
         names: of the lessons; the first is the twin's, whose mean is drawn through.
@@ -181,7 +181,7 @@ def lessons_figure(
     )
     figure.layout(
         height=34 * len(names) + 90,
-        xaxis={"title": {"text": "accuracy on the test pictures, %"}},
+        xaxis={"title": {"text": "accuracy on the test images, %"}},
         yaxis={"range": [len(names) - 0.5, -0.5]},  # from the first down, with room above and below
     )
     return figure.figure()

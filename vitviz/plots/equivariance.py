@@ -1,4 +1,4 @@
-"""Whether every layer moves along with its picture, over depth."""
+"""Draw the equivariance of each layer over depth."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from vitviz.plots.plotly_dict import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, escape_text
 from vitviz.plots.theme import PALETTES, SYMBOLS, Mode, head_color
 
 HEIGHT = 380
 
 
 def moving_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode = "light") -> go.Figure:
-    """One line a model over its own depth, from its first layer to its last.
+    """Return one line a model over its own depth, from its first layer to its last.
 
     Args:
         lines: name -> (layer, value), in order of depth: 0 where it moves along, 1 where it stays.
@@ -29,9 +29,9 @@ def moving_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode =
             mode="lines+markers",
             line={"color": color, "width": 2.5},
             marker={"color": color, "size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
-            name=words(name),
+            name=escape_text(name),
             customdata=[layer for layer, _ in points],
-            hovertemplate="%{customdata}: %{y:.3f}<extra>" + words(name) + "</extra>",
+            hovertemplate="%{customdata}: %{y:.3f}<extra>" + escape_text(name) + "</extra>",
         )
     figure.layout(
         height=HEIGHT,

@@ -1,4 +1,4 @@
-"""How many faces are still called a face, by how they are put together."""
+"""Draw the share of faces still classified as faces, by how their parts are arranged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SYMBOLS = ("square", "circle", "diamond", "triangle-up")
 def faces_figure(
     rows: Sequence[str], shares: Mapping[str, Sequence[Sequence[float]]], mode: Mode = "light"
 ) -> go.Figure:
-    """A row an arrangement, in it a line of dots a model: every seed, its mean as a bar.
+    """Return a row an arrangement, in it a line of dots a model: every seed, its mean as a bar.
 
     Args:
         rows: what the arrangements are called.

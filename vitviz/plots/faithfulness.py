@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.plotly_dict import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, escape_text
 from vitviz.plots.theme import HEADS, PALETTES, Mode, Palette, layout
 
 Line = NDArray[np.floating[Any]]
@@ -24,7 +24,7 @@ def curves_figure(
     class_name: str,
     mode: Mode = "light",
 ) -> go.Figure:
-    """Class probability while patches are blanked (left) and while they are shown on a blank picture (right).
+    """Class probability while patches are blanked (left) and while they are shown on a blank image (right).
 
     Args:
         fraction: (steps + 1,), share of patches blanked or shown.
@@ -40,7 +40,11 @@ def curves_figure(
     figure.layout(
         xaxis={**axis, "domain": [0, 0.47], "title": {**title, "text": "patches blanked, %"}},
         xaxis2={**axis, "domain": [0.53, 1], "title": {**title, "text": "patches shown, %"}},
-        yaxis={**axis, "range": [0, 1.02], "title": {**title, "text": f"probability of {words(class_name)}"}},
+        yaxis={
+            **axis,
+            "range": [0, 1.02],
+            "title": {**title, "text": f"probability of {escape_text(class_name)}"},
+        },
         yaxis2={**axis, "range": [0, 1.02], "anchor": "x2", "showticklabels": False},
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},

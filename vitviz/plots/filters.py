@@ -1,4 +1,4 @@
-"""Filters as pictures: tiles through training, patches rebuilt from components, variance and error."""
+"""Filters as images: tiles through training, patches rebuilt from components, variance and error."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def rebuilding(
     k: int,
     patch: int,
 ) -> bytes:
-    """Component data of a picture rebuilt from the first k components of several bases; k moves in the browser.
+    """Component data of an image rebuilt from the first k components of several bases; k moves in the browser.
 
     Args:
-        shown: (S, S, 3) uint8, the picture.
+        shown: (S, S, 3) uint8, the image.
         patch_px: P.
         rebuilt: (title, note, rebuilding) of each basis.
         scale, shift: (C,), a normalised value v of channel c is the level 255 * (v * scale + shift).

@@ -1,4 +1,4 @@
-"""Fine-tuning as pictures: what is kept, the live race, how far weights move, accuracy as pictures grow."""
+"""Fine-tuning as images: what is kept, the live race, how far weights move, accuracy as images grow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vitviz.analysis.data_size import Curve
 from vitviz.analysis.fine_tuning import Group, in_order, mean_curve
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.plots.data_size import LEGEND, sizes_axis, span, whole
+from vitviz.plots.data_size import LEGEND, full_axis, sizes_axis, span
 from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.ticks import log_axis
 
@@ -26,7 +26,7 @@ COLOURS = {
     "longer": theme.HEADS[1],
 }
 MARKS = (0, 50, 80, 90, 95, 98, 99, 99.5)  # accuracies that a logarithmic axis of mistakes names, in percent
-FEWEST_WRONG = 0.4  # percent, where that axis ends: on the digits one picture of 359 is 0.3
+FEWEST_WRONG = 0.4  # percent, where that axis ends: on the digits one image of 359 is 0.3
 SYMBOLS = {"tuned": "circle", "frozen": "diamond", "scratch": "square", "longer": "triangle-up"}
 
 
@@ -47,7 +47,7 @@ def plan(
     grids: tuple[tuple[int, int], tuple[int, int]] | None,
     frozen: bool = False,
 ) -> bytes:
-    """What is kept, new and resized, for `plan_view`.
+    """Return what is kept, new and resized, for `plan_view`.
 
     Args:
         parts: in the order of the data.
@@ -77,7 +77,7 @@ def plan(
 
 
 def learning(groups: Sequence[Group], chance: float, epochs: float, waiting: str) -> bytes:
-    """The live race, for `learning_view`: every seed's curve, their mean, and the test accuracies.
+    """Return the live race, for `learning_view`: every seed's curve, their mean, and the test accuracies.
 
     Args:
         groups: tuned and from scratch.
@@ -111,7 +111,7 @@ def learning(groups: Sequence[Group], chance: float, epochs: float, waiting: str
 def moved_figure(
     found: Mapping[str, Mapping[str, float]], titles: Mapping[str, str], mode: theme.Mode
 ) -> go.Figure:
-    """How far each part has moved, in percent of its own length at the start, on a logarithmic axis.
+    """Return how far each part has moved, in percent of its own length at the start, on a logarithmic axis.
 
     Args:
         found: by name of the model, by part; a part that has not moved has no bar.
@@ -141,7 +141,7 @@ def moved_figure(
 
 
 def grown_figure(curves: Sequence[Curve], sizes: Sequence[int], chance: float, mode: theme.Mode) -> go.Figure:
-    """Test accuracy over pictures a class, a line a way with the span of its seeds; `sizes` are the axis's ticks.
+    """Test accuracy over images a class, a line a way with the span of its seeds; `sizes` are the axis's ticks.
 
     Its height is the logarithm of the mistakes: half as many are the same step near 60 % and near 98 %, where lines
     cross that lie within a point.
@@ -166,10 +166,10 @@ def grown_figure(curves: Sequence[Curve], sizes: Sequence[int], chance: float, m
         height=420,
         showlegend=True,
         legend=LEGEND,
-        xaxis=sizes_axis(sizes, "training pictures of each class") | {"range": whole(sizes)},
+        xaxis=sizes_axis(sizes, "training images of each class") | {"range": full_axis(sizes)},
         yaxis={
             "type": "log",
-            "title": {"text": "accuracy on the test pictures, %"},
+            "title": {"text": "accuracy on the test images, %"},
             "range": [2.0, log10(FEWEST_WRONG)],
             "tickvals": [100 - accuracy for accuracy in MARKS],
             "ticktext": [f"{accuracy:g}" for accuracy in MARKS],

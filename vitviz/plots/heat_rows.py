@@ -1,4 +1,4 @@
-"""Rows of small maps and pictures with a heading each, as data for the browser."""
+"""Rows of small maps and images with a heading each, as data for the browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kind = Literal["picture", "signed", "amount"]
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """One small map: a picture (rows, cols, 3) uint8, or values (rows, cols) on a scale from `low` to `high`.
+    """One small map: an image (rows, cols, 3) uint8, or values (rows, cols) on a scale from `low` to `high`.
 
     'signed' is drawn centred on zero, 'amount' from nothing to much.
     """
@@ -54,5 +54,5 @@ def payload(rows: Sequence[Row], heads: Sequence[str]) -> bytes:
 
 
 def signed(values: NDArray[Any], words: str, most: float) -> Tile:
-    """A signed map on a scale from -most to most."""
+    """Return a signed map on a scale from -most to most."""
     return Tile("signed", values, words, -most, most)

@@ -15,20 +15,20 @@ from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.scoreboard import FAMILY
 
 GAP = 1  # cells between two maps of a sheet
-# A vertical axis of square pixels: in a narrow column what is left of the height lies below the picture.
+# A vertical axis of square pixels: in a narrow column what is left of the height lies below the image.
 _SQUARE = {"visible": False, "scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}
 
 
 def field_figure(
-    picture: NDArray[np.uint8], box: tuple[float, float, float, float], mode: theme.Mode = "light"
+    image: NDArray[np.uint8], box: tuple[float, float, float, float], mode: theme.Mode = "light"
 ) -> go.Figure:
-    """The picture (S, S, 3) with the square (left, top, right, bottom), in px, that one place reads."""
+    """Return the image (S, S, 3) with the square (left, top, right, bottom), in px, that one place reads."""
     figure = PlainFigure(mode)
-    figure.add("image", z=picture, hoverinfo="skip")
+    figure.add("image", z=image, hoverinfo="skip")
     left, top, right, bottom = (edge - 0.5 for edge in box)  # a pixel's centre is a whole number
     line = {"color": theme.PALETTES[mode].query, "width": 3}
     figure.shape(type="rect", x0=left, y0=top, x1=right, y1=bottom, line=line)
-    side = len(picture)
+    side = len(image)
     figure.layout(
         height=360,
         xaxis={"visible": False, "range": [-0.5, side - 0.5], "constrain": "domain"},
@@ -38,7 +38,7 @@ def field_figure(
 
 
 def sheet(maps: NDArray[np.floating], columns: int) -> NDArray[np.float32]:
-    """Maps (channels, rows, cols) as one picture, each scaled to its own largest value; gaps are NaN."""
+    """Return the maps (channels, rows, cols) as one image, each scaled to its own largest value; gaps are NaN."""
     count, rows, cols = maps.shape
     lines = ceil(count / columns)
     out = np.full((lines * (rows + GAP) - GAP, columns * (cols + GAP) - GAP), np.nan, np.float32)
@@ -49,7 +49,7 @@ def sheet(maps: NDArray[np.floating], columns: int) -> NDArray[np.float32]:
 
 
 def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.Mode = "light") -> go.Figure:
-    """A stem's maps (channels, rows, cols) side by side, and in each the place (row, col) outlined.
+    """Return a stem's maps (channels, rows, cols) side by side, and in each the place (row, col) outlined.
 
     Each map has its own scale, from 0, its ReLU's floor, to its largest value.
     """
@@ -78,7 +78,7 @@ def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.
 
 
 def tokens_figure(tokens: NDArray[np.floating], token: int, mode: theme.Mode = "light") -> go.Figure:
-    """The tokens (N, D), one row each, and the row of one outlined."""
+    """Return the tokens (N, D), one row each, and the row of one outlined."""
     top = float(np.quantile(np.abs(tokens), 0.99)) or 1.0
     figure = PlainFigure(mode)
     figure.add(
@@ -115,7 +115,7 @@ class Course:
 def courses_figure(
     courses: Sequence[Course], x_title: str, unit: str, mode: theme.Mode = "light"
 ) -> go.Figure:
-    """Validation accuracy over time or over pictures; each line carries its name at its end."""
+    """Return the validation accuracy over time or over images; each line carries its name at its end."""
     figure, ink = PlainFigure(mode), theme.PALETTES[mode].ink
     for course in courses:
         figure.add(

@@ -1,4 +1,4 @@
-"""A picture while it changes, and what models answer to it, as data for the browser."""
+"""An image while it changes, and what models answer to it, as data for the browser."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Answered:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Stored accuracies, a row a model (NaN: not stored): at which strengths, over how many pictures.
+    """Stored accuracies, a row a model (NaN: not stored): at which strengths, over how many images.
 
     at: (points,), places on the slider, from 0; whole numbers but where a strength lies between two of its steps.
     accuracy: (models, points).
@@ -46,10 +46,10 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """A picture at every strength of a change, and what drawing a photograph likewise needs.
+    """An image at every strength of a change, and what drawing a photograph likewise needs.
 
     frames: (strengths, S, S, 3). words: of every strength. orders: (strengths, patches), which patch lies where.
-    noise: (S, S, 3), of one standard deviation. border: the colour beyond the picture.
+    noise: (S, S, 3), of one standard deviation. border: the colour beyond the image.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Changed:
 
 
 def strength_words(name: str, value: float, grain_px: int) -> str:
-    """A strength as it stands beside the slider, '3 px to the right'."""
+    """Return a strength as it stands beside the slider, '3 px to the right'."""
     if name == "shift":
         return f"{abs(value):.0f} px {'right' if value > 0 else 'left'}" if value else "0 px"
     if name == "rotate":
@@ -87,10 +87,10 @@ def strength_words(name: str, value: float, grain_px: int) -> str:
 
 @dataclass(frozen=True)
 class Start:
-    """How the view begins.
+    """The initial state of the view.
 
     hand: where slider, cover and pieces are. mark: of this beginning; what the browser says later counts of it alone.
-    truth: the picture's class, -1 where nobody says. revealed: whether the whole way of every model is drawn, or as far
+    truth: the image's class, -1 where nobody says. revealed: whether the whole way of every model is drawn, or as far
     as the slider has been. place: of the cover to which the models have answered.
     """
 
@@ -112,7 +112,7 @@ def payload(
     """Packs the whole slider for `sweep_view`.
 
     Args:
-        ground: the picture itself, in its own pixels.
+        ground: the image itself, in its own pixels.
         curve: stored accuracies of these models under this change.
     """
     header: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The layers of two models over one picture, as data for the browser."""
+"""The layers of two models over one image, as data for the browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNIT = 127  # an int8 of this is a cosine of 1
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One layer over the picture: which model's (its row), its name, and its cells.
+    """One layer over the image: which model's (its row), its name, and its cells.
 
     cells: (rows, cols, 3) uint8 colours, or (asked, rows * cols) int8 cosines, asked all tokens or the pinned one.
     """
@@ -35,10 +35,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Rows:
-    """What stands beside all panels: each model's name and picture, the panel on the stage, the pin."""
+    """The texts beside all panels: each model's name and image, the selected panel, the pin."""
 
     titles: Sequence[str]
-    photos: Sequence[Photo]  # one a model: crops differ where models read the picture differently
+    photos: Sequence[Photo]  # one a model: crops differ where models read the image differently
     chosen: int
     pin: str
     prefix: tuple[str, ...] = ()  # tokens that can be pinned by name
@@ -46,7 +46,7 @@ class Rows:
 
 
 def coloured(components: Components, *, shares: bool) -> dict[str, Any]:
-    """What a panel says of the components that its colours are.
+    """Return what a panel says of the components that its colours are.
 
     Args:
         shares: says what each holds of the variance, too.
@@ -61,7 +61,7 @@ def share_note(components: Components) -> str:
 
 
 def panels_view(rows: Rows, panels: Sequence[Panel]) -> bytes:
-    """Packed for `colours.js` or `similar.js`; a photo that two models share travels once."""
+    """Return the packed for `colours.js` or `similar.js`; a photo that two models share travels once."""
     photos: list[Photo] = []
     for photo in rows.photos:
         if all(photo.data != other.data for other in photos):
@@ -94,14 +94,14 @@ def panels_view(rows: Rows, panels: Sequence[Panel]) -> bytes:
 
 
 def cosine_codes(cosines: NDArray[np.floating[Any]]) -> NDArray[np.int8]:
-    """Cosines in [-1, 1] in eight bits: an error of at most 0.004."""
+    """Return the cosines in [-1, 1] in eight bits: an error of at most 0.004."""
     return np.asarray(np.rint(UNIT * cosines.clip(-1, 1)), np.int8)
 
 
 def matrix_view(
     matrix: NDArray[np.float64], models: Sequence[tuple[str, Sequence[str]]], *, between: bool
 ) -> bytes:
-    """How alike all layers of two models are, packed for `matrix_of_layers.js`.
+    """Return how alike all layers of two models are, packed for `matrix_of_layers.js`.
 
     Args:
         matrix: (layers of both, layers of both), the first model's layers first.

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.plotly_dict import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, escape_text
 from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode
 
 
@@ -19,7 +19,7 @@ def lens_figure(
     chosen: Sequence[int],
     mode: Mode = "light",
 ) -> go.Figure:
-    """Probability of the chosen classes if the readout came after every layer.
+    """Return the probability of the chosen classes if the readout came after every layer.
 
     Args:
         probabilities: (depth + 1, classes); row 0 is before the first block.
@@ -29,7 +29,7 @@ def lens_figure(
     figure = PlainFigure(mode)
     depth = len(probabilities) - 1
     for place, index in enumerate(chosen):
-        name = words(names[index])
+        name = escape_text(names[index])
         color = palette.primary if place == 0 else HEADS[(0, 2, 3, 5, 7)[(place - 1) % 5]]
         figure.add(
             "scatter",

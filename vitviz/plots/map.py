@@ -1,4 +1,4 @@
-"""A journey as the map's message: every part of the model as a small picture of this picture's own numbers."""
+"""Pack a recorded forward pass into the map's message."""
 
 from __future__ import annotations
 
@@ -9,30 +9,35 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitviz.analysis.journey import Classes, Journey, Part
+from vitviz.analysis.journey import ClassScores, Journey, Part
 from vitviz.plots.blob import opened, pack, sealed
-from vitviz.plots.map_contents import CONTENTS, Arrays, Facts, Scene, class_facts
-from vitviz.plots.map_equations import equations
-from vitviz.plots.map_words import caption_of, notes_of, symbol_of, title_of, words_of
+from vitviz.plots.map_contents import ENCODERS, Arrays, Facts, MapModel, encode_classes
+from vitviz.plots.map_equations import build_equations
+from vitviz.plots.map_words import (
+    describe_journey,
+    describe_part,
+    describe_steps,
+    format_symbol,
+    format_title,
+)
 from vitviz.plots.photo import Photo, photo
 
-EXACT_PX = 64  # up to this side the picture travels as it is
+EXACT_PX = 64  # images up to this side are sent losslessly
 PHOTO_QUALITY = 85
 
-Links = dict[str, dict[str, str]]  # part's id -> {slug, label, href}
+Links = dict[str, dict[str, str]]  # part id -> {slug, label, href}
 KINDS = {
     "stem": "maps",
     "stage": "maps",
-}  # what the first word of an id is drawn as, where it is not the word itself
+}  # drawing of a part by the first word of its id, if they differ
 
 
 @dataclass(frozen=True)
-class Visit:
-    """What the map says to one visitor.
+class MapSession:
+    """Fields of the map's message that belong to one session.
 
-    token and pin: the chosen token, as an index of the first sequence and as a link holds it. label: the picture in
-    words. truth: its class as the model counts them, or -1. links: part's id -> {slug, label, href}. name: of the
-    map, as the answer for an opened part calls it.
+    token and pin: the pinned token, as an index of the first sequence and as a permalink holds it. label: the image's
+    title. truth: its class index, or -1. links: part id -> {slug, label, href}. name: the map's name on the page.
     """
 
     token: int
@@ -43,25 +48,25 @@ class Visit:
     name: str = "home.map"
 
 
-def map_view(scene: Scene, shown: NDArray[np.uint8], journey: Journey) -> bytes:
-    """The whole model on one picture.
+def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> bytes:
+    """Pack the forward pass of one image.
 
     Args:
-        shown: (S, S, 3), the picture as the model reads it.
+        shown: (S, S, 3), the preprocessed image.
     """
-    picture = _photo(shown)
-    arrays: Arrays = {"photo": picture.array}
+    image = _encode_image(shown)
+    arrays: Arrays = {"photo": image.array}
     parts = []
     for part in journey.parts:
-        facts, found = CONTENTS[type(part.content)](part, journey, scene)
-        arrays |= {f"{part.id}.{name}": array for name, array in found.items()}
-        parts.append(_common(part, scene) | facts)
-    classes = next((p.content for p in journey.parts if isinstance(p.content, Classes)), None)
+        facts, contents = ENCODERS[type(part.content)](part, journey, model)
+        arrays |= {f"{part.id}.{name}": array for name, array in contents.items()}
+        parts.append(_describe_part(part, model) | facts)
+    classes = next((p.content for p in journey.parts if isinstance(p.content, ClassScores)), None)
     header: Facts = {
-        "family": scene.family,
-        "title": scene.title,
-        "trained": scene.trained,
-        "step": scene.step,
+        "family": model.family,
+        "title": model.title,
+        "trained": model.trained,
+        "step": model.step,
         "channels": journey.parts[0].shape_in[0],
         "prefix": list(journey.sequence.prefix),
         "grid": list(journey.sequence.grid),
@@ -69,53 +74,52 @@ def map_view(scene: Scene, shown: NDArray[np.uint8], journey: Journey) -> bytes:
         "readout": journey.readout,
         "dims": journey.dims,
         "parts": parts,
-        "equations": equations(journey, scene.words),
-        "caption": caption_of(journey, scene.words, scene.classes),
-        "notes": notes_of(journey, scene.words),
+        "equations": build_equations(journey, model.words),
+        "caption": describe_journey(journey, model.words, model.classes),
+        "notes": describe_steps(journey, model.words),
         "classes": None,
-        **picture.header,
+        **image.header,
     }
     if classes is not None:
-        header["classes"], found = class_facts(classes, scene)
-        arrays |= found
+        header["classes"], scores = encode_classes(classes, model)
+        arrays |= scores
     return pack(header, **arrays)
 
 
-def opens(part: Part) -> bool:
-    """Whether a part can be opened to its own sums."""
+def is_openable(part: Part) -> bool:
+    """Return True if a part can be opened to its computation."""
     return part.id not in ("picture", "patches")
 
 
-def for_visit(message: bytes, visit: Visit) -> bytes:
-    """The message as one visitor gets it."""
+def add_session(message: bytes, session: MapSession) -> bytes:
+    """Return the message with the fields of one session."""
     header, buffers = opened(message)
     for part in header["parts"]:
-        part["link"] = visit.links.get(part["id"])
+        part["link"] = session.links.get(part["id"])
     if header["classes"]:
         index = header["classes"]["index"]
-        header["classes"]["truth"] = index.index(visit.truth) if visit.truth in index else -1
-    said = {"token": visit.token, "pin": visit.pin, "label": visit.label, "map": visit.name}
-    return sealed(header | said, buffers)
+        header["classes"]["truth"] = index.index(session.truth) if session.truth in index else -1
+    fields = {"token": session.token, "pin": session.pin, "label": session.label, "map": session.name}
+    return sealed(header | fields, buffers)
 
 
-def _photo(shown: NDArray[np.uint8]) -> Photo:
-    """As the model reads it: exact where it is small, as JPEG where it is not."""
+def _encode_image(shown: NDArray[np.uint8]) -> Photo:
     if max(shown.shape[:2]) <= EXACT_PX:
         return photo(shown)
-    out = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(shown)).save(out, "JPEG", quality=PHOTO_QUALITY)
-    return Photo(shown, "image/jpeg", out.getvalue())
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(shown)).save(buffer, "JPEG", quality=PHOTO_QUALITY)
+    return Photo(shown, "image/jpeg", buffer.getvalue())
 
 
-def _common(part: Part, scene: Scene) -> Facts:
+def _describe_part(part: Part, model: MapModel) -> Facts:
     first = part.id.partition(".")[0]
     tokens = part.tokens
     return {
         "id": part.id,
         "kind": KINDS.get(first, first),
-        "title": title_of(part, scene.words),
-        "symbol": symbol_of(part, scene.words),
-        "words": words_of(part, scene.words, scene.classes),
+        "title": format_title(part, model.words),
+        "symbol": format_symbol(part, model.words),
+        "words": describe_part(part, model.words, model.classes),
         "shape_in": list(part.shape_in),
         "shape_out": list(part.shape_out),
         "shape_words": part.shape_words,
@@ -123,5 +127,5 @@ def _common(part: Part, scene: Scene) -> Facts:
         "prefix": [] if tokens is None else list(tokens.prefix),
         "cell_px": None if tokens is None else tokens.cell_px,
         "link": None,
-        "opens": opens(part),
+        "opens": is_openable(part),
     }

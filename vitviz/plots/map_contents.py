@@ -1,4 +1,4 @@
-"""What each part of a journey holds, as the map's message says it: facts for its header, and arrays in few bytes."""
+"""Encode the content of each part for the map's message: header fields, and arrays of few bytes."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.attention import quantise_rows
 from vitviz.analysis.journey import (
-    Attended,
-    Classes,
-    Cut,
-    Embedded,
+    AddedPositions,
+    BlockPass,
+    ClassifierHeads,
+    ClassScores,
+    CutPatches,
+    EmbeddedPatches,
+    FeatureMaps,
     FloatArray,
-    Heads,
     Journey,
-    Maps,
-    Merged,
-    Normed,
+    MergedTokens,
+    NormedTokens,
     Part,
-    Pooled,
-    Positions,
-    Prefix,
-    components,
-    cosines,
-    most_varied,
+    PooledVector,
+    PrefixTokens,
+    compute_components,
+    compute_cosines,
+    select_varied_channels,
 )
-from vitviz.plots.map_words import ModelWords, added_to_one, why_added
+from vitviz.plots.map_words import ModelTraits, explain_positions, name_added_vector
 
-CHANNELS = 64  # of a vector that a strip shows
-MAPS = 4  # channels of a level, or of E, that are drawn
-MANY = 100  # rows of vectors, of which fewer channels travel
-STREAM = 32  # channels of the stream in and behind every block, which travel for all tokens
-MOST_STREAM = 80_000  # bytes of them; of a larger model none
-MOST_PAIRS = 100**2  # of a table's cosines; of a larger one the chosen token's row alone
-MOST_ROWS = 6_000  # weights of all heads' rows over all blocks; of a larger model the mean alone
+CHANNELS = 64  # channels of a vector that a strip shows
+MAPS = 4  # drawn channels of a level or of E
+MANY = 100  # with more vectors than this, fewer channels are sent
+STREAM = 32  # channels of the residual stream that are sent for all tokens of a block
+MOST_STREAM = 80_000  # bytes of the stream; a larger model sends none
+MOST_PAIRS = 100**2  # cosines of a position table; a larger one sends only the pinned token's row
+MOST_ROWS = 6_000  # weights of all heads' rows over all blocks; a larger model sends only the mean
 SHOWN_CLASSES = 10
 
 Arrays = dict[str, NDArray[Any]]
@@ -45,17 +45,17 @@ Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What the map says of a model beside its numbers.
+class MapModel:
+    """Description of a model for the map, besides its numbers.
 
-    token: whose row of a table of positions travels where the table is too large to travel whole.
+    token: its row of the position table is sent if the whole table is too large.
     """
 
     title: str
     trained: bool
     step: int
     family: str
-    words: ModelWords
+    words: ModelTraits
     classes: tuple[str, ...]
     token: int = 0
 
@@ -63,19 +63,19 @@ class Scene:
 # ---------------------------------------------------------------- numbers in eight bits
 
 
-def strip(vectors: FloatArray, channels: int | None = None) -> tuple[Facts, NDArray[np.int8]]:
-    """Rows (n, D) as int8 of their first channels, fewer of many rows: value = code / 127 · scale."""
+def quantise_vectors(vectors: FloatArray, channels: int | None = None) -> tuple[Facts, NDArray[np.int8]]:
+    """Quantise the first channels of rows (n, D) to int8: value = code / 127 · scale."""
     channels = channels or (CHANNELS if len(vectors) <= MANY else STREAM)
-    kept = np.asarray(vectors, np.float32)[:, :channels]
-    scale = float(np.abs(kept).max(initial=0)) or 1.0
-    return {"scale": scale}, np.rint(kept * (127 / scale)).astype(np.int8)
+    shown = np.asarray(vectors, np.float32)[:, :channels]
+    scale = float(np.abs(shown).max(initial=0)) or 1.0
+    return {"scale": scale}, np.rint(shown * (127 / scale)).astype(np.int8)
 
 
-def eighths(maps: FloatArray, signed: bool) -> tuple[list[float], list[float], NDArray[np.uint8]]:
-    """Maps (k, h, w) as bytes between a least and a greatest value each: value = lo + byte / 255 · (hi − lo).
+def quantise_maps(maps: FloatArray, signed: bool) -> tuple[list[float], list[float], NDArray[np.uint8]]:
+    """Quantise maps (k, h, w) to bytes with a range per map: value = lo + byte / 255 · (hi − lo).
 
     Args:
-        signed: whether zero stands in the middle, so lo = −hi.
+        signed: True for a range that is symmetric around zero (lo = −hi).
     """
     flat = np.asarray(maps, np.float64).reshape(len(maps), -1)
     hi = np.abs(flat).max(axis=1) if signed else flat.max(axis=1)
@@ -85,25 +85,25 @@ def eighths(maps: FloatArray, signed: bool) -> tuple[list[float], list[float], N
     return lo.tolist(), hi.tolist(), codes.reshape(maps.shape)
 
 
-def counted(values: NDArray[np.integer[Any]], most: int) -> NDArray[Any]:
-    """Indices below `most` in as few bytes as hold them."""
+def narrow_indices(values: NDArray[np.integer[Any]], most: int) -> NDArray[Any]:
+    """Return indices below `most` in the smallest unsigned type that holds them."""
     return values.astype(np.uint8 if most <= 256 else np.uint16)
 
 
 # ---------------------------------------------------------------- what each part holds
 
 
-def _nothing(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
+def _encode_nothing(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     return {}, {}
 
 
-def _embedded(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
+def _encode_embedding(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     content = part.content
-    assert isinstance(content, Embedded) and part.tokens is not None
+    assert isinstance(content, EmbeddedPatches) and part.tokens is not None
     maps = content.vectors.T.reshape(-1, *part.tokens.grid)
-    channels = most_varied(maps, MAPS)
-    lo, hi, codes = eighths(maps[channels], signed=True)
-    facts, vectors = strip(content.vectors)
+    channels = select_varied_channels(maps, MAPS)
+    lo, hi, codes = quantise_maps(maps[channels], signed=True)
+    facts, vectors = quantise_vectors(content.vectors)
     arrays: Arrays = {
         "length": np.linalg.norm(content.vectors, axis=-1).astype(np.float32),
         "maps": codes,
@@ -111,18 +111,18 @@ def _embedded(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays
     }
     if content.filters is not None:
         rows = content.filters[channels]
-        tiles = eighths(rows.reshape(len(rows), -1, 1), signed=True)[2].reshape(rows.shape)
+        tiles = quantise_maps(rows.reshape(len(rows), -1, 1), signed=True)[2].reshape(rows.shape)
         arrays["filters"] = np.ascontiguousarray(np.moveaxis(tiles, 1, -1))
     return {"channels": channels.tolist(), "lo": lo, "hi": hi, **facts}, arrays
 
 
-def _maps(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
+def _encode_maps(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     content = part.content
-    assert isinstance(content, Maps)
+    assert isinstance(content, FeatureMaps)
     levels, arrays = [], {}
     for index, level in enumerate(content.levels):
-        channels = most_varied(level.maps, MAPS)
-        lo, hi, arrays[str(index)] = eighths(level.maps[channels], signed=False)
+        channels = select_varied_channels(level.maps, MAPS)
+        lo, hi, arrays[str(index)] = quantise_maps(level.maps[channels], signed=False)
         levels.append(
             {
                 "title": level.title,
@@ -137,68 +137,68 @@ def _maps(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
     return {"levels": levels, "grid": list(last.shape[1:])}, arrays
 
 
-def _prefix(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
+def _encode_prefix(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     content = part.content
-    assert isinstance(content, Prefix) and part.tokens is not None
-    facts, vectors = strip(content.vectors)
+    assert isinstance(content, PrefixTokens) and part.tokens is not None
+    facts, vectors = quantise_vectors(content.vectors)
     sizes = np.linalg.norm(content.vectors, axis=-1)
-    return {"names": list(part.tokens.prefix), "lengths": _floats(sizes), **facts}, {"vectors": vectors}
+    return {"names": list(part.tokens.prefix), "lengths": _list_floats(sizes), **facts}, {"vectors": vectors}
 
 
-def _positions(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
+def _encode_positions(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     content = part.content
-    assert isinstance(content, Positions) and part.tokens is not None
+    assert isinstance(content, AddedPositions) and part.tokens is not None
     table, prefix = content.table, len(part.tokens.prefix)
-    own = scene.token if content.on_prefix else max(scene.token - prefix, 0)
-    whole = len(table) ** 2 <= MOST_PAIRS
-    cosine = cosines(table)
+    row = model.token if content.on_prefix else max(model.token - prefix, 0)
+    all_rows = len(table) ** 2 <= MOST_PAIRS
+    cosine = compute_cosines(table)
     patches = table[prefix:] if content.on_prefix else table
-    scores, explained = components(patches)
-    _, hi, codes = eighths(scores.reshape(len(scores), *part.tokens.grid), signed=True)
-    facts, vectors = strip(table)
+    scores, explained = compute_components(patches)
+    _, hi, codes = quantise_maps(scores.reshape(len(scores), *part.tokens.grid), signed=True)
+    facts, vectors = quantise_vectors(table)
     return {
         "rows": len(table),
         "on_prefix": content.on_prefix,
         "learned": content.learned,
-        "called": "second map" if content.of_pixels else "its place",
-        "what": added_to_one(content),
-        "why": why_added(content, scene.words),
-        "only": -1 if whole else own,
-        "explained": _floats(explained),
+        "called": "second map" if content.of_pixels else "position",
+        "what": name_added_vector(content),
+        "why": explain_positions(content, model.words),
+        "only": -1 if all_rows else row,
+        "explained": _list_floats(explained),
         "hi": hi,
         **facts,
     }, {
-        "cosine": np.rint(127 * (cosine if whole else cosine[own : own + 1])).astype(np.int8),
+        "cosine": np.rint(127 * (cosine if all_rows else cosine[row : row + 1])).astype(np.int8),
         "components": codes,
         "length": np.linalg.norm(table, axis=-1).astype(np.float32),
         "vectors": vectors,
     }
 
 
-def _attended(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
+def _encode_block(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     content = part.content
-    assert isinstance(content, Attended) and part.tokens is not None
-    blocks = [p.content for p in journey.parts if isinstance(p.content, Attended)]
-    several = sum(block.rows.size for block in blocks) <= MOST_ROWS
-    kept = slice(None) if several else slice(1)
+    assert isinstance(content, BlockPass) and part.tokens is not None
+    blocks = [p.content for p in journey.parts if isinstance(p.content, BlockPass)]
+    all_heads = sum(block.rows.size for block in blocks) <= MOST_ROWS
+    heads = slice(None) if all_heads else slice(1)
     tokens = part.tokens.count
-    codes, most = quantise_rows(content.rows[kept])
+    codes, most = quantise_rows(content.rows[heads])
     arrays: Arrays = {
         "row": codes,
         "row_max": most,
-        "keys": counted(content.strongest.keys, tokens),
+        "keys": narrow_indices(content.strongest.keys, tokens),
         "weights": np.rint(content.strongest.weights * 65535).astype(np.uint16),
-        "head_of": counted(content.strongest.heads, 256),
+        "head_of": narrow_indices(content.strongest.heads, 256),
         "lengths": content.lengths.astype(np.float32),
     }
     facts: Facts = {}
     if sum(2 * STREAM * block.stream.shape[1] for block in blocks) <= MOST_STREAM:
-        scale, values = strip(content.stream.reshape(2 * tokens, -1), STREAM)
+        scale, values = quantise_vectors(content.stream.reshape(2 * tokens, -1), STREAM)
         arrays["stream"], facts = values.reshape(2, tokens, -1), {"stream_scale": scale["scale"]}
     if content.second is not None:
-        arrays["row_dist"], arrays["row_dist_max"] = quantise_rows(content.second[kept])
+        arrays["row_dist"], arrays["row_dist_max"] = quantise_rows(content.second[heads])
     if content.window is not None:
-        arrays["window"] = counted(content.window, int(content.window.max()) + 1)
+        arrays["window"] = narrow_indices(content.window, int(content.window.max()) + 1)
     return {
         "layer": content.layer,
         "stage": content.stage,
@@ -206,70 +206,70 @@ def _attended(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays
         "row_of": content.row_of,
         "window": None if content.window_grid is None else list(content.window_grid),
         "shifted": content.shifted,
-        "pre_norm": scene.words.pre_norm,
+        "pre_norm": model.words.pre_norm,
         **facts,
     }, arrays
 
 
-def _merged(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
+def _encode_merging(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     content = part.content
-    assert isinstance(content, Merged)
+    assert isinstance(content, MergedTokens)
     sizes = np.linalg.norm(content.vectors, axis=-1).astype(np.float32)
     return {"stage": content.stage}, {"length": sizes}
 
 
-def _normed(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
+def _encode_norm(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     content = part.content
-    assert isinstance(content, Normed)
+    assert isinstance(content, NormedTokens)
     before, after = (np.asarray(sizes, np.float32) for sizes in (content.before, content.after))
     return {"token": content.token}, {"in_length": before, "length": after}
 
 
-def _pooled(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
+def _encode_pooling(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     content = part.content
-    assert isinstance(content, Pooled)
-    facts, vectors = strip(content.vector[None])
+    assert isinstance(content, PooledVector)
+    facts, vectors = quantise_vectors(content.vector[None])
     return {"how": content.how, **facts}, {"vectors": vectors}
 
 
-def _heads(part: Part, journey: Journey, scene: Scene) -> tuple[Facts, Arrays]:
+def _encode_heads(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     content = part.content
-    assert isinstance(content, Heads)
-    classes = next(p.content for p in journey.parts if isinstance(p.content, Classes))
-    facts, vectors = strip(content.vectors)
-    shown = content.weights[:, shown_classes(classes)]
-    scale, weights = strip(shown.reshape(-1, shown.shape[-1]))
+    assert isinstance(content, ClassifierHeads)
+    classes = next(p.content for p in journey.parts if isinstance(p.content, ClassScores))
+    facts, vectors = quantise_vectors(content.vectors)
+    shown = content.weights[:, select_classes(classes)]
+    scale, weights = quantise_vectors(shown.reshape(-1, shown.shape[-1]))
     return {"names": list(content.names), "weights_scale": scale["scale"], **facts}, {
         "vectors": vectors,
         "weights": weights.reshape(*shown.shape[:2], -1),
     }
 
 
-CONTENTS: dict[type, Callable[[Part, Journey, Scene], tuple[Facts, Arrays]]] = {
-    type(None): _nothing,
-    Cut: _nothing,
-    Classes: _nothing,
-    Embedded: _embedded,
-    Maps: _maps,
-    Prefix: _prefix,
-    Positions: _positions,
-    Attended: _attended,
-    Merged: _merged,
-    Normed: _normed,
-    Pooled: _pooled,
-    Heads: _heads,
+ENCODERS: dict[type, Callable[[Part, Journey, MapModel], tuple[Facts, Arrays]]] = {
+    type(None): _encode_nothing,
+    CutPatches: _encode_nothing,
+    ClassScores: _encode_nothing,
+    EmbeddedPatches: _encode_embedding,
+    FeatureMaps: _encode_maps,
+    PrefixTokens: _encode_prefix,
+    AddedPositions: _encode_positions,
+    BlockPass: _encode_block,
+    MergedTokens: _encode_merging,
+    NormedTokens: _encode_norm,
+    PooledVector: _encode_pooling,
+    ClassifierHeads: _encode_heads,
 }
 
 
-def shown_classes(content: Classes) -> NDArray[np.integer[Any]]:
-    """Indices of the classes that are shown: all of few, the most probable of many."""
+def select_classes(content: ClassScores) -> NDArray[np.integer[Any]]:
+    """Return the indices of the shown classes: all of them, or the `SHOWN_CLASSES` most probable."""
     if len(content.logits) <= SHOWN_CLASSES:
         return np.arange(len(content.logits))
     return np.argsort(-content.probabilities, kind="stable")[:SHOWN_CLASSES]
 
 
-def class_facts(content: Classes, scene: Scene) -> tuple[Facts, Arrays]:
-    index = shown_classes(content)
+def encode_classes(content: ClassScores, model: MapModel) -> tuple[Facts, Arrays]:
+    index = select_classes(content)
     arrays: Arrays = {
         name: np.asarray(values, np.float32)[..., index]
         for name, values in (
@@ -281,9 +281,9 @@ def class_facts(content: Classes, scene: Scene) -> tuple[Facts, Arrays]:
         )
         if values is not None
     }
-    combined = "The mean of both heads' scores, as timm combines them." if content.by_dist is not None else ""
+    combined = "Mean of both heads' logits, as in timm." if content.by_dist is not None else ""
     return {
-        "names": [scene.classes[i] for i in index],
+        "names": [model.classes[i] for i in index],
         "index": index.tolist(),
         "truth": -1,
         "combined": combined,
@@ -291,5 +291,5 @@ def class_facts(content: Classes, scene: Scene) -> tuple[Facts, Arrays]:
     }, arrays
 
 
-def _floats(values: Sequence[float] | FloatArray) -> list[float]:
+def _list_floats(values: Sequence[float] | FloatArray) -> list[float]:
     return [float(value) for value in values]

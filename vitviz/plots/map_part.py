@@ -1,4 +1,4 @@
-"""An opened part as the answer that the map's second message carries."""
+"""Pack an opened part into the map's second message."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.opened_part import Opened, Operation, Table
-from vitviz.plots.blob import opened as taken_apart
+from vitviz.analysis.opened_part import OpenedPart, Operation, Table
+from vitviz.plots.blob import opened as split_message
 from vitviz.plots.blob import pack, sealed
 
 
-def part_view(opened: Opened) -> bytes:
-    """The operations and tables of an opened part, without what belongs to a visit."""
+def pack_part(opened: OpenedPart) -> bytes:
+    """Pack the operations and tables of an opened part, without the fields of a session."""
     arrays: dict[str, NDArray[Any]] = {
         **{f"s{i}": np.asarray(step.values, np.float32) for i, step in enumerate(opened.operations)},
         **{f"t{i}": np.asarray(table.values, np.float32) for i, table in enumerate(opened.tables)},
@@ -26,31 +26,30 @@ def part_view(opened: Opened) -> bytes:
         "head": opened.head,
         "class": opened.chosen_class,
         "channel": opened.channel,
-        "steps": [_step(step) | {"array": f"s{i}"} for i, step in enumerate(opened.operations)],
-        "tables": [_table(table) | {"array": f"t{i}"} for i, table in enumerate(opened.tables)],
-        "key": "|".join("" if one is None else str(one) for one in (opened.part, *chosen)),
+        "steps": [_encode_operation(step) | {"array": f"s{i}"} for i, step in enumerate(opened.operations)],
+        "tables": [_encode_table(table) | {"array": f"t{i}"} for i, table in enumerate(opened.tables)],
+        "key": "|".join("" if index is None else str(index) for index in (opened.part, *chosen)),
     }
     return pack(header, **arrays)
 
 
-def closed(of: str) -> bytes:
-    """The message that nothing is open in the map of this name."""
-    return pack({"part": "", "map": of})
+def pack_closed(name: str) -> bytes:
+    return pack({"part": "", "map": name})
 
 
-def for_visit(message: bytes, title: str, link: dict[str, str] | None, of: str) -> bytes:
-    """The message of `part_view` as one visitor gets it.
+def add_session(message: bytes, title: str, link: dict[str, str] | None, name: str) -> bytes:
+    """Return the message of `pack_part` with the fields of one session.
 
     Args:
-        title: of the part on this map.
-        link: {slug, label, href} of the lens that is about the part.
-        of: the name of the map that it is for; a page may show two.
+        title: the part's title on this map.
+        link: {slug, label, href} of the lens about the part.
+        name: the map's name; a page may show two maps.
     """
-    header, buffers = taken_apart(message)
-    return sealed(header | {"title": title, "link": link, "map": of}, buffers)
+    header, buffers = split_message(message)
+    return sealed(header | {"title": title, "link": link, "map": name}, buffers)
 
 
-def _step(operation: Operation) -> dict[str, Any]:
+def _encode_operation(operation: Operation) -> dict[str, Any]:
     return {
         "kind": operation.kind,
         "title": operation.title,
@@ -63,7 +62,7 @@ def _step(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _encode_table(table: Table) -> dict[str, Any]:
     return {
         "title": table.title,
         "file": table.file,

@@ -1,4 +1,4 @@
-"""A matrix of attention as data for the browser: of a picture's tokens, or of a sentence's words."""
+"""A matrix of attention as data for the browser: of an image's tokens, or of a sentence's words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN_SHARE = (
 
 
 def of_picture(attn: FloatArray, photo: Photo, layout: TokenLayout, pin: str, *, causal: bool) -> bytes:
-    """One head's (tokens, tokens) attention over its picture, packed for `matrix.js`."""
+    """Return one head's (tokens, tokens) attention over its image, packed for `matrix.js`."""
     header = {
         "words": None,
         "prefix": list(layout.prefix),
@@ -33,7 +33,7 @@ def of_picture(attn: FloatArray, photo: Photo, layout: TokenLayout, pin: str, *,
 
 
 def of_words(attn: FloatArray, words: Sequence[str], *, causal: bool) -> bytes:
-    """The same between the words of a sentence."""
+    """Return the same between the words of a sentence."""
     codes, maxima = quantise_rows(attn)
     header = {
         "words": list(words),
@@ -47,6 +47,6 @@ def of_words(attn: FloatArray, words: Sequence[str], *, causal: bool) -> bytes:
 
 
 def scale_end(attn: FloatArray) -> float:
-    """The weight at the end of the colour scale: nearly all lie below, what lies above has its colour."""
+    """Return the weight at the end of the colour scale: nearly all lie below, what lies above has its colour."""
     seen: NDArray[np.floating] = attn[attn > 0]
     return float(np.quantile(seen, SHOWN_SHARE)) if seen.size else 1.0

@@ -24,7 +24,7 @@ VEIL = 0.8  # opacity of what does not share the mean
 
 
 def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> go.Figure:
-    """Gradient norm over blocks on a logarithmic axis, a line a variant, with the span of its seeds."""
+    """Return the gradient norm over blocks on a logarithmic axis, a line a variant, with the span of its seeds."""
     figure = PlainFigure(mode)
     for one, colour, symbol in zip(found, COLOURS[1:], SYMBOLS, strict=False):
         blocks = list(range(1, len(one.mean) + 1))
@@ -51,7 +51,7 @@ def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> go.Figure:
         height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
-        xaxis={"title": {"text": "block, from the picture to the head"}, "dtick": 1},
+        xaxis={"title": {"text": "block, from the image to the head"}, "dtick": 1},
         yaxis={"title": {"text": "norm of the gradient"}, **_log_axis(found)},
     )
     return figure.figure()
@@ -68,29 +68,29 @@ def norms_figure(
     at: tuple[int, int, int],
     mode: Mode = "light",
 ) -> go.Figure:
-    """The same numbers once for each norm, all but those that share a mean with the asked one dimmed.
+    """Return the same numbers once for each norm, all but those that share a mean with the asked one dimmed.
 
     Args:
-        tokens: (B, N, D) that are drawn: pictures below one another, a row a token, a column a channel.
+        tokens: (B, N, D) that are drawn: images below one another, a row a token, a column a channel.
         members: by the norm's title (B, N, D).
-        at: (picture, token, channel) of the asked number.
+        at: (image, token, channel) of the asked number.
     """
     figure = PlainFigure(mode)
-    pictures, count, channels = tokens.shape
-    rows = tokens.reshape(pictures * count, channels)
+    images, count, channels = tokens.shape
+    rows = tokens.reshape(images * count, channels)
     wide = (1 - GAP * (len(members) - 1)) / len(members)
     for place, (title, inside) in enumerate(members.items()):
         axis = "" if place == 0 else str(place + 1)
         left = place * (wide + GAP)
         _panel(figure, f"x{axis}", rows, inside.reshape(rows.shape), title, mode)
         _frame(figure, f"x{axis}", (at[0] * count + at[1], at[2]), mode)
-        for picture in range(1, pictures):
-            _edge(figure, f"x{axis}", picture * count - 0.5, channels, mode)
+        for image in range(1, images):
+            _edge(figure, f"x{axis}", image * count - 0.5, channels, mode)
         named: dict[str, Any] = {
             f"xaxis{axis}": {
                 "domain": [left, left + wide],
                 "anchor": "y",
-                "title": _named(title, mode),
+                "title": _wrap_title(title, mode),
                 "showticklabels": False,
                 "showgrid": False,
                 "zeroline": False,
@@ -103,15 +103,15 @@ def norms_figure(
         yaxis={
             "autorange": "reversed",
             "showgrid": False,
-            "tickvals": [picture * count + (count - 1) / 2 for picture in range(pictures)],
-            "ticktext": [f"picture {picture + 1}" for picture in range(pictures)],
+            "tickvals": [picture * count + (count - 1) / 2 for picture in range(images)],
+            "ticktext": [f"image {picture + 1}" for picture in range(images)],
         },
     )
     return figure.figure()
 
 
-def _named(title: str, mode: Mode) -> dict[str, Any]:
-    """A panel's name, a word a line: on a phone four stand side by side."""
+def _wrap_title(title: str, mode: Mode) -> dict[str, Any]:
+    """Return a panel's name, a word a line: on a phone four stand side by side."""
     return {"text": title.replace(" ", "<br>"), "font": {"size": 13, "color": PALETTES[mode].muted}}
 
 
@@ -157,6 +157,6 @@ def _frame(figure: PlainFigure, axis: str, cell: tuple[int, int], mode: Mode) ->
 
 
 def _edge(figure: PlainFigure, axis: str, y: float, channels: int, mode: Mode) -> None:
-    """Between two pictures."""
+    """Between two images."""
     line = {"color": PALETTES[mode].ink, "width": 1.5}
     figure.shape(type="line", xref=axis, x0=-0.5, x1=channels - 0.5, y0=y, y1=y, line=line)

@@ -22,7 +22,7 @@ def payload(
     note: str,
     waiting: str = "Nothing was measured.",
 ) -> bytes:
-    """The message of `pages.views.race`, with seeds beside the curves.
+    """Return the message of `pages.views.race`, with seeds beside the curves.
 
     Args:
         variants: in the order of their colours, eight at most; the first is grey.
@@ -66,7 +66,7 @@ def payload(
 
 
 def scale(values: Sequence[float]) -> tuple[float, float]:
-    """A scale that holds all accuracies: between multiples of five percent; all of it where there are none."""
+    """Return a scale that holds all accuracies: between multiples of five percent; all of it where there are none."""
     if not values:
         return 0.0, 1.0
     low = max(0, floor((min(values) - ROOM) / STEP))

@@ -1,4 +1,4 @@
-"""What the patches lens draws: arrays packed for its views in the browser, and PNGs to take away."""
+"""Pack the data of the patches lens for its views in the browser, and as PNG files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FloatArray = NDArray[np.float32]
 PictureArray = NDArray[np.uint8]
 SHOWN_COLUMNS = 96
 GAP_PX = 2  # between patches that are taken apart
-SIDE_PX = 512  # of a picture to take away, at most
+SIDE_PX = 512  # of an image to take away, at most
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A picture that is cut: shown (S, S, 3), values (C, S, S) as a model reads it, tokens before it, and P."""
+    """An image that is cut: shown (S, S, 3), values (C, S, S) as a model reads it, tokens before it, and P."""
 
     shown: PictureArray
     values: FloatArray
@@ -32,7 +32,7 @@ class Scene:
 
 
 class Embedded(Protocol):
-    """What E makes of a picture; `vitviz.probe.embedding.Embedding` is one."""
+    """Protocol of an embedded image, such as `vitviz.probe.embedding.Embedding`."""
 
     @property
     def weight(self) -> FloatArray:
@@ -48,10 +48,10 @@ class Embedded(Protocol):
 
 
 def stage(scene: Scene, found: Embedded, *, pin: int, column: int) -> bytes:
-    """The cut picture, the token strip and the patch under the glass.
+    """Return the cut image, the token strip and the patch under the glass.
 
     Args:
-        scene: the picture and the tokens before its patches.
+        scene: the image and the tokens before its patches.
         found: what E makes of it.
         pin: index of the chosen token in the sequence.
         column: index of the chosen column of E.
@@ -99,10 +99,10 @@ def slip(shown: PictureArray, slipped: PictureArray, patch_px: int, pin: int = 0
 
 
 def sequence(scene: Scene, tokens: FloatArray, positions: FloatArray, *, added: bool, pin: int = 0) -> bytes:
-    """The three terms of z0 = [x_class; x1 E; ...] + E_pos as heat maps with one scale.
+    """Return the three terms of z0 = [x_class; x1 E; ...] + E_pos as heat maps with one scale.
 
     Args:
-        scene: the picture and the tokens before its patches.
+        scene: the image and the tokens before its patches.
         tokens: (N, D), the patches times E.
         positions: (P + N, D), zeros where nothing is added.
         added: whether the model adds positions at all.
@@ -128,7 +128,7 @@ def puzzle(
     patch_px: int,
     bars: list[dict[str, Any]],
 ) -> bytes:
-    """The scrambled picture and probabilities before and after.
+    """Return the scrambled image and probabilities before and after.
 
     Args:
         shown: (S, S, 3).
@@ -140,8 +140,8 @@ def puzzle(
     return pack(header, shown=shown, order=order.astype(np.int32))
 
 
-def apart(shown: PictureArray, patch_px: int) -> PictureArray:
-    """The picture with white gaps between its patches: (S, S, 3) -> (S + (n - 1) gap, ..., 3)."""
+def separate_patches(shown: PictureArray, patch_px: int) -> PictureArray:
+    """Return the image with white gaps between its patches: (S, S, 3) -> (S + (n - 1) gap, ..., 3)."""
     rows, cols = shown.shape[0] // patch_px, shown.shape[1] // patch_px
     step = patch_px + GAP_PX
     sheet = np.full((rows * step - GAP_PX, cols * step - GAP_PX, 3), 255, dtype=np.uint8)
@@ -153,9 +153,9 @@ def apart(shown: PictureArray, patch_px: int) -> PictureArray:
     return sheet
 
 
-def png(picture: PictureArray) -> bytes:
+def png(image: PictureArray) -> bytes:
     """A PNG, enlarged by a whole factor with hard pixel edges to a side of at most `SIDE_PX`, where it is smaller."""
-    factor = max(1, SIDE_PX // max(picture.shape[:2]))
+    factor = max(1, SIDE_PX // max(image.shape[:2]))
     out = BytesIO()
-    Image.fromarray(np.kron(picture, np.ones((factor, factor, 1), np.uint8))).save(out, "PNG")
+    Image.fromarray(np.kron(image, np.ones((factor, factor, 1), np.uint8))).save(out, "PNG")
     return out.getvalue()

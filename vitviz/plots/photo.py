@@ -1,4 +1,4 @@
-"""A picture as it travels to a view: encoded, so that a photograph at its own resolution is a small message."""
+"""An image as it travels to a view: encoded, so that a photograph at its own resolution is a small message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUALITY = 88
 
 @dataclass(frozen=True, eq=False)
 class Photo:
-    """A picture (H, W, 3) uint8, and the file that a browser decodes; `kind` is its media type."""
+    """An image (H, W, 3) uint8, and the file that a browser decodes; `kind` is its media type."""
 
     pixels: Uint8
     kind: str
@@ -25,7 +25,7 @@ class Photo:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What a view's message says of it: (rows, cols) in px and the media type."""
+        """Header of a view's message: (rows, cols) in px and the media type."""
         return {"photo": {"kind": self.kind, "px": list(self.pixels.shape[:2])}}
 
     @property
@@ -35,7 +35,7 @@ class Photo:
 
 
 def photo(picture: Uint8) -> Photo:
-    """Encodes a picture (H, W, 3): PNG where it is small, JPEG where it is not."""
+    """Encodes an image (H, W, 3): PNG where it is small, JPEG where it is not."""
     out = io.BytesIO()
     image = Image.fromarray(np.ascontiguousarray(picture))
     if max(picture.shape[:2]) <= EXACT_PX:
@@ -45,6 +45,6 @@ def photo(picture: Uint8) -> Photo:
     return Photo(picture, "image/jpeg", out.getvalue())
 
 
-def as_photo(picture: Uint8 | Photo) -> Photo:
-    """A picture as it travels, encoded here if it is not yet."""
-    return picture if isinstance(picture, Photo) else photo(picture)
+def as_photo(image: Uint8 | Photo) -> Photo:
+    """Return an image as it travels, encoded here if it is not yet."""
+    return image if isinstance(image, Photo) else photo(image)

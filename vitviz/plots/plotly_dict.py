@@ -48,8 +48,8 @@ _TEMPLATE: dict[str, Any] = {
 _END = {"right": (1, "right"), "left": (0, "left"), "top": (1, "top"), "bottom": (0, "bottom")}
 
 
-def words(text: str) -> str:
-    """Text from outside as it is, where Plotly would draw `<b>` and follow `<a href>`."""
+def escape_text(text: str) -> str:
+    """Return the text from outside as it is, where Plotly would draw `<b>` and follow `<a href>`."""
     return escape(text, quote=False)
 
 
@@ -100,7 +100,7 @@ class PlainFigure:
         self.shape(type="line", xref="x domain", yref="y", x0=0, x1=1, y0=y, y1=y, line=line)
 
     def figure(self) -> go.Figure:
-        """The figure; Plotly sees its values when it writes them out."""
+        """Return the figure; Plotly sees its values when it writes them out."""
         if (
             "pandas" in sys.modules
         ):  # Plotly takes it from there even while another thread is still loading it
@@ -123,13 +123,13 @@ class _Unchecked(go.Figure):  # type: ignore[misc]
         return getattr(self, name)
 
     def to_dict(self) -> dict[str, Any]:
-        """What Plotly's own says of the same parts, arrays as typed bytes."""
-        found: dict[str, Any] = super().to_dict() if self._made else _written(self._parts)
+        """Return what Plotly's own says of the same parts, arrays as typed bytes."""
+        found: dict[str, Any] = super().to_dict() if self._made else _to_json(self._parts)
         return found
 
 
 def height_of(figure: go.Figure) -> int | None:
-    """A figure's height in px where it has one, without having Plotly make its objects."""
+    """Return a figure's height in px where it has one, without having Plotly make its objects."""
     if isinstance(figure, _Unchecked) and not figure._made:
         height: int | None = figure._parts["layout"].get("height")
     else:
@@ -137,18 +137,18 @@ def height_of(figure: go.Figure) -> int | None:
     return height
 
 
-def _written(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: part if name == "range" else _written(part) for name, part in value.items()}
+        return {name: part if name == "range" else _to_json(part) for name, part in value.items()}
     if isinstance(value, np.ndarray):
         return to_typed_array_spec(value)
     if isinstance(value, list | tuple) and value and isinstance(value[0], dict | list | tuple | np.ndarray):
-        return [_written(part) for part in value]
+        return [_to_json(part) for part in value]
     return value
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """A copy of `base` with changes put in, dictionaries into dictionaries."""
+    """Return a copy of `base` with changes put in, dictionaries into dictionaries."""
     out = dict(base)
     for key, value in changes.items():
         old = out.get(key)

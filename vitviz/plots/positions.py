@@ -1,4 +1,4 @@
-"""Position tables as pictures: the similarity mosaic, the table itself, similarity by distance, resized tables."""
+"""Position tables as images: the similarity mosaic, the table itself, similarity by distance, resized tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.plots.plotly_dict import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, escape_text
 
 FloatArray = NDArray[np.floating[Any]]
 BYTE_RANGE, SHORT_RANGE = 255, 65535
@@ -68,14 +68,14 @@ def mosaic(
     active: int = 0,
     key: tuple[float, float] | None = None,
 ) -> bytes:
-    """Component data of one or two similarity mosaics on one scale.
+    """Return the component data of one or two similarity mosaics on one scale.
 
     A film of training travels as bytes (0.008 per level of a cosine), a single moment as 16 bits, so that its
     numbers are exact to four decimals.
 
     Args:
         panels: one or two encodings.
-        shown: (S, S, 3) uint8, the picture on which positions are lit.
+        shown: (S, S, 3) uint8, the image on which positions are lit.
         pin: (x, y) in [0, 1], the position enlarged at first.
         frame: the moment shown at first.
         raw: values are dot products, not cosines; the scale is symmetric about zero and spans them all.
@@ -126,11 +126,11 @@ def table(
     shown: NDArray[np.uint8],
     position: int,
 ) -> bytes:
-    """Component data of a table (N, D): heat map, one column's wave, and the formula of each cell.
+    """Return the component data of a table (N, D): heat map, one column's wave, and the formula of each cell.
 
     Args:
         values: (N, D).
-        kind: how the formula reads: sincos_1d, slip, sincos_2d_sum, sincos_2d_concat, learned, pixels, random, none.
+        kind: how the formula reads: sincos_1d, bug, sincos_2d_sum, sincos_2d_concat, learned, pixels, random, none.
         grid: (rows, cols) of the N positions.
         base: of the wavelengths.
         exponents: (D,), column k turns as base^-e_k; NaN where it is no wave.
@@ -167,11 +167,11 @@ def by_distance_figure(
                 x=distance,
                 y=line[1:],
                 mode="lines+markers",
-                name=words(name),
+                name=escape_text(name),
                 showlegend=dash == LINE_STYLES[0],
                 line={"color": colour, "width": 2, "dash": dash},
                 marker={"size": 6, "color": colour, "symbol": symbol},
-                hovertemplate=f"{words(name)}<br>%{{x}} {direction}: %{{y:.3f}}<extra></extra>",
+                hovertemplate=f"{escape_text(name)}<br>%{{x}} {direction}: %{{y:.3f}}<extra></extra>",
             )
     figure.hline(y=0, line={"color": palette.line, "width": 1})
     figure.layout(
@@ -182,7 +182,7 @@ def by_distance_figure(
             "title": {"text": "distance, patches (solid: along rows, dotted: along columns)"},
             "dtick": 1 if _longest(curves) < 12 else 2,
         },
-        yaxis={"title": {"text": "mean cosine"}, "range": [_least(curves), 1.05]},
+        yaxis={"title": {"text": "mean cosine"}, "range": [_smallest_value(curves), 1.05]},
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
     )
     return figure.figure()
@@ -192,7 +192,7 @@ def _longest(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> int:
     return max(len(line) for lines in curves.values() for line in lines)
 
 
-def _least(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> float:
+def _smallest_value(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> float:
     lows = [float(np.nanmin(line)) for lines in curves.values() for line in lines]
     return min(-0.05, min(lows) - 0.05)
 
@@ -200,7 +200,7 @@ def _least(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> float:
 def resize_figure(
     sizes: Sequence[int], accuracy: Mapping[str, Sequence[float]], native_px: int, mode: theme.Mode = "light"
 ) -> go.Figure:
-    """Accuracy in [0, 1] against the picture's side in pixels, one line per way to stretch the positions."""
+    """Return the accuracy in [0, 1] against the image's side in pixels, one line per way to stretch the positions."""
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
     colours = (palette.query, palette.muted)
@@ -225,7 +225,7 @@ def resize_figure(
         height=288,
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
-        xaxis={"title": {"text": "side of the picture, pixels"}, "tickvals": list(sizes)},
+        xaxis={"title": {"text": "side of the image, pixels"}, "tickvals": list(sizes)},
         yaxis={"title": {"text": "test accuracy, %"}, "range": [0, 102]},
     )
     return figure.figure()
@@ -234,7 +234,7 @@ def resize_figure(
 def slip_figure(
     right: FloatArray, slipped: FloatArray, distances: Sequence[int], mode: theme.Mode = "light"
 ) -> go.Figure:
-    """Similarity of positions p and p + d against p, for the right formula (lines) and for the slip (dots).
+    """Return the similarity of positions p and p + d against p, for the right formula (lines) and for the bug (dots).
 
     Args:
         right, slipped: (N, N) cosines.
@@ -266,7 +266,7 @@ def slip_figure(
         )
     figure.layout(
         height=320,
-        xaxis={"title": {"text": "position p   ▬ right formula   ⋯ slip"}, "range": [0, len(right) + 2]},
+        xaxis={"title": {"text": "position p   ▬ right formula   ⋯ bug"}, "range": [0, len(right) + 2]},
         yaxis={"title": {"text": "cosine of p and p + d"}},
     )
     return figure.figure()

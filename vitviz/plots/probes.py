@@ -1,4 +1,4 @@
-"""What can be read from layers over depth, and how long their tokens are, as figures."""
+"""Draw probe accuracies and token norms over depth."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vitviz.plots.plotly_dict import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, escape_text
 from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def over_depth_figure(
         trace = {
             "x": [i / last for i in range(len(line.layers))],
             "y": [times * value for value in line.values],
-            "name": words(line.name),
+            "name": escape_text(line.name),
             "text": list(line.layers),
             "mode": "lines+markers",
             "line": {"color": color, "width": 2.5, "dash": "solid" if not again else "dot"},

@@ -1,4 +1,4 @@
-"""A race as data for the browser's own drawing: accuracy over time, and whole against shuffled pictures."""
+"""A race as data for the browser's own drawing: accuracy over time, and whole against shuffled images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLOURS = tuple(
 
 
 def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str = "") -> bytes:
-    """The race's message.
+    """Return the race's message.
 
     Args:
         racers: in the order of their colours, eight at most.

@@ -1,7 +1,7 @@
-"""A run's life as a flip-book: small pictures of every snapshot as bytes, for the browser to leaf through.
+"""A run's life as a flip-book: small images of every snapshot as bytes, for the browser to leaf through.
 
 A book is cut into leaves, and each leaf travels to a browser once: the twin of `payload` is
-pages/train/lab/life_book.js, which keeps what it was sent and asks for all again where a leaf is missing.
+pages/train/lab/flip_book.js, which keeps what it was sent and asks for all again where a leaf is missing.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MOST_BYTES = 32 * 2**20  # of leaves that a browser keeps
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """One small picture over time.
+    """One small image over time.
 
     frames: (S, R, C, h, w) uint8 maps in R rows and C columns, (S, R, C, h, w, 3) for 'rgb', (S, layers, heads)
-    for 'dots', (S, 2, n) for 'mistakes': what each of n pictures is read as, and its true class's probability; None
+    for 'dots', (S, 2, n) for 'mistakes': what each of n images is read as, and its true class's probability; None
     for 'none', which shows the `reason` instead. 0 and 255 stand for `lo` and `hi`.
     """
 
@@ -52,11 +52,11 @@ class Picture:
     reason: str = ""
     extra: dict[str, Any] = field(default_factory=dict)  # rows, cols, names, tile, unit, wide, mark
     tiles: Sequence[Sequence[str]] = ()  # words under the tiles of each frame
-    base: NDArray[np.uint8] | None = None  # (H, W, 3), under an 'overlay'; the n pictures of 'mistakes'
+    base: NDArray[np.uint8] | None = None  # (H, W, 3), under an 'overlay'; the n images of 'mistakes'
 
 
 def to_bytes(values: NDArray[np.floating[Any]], lo: float, hi: float) -> NDArray[np.uint8]:
-    """Values as 0..255 between lo and hi, clipped; half a step is the largest error inside."""
+    """Return the values as 0..255 between lo and hi, clipped; half a step is the largest error inside."""
     scaled = (np.asarray(values, dtype=np.float64) - lo) * (255.0 / (hi - lo))
     return np.clip(np.round(scaled), 0, 255).astype(np.uint8)
 
@@ -73,65 +73,68 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class Book:
-    """Pictures cut into leaves; `frames` holds one tuple a snapshot, with a leaf for each picture that has frames."""
+    """Images cut into leaves; `frames` holds one tuple a snapshot, with a leaf for each image that has frames."""
 
     described: tuple[Leaf, ...] = ()
-    bases: tuple[Leaf, ...] = ()  # of the pictures that have one, in their order
+    bases: tuple[Leaf, ...] = ()  # of the images that have one, in their order
     frames: tuple[tuple[Leaf, ...], ...] = ()
 
     def __add__(self, other: Book) -> Book:
-        """Both books as one, of the same snapshots."""
+        """Return both books as one, of the same snapshots."""
         frames = tuple(mine + theirs for mine, theirs in zip(self.frames, other.frames, strict=True))
         return Book(self.described + other.described, self.bases + other.bases, frames)
 
 
-def cut(pictures: Sequence[Picture], count: int) -> Book:
-    """Cuts pictures of so many snapshots into leaves.
+def cut(images: Sequence[Picture], count: int) -> Book:
+    """Cuts images of so many snapshots into leaves.
 
     Raises:
-        ValueError: if a picture has another number of frames.
+        ValueError: if an image has another number of frames.
     """
-    shown = [(picture, picture.frames) for picture in pictures if picture.frames is not None]
-    for picture, frames in shown:
+    shown = [(picture, picture.frames) for picture in images if picture.frames is not None]
+    for image, frames in shown:
         if len(frames) != count:
-            raise ValueError(f"{picture.name} must have {count} frames, received {len(frames)}")
+            raise ValueError(f"{image.name} must have {count} frames, received {len(frames)}")
     return Book(
-        tuple(Leaf(_described(picture)) for picture in pictures),
-        tuple(Leaf(None, picture.base) for picture in pictures if picture.base is not None),
-        tuple(tuple(Leaf(_words(picture, i), frames[i]) for picture, frames in shown) for i in range(count)),
+        tuple(Leaf(_described(picture)) for picture in images),
+        tuple(Leaf(None, picture.base) for picture in images if picture.base is not None),
+        tuple(
+            tuple(Leaf(_describe_frame(picture, i), frames[i]) for picture, frames in shown)
+            for i in range(count)
+        ),
     )
 
 
-def _described(picture: Picture) -> dict[str, Any]:
-    """What is true of a picture at every snapshot."""
+def _described(image: Picture) -> dict[str, Any]:
+    """Return what is true of an image at every snapshot."""
     return {
-        "name": picture.name,
-        "title": picture.title,
-        "kind": picture.kind,
-        "ramp": picture.ramp,
-        "lo": picture.lo,
-        "hi": picture.hi,
-        "page": picture.page,
-        "opens": picture.opens,
-        "reason": picture.reason,
-        "shape": None if picture.frames is None else picture.frames.shape[1:],
-        "base": None if picture.base is None else picture.base.shape,
-        **picture.extra,
+        "name": image.name,
+        "title": image.title,
+        "kind": image.kind,
+        "ramp": image.ramp,
+        "lo": image.lo,
+        "hi": image.hi,
+        "page": image.page,
+        "opens": image.opens,
+        "reason": image.reason,
+        "shape": None if image.frames is None else image.frames.shape[1:],
+        "base": None if image.base is None else image.base.shape,
+        **image.extra,
     }
 
 
-def _words(picture: Picture, i: int) -> dict[str, Any]:
-    """What is said of one frame."""
+def _describe_frame(image: Picture, i: int) -> dict[str, Any]:
+    """Return what is said of one frame."""
     every: tuple[tuple[str, Sequence[Any]], ...] = (
-        ("caption", picture.captions),
-        ("top", picture.tops),
-        ("tiles", picture.tiles),
+        ("caption", image.captions),
+        ("top", image.tops),
+        ("tiles", image.tiles),
     )
     return {name: values[i] for name, values in every if values}
 
 
 class Shelf:
-    """Which leaves one browser has been sent; each has a number on it. Not for two threads at once."""
+    """The numbered parts of a run's history that one browser has received. Not safe for two threads at once."""
 
     def __init__(self) -> None:
         self.clear()
@@ -143,7 +146,7 @@ class Shelf:
         self._bytes = 0
 
     def send(self, leaves: Sequence[Leaf], now: float) -> tuple[list[int], dict[int, Leaf]]:
-        """Each leaf's number, and those leaves that the browser may not have yet, by number."""
+        """Return each leaf's number, and those leaves that the browser may not have yet, by number."""
         size = sum(leaf.data.size for leaf in leaves if leaf.key not in self._sent)
         if len(self._sent) + len(leaves) > MOST_LEAVES or self._bytes + size > MOST_BYTES:
             self.clear()

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from vitviz.plots import theme
-from vitviz.plots.plotly_dict import PlainFigure, words
+from vitviz.plots.plotly_dict import PlainFigure, escape_text
 from vitviz.plots.ticks import log_ticks, short
 
 FAMILY = {
@@ -29,7 +29,7 @@ PARTS = {  # of a model, in the order of the data
     "attention": theme.HEADS[1],
     "head": theme.HEADS[2],
 }
-PHONE_PX = 360  # how wide the picture is on a phone
+PHONE_PX = 360  # how wide the image is on a phone
 MOST_NAMES = 12  # beyond so many points only the front and the chosen one carry their names
 # A front that climbs leaves a point to the right and comes from below: names keep away from both where they can.
 _PLACES = (
@@ -68,7 +68,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis says; `log` where its numbers span orders of magnitude."""
+    """Label and scale of an axis; `log` if its numbers span orders of magnitude."""
 
     title: str
     unit: str
@@ -83,10 +83,10 @@ def board_figure(
     height_px: int = 440,
     width_px: int = 540,
 ) -> go.Figure:
-    """The points of every family in its colour and shape, and a thin line along the front.
+    """Return the points of every family in its colour and shape, and a thin line along the front.
 
     Args:
-        width_px: about as wide as the picture will be, by which names find room.
+        width_px: about as wide as the image will be, by which names find room.
     """
     figure = PlainFigure(mode)
     palette = theme.PALETTES[mode]
@@ -102,7 +102,7 @@ def board_figure(
         showlegend=False,
     )
     sizes_px = [(round(0.82 * wide), round(0.65 * height_px)) for wide in (width_px, PHONE_PX)]
-    places = _places(points, x, y, sizes_px)
+    places = _place_labels(points, x, y, sizes_px)
     for family in FAMILY:
         own = [(p, place) for p, place in zip(points, places, strict=True) if p.family == family]
         if own:
@@ -119,7 +119,7 @@ def board_figure(
 
 
 class _Room:
-    """The picture at one size: where the points lie in it, and what names must keep away from."""
+    """The image at one size: where the points lie in it, and what names must keep away from."""
 
     def __init__(self, points: Sequence[Point], x: Axis, y: Axis, size_px: tuple[int, int]) -> None:
         self.names, self.width_px = [p.name for p in points], size_px[0]
@@ -135,24 +135,26 @@ class _Room:
         self.taken: list[Box] = []
 
     def box(self, i: int, place: str) -> Box:
-        """Where a point's name would lie."""
+        """Return where a point's name would lie."""
         return _box(self.names[i], *self.at[i], place)
 
     def lost(self, i: int, place: str) -> float:
-        """How much of other names and dots a point's name would cover, and of itself the edge cut off."""
+        """Return how much of other names and dots a point's name would cover, and of itself the edge cut off."""
         box, others = self.box(i, place), [*self.dots[:i], *self.dots[i + 1 :], *self.taken]
-        return sum(_overlap(box, other) for other in others) + _outside(box, self.width_px)
+        return sum(_overlap(box, other) for other in others) + _overflow_px(box, self.width_px)
 
     def struck(self, i: int, place: str) -> float:
-        """How much of a point's name the front's line would cross."""
+        """Return how much of a point's name the front's line would cross."""
         return sum(_overlap(self.box(i, place), part) for part in self.line)
 
 
-def _places(points: Sequence[Point], x: Axis, y: Axis, sizes_px: Sequence[tuple[int, int]]) -> list[str]:
-    """Where each name stands beside its point, so that names do not lie on one another; '' where there is no room.
+def _place_labels(
+    points: Sequence[Point], x: Axis, y: Axis, sizes_px: Sequence[tuple[int, int]]
+) -> list[str]:
+    """Return the label position of each point so that no labels overlap; '' where there is no room.
 
     Args:
-        sizes_px: of the picture as it is drawn on different screens: the first decides whether a name is there, the
+        sizes_px: of the image as it is drawn on different screens: the first decides whether a name is there, the
             others which of its places it takes.
     """
     few = len(points) <= MOST_NAMES
@@ -180,7 +182,7 @@ def _places(points: Sequence[Point], x: Axis, y: Axis, sizes_px: Sequence[tuple[
 
 
 def _line(front: Sequence[tuple[float, float]]) -> list[Box]:
-    """Where the front's line lies: from each point across to below the next, then up to it."""
+    """Return where the front's line lies: from each point across to below the next, then up to it."""
     corners = sorted(front)
     found: list[Box] = []
     for (left, low), (right, high) in zip(corners, corners[1:], strict=False):
@@ -190,7 +192,7 @@ def _line(front: Sequence[tuple[float, float]]) -> list[Box]:
 
 
 def _box(name: str, x: float, y: float, place: str) -> Box:
-    """Where a name lies."""
+    """Return where a name lies."""
     wide, high, gap = _LETTER_PX * len(name), 15.0, 8.0
     high_or_low, _, side = place.partition(" ")
     left = {"right": x + (gap if high_or_low == "middle" else 2), "left": x - gap - wide}.get(
@@ -205,13 +207,13 @@ def _overlap(a: Box, b: Box) -> float:
     return wide * high if wide > 0 and high > 0 else 0.0
 
 
-def _outside(box: Box, width_px: float) -> float:
-    """How much of a name the picture's edge would cut off."""
+def _overflow_px(box: Box, width_px: float) -> float:
+    """Return how much of a name the image's edge would cut off."""
     return 15.0 * (max(0.0, -0.08 * width_px - box[0]) + max(0.0, box[2] - 1.08 * width_px))
 
 
 def _scaled(values: Sequence[float], axis: Axis) -> np.ndarray:
-    """Places along an axis, 0 to 1."""
+    """Return the places along an axis, 0 to 1."""
     at = np.log10(values) if axis.log else np.asarray(values, float)
     span = float(np.ptp(at)) if len(at) else 0.0
     return (at - at.min()) / span if span else np.full(len(at), 0.5)
@@ -232,11 +234,11 @@ def _add_family(
         y=[p.y for p in points],
         mode="markers+text",
         name=family,
-        text=[words(p.name) if place else "" for p, place in own],
+        text=[escape_text(p.name) if place else "" for p, place in own],
         textposition=[place or "top center" for _, place in own],
         textfont={"size": 12, "color": palette.ink},
         cliponaxis=False,
-        customdata=[[words(p.name), words(p.note)] for p in points],
+        customdata=[[escape_text(p.name), escape_text(p.note)] for p in points],
         marker={
             "size": [15 if p.chosen else 11 for p in points],
             "symbol": [SYMBOLS[family] + ("-open" if p.hollow else "") for p in points],
@@ -254,7 +256,7 @@ def _add_family(
 
 
 def _bars(points: Sequence[Point], color: str) -> dict[str, Any]:
-    """What is known of the points' spread, as Plotly's error bars."""
+    """Return what is known of the points' spread, as Plotly's error bars."""
     thin = {"color": color, "thickness": 1, "width": 3}
     bars: dict[str, Any] = {}
     if any(p.y_error for p in points):
@@ -282,7 +284,7 @@ def _axis(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
 
 
 def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "light") -> go.Figure:
-    """Shares of a model's parts, one bar for each kind of count, such as parameters."""
+    """Return the shares of a model's parts, one bar for each kind of count, such as parameters."""
     figure = PlainFigure(mode)
     palette = theme.PALETTES[mode]
     kinds = list(counts)
@@ -319,5 +321,5 @@ def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "li
 
 
 def _hatched(shape: str, color: str, palette: theme.Palette) -> dict[str, Any]:
-    """Strokes in the paper's colour; without one of its own the ground between them is clear."""
+    """Return the strokes in the paper's colour; without one of its own the ground between them is clear."""
     return {"shape": shape, "bgcolor": color, "fgcolor": palette.paper, "size": 6, "solidity": 0.25}

@@ -1,4 +1,4 @@
-"""What the Swin lens draws: arrays packed for its views in the browser, and its figures."""
+"""Pack the data of the Swin lens for its views in the browser, and draw its figures."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Hops = tuple[
 
 
 def stepper(shown: PictureArray, found: Layout, attended: Attended, pin: int, begin: int = 0) -> bytes:
-    """The stepper: windows, roll, region ids, masks and attention of one grid.
+    """Return the stepper: windows, roll, region ids, masks and attention of one grid.
 
     Args:
-        shown: (S, S, 3), the picture.
+        shown: (S, S, 3), the image.
         found: its windows.
         attended: who looks at whom in them.
         pin: index of the chosen patch.
@@ -61,7 +61,7 @@ def reach(shown: PictureArray, grid: Pair, hops: Mapping[str, Hops], pin: int, b
     """Travelling information: one panel per kind of model, all on one grid.
 
     Args:
-        shown: (S, S, 3), the picture.
+        shown: (S, S, 3), the image.
         grid: (rows, cols).
         hops: by title.
         pin: index of the chosen patch.
@@ -89,11 +89,11 @@ def gradient(
     allowed: NDArray[np.bool_],
     gradients: NDArray[np.float64],
 ) -> bytes:
-    """Gradients of one token per block, beside what the masks allow.
+    """Return the gradients of one token per block, beside what the masks allow.
 
     Args:
-        shown: (S, S, 3), the picture.
-        grid: (rows, cols) of the picture's patches.
+        shown: (S, S, 3), the image.
+        grid: (rows, cols) of the image's patches.
         blocks: their names and grids.
         tokens: the token of each block, in reading order of its grid.
         allowed: (blocks, patches), what it can have read.
@@ -140,7 +140,7 @@ def bias(tables: FloatArray, window: Pair, steps: Sequence[int], at: int) -> byt
 def pyramid(
     shown: PictureArray, config: SwinConfig, grid: Pair, pin: tuple[float, float], merge: Merge | None
 ) -> bytes:
-    """The stages' grids on the picture, and one merging spelled out."""
+    """Return the stages' grids on the image, and one merging spelled out."""
     stages = []
     for stage, depth in enumerate(config.depths):
         stages.append(

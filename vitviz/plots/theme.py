@@ -1,4 +1,4 @@
-"""Colour roles of every picture, for readers of all colour vision, in light and in dark."""
+"""Colour roles of every image, for readers of all colour vision, in light and in dark."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ PALETTES: dict[Mode, Palette] = {
 
 
 def head_color(head: int, num_heads: int) -> str:
-    """The colour of one head: Okabe-Ito up to eight heads, beyond that one even ramp."""
+    """Return the colour of one head: Okabe-Ito up to eight heads, beyond that one even ramp."""
     if num_heads <= len(HEADS):
         return HEADS[head]
     return ramp(SEQUENTIAL, head / (num_heads - 1))
 
 
 def ramp(stops: tuple[str, ...], position: float) -> str:
-    """The colour at a position in [0, 1] along evenly spaced stops, as #rrggbb."""
+    """Return the colour at a position in [0, 1] along evenly spaced stops, as #rrggbb."""
     place = min(max(position, 0.0), 1.0) * (len(stops) - 1)
     low = min(int(place), len(stops) - 2)
     ends = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops[low : low + 2]]
@@ -60,7 +60,7 @@ def colorscale(stops: tuple[str, ...]) -> list[tuple[float, str]]:
 
 
 def layout(mode: Mode = "light") -> dict[str, object]:
-    """The Plotly layout that every figure shares: thin lines, few ticks, no box, no junk."""
+    """Return the Plotly layout that every figure shares: thin lines, few ticks, no box, no junk."""
     p = PALETTES[mode]
     axis = {
         "showgrid": True,

@@ -16,10 +16,10 @@ def log_ticks(low: float, high: float) -> list[float]:
     steps = (1, 2, 5) if high - low < POWERS else (1,)
     every = [step * 10.0**power for power in range(floor(low), ceil(high) + 1) for step in steps]
     found = [tick for tick in every if low <= log10(tick) <= high]
-    return found if len(found) >= FEWEST else _even(10.0**low, 10.0**high)
+    return found if len(found) >= FEWEST else _round_ticks(10.0**low, 10.0**high)
 
 
-def _even(low: float, high: float) -> list[float]:
+def _round_ticks(low: float, high: float) -> list[float]:
     """Multiples of 1, 2 or 5 times a power of ten, about four of them."""
     rough = (high - low) / 4
     power = 10.0 ** floor(log10(rough))

@@ -20,13 +20,13 @@ PARTS = (
 
 
 def patterns_of(layer: int) -> tuple[str, str]:
-    """What a capture must record of a block, which counts from 1."""
+    """Return what a capture must record of a block, which counts from 1."""
     name = f"blocks.{layer - 1}"
     return f"{name}.*", name
 
 
 def block_record(model: VisionTransformer, found: Capture, layer: int) -> Record:
-    """A block's intermediates of the first picture, by short name, with what each branch adds to the stream.
+    """Return a block's intermediates of the first image, by short name, with what each branch adds to the stream.
 
     Args:
         model: the ViT that was captured.
@@ -39,7 +39,7 @@ def block_record(model: VisionTransformer, found: Capture, layer: int) -> Record
 
 
 def gains(model: VisionTransformer, layer: int) -> tuple[Gain, Gain]:
-    """What a block, from 1, multiplies its two branches with before it adds them: (D,), 1 without LayerScale."""
+    """Return what a block, from 1, multiplies its two branches with before it adds them: (D,), 1 without LayerScale."""
     block = model.block(layer - 1)
     attention, mlp = (
         as_array(scale.gamma) if isinstance(scale, LayerScale) else 1.0 for scale in (block.ls1, block.ls2)
@@ -48,7 +48,7 @@ def gains(model: VisionTransformer, layer: int) -> tuple[Gain, Gain]:
 
 
 def block_form(model: VisionTransformer, layer: int) -> BlockForm:
-    """What a block does, from 1: where it normalises, scales and projects."""
+    """Return what a block does, from 1: where it normalises, scales and projects."""
     config = model.config
     return BlockForm(
         scale=model.block(layer - 1).attn.scale,

@@ -1,4 +1,4 @@
-"""The bridge from models to analysis: runs a model on pictures and returns plain fp32 arrays."""
+"""The bridge from models to analysis: runs a model on images and returns plain fp32 arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Capture:
-    """What a model computed on a batch of pictures, by name, as arrays; integers stay integers."""
+    """A model's intermediates for a batch of images, by name, as arrays; integers stay integers."""
 
     arrays: dict[str, NDArray[Any]]
     logits: FloatArray
@@ -44,12 +44,12 @@ class Capture:
 
 
 def as_array(tensor: Tensor) -> NDArray[Any]:
-    """A detached array on the CPU; every floating type becomes fp32."""
+    """Return a detached array on the CPU; every floating type becomes fp32."""
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.is_floating_point() else tensor).numpy()
 
 
-STREAMED = 16  # pictures at once whose attention is looked at and let go
+STREAMED = 16  # images at once whose attention is looked at and let go
 
 
 def _batches(model: nn.Module, images: FloatArray, batch_size: int) -> Iterable[Tensor]:
@@ -68,7 +68,7 @@ def capture(
     batch_size: int = 32,
     **masks: Tensor,
 ) -> Capture:
-    """Run the model on pictures (B, C, H, W) and keep the named intermediates as arrays.
+    """Run the model on images (B, C, H, W) and keep the named intermediates as arrays.
 
     Intermediates are joined along the batch; those that the model names in `unbatched_records` (a position
     table, window indices) are kept once. `masks` are the model's own `head_mask` and `token_mask`.
@@ -121,10 +121,10 @@ def attention_distances(
     with_entropy: bool = False,
     with_mean: bool = True,
 ) -> AttentionDistances:
-    """Mean attention distance of every head of a ViT, streamed: no attention outlives its block.
+    """Return the mean attention distance of every head of a ViT, streamed: no attention outlives its block.
 
     Args:
-        with_mean: also keep the pictures' mean attention, (depth, heads, T, T).
+        with_mean: also keep the images' mean attention, (depth, heads, T, T).
 
     Raises:
         ValueError: if the model has no single patch grid, as a Swin or a CNN.
@@ -139,7 +139,7 @@ def attention_distances(
 
 
 def window_attention_distances(model: nn.Module, images: FloatArray) -> tuple[list[str], NDArray[np.float64]]:
-    """Mean attention distance of every head of a Swin, inside its windows.
+    """Return the mean attention distance of every head of a Swin, inside its windows.
 
     Returns:
         The blocks' names, and (images, blocks, most heads) in pixels; NaN where a stage has fewer heads.

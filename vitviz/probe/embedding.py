@@ -1,4 +1,4 @@
-"""A picture's way into a model: its patches through E, the tokens before them, and what is added for their places."""
+"""An image's way into a model: its patches through E, the tokens before them, and what is added for their places."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STAND_IN_DEPTH = 4  # what stands in shows a random E; the depth of a large mode
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """What E makes of one picture (ViT paper, eq. 1)."""
+    """The patch embedding of one image (ViT paper, eq. 1)."""
 
     weight: FloatArray  # (D, C P^2), E transposed, in a Conv2d kernel's order
     bias: FloatArray | None  # (D,)
@@ -33,7 +33,7 @@ class Embedding:
 
 
 def embed(model: nn.Module, values: FloatArray) -> Embedding:
-    """The embedding of a picture.
+    """Return the embedding of an image.
 
     Args:
         model: a ViT that cuts patches, or a Swin.
@@ -52,20 +52,20 @@ def embed(model: nn.Module, values: FloatArray) -> Embedding:
 
 
 def prefix_tokens(model: VisionTransformer) -> dict[str, FloatArray]:
-    """The learned tokens before the patches by name, (D,) each, in the order of the sequence."""
+    """Return the learned tokens before the patches by name, (D,) each, in the order of the sequence."""
     learned = [token for token in (model.cls_token, model.dist_token, model.reg_token) if token is not None]
     rows = torch.cat([token[0] for token in learned]) if learned else torch.zeros(0, model.config.embed_dim)
     return dict(zip(model.config.prefix_tokens, as_array(rows), strict=True))
 
 
 def of_other_size(config: ViTConfig, image_px: int, patch_px: int) -> ViTConfig:
-    """The shape of a random model that shows patches of another size than E was made for."""
+    """Return the shape of a random model that shows patches of another size than E was made for."""
     depth = min(config.depth, STAND_IN_DEPTH)
     return replace(config, image_size=image_px, patch_size=patch_px, depth=depth)
 
 
 def without_positions(model: VisionTransformer) -> VisionTransformer:
-    """The same weights, shared and not copied, with nothing added for the position."""
+    """Return the same weights, shared and not copied, with nothing added for the position."""
     twin = copy(model)
     for store in ("_parameters", "_buffers", "_modules"):
         twin.__dict__[store] = dict(model.__dict__[store])
@@ -76,14 +76,14 @@ def without_positions(model: VisionTransformer) -> VisionTransformer:
 
 
 def is_blind_twin(config: ViTConfig, other: ModelConfig) -> bool:
-    """Whether another model has the same shape, but nothing added for the position."""
+    """Return True if another model has the same shape, but nothing added for the position."""
     return other == replace(config, positions="none")
 
 
 def answers_to_a_shuffle(
     model: VisionTransformer, values: FloatArray, order: NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray]:
-    """Class probabilities (classes,) of a picture (C, S, S) as it is, and with patch order[n] in place n."""
+    """Return the class probabilities (classes,) of an image (C, S, S) as it is, and with patch order[n] in place n."""
     batch = np.stack([values, scramble(values, model.config.patch_size, order)])
     logits = capture(model, batch, ["logits"]).logits
     before, after = probabilities(logits, model.config.softmax_output)

@@ -1,4 +1,4 @@
-"""Where a prediction comes from: every method's map of one picture, and what becomes of the class without patches."""
+"""Compute every explanation method's map of an image, and the class probability without patches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_STEPS = 16  # of a curve; one for each patch where there are fewer
 
 @dataclass(frozen=True)
 class Recipe:
-    """What the maps depend on beside model and picture; `target` is None where the model has no classes."""
+    """Parameters of the maps besides model and image; `target` is None for a model without classes."""
 
     target: int | None
     fusion: Fusion
@@ -41,7 +41,7 @@ class OrderCurve:
 
 
 def method_maps_of(model: LoadedModel, image: FloatArray, recipe: Recipe) -> dict[str, NDArray[np.float64]]:
-    """The maps of one prepared picture that its model allows: one pass forward, one back for the class.
+    """Return the maps of one prepared image that its model allows: one pass forward, one back for the class.
 
     Args:
         image: (C, H, W).
@@ -90,7 +90,7 @@ def order_curve(
     return OrderCurve(plan.fraction, deletion[0], insertion[0])
 
 
-def without(
+def predict_ablated(
     model: LoadedModel,
     image: FloatArray,
     heads: Sequence[tuple[int, int]],
@@ -98,7 +98,7 @@ def without(
     *,
     blanked: bool,
 ) -> NDArray[np.floating[Any]]:
-    """Class probabilities without some heads and patches: one forward pass.
+    """Return the class probabilities without some heads and patches: one forward pass.
 
     Args:
         image: (C, H, W), prepared.

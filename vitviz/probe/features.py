@@ -1,4 +1,4 @@
-"""What a head reads of pictures: the features of a body, without its classes."""
+"""Compute the features that a classifier head reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BATCH = 256
 
 @torch.inference_mode()
 def features(model: nn.Module, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The features (N, D) that a model's head reads: [CLS], the mean of the patches, a CNN's pooled map.
+    """Return the features (N, D) that a model's head reads: [CLS], the mean of the patches, a CNN's pooled map.
 
     Args:
         model: with a linear `head`; of a DeiT what its first head reads.
@@ -34,7 +34,7 @@ def features(model: nn.Module, inputs: NDArray[np.float32]) -> NDArray[np.float3
 
 @torch.inference_mode()
 def patch_means(model: VisionTransformer, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean (N, D) of a ViT's patches after its last norm, whatever its head reads.
+    """Return the mean (N, D) of a ViT's patches after its last norm, whatever its head reads.
 
     Args:
         inputs: (N, C, S, S), prepared for it.
@@ -50,7 +50,7 @@ def patch_means(model: VisionTransformer, inputs: NDArray[np.float32]) -> NDArra
 
 
 def _headless(head: nn.Module) -> nn.Module:
-    """A head without its last linear map; a Swin's pools first."""
+    """Return a head without its last linear map; a Swin's pools first."""
     if isinstance(head, nn.Linear | nn.Identity):
         return nn.Identity()
     pooling = copy.copy(head)

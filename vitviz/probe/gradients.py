@@ -1,4 +1,4 @@
-"""How large the gradient is that reaches each block: what residual connections and norms are there for."""
+"""Measure the gradient norm that reaches each block, with and without residual connections and norms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vitviz.models.vit import VisionTransformer
 
 
 def gradient_norms(model: VisionTransformer, inputs: Tensor, labels: Tensor) -> NDArray[np.float64]:
-    """(depth,) L2 norms of the cross-entropy's gradient by each block's parameters: g_l = ||dL / d theta_l||.
+    """Return (depth,) L2 norms of the cross-entropy's gradient by each block's parameters: g_l = ||dL / d theta_l||.
 
     All blocks have as many parameters, so their norms can be compared. Dropout is off; the model is left as it was.
 

@@ -1,4 +1,4 @@
-"""What every layer of any model says of a picture, in one form: prefix tokens, and a grid of places."""
+"""Record every layer of any model in one form: prefix tokens and a grid of tokens or features."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Form = Literal["tokens", "grid", "map"]  # (B, tokens, D), (B, rows, cols, D), (
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer by the name under which the model records it, and by the name that a visitor reads."""
+    """A layer by the name under which the model records it, and by the name that a user reads."""
 
     record: str
     title: str
@@ -34,8 +34,10 @@ class Layer:
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
-    """What one layer says of B pictures: prefix tokens (B, P, D), and places (B, rows, cols, D), patches or a map's."""
+class LayerOutput:
+    """The output of one layer for B images: prefix tokens (B, P, D), and a grid (B, rows, cols, D) of patches or
+    features.
+    """
 
     prefix: FloatArray
     places: FloatArray
@@ -47,7 +49,7 @@ class Said:
 
     @property
     def flat(self) -> FloatArray:
-        """(B, ...): all of it in one row a picture."""
+        """(B, ...): all of it in one row an image."""
         count = len(self.places)
         return np.concatenate([self.prefix.reshape(count, -1), self.places.reshape(count, -1)], axis=1)
 
@@ -59,7 +61,7 @@ class Said:
 
 @singledispatch
 def layers_of(config: ModelConfig) -> tuple[Layer, ...]:
-    """The layers of a ViT, a Swin or a CNN from the first map to the last block.
+    """Return the layers of a ViT, a Swin or a CNN from the first map to the last block.
 
     Raises:
         TypeError: if the model is of another kind; `vitviz.models.abilities` says so beforehand (`layers`).
@@ -84,7 +86,7 @@ def _(config: CNNConfig) -> tuple[Layer, ...]:
 
 
 def _staged(counts: tuple[int, ...], form: Form) -> list[Layer]:
-    """Layers count through, as everywhere in the app; their stage is said where there are several."""
+    """Return the layers count through, as everywhere in the app; their stage is said where there are several."""
     found = []
     for stage, count in enumerate(counts):
         for block in range(count):
@@ -93,13 +95,17 @@ def _staged(counts: tuple[int, ...], form: Form) -> list[Layer]:
     return found
 
 
-def said_in(model: LoadedModel, record: Mapping[str, NDArray[Any]], size: tuple[int, int]) -> list[Said]:
-    """What every layer says, in order of depth, out of what a model has recorded of pictures of (height, width) px."""
-    return [_said(model, layer.form, record[layer.record], size) for layer in layers_of(model.config)]
+def read_layer_outputs(
+    model: LoadedModel, record: Mapping[str, NDArray[Any]], size: tuple[int, int]
+) -> list[LayerOutput]:
+    """Return the output of every layer in order of depth from a record of images of (height, width) px."""
+    return [
+        _make_layer_output(model, layer.form, record[layer.record], size) for layer in layers_of(model.config)
+    ]
 
 
-def stream(model: LoadedModel, images: FloatArray, batch_size: int) -> Iterator[list[Said]]:
-    """What every layer says of many pictures (B, C, H, W), batch by batch, so that nobody need hold them all."""
+def stream(model: LoadedModel, images: FloatArray, batch_size: int) -> Iterator[list[LayerOutput]]:
+    """Return what every layer says of many images (B, C, H, W), batch by batch, so that nobody need hold them all."""
     names = tuple(layer.record for layer in layers_of(model.config))
     device = next(model.model.parameters()).device
     for start in range(0, len(images), batch_size):
@@ -107,14 +113,16 @@ def stream(model: LoadedModel, images: FloatArray, batch_size: int) -> Iterator[
         with torch.inference_mode():
             _, record = model.model(x, record=names)
         arrays = {name: as_array(record[name]) for name in names}
-        yield said_in(model, arrays, (x.shape[-2], x.shape[-1]))
+        yield read_layer_outputs(model, arrays, (x.shape[-2], x.shape[-1]))
 
 
-def _said(model: LoadedModel, form: Form, values: NDArray[Any], size: tuple[int, int]) -> Said:
+def _make_layer_output(
+    model: LoadedModel, form: Form, values: NDArray[Any], size: tuple[int, int]
+) -> LayerOutput:
     if form == "tokens":
         layout = model.layout(*size)
         count = layout.num_prefix_tokens
         places = values[:, count:].reshape(len(values), *layout.grid, -1)
-        return Said(values[:, :count], places)
+        return LayerOutput(values[:, :count], places)
     places = values if form == "grid" else values.transpose(0, 2, 3, 1)
-    return Said(np.empty((len(values), 0, places.shape[-1]), np.float32), np.ascontiguousarray(places))
+    return LayerOutput(np.empty((len(values), 0, places.shape[-1]), np.float32), np.ascontiguousarray(places))

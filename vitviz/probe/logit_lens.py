@@ -1,4 +1,4 @@
-"""What the logit lens reads of a ViT: its last LayerNorm and heads, and the stream between its blocks."""
+"""Collect the inputs of the logit lens: a ViT's last LayerNorm, its heads, and the stream between its blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vitviz.probe.capture import Capture, as_array
 
 
 def readout_weights(model: VisionTransformer) -> ReadoutWeights:
-    """The last LayerNorm (None where a model ends without one) and the heads as arrays.
+    """Return the last LayerNorm (None where a model ends without one) and the heads as arrays.
 
     Raises:
         ValueError: if the model has no head for classes.
@@ -35,10 +35,10 @@ def readout_weights(model: VisionTransformer) -> ReadoutWeights:
 
 
 def stream_names(depth: int) -> tuple[str, ...]:
-    """What a capture must record: the stream before the first block and after every block."""
+    """Return what a capture must record: the stream before the first block and after every block."""
     return ("embedded", *(f"blocks.{i}" for i in range(depth)))
 
 
 def stream(found: Capture, depth: int) -> NDArray[Any]:
-    """(depth + 1, tokens, D) of the first picture of a capture that recorded `stream_names`."""
+    """Return (depth + 1, tokens, D) of the first image of a capture that recorded `stream_names`."""
     return np.stack([found[name][0] for name in stream_names(depth)])

@@ -1,4 +1,4 @@
-"""One part of the map opened: the model's own numbers of one operation, its inputs and its output, for one token."""
+"""Open one part of the map: compute its operations with inputs and outputs for one token."""
 
 from __future__ import annotations
 
@@ -8,204 +8,215 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.journey import (
-    Embedded,
+    AddedPositions,
+    EmbeddedPatches,
+    FeatureMaps,
     Grid,
     Journey,
-    Maps,
-    Positions,
-    Prefix,
+    PrefixTokens,
 )
 from vitviz.analysis.opened_part import (
-    Opened,
+    OpenedPart,
     Operation,
-    bars,
-    normed,
-    product,
-    summed,
-    table,
-    vector,
+    build_bars,
+    build_layernorm,
+    build_product,
+    build_sum,
+    build_table,
+    build_vectors,
 )
-from vitviz.analysis.part_request import Asked
+from vitviz.analysis.part_request import PartRequest, select_index
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.probe.part_answer import open_classes, open_head, open_norm, open_pool
 from vitviz.probe.part_block import open_block, open_merging
-from vitviz.probe.part_inputs import EmbeddingOfPatch, Scene, embedding_of, opened_of
+from vitviz.probe.part_inputs import PartContext, PatchEmbedding, build_opened_part, compute_embedding
 from vitviz.probe.part_maps import open_level, open_stem
+from vitviz.probe.part_output import open_classes, open_head, open_norm, open_pool
 from vitviz.text import signed
 
 FloatArray = NDArray[np.float32]
-CHANNELS = 3  # outputs of E that are multiplied out
-MAPS = 12
+CHANNELS = 3  # shown output channels of E
 
 
-def open_part(model: LoadedModel, values: FloatArray, way: Journey, asked: Asked) -> Opened | None:
-    """A part's operations and tables for a token; None where the model has no such part, or none to open.
+def open_part(
+    model: LoadedModel, values: FloatArray, journey: Journey, request: PartRequest
+) -> OpenedPart | None:
+    """Compute a part's operations and tables for a token; None if the model lacks the part or it cannot be opened.
 
     Args:
         model: any family.
-        values: (C, S, S), prepared.
-        way: the picture's `journey` through the model.
-        asked: checked by `Asked.parse`; a head, class or channel that is not there falls back to the part's own.
+        values: (C, S, S), preprocessed.
+        journey: the image's recorded forward pass.
+        request: from `PartRequest.parse`; an invalid head, class or channel falls back to the part's default.
     """
-    part = way.part(asked.part)
+    part = journey.part(request.part)
     if part is None or part.content is None:
         return None
     first = part.id.partition(".")[0]
-    if first not in _OPENS:
+    if first not in _OPENERS:
         return None
-    return _OPENS[first](Scene(model, values, way, part, asked))
+    return _OPENERS[first](PartContext(model, values, journey, part, request))
 
 
 # ---------------------------------------------------------------- E
 
 
-def _embed(scene: Scene) -> Opened:
-    content = scene.part.content
-    assert isinstance(content, Embedded)
-    way = embedding_of(scene.model, scene.values, scene.cell)
-    token = way.linear
+def _open_embedding(context: PartContext) -> OpenedPart:
+    content = context.part.content
+    assert isinstance(content, EmbeddedPatches)
+    patch = compute_embedding(context.model, context.values, context.cell)
+    token = patch.linear
     order = np.argsort(-np.abs(token), kind="stable")
-    chosen = scene.asked.within(len(token), scene.asked.channel, int(order[0]))
+    chosen = select_index(context.request.channel, len(token), int(order[0]))
     shown = [chosen, *(int(i) for i in order if i != chosen)][:CHANNELS]
-    bias, shape = way.bias, scene.part.shape_out
-    square = way.x.shape[1] > 1 or way.x.shape[0] <= 3
-    operations = [_pixels(way.x)] if square else []
-    operations += [_times_column(way, channel, square) for channel in shown]
-    operations.append(vector("The token, before its position", "x E + b", token, shape))
-    if way.normed is not None:
-        operations.append(normed("LayerNorm", "LN(x E + b)", token, way.normed, shape))
-    flat = way.x.reshape(-1)
-    columns = {"x": flat} | {f"column {c + 1}": way.weight[c].reshape(-1) for c in shown}
-    columns |= {f"x · column {c + 1}": flat * way.weight[c].reshape(-1) for c in shown}
+    bias, shape = patch.bias, context.part.shape_out
+    square = patch.x.shape[1] > 1 or patch.x.shape[0] <= 3
+    operations = [_build_pixels(patch.x)] if square else []
+    operations += [_build_column_product(patch, channel, square) for channel in shown]
+    operations.append(build_vectors("Token before its position embedding", "x E + b", token, shape))
+    if patch.normed is not None:
+        operations.append(build_layernorm("LayerNorm", "LN(x E + b)", token, patch.normed, shape))
+    flat = patch.x.reshape(-1)
+    columns = {"x": flat} | {f"column {c + 1}": patch.weight[c].reshape(-1) for c in shown}
+    columns |= {f"x · column {c + 1}": flat * patch.weight[c].reshape(-1) for c in shown}
     tables = [
-        table("The patch times columns of E", "patch_times_E.csv", columns),
-        table("The token", "token.csv", {"sum": token - bias, "bias": bias, "token": token}),
+        build_table("Patch times columns of E", "patch_times_E.csv", columns),
+        build_table("Token", "token.csv", {"sum": token - bias, "bias": bias, "token": token}),
     ]
-    patch = len(scene.tokens.prefix) + scene.cell
-    return opened_of(scene, patch, operations, tables, channel=chosen)
-
-
-def _pixels(x: FloatArray) -> Operation:
-    low, high = float(x.min()), float(x.max())
-    numbers = f"{x.size} numbers between {signed(low)} and {signed(high)}"
-    facts = {"lo": low, "hi": high}
-    return Operation("pixels", "The patch, as numbers", "x ∈ ℝ^(P²C)", numbers, x, shape=x.shape, facts=facts)
-
-
-def _times_column(way: EmbeddingOfPatch, channel: int, square: bool) -> Operation:
-    """One channel of the token: a patch of pixels as a picture, a patch of many maps as bars."""
-    title, bias = f"Times column {channel + 1} of E", float(way.bias[channel])
-    if square:
-        return product(title, way.x, way.weight[channel], bias, channel)
-    shares = (way.x * way.weight[channel]).reshape(-1)
-    return bars(title, "x · e + b", shares, lambda i: f"channel {i + 1} of the maps", bias)
-
-
-def _prefix(scene: Scene) -> Opened:
-    content = scene.part.content
-    assert isinstance(content, Prefix)
-    names = [f"[{name.upper()}]" for name in scene.tokens.prefix]
-    what = "Learned tokens" if len(names) > 1 else "A learned token"
-    sizes = ", ".join(
-        f"{name} {np.linalg.norm(row):.2f} long" for name, row in zip(names, content.vectors, strict=True)
+    return build_opened_part(
+        context, len(context.tokens.prefix) + context.cell, operations, tables, channel=chosen
     )
-    step = vector(what, "[x_class; x₁E; …; x_N E]", content.vectors, scene.part.shape_out, names, sizes)
+
+
+def _build_pixels(x: FloatArray) -> Operation:
+    low, high = float(x.min()), float(x.max())
+    numbers = f"{x.size} values between {signed(low)} and {signed(high)}"
+    facts = {"lo": low, "hi": high}
+    return Operation(
+        "pixels", "Pixel values of the patch", "x ∈ ℝ^(P²C)", numbers, x, shape=x.shape, facts=facts
+    )
+
+
+def _build_column_product(patch: PatchEmbedding, channel: int, square: bool) -> Operation:
+    """Build one channel of the token: an image for a patch of pixels, bars for many feature maps."""
+    title, bias = f"Dot product with column {channel + 1} of E", float(patch.bias[channel])
+    if square:
+        return build_product(title, patch.x, patch.weight[channel], bias, channel)
+    shares = (patch.x * patch.weight[channel]).reshape(-1)
+    return build_bars(title, "x · e + b", shares, lambda i: f"feature map {i + 1}", bias)
+
+
+def _open_prefix(context: PartContext) -> OpenedPart:
+    content = context.part.content
+    assert isinstance(content, PrefixTokens)
+    names = [f"[{name.upper()}]" for name in context.tokens.prefix]
+    title = "Learned tokens" if len(names) > 1 else "Learned token"
+    norms = ", ".join(
+        f"{name}: norm {np.linalg.norm(row):.2f}" for name, row in zip(names, content.vectors, strict=True)
+    )
+    step = build_vectors(
+        title, "[x_class; x₁E; …; x_N E]", content.vectors, context.part.shape_out, names, norms
+    )
     columns = dict(zip(names, content.vectors, strict=True))
-    return opened_of(scene, 0, [step], [table(what, "prefix_tokens.csv", columns)])
+    return build_opened_part(context, 0, [step], [build_table(title, "prefix_tokens.csv", columns)])
 
 
-def _positions(scene: Scene) -> Opened:
-    content = scene.part.content
-    assert isinstance(content, Positions)
-    prefix = len(scene.tokens.prefix)
-    token = scene.token if content.on_prefix else prefix + scene.cell
+def _open_positions(context: PartContext) -> OpenedPart:
+    content = context.part.content
+    assert isinstance(content, AddedPositions)
+    prefix = len(context.tokens.prefix)
+    token = context.token if content.on_prefix else prefix + context.cell
     row = token if content.on_prefix else token - prefix
-    before = _before_positions(scene.way, token)
-    place = content.table[row]
+    before = _read_unplaced_token(context.journey, token)
+    position = content.table[row]
     name = "second map" if content.of_pixels else "position"
-    step = summed(
-        "The token plus a second map of its pixels" if content.of_pixels else "The token plus its position",
+    step = build_sum(
+        "Token plus a second linear map of its pixels"
+        if content.of_pixels
+        else "Token plus position embedding",
         "z₀ = x E + e_pos",
         before,
-        place,
+        position,
         ("token", name, "z₀"),
-        scene.part.shape_out,
+        context.part.shape_out,
     )
     patches = content.table[prefix:] if content.on_prefix else content.table
-    sizes = np.linalg.norm(patches, axis=1) * np.linalg.norm(place)
-    alike = np.divide(patches @ place, sizes, out=np.zeros(len(patches)), where=sizes > 0)
-    likeness = _likeness(alike, scene.tokens.grid, row - prefix if content.on_prefix else row)
-    columns = {"token": before, name: place, "sum": before + place}
+    norms = np.linalg.norm(patches, axis=1) * np.linalg.norm(position)
+    cosines = np.divide(patches @ position, norms, out=np.zeros(len(patches)), where=norms > 0)
+    similarity = _build_similarity(cosines, context.tokens.grid, row - prefix if content.on_prefix else row)
+    columns = {"token": before, name: position, "sum": before + position}
     tables = [
-        table("Token and position", "token_and_position.csv", columns),
-        table("Cosine with every place", "cosines.csv", {"cosine": alike}),
+        build_table("Token and position", "token_and_position.csv", columns),
+        build_table("Cosine similarity with every position", "cosines.csv", {"cosine": cosines}),
     ]
-    return opened_of(scene, token, [step, likeness], tables)
+    return build_opened_part(context, token, [step, similarity], tables)
 
 
-def _likeness(alike: FloatArray, grid: Grid, cell: int) -> Operation:
-    """The cosines (N,) of what is added at a cell with what is added at every one; -1: at a prefix token."""
-    others = np.delete(alike, cell) if cell >= 0 else alike
+def _build_similarity(cosines: FloatArray, grid: Grid, cell: int) -> Operation:
+    """Build the map of cosine similarities (N,) between one position (cell, -1: a prefix token) and all others."""
+    others = np.delete(cosines, cell) if cell >= 0 else cosines
     numbers = (
-        f"with the other places {signed(float(others.min()))} to {signed(float(others.max()))}"
+        f"with the other positions {signed(float(others.min()))} to {signed(float(others.max()))}"
         if others.size
-        else "there is one place, and no other to compare it with"
+        else "only one position: no other to compare with"
     )
     return Operation(
         "maps",
-        "How alike what is added here is to what is added elsewhere",
+        "Cosine similarity with the other positions",
         "cos(e_pos, e_pos′)",
         numbers,
-        alike.reshape(1, *grid),
+        cosines.reshape(1, *grid),
         shape=grid,
         facts={"names": ["cosine"], "lo": -1.0, "hi": 1.0},
     )
 
 
-def _before_positions(way: Journey, token: int) -> FloatArray:
-    """A token of the sequence before anything is added for its place."""
-    prefix, embedded = way.part("prefix"), way.part("embed")
+def _read_unplaced_token(journey: Journey, token: int) -> FloatArray:
+    """Return a token of the sequence before its position embedding is added."""
+    prefix, embedded = journey.part("prefix"), journey.part("embed")
     first = 0
-    if prefix is not None and isinstance(prefix.content, Prefix):
+    if prefix is not None and isinstance(prefix.content, PrefixTokens):
         first = len(prefix.content.vectors)
         if token < first:
             return np.asarray(prefix.content.vectors[token])
-    assert embedded is not None and isinstance(embedded.content, Embedded)
+    assert embedded is not None and isinstance(embedded.content, EmbeddedPatches)
     return np.asarray(embedded.content.vectors[token - first])
 
 
 # ---------------------------------------------------------------- blocks, maps
 
 
-def _block(scene: Scene) -> Opened:
-    asked = scene.asked
-    return open_block(scene.model, scene.values, scene.part, scene.token, asked.head)
+def _open_block_part(context: PartContext) -> OpenedPart:
+    return open_block(context.model, context.values, context.part, context.token, context.request.head)
 
 
-def _merge(scene: Scene) -> Opened:
-    return open_merging(scene.model, scene.values, scene.part, scene.cell)
+def _open_merging_part(context: PartContext) -> OpenedPart:
+    return open_merging(context.model, context.values, context.part, context.cell)
 
 
-def _stem(scene: Scene) -> Opened:
-    content = scene.part.content
-    assert isinstance(content, Maps)
-    return open_stem(scene.model, scene.values, scene.part, scene.asked.pin, scene.asked.channel)
+def _open_stem_part(context: PartContext) -> OpenedPart:
+    content = context.part.content
+    assert isinstance(content, FeatureMaps)
+    return open_stem(
+        context.model, context.values, context.part, context.request.pin, context.request.channel
+    )
 
 
-def _stage(scene: Scene) -> Opened:
-    before = scene.way.parts[scene.way.parts.index(scene.part) - 1].content
-    assert isinstance(before, Maps)
-    return open_level(scene.model, before.levels[-1].maps, scene.part, scene.asked.pin, scene.asked.channel)
+def _open_stage_part(context: PartContext) -> OpenedPart:
+    before = context.journey.parts[context.journey.parts.index(context.part) - 1].content
+    assert isinstance(before, FeatureMaps)
+    return open_level(
+        context.model, before.levels[-1].maps, context.part, context.request.pin, context.request.channel
+    )
 
 
-_OPENS: dict[str, Callable[[Scene], Opened]] = {
-    "embed": _embed,
-    "prefix": _prefix,
-    "positions": _positions,
-    "block": _block,
-    "merge": _merge,
-    "stem": _stem,
-    "stage": _stage,
+_OPENERS: dict[str, Callable[[PartContext], OpenedPart]] = {
+    "embed": _open_embedding,
+    "prefix": _open_prefix,
+    "positions": _open_positions,
+    "block": _open_block_part,
+    "merge": _open_merging_part,
+    "stem": _open_stem_part,
+    "stage": _open_stage_part,
     "norm": open_norm,
     "pool": open_pool,
     "head": open_head,

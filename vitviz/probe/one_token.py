@@ -15,7 +15,7 @@ LARGER = 100.0  # times its own queries and keys: any attention that they made w
 
 @dataclass(frozen=True, eq=False)
 class OneToken:
-    """What was computed of one picture.
+    """The intermediates of one image.
 
     Attributes:
         attention: (layers, tokens, tokens), as the softmax gave it.
@@ -34,7 +34,7 @@ class OneToken:
 
 @torch.inference_mode()
 def one_token(model: FlatAttention, values: NDArray[np.float32]) -> OneToken:
-    """Runs the net on a picture (C, S, S), as it is and with other queries and keys."""
+    """Runs the net on an image (C, S, S), as it is and with other queries and keys."""
     x = torch.from_numpy(values)[None]
     names = tuple(f"blocks.{layer}.{part}" for layer in range(2) for part in ("attn", "scores"))
     logits, record = model(x, record=names)

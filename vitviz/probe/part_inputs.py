@@ -1,4 +1,4 @@
-"""What opening a part reads: the scene, a patch and E, and the tokens before and after the last norm."""
+"""Collect the inputs of opened parts: context, patch embedding, and tokens around the final LayerNorm."""
 
 from __future__ import annotations
 
@@ -10,62 +10,61 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitviz.analysis.journey import Journey, Part, Tokens
-from vitviz.analysis.opened_part import Opened, Operation, Table, name_of
-from vitviz.analysis.part_request import Asked
+from vitviz.analysis.opened_part import OpenedPart, Operation, Table, name_token
+from vitviz.analysis.part_request import PartRequest
 from vitviz.models.abilities import abilities, as_swin, as_vit
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
 from vitviz.probe.capture import as_array, capture
-from vitviz.probe.journey import stem_levels
+from vitviz.probe.journey import compute_stem_levels
 
 FloatArray = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
-    """What opening a part reads: the model, the picture's values, its whole way, and what was asked."""
+class PartContext:
+    """Inputs for opening a part: model, image values, recorded forward pass and request."""
 
     model: LoadedModel
     values: FloatArray
-    way: Journey
+    journey: Journey
     part: Part
-    asked: Asked
+    request: PartRequest
 
     @property
     def tokens(self) -> Tokens:
-        """Those that leave the part; the first sequence's where none do."""
-        return self.part.tokens or self.way.sequence
+        """Token layout of the part's output; the first sequence's if it outputs no tokens."""
+        return self.part.tokens or self.journey.sequence
 
     @property
     def token(self) -> int:
-        """The pinned token among them."""
-        return token_of(self.tokens, self.asked.pin)
+        return find_token(self.tokens, self.request.pin)
 
     @property
     def cell(self) -> int:
-        """The pinned cell of their grid; a prefix token has none, so the middle stands for it."""
-        return self.asked.pin.cell(self.tokens.grid)
+        """Index of the pinned grid cell; the middle cell for a pinned prefix token."""
+        return self.request.pin.cell(self.tokens.grid)
 
 
-def token_of(tokens: Tokens, pin: Pin) -> int:
-    """Index of a pin's token in a sequence."""
+def find_token(tokens: Tokens, pin: Pin) -> int:
+    """Return the index of a pin's token in a sequence."""
     if pin.prefix in tokens.prefix:
         return tokens.prefix.index(pin.prefix)
     return len(tokens.prefix) + pin.cell(tokens.grid)
 
 
-def opened_of(
-    scene: Scene, token: int, operations: list[Operation], tables: list[Table], **chosen: int | None
-) -> Opened:
-    """A part's operations and tables, with the token that they are about."""
-    name = name_of(scene.tokens, token)
-    return Opened(scene.part.id, token, name, tuple(operations), tuple(tables), **chosen)
+def build_opened_part(
+    context: PartContext, token: int, operations: list[Operation], tables: list[Table], **chosen: int | None
+) -> OpenedPart:
+    """Build an opened part with the name of its token."""
+    name = name_token(context.tokens, token)
+    return OpenedPart(context.part.id, token, name, tuple(operations), tuple(tables), **chosen)
 
 
 @dataclass(frozen=True, eq=False)
-class EmbeddingOfPatch:
-    """x (C, h, w) of one place, E's columns (D, C, h, w), bias (D,), x E + b, and its LayerNorm where one follows."""
+class PatchEmbedding:
+    """Embedding of one patch: x (C, h, w), E (D, C, h, w), bias (D,), x E + b, and its LayerNorm output or None."""
 
     x: FloatArray
     weight: FloatArray
@@ -74,40 +73,40 @@ class EmbeddingOfPatch:
     normed: FloatArray | None
 
 
-def embedding_of(model: LoadedModel, values: FloatArray, cell: int) -> EmbeddingOfPatch:
-    """What E multiplies at one cell of the grid, and what it gives there.
+def compute_embedding(model: LoadedModel, values: FloatArray, cell: int) -> PatchEmbedding:
+    """Compute the patch embedding at one cell of the grid.
 
     Args:
         model: a ViT, a hybrid or a Swin.
-        values: (C, S, S), prepared.
-        cell: in reading order.
+        values: (C, S, S), preprocessed.
+        cell: index in reading order.
     """
     embed = model.model.get_submodule("patch_embed")
     proj = cast(nn.Conv2d, embed.get_submodule("proj"))
     weight = as_array(proj.weight)
     bias = np.zeros(len(weight), np.float32) if proj.bias is None else as_array(proj.bias)
     if isinstance(embed, ConvStem):
-        maps = stem_levels(embed, values)[-1].maps
+        maps = compute_stem_levels(embed, values)[-1].maps
         row, col = divmod(cell, maps.shape[2])
         x = maps[:, row : row + 1, col : col + 1]
     else:
         px = weight.shape[-1]
         row, col = divmod(cell, model.layout(*values.shape[-2:]).grid[1])
         x = values[:, row * px : (row + 1) * px, col * px : (col + 1) * px]
-    made = capture(model.model, values[None], ("patch_embed",))["patch_embed"][0]
-    token = made.reshape(-1, made.shape[-1])[cell]
+    tokens = capture(model.model, values[None], ("patch_embed",))["patch_embed"][0]
+    token = tokens.reshape(-1, tokens.shape[-1])[cell]
     linear = np.einsum("chw,dchw->d", x, weight) + bias
-    return EmbeddingOfPatch(x, weight, bias, linear, token if abilities(model.config).windows else None)
+    return PatchEmbedding(x, weight, bias, linear, token if abilities(model.config).windows else None)
 
 
-def last_tokens(model: LoadedModel, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(n, D) each: the tokens that leave the last layer, and what the last LayerNorm makes of them."""
+def capture_last_tokens(model: LoadedModel, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the tokens (n, D) before and after the final LayerNorm."""
     able = abilities(model.config)
     if able.windows:
         depths = as_swin(model.config).depths
         name = f"layers.{len(depths) - 1}.blocks.{depths[-1] - 1}"
     else:
         name = f"blocks.{as_vit(model.config).depth - 1}"
-    found = capture(model.model, values[None], (name, "norm"))
-    before, after = found[name][0], found["norm"][0]
+    records = capture(model.model, values[None], (name, "norm"))
+    before, after = records[name][0], records["norm"][0]
     return before.reshape(-1, before.shape[-1]), after.reshape(-1, after.shape[-1])

@@ -1,4 +1,4 @@
-"""Convolutions opened: one value of one map as a sum over its neighbourhood, and the maps beside it."""
+"""Open convolutions: one value of a feature map as a sum over its receptive field, and all feature maps."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.analysis.journey import Maps, Part, Tokens, most_varied
-from vitviz.analysis.opened_part import Opened, Operation, bars, maps, name_of, product, table
+from vitviz.analysis.journey import FeatureMaps, Part, Tokens, select_varied_channels
+from vitviz.analysis.opened_part import (
+    OpenedPart,
+    Operation,
+    build_bars,
+    build_maps,
+    build_product,
+    build_table,
+    name_token,
+)
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
@@ -21,78 +29,77 @@ FloatArray = NDArray[np.float32]
 SHOWN = 12
 
 
-def open_stem(model: LoadedModel, values: FloatArray, part: Part, pin: Pin, channel: int | None) -> Opened:
-    """The first convolution of a hybrid or a CNN at the pinned place: kernel times neighbourhood, norm, ReLU.
+def open_stem(
+    model: LoadedModel, values: FloatArray, part: Part, pin: Pin, channel: int | None
+) -> OpenedPart:
+    """Open the first convolution of a hybrid or CNN at the pinned position: filter, BatchNorm, ReLU.
 
     Args:
-        channel: of the maps that it leaves; None, or one that is not there: the strongest at this place.
+        channel: output channel; None or out of range: the strongest at this position.
     """
-    assert isinstance(part.content, Maps)
-    stem, read = _first_layers(model, values)
+    assert isinstance(part.content, FeatureMaps)
+    stem, source = _find_first_layers(model, values)
     convolution, batch = cast(nn.Conv2d, stem[0]), cast(nn.BatchNorm2d, stem[1])
     first = part.content.levels[0].maps
     row, col = pin.row_col((first.shape[1], first.shape[2]))
-    chosen = _channel(first[:, row, col], channel)
-    x = neighbourhood(read, row, col, convolution)
+    chosen = _select_channel(first[:, row, col], channel)
+    x = extract_neighbourhood(source, row, col, convolution)
     weights = as_array(convolution.weight)[chosen]
     operations = [
-        product(f"Filter {chosen + 1} on its neighbourhood", x, weights, 0.0, chosen, "Σ x ⊙ w"),
-        _normed_and_cut(float((x * weights).sum()), batch, chosen, float(first[chosen, row, col])),
+        build_product(f"Filter {chosen + 1} at this position", x, weights, 0.0, chosen, "Σ x ⊙ w"),
+        _build_batchnorm(float((x * weights).sum()), batch, chosen, float(first[chosen, row, col])),
     ]
-    operations += [_maps_of(level.title, level.maps) for level in part.content.levels]
+    operations += [_build_level(level.title, level.maps) for level in part.content.levels]
     columns = {"x": x.reshape(-1), "w": weights.reshape(-1), "x w": (x * weights).reshape(-1)}
-    tables = (table(f"Filter {chosen + 1}", f"filter_{chosen + 1}.csv", columns),)
-    place = Tokens((), (first.shape[1], first.shape[2]), 1)
+    tables = (build_table(f"Filter {chosen + 1}", f"filter_{chosen + 1}.csv", columns),)
+    grid = Tokens((), (first.shape[1], first.shape[2]), 1)
     cell = row * first.shape[2] + col
-    return Opened(part.id, cell, place_name(place, cell), tuple(operations), tables, channel=chosen)
+    return OpenedPart(part.id, cell, name_place(grid, cell), tuple(operations), tables, channel=chosen)
 
 
-def open_level(model: LoadedModel, before: FloatArray, part: Part, pin: Pin, channel: int | None) -> Opened:
-    """A CNN's stage: one value of its first convolution by the maps that it is made of, and the maps that leave.
+def open_level(
+    model: LoadedModel, before: FloatArray, part: Part, pin: Pin, channel: int | None
+) -> OpenedPart:
+    """Open a CNN's stage: one value of its first convolution by input map, and the output maps.
 
     Args:
-        before: (channels, h, w), the maps that enter the stage.
+        before: (channels, h, w), input of the stage.
     """
-    assert isinstance(part.content, Maps)
+    assert isinstance(part.content, FeatureMaps)
     stage = int(part.id.partition(".")[2]) - 1
     block = model.model.get_submodule(f"layers.{stage}.blocks.0")
     convolution = cast(nn.Conv2d, block.get_submodule("conv1"))
     with torch.inference_mode():
-        made = as_array(convolution(torch.tensor(before)[None])[0])
-    row, col = pin.row_col((made.shape[1], made.shape[2]))
-    chosen = _channel(made[:, row, col], channel)
-    each = neighbourhood(before, row, col, convolution) * as_array(convolution.weight)[chosen]
-    shares = each.sum(axis=(1, 2))
-    name = f"One value of map {chosen + 1}, before its norm"
+        output = as_array(convolution(torch.tensor(before)[None])[0])
+    row, col = pin.row_col((output.shape[1], output.shape[2]))
+    chosen = _select_channel(output[:, row, col], channel)
+    products = extract_neighbourhood(before, row, col, convolution) * as_array(convolution.weight)[chosen]
+    shares = products.sum(axis=(1, 2))
+    name = f"One value of feature map {chosen + 1}, before BatchNorm"
     operations = [
-        bars(name, "Σ over the maps of Σ x ⊙ w", shares, lambda i: f"map {i + 1}", 0.0),
-        _maps_of("The maps that enter", before),
-        *(
-            _maps_of(f"The maps that leave {level.title.lower()}", level.maps)
-            for level in part.content.levels
-        ),
+        build_bars(name, "Σ over feature maps of Σ x ⊙ w", shares, lambda i: f"map {i + 1}", 0.0),
+        _build_level("Input feature maps", before),
+        *(_build_level(f"Output of {level.title.lower()}", level.maps) for level in part.content.levels),
     ]
-    tables = (table(name, f"map_{chosen + 1}.csv", {"share": shares}),)
-    place = Tokens((), (made.shape[1], made.shape[2]), 1)
-    cell = row * made.shape[2] + col
-    return Opened(part.id, cell, place_name(place, cell), tuple(operations), tables, channel=chosen)
+    tables = (build_table(name, f"map_{chosen + 1}.csv", {"share": shares}),)
+    grid = Tokens((), (output.shape[1], output.shape[2]), 1)
+    cell = row * output.shape[2] + col
+    return OpenedPart(part.id, cell, name_place(grid, cell), tuple(operations), tables, channel=chosen)
 
 
-def place_name(place: Tokens, cell: int) -> str:
-    """'the place in row 3, column 5'."""
-    return name_of(place, cell).replace("patch", "place")
+def name_place(grid: Tokens, cell: int) -> str:
+    return name_token(grid, cell).replace("patch", "position")
 
 
-def neighbourhood(maps: FloatArray, row: int, col: int, convolution: nn.Conv2d) -> FloatArray:
-    """(C, k, k): what a convolution reads for one value of its output, zeros beyond the edge."""
+def extract_neighbourhood(maps: FloatArray, row: int, col: int, convolution: nn.Conv2d) -> FloatArray:
+    """Return the input (C, k, k) of one output value of a convolution, zero-padded at the edge."""
     side, stride, edge = convolution.kernel_size[0], convolution.stride[0], cast(int, convolution.padding[0])
     padded = np.pad(maps, ((0, 0), (edge, edge), (edge, edge)))
     top, left = row * stride, col * stride
     return padded[:, top : top + side, left : left + side]
 
 
-def _first_layers(model: LoadedModel, values: FloatArray) -> tuple[nn.Sequential, FloatArray]:
-    """The stem's layers, and the picture as the first of them reads it."""
+def _find_first_layers(model: LoadedModel, values: FloatArray) -> tuple[nn.Sequential, FloatArray]:
     hybrid = getattr(model.model, "patch_embed", None)
     if isinstance(hybrid, ConvStem):
         with torch.inference_mode():
@@ -100,16 +107,15 @@ def _first_layers(model: LoadedModel, values: FloatArray) -> tuple[nn.Sequential
     return cast(nn.Sequential, model.model.get_submodule("stem")), values
 
 
-def _channel(values: FloatArray, asked: int | None) -> int:
-    return asked if asked is not None and asked < len(values) else int(np.abs(values).argmax())
+def _select_channel(values: FloatArray, channel: int | None) -> int:
+    return channel if channel is not None and channel < len(values) else int(np.abs(values).argmax())
 
 
-def _normed_and_cut(total: float, batch: nn.BatchNorm2d, channel: int, result: float) -> Operation:
-    """BatchNorm with the training's own mean and variance, then ReLU."""
+def _build_batchnorm(total: float, batch: nn.BatchNorm2d, channel: int, result: float) -> Operation:
     mean, variance = (as_array(getattr(batch, f"running_{name}"))[channel] for name in ("mean", "var"))
     gain, shift = as_array(batch.weight)[channel], as_array(batch.bias)[channel]
     normed = float(gain * (total - mean) / np.sqrt(variance + batch.eps) + shift)
-    numbers = f"{signed(total, 3)} becomes {signed(normed, 3)}, and ReLU leaves {signed(result, 3)}"
+    numbers = f"{signed(total, 3)} becomes {signed(normed, 3)}; after ReLU {signed(result, 3)}"
     values = np.array([[total, normed, max(normed, 0.0)]], np.float32)
     return Operation(
         "vector",
@@ -117,11 +123,12 @@ def _normed_and_cut(total: float, batch: nn.BatchNorm2d, channel: int, result: f
         "max(0, γ (s − μ) / √(σ² + ε) + β)",
         numbers,
         values,
-        ("sum, normed, cut",),
+        ("sum, normalised, after ReLU",),
     )
 
 
-def _maps_of(title: str, values: FloatArray) -> Operation:
-    channels = most_varied(values, SHOWN)
-    numbers = f"{len(channels)} of {len(values)} maps, the most varied; {values.shape[1]} × {values.shape[2]} places"
-    return maps(title, "", numbers, values[channels], [f"map {i + 1}" for i in channels], False)
+def _build_level(title: str, values: FloatArray) -> Operation:
+    channels = select_varied_channels(values, SHOWN)
+    _, rows, cols = values.shape
+    numbers = f"{len(channels)} of {len(values)} feature maps ({rows} × {cols}), by variance"
+    return build_maps(title, "", numbers, values[channels], [f"map {i + 1}" for i in channels], False)

@@ -1,139 +1,150 @@
-"""The end of the way opened: the last LayerNorm, the mean over all places, the head's products, the softmax."""
+"""Open the output parts: final LayerNorm, pooling, classifier head and softmax."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.journey import Classes, Heads, Maps, Normed, Pooled
+from vitviz.analysis.journey import ClassifierHeads, ClassScores, FeatureMaps, NormedTokens, PooledVector
 from vitviz.analysis.opened_part import (
-    Opened,
+    OpenedPart,
     Operation,
-    bars,
-    maps,
-    name_of,
-    normed,
-    softmax_row,
-    table,
-    vector,
+    build_bars,
+    build_layernorm,
+    build_maps,
+    build_softmax_row,
+    build_table,
+    build_vectors,
+    name_token,
 )
-from vitviz.probe.part_inputs import Scene, last_tokens, opened_of
+from vitviz.analysis.part_request import select_index
+from vitviz.probe.part_inputs import PartContext, build_opened_part, capture_last_tokens
 from vitviz.text import signed
 
 FloatArray = NDArray[np.float32]
 
 
-def open_norm(scene: Scene) -> Opened:
-    """The last LayerNorm of the token that is read, or of the pinned one where all are."""
-    content = scene.part.content
-    assert isinstance(content, Normed)
-    before, after = last_tokens(scene.model, scene.values)
-    read = content.token if content.token >= 0 else scene.token
+def open_norm(context: PartContext) -> OpenedPart:
+    """Open the final LayerNorm for the token that the head reads, or the pinned one if it reads all."""
+    content = context.part.content
+    assert isinstance(content, NormedTokens)
+    before, after = capture_last_tokens(context.model, context.values)
+    token = content.token if content.token >= 0 else context.token
     formula = "LN(z) = γ (z − μ) / √(σ² + ε) + β"
-    head = scene.way.part("head")
-    two = head is not None and isinstance(head.content, Heads) and len(head.content.names) > 1
-    tokens = [0, 1] if two else [read]
+    head = context.journey.part("head")
+    two_heads = head is not None and isinstance(head.content, ClassifierHeads) and len(head.content.names) > 1
+    tokens = [0, 1] if two_heads else [token]
     operations = [
-        normed(f"LayerNorm of {name_of(scene.tokens, t)}", formula, before[t], after[t], scene.part.shape_out)
+        build_layernorm(
+            f"LayerNorm of {name_token(context.tokens, t)}",
+            formula,
+            before[t],
+            after[t],
+            context.part.shape_out,
+        )
         for t in tokens
     ]
-    columns = {"before": before[read], "after": after[read]}
-    return opened_of(scene, read, operations, [table("LayerNorm", "last_norm.csv", columns)])
+    columns = {"before": before[token], "after": after[token]}
+    return build_opened_part(context, token, operations, [build_table("LayerNorm", "last_norm.csv", columns)])
 
 
-def _winner(scene: Scene) -> int:
-    part = scene.way.part("classes")
-    if part is None or not isinstance(part.content, Classes):
+def _select_class(context: PartContext) -> int:
+    part = context.journey.part("classes")
+    if part is None or not isinstance(part.content, ClassScores):
         return 0
     probabilities = part.content.probabilities
-    return scene.asked.within(len(probabilities), scene.asked.chosen_class, int(probabilities.argmax()))
+    return select_index(context.request.chosen_class, len(probabilities), int(probabilities.argmax()))
 
 
-def open_pool(scene: Scene) -> Opened:
-    """One channel at every place, and what is made of it."""
-    content = scene.part.content
-    assert isinstance(content, Pooled)
-    values = _places(scene)
-    head = scene.way.part("head")
+def open_pool(context: PartContext) -> OpenedPart:
+    """Open the pooling: one channel at every position, and the pooled vector."""
+    content = context.part.content
+    assert isinstance(content, PooledVector)
+    values = _read_pooled_maps(context)
+    head = context.journey.part("head")
     shares = np.abs(content.vector)
-    if head is not None and isinstance(head.content, Heads):
-        shares = np.abs(content.vector * head.content.weights[0, _winner(scene)])
-    channel = scene.asked.within(len(content.vector), scene.asked.channel, int(shares.argmax()))
-    one = values[channel]
-    said = {"mean": "the mean", "max": "the largest", "first patch": "the first"}[content.how]
-    numbers = f"{said} of {one.size} values is {signed(float(content.vector[channel]), 3)}"
-    shown = maps(
-        f"Channel {channel + 1} at every place",
-        f"{said} over all places",
+    if head is not None and isinstance(head.content, ClassifierHeads):
+        shares = np.abs(content.vector * head.content.weights[0, _select_class(context)])
+    channel = select_index(context.request.channel, len(content.vector), int(shares.argmax()))
+    channel_map = values[channel]
+    statistic = {"mean": "mean", "max": "maximum", "first patch": "first"}[content.how]
+    numbers = f"{statistic} of {channel_map.size} values: {signed(float(content.vector[channel]), 3)}"
+    shown = build_maps(
+        f"Channel {channel + 1} at every position",
+        f"{statistic} over all positions",
         numbers,
-        one[None],
+        channel_map[None],
         [f"channel {channel + 1}"],
         True,
     )
-    pooled = vector("All channels", said, content.vector, scene.part.shape_out)
+    pooled = build_vectors("All channels", statistic, content.vector, context.part.shape_out)
     tables = [
-        table(f"Channel {channel + 1} at every place", "places.csv", {"value": one.reshape(-1)}),
-        table("What the head reads", "pooled.csv", {"value": content.vector}),
+        build_table(
+            f"Channel {channel + 1} at every position", "places.csv", {"value": channel_map.reshape(-1)}
+        ),
+        build_table("Pooled vector", "pooled.csv", {"value": content.vector}),
     ]
-    return opened_of(scene, scene.token, [shown, pooled], tables, channel=channel)
+    return build_opened_part(context, context.token, [shown, pooled], tables, channel=channel)
 
 
-def _places(scene: Scene) -> FloatArray:
-    """What is pooled, (channels, h, w)."""
-    before = scene.way.parts[scene.way.parts.index(scene.part) - 1].content
-    if isinstance(before, Maps):
+def _read_pooled_maps(context: PartContext) -> FloatArray:
+    before = context.journey.parts[context.journey.parts.index(context.part) - 1].content
+    if isinstance(before, FeatureMaps):
         return np.asarray(before.levels[-1].maps)
-    _, after = last_tokens(scene.model, scene.values)
-    last = next(p.tokens for p in reversed(scene.way.parts) if p.tokens is not None)
+    _, after = capture_last_tokens(context.model, context.values)
+    last = next(p.tokens for p in reversed(context.journey.parts) if p.tokens is not None)
     patches = after[len(last.prefix) :]
     return np.asarray(patches.T.reshape(-1, *last.grid))
 
 
-def open_head(scene: Scene) -> Opened:
-    """The products that make one class's score."""
-    content, answer = scene.part.content, scene.way.part("classes")
-    assert isinstance(content, Heads) and answer is not None and isinstance(answer.content, Classes)
-    chosen = _winner(scene)
-    name = scene.model.classes[chosen]
+def open_head(context: PartContext) -> OpenedPart:
+    """Open the classifier head: the products that sum to one class's logit."""
+    content, output = context.part.content, context.journey.part("classes")
+    assert (
+        isinstance(content, ClassifierHeads)
+        and output is not None
+        and isinstance(output.content, ClassScores)
+    )
+    chosen = _select_class(context)
+    name = context.model.classes[chosen]
     operations: list[Operation] = []
     columns: dict[str, FloatArray] = {}
-    for place, reads in enumerate(content.names):
-        y, w, b = content.vectors[place], content.weights[place, chosen], float(content.biases[place, chosen])
-        title = f"The score of {name}" + (f", read from [{reads.upper()}]" if len(content.names) > 1 else "")
-        operations.append(bars(title, "w · y + b", y * w, lambda i: f"channel {i + 1}", b))
-        label = f" [{reads.upper()}]" if len(content.names) > 1 else ""
+    for i, token_name in enumerate(content.names):
+        y, w, b = content.vectors[i], content.weights[i, chosen], float(content.biases[i, chosen])
+        title = f"Logit of {name}" + (f" from [{token_name.upper()}]" if len(content.names) > 1 else "")
+        operations.append(build_bars(title, "w · y + b", y * w, lambda c: f"channel {c + 1}", b))
+        label = f" [{token_name.upper()}]" if len(content.names) > 1 else ""
         columns |= {f"y{label}": y, f"w{label}": w, f"w y{label}": y * w}
     if len(content.names) > 1:
         scores = [operations[i].facts["result"] for i in (0, 1)]
         both = Operation(
             "vector",
-            "Both heads together",
+            "Mean of both heads",
             "(first + second) / 2",
             f"({signed(scores[0], 3)} + {signed(scores[1], 3)}) / 2 = {signed(sum(scores) / 2, 3)}",
-            np.stack([*_by_heads(answer.content), answer.content.logits]),
+            np.stack([*_list_head_logits(output.content), output.content.logits]),
             ("[CLS]", "[DIST]", "mean"),
-            shape=scene.part.shape_out,
+            shape=context.part.shape_out,
         )
         operations.append(both)
     file = f"score_of_class_{chosen}.csv"
-    return opened_of(
-        scene, 0, operations, [table(f"The score of {name}", file, columns)], chosen_class=chosen
+    return build_opened_part(
+        context, 0, operations, [build_table(f"Logit of {name}", file, columns)], chosen_class=chosen
     )
 
 
-def _by_heads(answer: Classes) -> list[FloatArray]:
-    return [np.asarray(scores) for scores in (answer.by_cls, answer.by_dist) if scores is not None]
+def _list_head_logits(classes: ClassScores) -> list[FloatArray]:
+    return [np.asarray(scores) for scores in (classes.by_cls, classes.by_dist) if scores is not None]
 
 
-def open_classes(scene: Scene) -> Opened:
-    """The softmax of the scores."""
-    content = scene.part.content
-    assert isinstance(content, Classes)
+def open_classes(context: PartContext) -> OpenedPart:
+    content = context.part.content
+    assert isinstance(content, ClassScores)
     logits, probabilities = content.logits, content.probabilities
-    names = scene.model.classes
+    names = context.model.classes
     scores = np.log(np.maximum(logits, 1e-30)) if logits is probabilities else logits
-    step = softmax_row(
-        title="Softmax of the scores",
+    step = build_softmax_row(
+        title="Softmax of the logits",
         formula="p = exp(s − s_max) / Σ exp(s − s_max)",
         dots=logits,
         scores=scores,
@@ -142,7 +153,11 @@ def open_classes(scene: Scene) -> Opened:
         name=lambda i: names[i],
         of="classes",
     )
-    columns = {"score": logits, "probability": probabilities}
-    return opened_of(
-        scene, 0, [step], [table("Classes", "classes.csv", columns, names)], chosen_class=_winner(scene)
+    columns = {"logit": logits, "probability": probabilities}
+    return build_opened_part(
+        context,
+        0,
+        [step],
+        [build_table("Classes", "classes.csv", columns, names)],
+        chosen_class=_select_class(context),
     )

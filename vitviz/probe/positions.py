@@ -1,4 +1,4 @@
-"""What a model adds for the place of a patch, and how its table fits another grid, as arrays."""
+"""Return a model's position embeddings, and resize them to another grid, as arrays."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def table_of(model: VisionTransformer) -> FloatArray:
     """The patches' rows (N, D) of what a model adds on its own grid, learned or computed; zeros where it adds nothing.
 
     Raises:
-        ValueError: if its positions depend on the picture, so that there is no one table.
+        ValueError: if its positions depend on the image, so that there is no one table.
     """
     config = model.config
     if config.positions == "pixels":
-        raise ValueError("positions made from the pixels have a table for each picture, not for a model")
+        raise ValueError("positions made from the pixels have a table for each image, not for a model")
     table = model.position_table(config.grid)
     if table is None:
         return np.zeros((config.grid[0] * config.grid[1], config.embed_dim), np.float32)
@@ -29,6 +29,6 @@ def table_of(model: VisionTransformer) -> FloatArray:
 
 
 def stretched(table: NDArray[np.floating], old: Grid, new: Grid) -> FloatArray:
-    """A table (N, D) on another grid, bicubically (ViT paper, section 3.2)."""
+    """Return a table (N, D) on another grid, bicubically (ViT paper, section 3.2)."""
     values = torch.tensor(table, dtype=torch.float32)[None]
     return as_array(resize_positions(values, old, new)[0])

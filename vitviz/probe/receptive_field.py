@@ -1,4 +1,4 @@
-"""How far a layer's output looks into the picture, measured with gradients; holds tensors, returns arrays."""
+"""Measure a layer's receptive field with gradients; holds tensors, returns arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float32]
 def gradient_maps(
     model: nn.Module, images: FloatArray, names: Sequence[str]
 ) -> dict[str, tuple[NDArray[np.float64], tuple[int, int]]]:
-    """|d (central output of a layer) / d pixel|, summed over channels and averaged over pictures.
+    """|d (central output of a layer) / d pixel|, summed over channels and averaged over images.
 
     The output is weighted by random signs over its channels, so that gradients of opposite channels do not
     cancel (Luo et al. 2016, Understanding the effective receptive field).

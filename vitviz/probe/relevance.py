@@ -16,7 +16,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """What one backward pass gives, for each picture and its class.
+    """The attention and gradients of one backward pass, for each image and its class.
 
     `tokens` (B, query, key) is R of the gradient-weighted rollout; `pixels` (B, C, H, W) is gradient x input;
     `logits` (B, classes) are those of the pass.
@@ -50,7 +50,7 @@ def gradient_rollout(attention: list[Tensor], gradients: list[Tensor]) -> Tensor
 def _scores(
     model: nn.Module, images: FloatArray, classes: IntArray, names: tuple[str, ...]
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """(input that asks for its gradient, class scores, record); to be called where gradients are kept."""
+    """Return (input that asks for its gradient, class scores, record); to be called where gradients are kept."""
     if images.ndim != 4 or classes.shape != (len(images),):
         raise ValueError(
             f"images must be (B, C, H, W) with one class each, received {images.shape} and classes {classes.shape}"
@@ -64,7 +64,7 @@ def _scores(
 
 
 def _own_score(logits: Tensor, classes: IntArray) -> Tensor:
-    """The sum of each picture's class score; pictures do not meet in the model, so gradients are each one's own."""
+    """The sum of each image's class score; images do not meet in the model, so gradients are each one's own."""
     return logits.gather(1, torch.from_numpy(classes).to(logits.device)[:, None]).sum()
 
 
@@ -81,7 +81,7 @@ def gradient_times_input(model: nn.Module, images: FloatArray, classes: IntArray
 
 
 def class_relevance(model: nn.Module, images: FloatArray, classes: IntArray) -> Relevance:
-    """Gradient-weighted rollout and gradient x input of one class per picture, in one backward pass of a batch.
+    """Gradient-weighted rollout and gradient x input of one class per image, in one backward pass of a batch.
 
     The model stays frozen: the gradient starts at the input, and reaches the attention on its way.
 
@@ -107,7 +107,7 @@ def class_relevance(model: nn.Module, images: FloatArray, classes: IntArray) -> 
 
 
 def sum_by_patch(pixels: FloatArray, patch_px: int) -> FloatArray:
-    """(B, C, H, W) -> (B, patches): values summed over channels and over each patch's pixels."""
+    """Return (B, C, H, W) -> (B, patches): values summed over channels and over each patch's pixels."""
     B, C, H, W = pixels.shape
     cut = pixels.reshape(B, C, H // patch_px, patch_px, W // patch_px, patch_px)
     return np.asarray(cut.sum(axis=(1, 3, 5)).reshape(B, -1), dtype=np.float32)

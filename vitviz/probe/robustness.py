@@ -1,4 +1,4 @@
-"""What models answer to one picture while it changes, and what each of them looks at meanwhile."""
+"""Run models on an image while it changes, with their attention or activation maps."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from vitviz.probe.capture import FloatArray, as_array, capture
 
 CELL_PX = 2  # a gradient's map is summed over squares of so many pixels: single ones are noise to an eye
 BATCH = 32
-FEW = 8  # pictures: threads that share so little wait for each other, most where others keep the cores busy
+FEW = 8  # images: threads that share so little wait for each other, most where others keep the cores busy
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A model's answers to a series of pictures, and where it looks in each.
+    """A model's answers to a series of images, and where it looks in each.
 
-    probabilities: (pictures, classes). views: (pictures, rows, cols), not negative: attention's row of the readout in
+    probabilities: (images, classes). views: (images, rows, cols), not negative: attention's row of the readout in
     the last layer, the mean of its heads, or gradient x input of the class that is answered. by: which of the two,
     'attention' or 'gradient'.
     """
@@ -37,26 +37,26 @@ class Sweep:
 
     @property
     def answers(self) -> NDArray[np.int64]:
-        """(pictures,), the most probable class."""
+        """(images,), the most probable class."""
         answers: NDArray[np.int64] = self.probabilities.argmax(axis=1)
         return answers
 
 
-def inputs_of(model: LoadedModel, pictures: NDArray[np.uint8]) -> FloatArray:
-    """Pictures (N, S, S, 3) of the model's own size, grey where it reads grey, as it takes them, (N, C, S, S)."""
-    return normalise(pictures[..., : model.preparation.in_chans], model.preparation)
+def inputs_of(model: LoadedModel, images: NDArray[np.uint8]) -> FloatArray:
+    """Images (N, S, S, 3) of the model's own size, grey where it reads grey, as it takes them, (N, C, S, S)."""
+    return normalise(images[..., : model.preparation.in_chans], model.preparation)
 
 
 def sweep(model: LoadedModel, pictures: NDArray[np.uint8]) -> Sweep:
-    """One pass over pictures (N, S, S, 3) of the model's own size; a model without rows over all tokens is asked for
+    """One pass over images (N, S, S, 3) of the model's own size; a model without rows over all tokens is asked for
     its gradient too.
 
     Raises:
-        ValueError: if the pictures are not of the model's size.
+        ValueError: if the images are not of the model's size.
     """
     size = model.preparation.image_size
     if pictures.ndim != 4 or pictures.shape[1:] != (size, size, 3):
-        raise ValueError(f"pictures must be (N, {size}, {size}, 3), received {pictures.shape}")
+        raise ValueError(f"images must be (N, {size}, {size}, 3), received {pictures.shape}")
     images = inputs_of(model, pictures)
     with _one_thread() if len(pictures) <= FEW else nullcontext():
         if abilities(model.config).heads_over_all:
@@ -72,27 +72,27 @@ def _one_thread() -> AbstractContextManager[object]:
 
 @cache
 def _pools() -> ThreadpoolController:
-    """The libraries' pools, looked for once: torch has been loaded."""
+    """Return the libraries' pools, looked for once: torch has been loaded."""
     return ThreadpoolController()
 
 
-def chances(model: LoadedModel, pictures: NDArray[np.uint8]) -> FloatArray:
-    """(N, classes), a model's probabilities of pictures (N, S, S, 3) of its own size."""
-    found: FloatArray = model.probabilities(_logits(model, inputs_of(model, pictures)))
+def chances(model: LoadedModel, images: NDArray[np.uint8]) -> FloatArray:
+    """Return (N, classes), a model's probabilities of images (N, S, S, 3) of its own size."""
+    found: FloatArray = model.probabilities(_logits(model, inputs_of(model, images)))
     return found
 
 
-def answers(model: LoadedModel, pictures: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """(N,), the class that a model answers to each of many pictures (N, S, S, 3) of its own size."""
+def answers(model: LoadedModel, images: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return (N,), the class that a model answers to each of many images (N, S, S, 3) of its own size."""
     found = [
-        _logits(model, inputs_of(model, pictures[at : at + BATCH])).argmax(axis=1)
-        for at in range(0, len(pictures), BATCH)
+        _logits(model, inputs_of(model, images[at : at + BATCH])).argmax(axis=1)
+        for at in range(0, len(images), BATCH)
     ]
     return np.concatenate(found)
 
 
 def summed(pixels: FloatArray, cell_px: int) -> FloatArray:
-    """(N, C, H, W) -> (N, H / cell, W / cell): what speaks for the class, summed over channels and squares."""
+    """Return (N, C, H, W) -> (N, H / cell, W / cell): what speaks for the class, summed over channels and squares."""
     N, C, H, W = pixels.shape
     cut = pixels.reshape(N, C, H // cell_px, cell_px, W // cell_px, cell_px).sum(axis=(1, 3, 5))
     return np.asarray(cut.clip(min=0), dtype=np.float32)
@@ -108,7 +108,7 @@ def _attended(model: LoadedModel, images: FloatArray) -> Sweep:
 
 
 def _explained(model: LoadedModel, images: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Logits, and x dy_c/dx of each picture's most probable class c (Shrikumar et al. 2016), in one pass."""
+    """Return the logits, and x dy_c/dx of each image's most probable class c (Shrikumar et al. 2016), in one pass."""
     with torch.enable_grad():
         x = torch.tensor(images).requires_grad_()
         logits = model.model(x)

@@ -1,4 +1,4 @@
-"""What one moment of a training shows: how it judges held-out pictures, what it has learned, where it looks."""
+"""Evaluate one snapshot of a training: validation predictions, learned tables, attention."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from vitviz.probe.capture import as_array, attention_distances, capture
 from vitviz.text import percent
 
 FloatArray = NDArray[np.floating[Any]]
-MEASURED = 24  # held-out pictures that the attention distance is the mean of
+MEASURED = 24  # held-out images that the attention distance is the mean of
 WORST = 6
 _NO_TABLE = ("none", "pixels")  # positions that are no table
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Pictures that a run validates on: as the model reads them, what they are, and as they are."""
+    """Images that a run validates on: as the model reads them, what they are, and as they are."""
 
     inputs: NDArray[np.float32]  # (n, C, S, S)
     labels: NDArray[np.integer[Any]]  # (n,)
@@ -35,8 +35,8 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """How a model reads held-out pictures."""
+class Predictions:
+    """A model's predictions on the validation images."""
 
     held_out: HeldOut
     guesses: NDArray[np.int64]  # (n,): what each is read as
@@ -47,44 +47,42 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class Inside:
-    """What a ViT has learned; None where it has no such thing."""
+class LearnedTables:
+    """The learned tables of a ViT; None where the model has none."""
 
     grid: tuple[int, int]
     patch_px: int
     similarity: FloatArray | None  # (N, N) of its positions
     weights: FloatArray | None  # (D, C, P, P): its patch embedding
-    distance_px: (
-        FloatArray | None
-    )  # (layers, heads), mean over `MEASURED` pictures; None without held-out ones
+    distance_px: FloatArray | None  # (layers, heads), mean over `MEASURED` images; None without held-out ones
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What one snapshot shows, whatever picture is chosen; None where its model or its pictures have no such thing."""
+    """One snapshot's results that do not depend on the selected image; None where the model has none."""
 
     classes: tuple[str, ...]
-    judged: Judged | None
-    inside: Inside | None
+    judged: Predictions | None
+    inside: LearnedTables | None
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a model says of one picture."""
+    """A model's prediction for one image."""
 
     probabilities: FloatArray  # (classes,)
     row: FloatArray | None  # (rows, cols): where its readout looks in the last layer, mean of the heads
 
 
 def frame(subject: LoadedModel, held_out: HeldOut | None) -> Frame:
-    """Judges a model on held-out pictures (None: they are gone), and measures what it has learned."""
+    """Judges a model on held-out images (None: they are gone), and measures what it has learned."""
     judged = None if held_out is None else judge(subject, held_out)
     seen = abilities(subject.config).heads_over_all
-    return Frame(subject.classes, judged, _inside(subject, held_out) if seen else None)
+    return Frame(subject.classes, judged, _read_tables(subject, held_out) if seen else None)
 
 
-def judge(subject: LoadedModel, held_out: HeldOut) -> Judged:
-    """Classifies held-out pictures."""
+def judge(subject: LoadedModel, held_out: HeldOut) -> Predictions:
+    """Classifies held-out images."""
     logits = capture(subject.model, held_out.inputs, record=("logits",), batch_size=64).logits
     given, labels = subject.probabilities(logits), held_out.labels
     worst = confusion.most_wrong(given, labels, WORST)
@@ -92,17 +90,17 @@ def judge(subject: LoadedModel, held_out: HeldOut) -> Judged:
     guesses = given.argmax(axis=1)
     counts = confusion.confusion_counts(labels, guesses, len(subject.classes))
     true = given[np.arange(len(labels)), labels]
-    return Judged(held_out, guesses, true, counts, np.ascontiguousarray(held_out.pictures[worst]), words)
+    return Predictions(held_out, guesses, true, counts, np.ascontiguousarray(held_out.pictures[worst]), words)
 
 
-def _inside(subject: LoadedModel, held_out: HeldOut | None) -> Inside:
+def _read_tables(subject: LoadedModel, held_out: HeldOut | None) -> LearnedTables:
     config = as_vit(subject.config)
     layout = subject.layout(config.image_size, config.image_size)
     distance = None
     if held_out is not None:
         found = attention_distances(subject.model, held_out.inputs[:MEASURED], with_mean=False)
         distance = found.distance_px.mean(axis=0)
-    return Inside(
+    return LearnedTables(
         layout.grid, layout.patch_px, _similarity(subject, config, layout), _embedding(subject), distance
     )
 
@@ -128,7 +126,7 @@ def _embedding(subject: LoadedModel) -> FloatArray | None:
 
 
 def attention(subject: LoadedModel, seen: Prepared, pin: Pin) -> FloatArray | None:
-    """(layers, heads, rows, cols): what the pinned query attends to; None for a model without heads over all."""
+    """Return (layers, heads, rows, cols): what the pinned query attends to; None for a model without heads over all."""
     if not abilities(subject.config).heads_over_all:
         return None
     layout = subject.layout(*seen.input.shape[-2:])
@@ -138,7 +136,7 @@ def attention(subject: LoadedModel, seen: Prepared, pin: Pin) -> FloatArray | No
 
 
 def answer(subject: LoadedModel, seen: Prepared) -> Answer:
-    """What a model answers to a picture, and where its readout looks."""
+    """Return what a model answers to an image, and where its readout looks."""
     if not abilities(subject.config).heads_over_all:
         found = capture(subject.model, seen.input[None], record=("logits",))
         return Answer(subject.probabilities(found.logits)[0], None)

@@ -17,7 +17,7 @@ FEWEST, MOST = 3, 21  # repeats
 
 
 def seconds(call: Callable[[], object], repeats: int) -> list[float]:
-    """What each of the repeats took, after one that does not count."""
+    """Return what each of the repeats took, after one that does not count."""
     call()
     taken = []
     for _ in range(repeats):
@@ -28,7 +28,7 @@ def seconds(call: Callable[[], object], repeats: int) -> list[float]:
 
 
 def held_bytes(call: Callable[[], Any]) -> int:
-    """The most that a call holds at once beyond its input, from PyTorch's own allocations."""
+    """Return the most that a call holds at once beyond its input, from PyTorch's own allocations."""
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
     ) as trace:
@@ -44,23 +44,23 @@ def held_bytes(call: Callable[[], Any]) -> int:
 
 @torch.inference_mode()
 def time_model(model: nn.Module, in_chans: int, side_px: int, *, random: bool) -> Timing:
-    """One picture at a time, fp32, on as many threads as PyTorch has here: at least 3 repeats, at most 21.
+    """Return one image at a time, fp32, on as many threads as PyTorch has here: at least 3 repeats, at most 21.
 
     Args:
         model: frozen, in evaluation mode.
-        side_px: of the square picture, whose numbers do not matter.
+        side_px: of the square image, whose numbers do not matter.
         random: whether the weights are, which is said beside the time.
     """
-    picture = torch.zeros(1, in_chans, side_px, side_px)
-    first = seconds(lambda: model(picture), 1)[0]
+    image = torch.zeros(1, in_chans, side_px, side_px)
+    first = seconds(lambda: model(image), 1)[0]
     repeats = min(MOST, max(FEWEST, round(ENOUGH_S / max(first, 1e-6))))
-    taken = seconds(lambda: model(picture), repeats)
+    taken = seconds(lambda: model(image), repeats)
     return Timing(
         median_s=statistics.median(taken),
         low_s=min(taken),
         high_s=max(taken),
         repeats=repeats,
-        held_bytes=held_bytes(lambda: model(picture)),
+        held_bytes=held_bytes(lambda: model(image)),
         threads=torch.get_num_threads(),
         random=random,
     )

@@ -12,18 +12,18 @@ FloatArray = NDArray[np.float32]
 
 
 def position_bias_table(model: SwinTransformer, stage: int, block: int) -> FloatArray:
-    """The table of relative position biases, (heads, (2 Mh - 1)(2 Mw - 1)); stage and block count from 0."""
+    """Return the table of relative position biases, (heads, (2 Mh - 1)(2 Mw - 1)); stage and block count from 0."""
     return as_array(model.block(stage, block).attn.relative_position_bias_table).T.copy()
 
 
 def block_window(model: SwinTransformer, stage: int, block: int) -> tuple[int, int]:
-    """(rows, cols) of the windows that a block was built for."""
+    """Return (rows, cols) of the windows that a block was built for."""
     found = model.block(stage, block)
     return found.plan(found.native_grid).window
 
 
 def merging_norm(model: SwinTransformer, stage: int) -> tuple[FloatArray, FloatArray, float]:
-    """Weight, bias (4 C,) and epsilon of the LayerNorm before the merging into a stage, 1 or later."""
+    """Return the weight, bias (4 C,) and epsilon of the LayerNorm before the merging into a stage, 1 or later."""
     merging = model.get_submodule(f"layers.{stage}.downsample")
     if not isinstance(merging, PatchMerging):
         raise ValueError(f"stage {stage} does not begin by merging")

@@ -1,4 +1,4 @@
-"""What global and windowed attention cost on this machine: seconds and bytes of the same multiply-adds."""
+"""Measure seconds and bytes of global and windowed attention on this machine."""
 
 from __future__ import annotations
 

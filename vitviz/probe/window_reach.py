@@ -1,4 +1,4 @@
-"""What one token of a Swin really reads, measured with gradients; holds tensors, returns arrays."""
+"""Measure with gradients which patches one Swin token depends on; holds tensors, returns arrays."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from vitviz.checkpoints import CheckpointError, load_checkpoint
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.text import cut
 from vitviz.training.files import write_status
-from vitviz.training.record_fields import FieldError, checked_record, number, whole
+from vitviz.training.record_fields import FieldError, checked_record, integer_between, number
 from vitviz.training.run_config import MEMBER_NAME, RunConfig, config_from_values
 from vitviz.training.run_directory import START, Run, RunError, Status
 from vitviz.training.start_weights import check_start
@@ -51,7 +51,7 @@ _FILE = re.compile(
     rf"config\.json|resume\.safetensors|start\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})"
 )
 _STATUS = {
-    "step": whole(),
+    "step": integer_between(),
     "progress": number(0, 1),
     "epoch": number(0),
     "seconds": number(0),
@@ -63,7 +63,7 @@ _NOT_A_RUN = "the file is not a run downloaded from this program"
 
 
 def export_run(run: Run) -> bytes:
-    """The run's directory as a zip, without its lease and its commands."""
+    """Return the run's directory as a zip, without its lease and its commands."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(run.directory.rglob("*")):
@@ -74,7 +74,7 @@ def export_run(run: Run) -> bytes:
 
 
 def _without_maker(path: Path) -> bytes:
-    """A file's bytes; a config's without the name of the visit that made the run."""
+    """Return a file's bytes; a config's without the name of the visit that made the run."""
     data = path.read_bytes()
     if path.name != "config.json":
         return data
@@ -97,7 +97,7 @@ class _Reading:
 
 
 def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | None = None) -> Run:
-    """A new run under `root` from a zip that `export_run` made; nothing is left behind where it is refused.
+    """Return a new run under `root` from a zip that `export_run` made; nothing is left behind where it is refused.
 
     Raises:
         RunError: if it is no such zip, too large, or anything in it does not fit; one sentence says what.
@@ -136,7 +136,7 @@ def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | 
 
 
 def _part(files: dict[str, bytes], config: RunConfig, folder: str, reading: _Reading) -> dict[str, bytes]:
-    """One model's files, checked, under their names in the zip."""
+    """Return one model's files, checked, under their names in the zip."""
     start = f"{folder}snapshots/"
     part = {name: content for name, content in files.items() if name.startswith(start)}
     if not part:
@@ -152,7 +152,7 @@ def _part(files: dict[str, bytes], config: RunConfig, folder: str, reading: _Rea
 
 
 def _unpack(data: bytes) -> dict[str, bytes]:
-    """Files by name."""
+    """Return the files by name."""
     if len(data) > MAX_ZIP_BYTES:
         raise RunError(
             f"the zip is too large: {len(data) / 2**20:.0f} MB, the limit is {MAX_ZIP_BYTES >> 20} MB"
@@ -195,7 +195,7 @@ def _check_totals(files: dict[str, bytes]) -> None:
 
 
 def _header_bytes(part: bytes) -> int:
-    """The length of a safetensors file's header, at most the file's own."""
+    """Return the length of a safetensors file's header, at most the file's own."""
     return min(int.from_bytes(part[:8], "little"), len(part))
 
 
@@ -214,7 +214,7 @@ def _config(files: dict[str, bytes], owner: str, lease_s: float | None) -> RunCo
 
 
 def _records(data: bytes, name: str, reading: _Reading) -> bytes:
-    """The lines of the records whose every field fits; of the others the place and the reason are kept."""
+    """Return the lines of the records whose every field fits; of the others the place and the reason are kept."""
     records, left_out = [], reading.left_out
     for place, line in enumerate(io.BytesIO(data), start=1):
         if place % 256 == 0 or len(line) > 1000:

@@ -1,4 +1,4 @@
-"""A run's pictures in memory: bytes, prepared once, normalised batch by batch where they are used."""
+"""A run's images in memory: bytes, prepared once, normalised batch by batch where they are used."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from vitviz.config import Preparation, TrainConfig
 from vitviz.data.datasets import Dataset, validation_split
 from vitviz.data.preparation import prepare_batch
 
-SPLIT_SEED = 0  # not the run's seed: runs that differ in their seed are compared on the same pictures
-_CHUNK = 2048  # pictures prepared at a time, so that no float copy of a whole set is ever held
+SPLIT_SEED = 0  # not the run's seed: runs that differ in their seed are compared on the same images
+_CHUNK = 2048  # images prepared at a time, so that no float copy of a whole set is ever held
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """(N, C, S, S) uint8 pictures as the model's preparation shows them, and their (N,) labels."""
+class PreparedImages:
+    """(N, C, S, S) uint8 images as the model's preparation shows them, and their (N,) labels."""
 
     images: Tensor
     labels: Tensor
@@ -27,27 +27,27 @@ class Pictures:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def to(self, device: torch.device) -> Pictures:
-        """The same pictures on another device."""
-        return Pictures(self.images.to(device), self.labels.to(device))
+    def to(self, device: torch.device) -> PreparedImages:
+        """Return the same images on another device."""
+        return PreparedImages(self.images.to(device), self.labels.to(device))
 
 
 @dataclass(frozen=True)
 class TrainingData:
     """The three disjoint parts of a dataset that a run reads; the test part only once, at the end."""
 
-    train: Pictures
-    validation: Pictures
-    test: Pictures
+    train: PreparedImages
+    validation: PreparedImages
+    test: PreparedImages
     preparation: Preparation
     classes: tuple[str, ...]
 
 
-def training_data(dataset: Dataset, preparation: Preparation, config: TrainConfig) -> TrainingData:
+def prepare_training_data(dataset: Dataset, preparation: Preparation, config: TrainConfig) -> TrainingData:
     """Split and prepare a dataset as a run's config says.
 
     Raises:
-        DatasetError: if the set is only looked at: without labels, or without training pictures.
+        DatasetError: if the set is only looked at: without labels, or without training images.
         ValueError: if the batch is larger than what is left for training.
     """
     kept, held_out = validation_split(dataset, config.validation_fraction, SPLIT_SEED)
@@ -55,23 +55,23 @@ def training_data(dataset: Dataset, preparation: Preparation, config: TrainConfi
     kept = (
         kept[: max(1, round(len(kept) * config.train_fraction))]
         if config.a_class is None
-        else first_of_each(kept, labels, config.a_class)
+        else select_first_of_each(kept, labels, config.a_class)
     )
     if config.batch_size > len(kept):
-        raise ValueError(f"batch_size {config.batch_size} is larger than the {len(kept)} training pictures")
+        raise ValueError(f"batch_size {config.batch_size} is larger than the {len(kept)} training images")
     return TrainingData(
-        prepared_pictures(dataset.train_images, labels, kept, preparation),
-        prepared_pictures(dataset.train_images, labels, held_out, preparation),
-        test_pictures(dataset, preparation),
+        prepare_images(dataset.train_images, labels, kept, preparation),
+        prepare_images(dataset.train_images, labels, held_out, preparation),
+        prepare_test_images(dataset, preparation),
         preparation,
         tuple(dataset.classes),
     )
 
 
-def first_of_each(chosen: np.ndarray, labels: np.ndarray, most: int) -> np.ndarray:
-    """The first `most` of each class among the chosen places, in their order; all of a class that has fewer.
+def select_first_of_each(chosen: np.ndarray, labels: np.ndarray, most: int) -> np.ndarray:
+    """Return the first `most` of each class among the chosen places, in their order; all of a class that has fewer.
 
-    The first of a split are no fair draw: validation holds as many of each class, so a shuffled set's first pictures
+    The first of a split are no fair draw: validation holds as many of each class, so a shuffled set's first images
     are held out, and those of a class that has given its share early come to lie in front. Of MNIST's first 200 none
     was a 2 and 45 were a 5.
     """
@@ -79,19 +79,19 @@ def first_of_each(chosen: np.ndarray, labels: np.ndarray, most: int) -> np.ndarr
     return chosen[np.sort(np.concatenate(parts))]
 
 
-def test_pictures(dataset: Dataset, preparation: Preparation) -> Pictures:
-    """A dataset's test part, prepared.
+def prepare_test_images(dataset: Dataset, preparation: Preparation) -> PreparedImages:
+    """Return a dataset's test part, prepared.
 
     Raises:
         DatasetError: if the set has no labels.
     """
-    return prepared_pictures(dataset.test_images, dataset.labels_of("test"), slice(None), preparation)
+    return prepare_images(dataset.test_images, dataset.labels_of("test"), slice(None), preparation)
 
 
-def prepared_pictures(
+def prepare_images(
     images: np.ndarray, labels: np.ndarray, chosen: np.ndarray | slice, preparation: Preparation
-) -> Pictures:
-    """The chosen pictures (N, H, W, C) of an array, as the model's preparation shows them."""
+) -> PreparedImages:
+    """Return the chosen images (N, H, W, C) of an array, as the model's preparation shows them."""
     images = images[chosen]
     size, channels = preparation.image_size, preparation.in_chans
     if images.shape[1:] == (size, size, channels) and (preparation.crop_fraction == 1.0 or preparation.digit):
@@ -101,7 +101,7 @@ def prepared_pictures(
     else:
         chunks = [images[start : start + _CHUNK] for start in range(0, len(images), _CHUNK)]
         prepared = torch.cat([_as_bytes(chunk, preparation) for chunk in chunks])
-    return Pictures(prepared, torch.from_numpy(np.array(labels[chosen], dtype=np.int64)))
+    return PreparedImages(prepared, torch.from_numpy(np.array(labels[chosen], dtype=np.int64)))
 
 
 def _as_bytes(images: np.ndarray, preparation: Preparation) -> Tensor:
@@ -110,10 +110,10 @@ def _as_bytes(images: np.ndarray, preparation: Preparation) -> Tensor:
     return ((inputs * std + mean) * 255).round_().clamp_(0, 255).to(torch.uint8)
 
 
-def normaliser(
+def make_normaliser(
     preparation: Preparation, dtype: torch.dtype, device: torch.device
 ) -> tuple[Callable[[Tensor], Tensor], Tensor]:
-    """(uint8 pictures -> model input) and the uint8 colour (C,) that it maps to about zero."""
+    """Return (uint8 images -> model input) and the uint8 colour (C,) that it maps to about zero."""
     mean = torch.tensor(preparation.mean, device=device)[:, None, None]
     std = torch.tensor(preparation.std, device=device)[:, None, None]
     gain, offset = 1 / (255 * std), -mean / std

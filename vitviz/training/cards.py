@@ -21,8 +21,8 @@ the image that a model opens on.
 """
 
 
-def cards(folder: Path) -> str:
-    """The cards of every checkpoint in a folder, as Markdown."""
+def write_cards(folder: Path) -> str:
+    """Return the cards of every checkpoint in a folder, as Markdown."""
     files = sorted(folder.glob("*.safetensors"))
     headers = [(file, read_header(file)) for file in files]
     lines = ["| file | test accuracy | parameters | size |", "|---|---|---|---|"]

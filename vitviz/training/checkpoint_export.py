@@ -16,7 +16,7 @@ from vitviz.data.datasets import DATASETS, load_dataset
 from vitviz.models.costs import count_parameters, meta_model
 from vitviz.models.zoo import create_model
 from vitviz.text import plural
-from vitviz.training.batches import normaliser, test_pictures
+from vitviz.training.batches import make_normaliser, prepare_test_images
 from vitviz.training.loop import predict
 from vitviz.training.provenance import processor
 from vitviz.training.run_directory import Run, RunError
@@ -30,7 +30,7 @@ CIFAR_NOTE = "a JPEG re-encoding of CIFAR-10, so accuracies are not comparable t
 
 @dataclass(frozen=True)
 class Measured:
-    """A model's result on a test set; confusion[true][predicted] counts pictures."""
+    """A model's result on a test set; confusion[true][predicted] counts images."""
 
     accuracy: float
     loss: float
@@ -39,13 +39,13 @@ class Measured:
 
 
 def measure(checkpoint: Checkpoint, dataset: str, device: str = "cpu") -> Measured:
-    """Run the checkpoint's last step over a data set's test pictures, in fp32."""
+    """Run the checkpoint's last step over a dataset's test images, in fp32."""
     step = max(checkpoint.snapshots)
     model = create_model(checkpoint.config)
     model.load_state_dict(checkpoint.snapshots[step])
-    pictures = test_pictures(load_dataset(dataset), checkpoint.preparation)
+    pictures = prepare_test_images(load_dataset(dataset), checkpoint.preparation)
     where = torch.device(device)
-    normalise, _ = normaliser(checkpoint.preparation, torch.float32, where)
+    normalise, _ = make_normaliser(checkpoint.preparation, torch.float32, where)
     logits = predict(model.to(where).eval(), pictures, normalise, where)
     guesses, classes = logits.argmax(dim=1), len(checkpoint.classes)
     return Measured(
@@ -57,7 +57,7 @@ def measure(checkpoint: Checkpoint, dataset: str, device: str = "cpu") -> Measur
 
 
 def assemble(run: Run, most_steps: int | None = None) -> Checkpoint:
-    """All snapshots of a run in one checkpoint, with its history.
+    """Return all snapshots of a run in one checkpoint, with its history.
 
     Args:
         run: with at least one snapshot.
@@ -86,7 +86,7 @@ def assemble(run: Run, most_steps: int | None = None) -> Checkpoint:
 
 
 def history(run: Run) -> list[dict[str, Any]]:
-    """The run's records, thinned to what a curve needs; confusion matrices are left to the card."""
+    """Return the run's records, thinned to what a curve needs; confusion matrices are left to the card."""
     records, _ = run.records()
     steps = [record for record in records if record.get("kind") == "step"]
     stride = -(-len(steps) // HISTORY_POINTS) or 1
@@ -99,7 +99,7 @@ def history(run: Run) -> list[dict[str, Any]]:
 
 
 def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> Checkpoint:
-    """The checkpoint as it will be stored (fp16), with a card whose accuracy was measured on those weights."""
+    """Return the checkpoint as it will be stored (fp16), with a card whose accuracy was measured on those weights."""
     config, status = run.config(), run.status()
     stored = {step: _halved(state) for step, state in checkpoint.snapshots.items()}
     rounded = Checkpoint(

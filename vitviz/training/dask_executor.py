@@ -1,7 +1,7 @@
 """Runs on a Dask cluster that shares the runs' folder: the same queue, the same worker process, on other machines.
 
 Every task holds one worker process: torch's random state and threads are then a run's own, whatever else the machine
-does. Dask repeats a task whose machine is gone; here the repetition says so and leaves going on to the visitor.
+does. Dask repeats a task whose machine is gone; here the repetition says so and leaves going on to the user.
 """
 
 from __future__ import annotations
@@ -114,12 +114,12 @@ class DaskExecutor(Executor):
         return {directory: order for directory, (order, _) in self._tasks.items()}
 
     def _launch(self, order: Order) -> None:
-        task = self._client.submit(train_here, order, pure=False, retries=0)
+        task = self._client.submit(train_on_worker, order, pure=False, retries=0)
         self._tasks[order.directory] = (order, task)
         task.add_done_callback(lambda done: self._ended(order, done))
 
     def _kill(self, order: Order) -> None:
-        self._client.run(kill_here, str(order.directory), wait=False)
+        self._client.run(kill_on_worker, str(order.directory), wait=False)
 
     def _forget(self, directory: Path) -> None:
         order, task = self._tasks.pop(directory, (None, None))
@@ -145,7 +145,7 @@ class DaskExecutor(Executor):
             self._dispatch()
 
 
-def train_here(order: Order) -> str | None:
+def train_on_worker(order: Order) -> str | None:
     """Train a run in a process of its own, on the machine that Dask chose; None, or what became of it."""
     directory = str(order.directory)
     try:
@@ -169,7 +169,7 @@ def train_here(order: Order) -> str | None:
         process.wait()
 
 
-def kill_here(directory: str) -> None:
+def kill_on_worker(directory: str) -> None:
     """End the process that trains a run, where it is on this machine."""
     process = _processes.get(directory)
     if process is not None:

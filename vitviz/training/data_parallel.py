@@ -25,7 +25,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class Crew:
+class ThreadPool:
     """Computes what batches say about the weights.
 
     `parts` is how many each batch has: `config.threads`, or 1 where the model trains batch norms or the device is no
@@ -51,7 +51,7 @@ class Crew:
         return list(map(do, over) if self._pool is None else self._pool.map(do, over))
 
     def learn(self, inputs: Tensor, targets: Mixture, seed: int) -> tuple[Tensor, float, list[Tensor]]:
-        """(logits, loss, gradients) of a batch: the flat gradients of its parts add up to that of the mean loss.
+        """Return (logits, loss, gradients) of a batch: the flat gradients of its parts add up to that of the mean loss.
 
         Args:
             inputs: (B, C, H, W), normalised.

@@ -13,7 +13,7 @@ from vitviz.training.recipe import Mixture
 def distillation_loss(
     student: nn.Module, teacher: nn.Module, inputs: Tensor, targets: Mixture, config: TrainConfig
 ) -> tuple[Tensor, Tensor]:
-    """(logits, loss) of a student that also learns from a teacher's view of the same pictures.
+    """Return (logits, loss) of a student that also learns from a teacher's view of the same images.
 
     hard: L = 1/2 CE(cls, y) + 1/2 CE(dist, argmax teacher)
     soft: L = (1 - lambda) CE(cls, y) + lambda tau^2 KL(teacher/tau || dist/tau)

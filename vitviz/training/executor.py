@@ -1,4 +1,4 @@
-"""Where runs are trained: worker processes, as many as there is room for, and a queue before them.
+"""Run trainings in worker processes, with a queue for those that wait.
 
 One object per server, safe to use from every visit's thread. Two forms share the queue and the worker process: on this
 machine, and on a Dask cluster that shares the runs' folder ($VITVIZ_DASK; see `dask_executor`). A worker reads from a
@@ -24,7 +24,7 @@ from vitviz.training.trainer_process import TrainerProcess
 
 STOP_GRACE_S = 30.0  # a step on a busy machine takes its time
 UNDER_WAY = ("starting", "running", "paused")
-BEFORE_IT_BEGAN = "stopped before its training began; resume starts it"
+STOPPED_BEFORE_START = "stopped before its training began; resume starts it"
 
 
 class ExecutorError(Exception):
@@ -82,7 +82,7 @@ class Executor(ABC):
             self._check(owner, address)
             last = self._busy().get(run.directory)  # its trainer has yet to let go of it
             token = last.token if last is not None else run_lock.new_token()
-            if not run_lock.take(run.directory, token):
+            if not run_lock.claim_run(run.directory, token):
                 raise ExecutorError("the run is already being trained by another server")
             run.touch_lease()
             mark(run, "queued", "")
@@ -105,7 +105,7 @@ class Executor(ABC):
                 return
             run.control("stop")
             if status.state == "queued":  # its trainer is still loading, and will find the command
-                mark(run, "stopped", BEFORE_IT_BEGAN)
+                mark(run, "stopped", STOPPED_BEFORE_START)
         if order is not None:
             timer = threading.Timer(STOP_GRACE_S, self._kill_if_still_on, (order,))
             timer.daemon = True
@@ -144,7 +144,7 @@ class Executor(ABC):
         return ""
 
     def running(self) -> list[str]:
-        """Ids of the runs that have a worker."""
+        """Return the ids of the runs that have a worker."""
         with self._lock:
             return [directory.name for directory in self._busy()]
 
@@ -188,7 +188,7 @@ class Executor(ABC):
                     break
                 if order.directory in busy:  # its last trainer has yet to let go of it
                     continue
-                if mine < max(1, places - 1):  # one visitor cannot take every place
+                if mine < max(1, places - 1):  # one user cannot take every place
                     self._queue.remove(order)
                     self._launch(order)
 
@@ -199,15 +199,15 @@ class Executor(ABC):
 
     @abstractmethod
     def _places(self) -> int:
-        """How many runs train at once."""
+        """Return how many runs train at once."""
 
     def _free_threads(self) -> int:
-        """How many threads a run may have that asks for all."""
+        """Return how many threads a run may have that asks for all."""
         return 1
 
     @abstractmethod
     def _busy(self) -> dict[Path, Order]:
-        """The orders that are being trained, by directory."""
+        """Return the orders that are being trained, by directory."""
 
     @abstractmethod
     def _launch(self, order: Order) -> None:
@@ -253,12 +253,12 @@ class LocalExecutor(Executor):
                 self._spawn()
 
     def ready(self) -> bool:
-        """Whether an idle worker is loaded and waits."""
+        """Return True if an idle worker is loaded and waits."""
         with self._lock:
             return any(worker.ready and worker.order is None for worker in self._workers)
 
     def process_ids(self) -> list[int]:
-        """Of all workers, idle ones too."""
+        """Process ids of all workers, idle ones too."""
         with self._lock:
             return [worker.process.pid for worker in self._workers]
 
@@ -346,7 +346,7 @@ def mark(run: Run, state: str, message: str) -> None:
 
 def mark_dead(order: Order, what: str) -> None:
     """A trainer died over its run: the executor writes the last word that the trainer could not."""
-    if not run_lock.holds(order.directory, order.token):  # given back, or another server's by now
+    if not run_lock.is_claimed_by(order.directory, order.token):  # given back, or another server's by now
         return
     with contextlib.suppress(RunError, OSError):
         run = Run(order.directory)

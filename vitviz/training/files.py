@@ -32,12 +32,12 @@ def write_status(path: Path, values: dict[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; an empty one where the file is missing or torn."""
+    """Return a JSON object; an empty one where the file is missing or torn."""
     return json_object(read_whole(path))
 
 
 def read_whole(path: Path) -> bytes:
-    """What a file holds; nothing where it is missing."""
+    """Return what a file holds; nothing where it is missing."""
     try:
         return path.read_bytes()
     except OSError:
@@ -45,7 +45,7 @@ def read_whole(path: Path) -> bytes:
 
 
 def json_object(data: bytes) -> dict[str, Any]:
-    """The JSON object of a file; an empty one where it holds none."""
+    """Return the JSON object of a file; an empty one where it holds none."""
     try:
         values = json.loads(data)
     except (ValueError, RecursionError):
@@ -61,7 +61,7 @@ def append_lines(path: Path, values: list[dict[str, Any]]) -> None:
 
 
 def read_lines(path: Path, after_byte: int = 0) -> tuple[list[dict[str, Any]], int]:
-    """(objects of the whole lines after a byte, the byte after them); a torn line is left for later.
+    """Return (objects of the whole lines after a byte, the byte after them); a torn line is left for later.
 
     A file that became shorter (a run resumed from an earlier step) is read from its start.
     """

@@ -1,4 +1,4 @@
-"""A trained body and the same model from scratch, on the same pictures, with the same budget and seeds, in one run."""
+"""Train a pretrained backbone and its twin from scratch in one run, on the same images, budget and seeds."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ class Source:
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned, from how many `pictures`, once `validation_fraction` of the training set is held out."""
+    """The dataset and the number of images to learn from; `validation_fraction` of the training set is held out."""
 
     dataset: str
     classes: int
     pictures: int
-    a_class: int | None = None  # so many pictures of each class; None: all
+    a_class: int | None = None  # so many images of each class; None: all
     validation_fraction: float = 0.1
-    drawn: bool = False  # drawn digits: a body of digits then centres them as it did before
+    drawn: bool = False  # drawn digits: a backbone of digits then centres them as it did before
 
 
 @dataclass(frozen=True)
 class Method:
-    """How the body goes on, and how the twin learns that begins with random weights.
+    """The fine-tuning recipe of the backbone, and the recipe of its twin from scratch.
 
-    The lesson's rates for published weights are 1e-5 for the body and 1e-3 for the head; small bodies that have seen
-    few pictures want a faster one.
+    The lesson's rates for published weights are 1e-5 for the backbone and 1e-3 for the head; small backbones that have
+    seen few images need a higher one.
     """
 
-    body: Body = "all"  # 'head': the body is frozen and gives features
+    body: Body = "all"  # 'head': the backbone is frozen and gives features
     image_size: int | None = None  # None: as before
-    learning_rate: float = 3e-4  # of the body
+    learning_rate: float = 3e-4  # of the backbone
     head_learning_rate: float = 1e-3
     layer_decay: float = 1.0
     scratch_learning_rate: float = 1e-3
@@ -69,7 +69,8 @@ class Method:
 def recipes(
     source: Source, model: ModelConfig, task: Task, method: Method, seed: int
 ) -> dict[str, TrainConfig]:
-    """How the tuned model and its twin are trained with one seed, by their names: they differ in where they begin.
+    """Return the recipes of the fine-tuned model and its twin for one seed, by name; they differ in their initial
+    weights.
 
     Args:
         model: of both, as `models.transfer.fitted` makes it.
@@ -105,10 +106,10 @@ def recipes(
 
 
 def race(source: Source, task: Task, method: Method) -> RunConfig:
-    """The run: for every seed a tuned model and its twin from scratch, which take their turns.
+    """Return the run: for every seed a tuned model and its twin from scratch, which take their turns.
 
     Raises:
-        ValueError: if source, pictures and method do not fit together.
+        ValueError: if source, images and method do not fit together.
     """
     from vitviz.models.transfer import fitted, fitted_preparation
 
@@ -125,7 +126,7 @@ def race(source: Source, task: Task, method: Method) -> RunConfig:
 
 
 def part_of(member: str) -> tuple[str, int]:
-    """Which of `TITLES` a member's name stands for, and its seed.
+    """Return which of `TITLES` a member's name stands for, and its seed.
 
     Raises:
         ValueError: if it is no member of such a run.

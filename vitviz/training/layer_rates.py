@@ -1,4 +1,4 @@
-"""Which share of the learning rate each parameter learns at: a faster head, slower early layers."""
+"""Scale the learning rate by parameter: a faster head, slower early layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LAST = re.compile(r"norm\b")  # the last norm goes with the last layer, as timm
 
 
 def layer_numbers(names: Iterable[str]) -> dict[str, int]:
-    """Each parameter's layer: 0 what makes the tokens, 1 to L the layers, L + 1 the head.
+    """Return each parameter's layer: 0 what makes the tokens, 1 to L the layers, L + 1 the head.
 
     Args:
         names: of all parameters, in the model's order.
@@ -32,7 +32,7 @@ def layer_numbers(names: Iterable[str]) -> dict[str, int]:
 
 
 def rate_scales(config: TrainConfig, names: Iterable[str]) -> Callable[[str], float]:
-    """Multiplier of the peak learning rate by a parameter's name.
+    """Return the multiplier of the peak learning rate by a parameter's name.
 
     A layer l of L + 1 learns at decay^(L + 1 - l) of the rate (Clark et al. 2020; as timm's
     `param_groups_layer_decay`), the head at its own where it has one.

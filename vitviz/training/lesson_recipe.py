@@ -13,7 +13,7 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from vitviz.config import ViTConfig
-from vitviz.models.transfer import begun, transferred
+from vitviz.models.transfer import create_initialised_model, transferred
 
 BODY_RATE, HEAD_RATE, DECAY, BATCH, EPOCHS = 1e-5, 1e-3, 0.01, 32, 10
 SIDE_PX, PADDING_PX = 224, 4
@@ -21,13 +21,13 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's
 
 
 def head_swapped(model: nn.Module, config: ViTConfig, classes: int, seed: int = 0) -> nn.Module:
-    """The same body under a new linear head of `classes` answers."""
+    """Return the same backbone under a new linear head of `classes` answers."""
     target = replace(config, num_classes=classes)
-    return begun(target, seed, transferred(model.state_dict(), config, target, seed))
+    return create_initialised_model(target, seed, transferred(model.state_dict(), config, target, seed))
 
 
 def parameter_groups(model: nn.Module) -> list[dict[str, Any]]:
-    """What has 'head' in its name at 1e-3, all else at 1e-5."""
+    """Return what has 'head' in its name at 1e-3, all else at 1e-5."""
     named = list(model.named_parameters())
     return [
         {"params": [p for name, p in named if "head" not in name], "lr": BODY_RATE},
@@ -36,7 +36,7 @@ def parameter_groups(model: nn.Module) -> list[dict[str, Any]]:
 
 
 def prepared(images: Tensor, generator: torch.Generator | None = None, side_px: int = SIDE_PX) -> Tensor:
-    """Pictures (B, 3, H, W) uint8 as the model takes them; with a generator cropped after padding and flipped.
+    """Images (B, 3, H, W) uint8 as the model takes them; with a generator cropped after padding and flipped.
 
     Returns:
         (B, 3, side_px, side_px) float32, with ImageNet's mean and standard deviation.
@@ -63,12 +63,12 @@ def fine_tune(
     seed: int = 0,
     told: Callable[[int, float], None] | None = None,
 ) -> nn.Module:
-    """Train body and head, each at its rate, down a cosine.
+    """Train backbone and head, each at its rate, down a cosine.
 
     Args:
         model: with its new head.
         images, labels: (N, 3, H, W) uint8 and (N,) int64.
-        side_px: to which the pictures are enlarged; the model's own.
+        side_px: to which the images are enlarged; the model's own.
         seed: of the order, the crops and the flips.
         told: called with (epoch from 1, its mean loss).
     """
@@ -92,7 +92,7 @@ def fine_tune(
 
 @torch.no_grad()
 def accuracy(model: nn.Module, images: Tensor, labels: Tensor, side_px: int = SIDE_PX) -> float:
-    """Share of pictures (N, 3, H, W) uint8 whose label (N,) int64 has the largest logit."""
+    """Return the share of images (N, 3, H, W) uint8 whose label (N,) int64 has the largest logit."""
     right = [
         model.eval()(prepared(some, side_px=side_px)).argmax(dim=1) == wanted
         for some, wanted in zip(torch.split(images, BATCH), torch.split(labels, BATCH), strict=True)

@@ -1,4 +1,4 @@
-"""How large a run a visitor may ask for: its model, its snapshots, its updates and its time, without building any.
+"""Limit a requested run: its model, snapshots, updates and time, without building any of it.
 
 A run shares its machine with a class. What is checked here is known from the config alone, so a form, a link and an
 archive are all told at once; how long a run may train is watched over by the session.
@@ -27,7 +27,7 @@ MAX_SNAPSHOT_BYTES = 512 * 2**20  # of all snapshots of all members
 MAX_LAYERS = 256
 MAX_TOKENS = 4096  # attention costs their square
 MAX_BATCH_VALUES = 2**27  # batch x tokens x width x layers: some 8 GB while training
-MAX_WEIGHTS = 2**27  # heads x queries x keys of all layers, of one picture: 512 MB where a page looks at them
+MAX_WEIGHTS = 2**27  # heads x queries x keys of all layers, of one image: 512 MB where a page looks at them
 MAX_BATCH_WEIGHTS = 2**29  # of one layer, of a batch: 2 GB while training
 MAX_STEPS = 2_000_000
 MAX_TRAINING_S = 24 * 3600.0
@@ -64,7 +64,7 @@ def _check_length(model: ModelConfig, train: TrainConfig) -> None:
         steps = ceil(train.epochs * pictures / train.batch_size)
         if steps > MAX_STEPS:
             raise ValueError(
-                f"{train.epochs:g} epochs of up to {pictures:,.0f} pictures in batches of {train.batch_size} are"
+                f"{train.epochs:g} epochs of up to {pictures:,.0f} images in batches of {train.batch_size} are"
                 f" {steps:,} steps; up to {MAX_STEPS:,} are made: take fewer epochs or larger batches"
             )
     elif train.seconds is not None and train.seconds > MAX_TRAINING_S:
@@ -86,12 +86,12 @@ def _check_model(model: ModelConfig, batch: int) -> None:
     if size.compared > MAX_TOKENS:
         raise ValueError(
             f"this model compares {size.compared:,} tokens with each other; up to {MAX_TOKENS:,} are compared here:"
-            " take larger patches or smaller windows or pictures"
+            " take larger patches or smaller windows or images"
         )
     values = batch * size.cells * size.width * size.layers
     if values > MAX_BATCH_VALUES:
         raise ValueError(
-            f"a batch of {batch:,} pictures of {size.cells:,} tokens of width {size.width:,} in {size.layers:,} layers"
+            f"a batch of {batch:,} images of {size.cells:,} tokens of width {size.width:,} in {size.layers:,} layers"
             f" are {values:,} values; up to {MAX_BATCH_VALUES:,} are held here: take smaller batches or a smaller model"
         )
     weights = size.heads * size.cells * size.compared  # of a layer
@@ -102,7 +102,7 @@ def _check_model(model: ModelConfig, batch: int) -> None:
         )
     if batch * weights > MAX_BATCH_WEIGHTS:
         raise ValueError(
-            f"a batch of {batch:,} pictures has {batch * weights:,} attention weights in a layer; up to"
+            f"a batch of {batch:,} images has {batch * weights:,} attention weights in a layer; up to"
             f" {MAX_BATCH_WEIGHTS:,} are held here: take smaller batches, larger patches or fewer heads"
         )
 
@@ -111,7 +111,7 @@ def _check_model(model: ModelConfig, batch: int) -> None:
 class _Extent:
     layers: int
     compared: int  # tokens that attend to each other
-    cells: int  # of a picture, at the width below
+    cells: int  # of an image, at the width below
     width: int
     heads: int  # at most, of a layer
 
@@ -131,7 +131,7 @@ def _(model: ViTConfig) -> _Extent:
 @_extent.register
 def _(model: SwinConfig) -> _Extent:
     side = model.image_size // model.patch_size
-    # In torchvision's convention a window may be larger than the picture; later stages hold half as much.
+    # In torchvision's convention a window may be larger than the image; later stages hold half as much.
     return _Extent(sum(model.depths), model.window_size**2, side**2, model.embed_dim, max(model.num_heads))
 
 
@@ -151,5 +151,5 @@ def _(model: FlatAttentionConfig) -> _Extent:
 
 
 def parameters(model: ModelConfig) -> int:
-    """How many numbers a model of this config is trained on, counted without building it."""
+    """Return how many numbers a model of this config is trained on, counted without building it."""
     return sum(parameter_count.parameters(model).values())

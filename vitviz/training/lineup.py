@@ -13,7 +13,7 @@ from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import MOST_MEMBERS, Member, RunConfig, clean_name
 
 PRESET = "several"  # begins the preset's name of such a run; after a colon the first model's recipe
-SHARED = ("dataset", "validation_fraction", "threads")  # one set of held-out pictures, one process
+SHARED = ("dataset", "validation_fraction", "threads")  # one set of held-out images, one process
 _BETWEEN, _PART = ";", "~"  # of models, of what is said of one
 _PLAIN = '",.[]:-_+ ()'
 # One click: three families on digits, each long enough to learn, so that a class sees the end.
@@ -31,12 +31,12 @@ class Entry:
 
 
 def encode(entries: Sequence[Entry]) -> str:
-    """The line-up as text, such as 'digits_live~="ViT"~depth=3;digits_cnn~="CNN"': only what differs is said."""
+    """Return the line-up as text, such as 'digits_live~="ViT"~depth=3;digits_cnn~="CNN"': only what differs is said."""
     return _BETWEEN.join(_encoded(entry) for entry in entries)
 
 
 def decode(text: str) -> tuple[Entry, ...]:
-    """The line-up that `encode` wrote.
+    """Return the line-up that `encode` wrote.
 
     Raises:
         ValueError: if a recipe is not known, a value does not fit, or there are too many models.
@@ -48,7 +48,7 @@ def decode(text: str) -> tuple[Entry, ...]:
 
 
 def run_config(entries: Sequence[Entry], preparation: Preparation) -> RunConfig:
-    """One run that trains them in turn; what they must share is the first one's.
+    """Return one run that trains them in turn; what they must share is the first one's.
 
     Raises:
         ValueError: if there are fewer than two, or they do not fit together.
@@ -66,12 +66,12 @@ def run_config(entries: Sequence[Entry], preparation: Preparation) -> RunConfig:
 
 
 def is_lineup(config: RunConfig) -> bool:
-    """Whether a run is of this kind."""
+    """Return True if a run is of this kind."""
     return bool(config.members) and (config.preset or "").partition(":")[0] == PRESET
 
 
 def entries_of(config: RunConfig, otherwise: str) -> tuple[Entry, ...]:
-    """The line-up of such a run; `otherwise` is the recipe of one whose own is not known."""
+    """Return the line-up of such a run; `otherwise` is the recipe of one whose own is not known."""
     recipe = (config.preset or "").partition(":")[2]
     recipe = recipe if recipe in TRAINING_PRESETS else otherwise
     return tuple(
@@ -84,10 +84,10 @@ def _encoded(entry: Entry) -> str:
     said = {"": entry.title}
     model = to_dict(entry.model)
     if entry.model.kind != preset.model.kind:
-        said |= {"kind": entry.model.kind} | _changed(model, to_dict(type(entry.model)()))
+        said |= {"kind": entry.model.kind} | _diff_fields(model, to_dict(type(entry.model)()))
     else:
-        said |= _changed(model, to_dict(preset.model))
-    said |= _changed(to_dict(entry.train), to_dict(preset.train))
+        said |= _diff_fields(model, to_dict(preset.model))
+    said |= _diff_fields(to_dict(entry.train), to_dict(preset.train))
     values = (f"{name}={_quoted(value)}" for name, value in said.items())
     return _PART.join([entry.recipe, *values])
 
@@ -97,7 +97,7 @@ def _quoted(value: Any) -> str:
     return quote(text, safe=_PLAIN).replace(_PART, "%7E")  # which `quote` leaves as it is
 
 
-def _changed(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+def _diff_fields(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in now.items() if value != before[name]}
 
 

@@ -18,20 +18,20 @@ from torch import Tensor, nn
 
 from vitviz.analysis.confusion import confusion_counts
 from vitviz.config import ModelConfig, TrainConfig
-from vitviz.models.transfer import begun
+from vitviz.models.transfer import create_initialised_model
 from vitviz.models.zoo import create_model
-from vitviz.training.batches import Pictures, TrainingData, normaliser
-from vitviz.training.data_parallel import Crew
+from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
+from vitviz.training.data_parallel import ThreadPool
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
 from vitviz.training.recipe import augment, learning_rate_factor, mix
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
-from vitviz.training.schedule import Enough, snapshot_marks
+from vitviz.training.schedule import StoppingRule, snapshot_marks
 from vitviz.training.weights import Weights, bf16_is_fast
 
 MAX_RECORDS = 5000  # of a run's steps; longer runs record means over several steps
-QUICK_VALIDATION = 2048  # pictures at most while training; all of them at the end
-VALIDATION_SPACING = 8  # trained pictures per validated one: about 4 % of the time
-VALIDATIONS = 10  # at least, of a run of known length: a short run on few pictures has a curve too
+QUICK_VALIDATION = 2048  # images at most while training; all of them at the end
+VALIDATION_SPACING = 8  # trained images per validated one: about 4 % of the time
+VALIDATIONS = 10  # at least, of a run of known length: a short run on few images has a curve too
 EVALUATION_BATCH = 256
 Each = Callable[[Callable[[int], Tensor], Iterable[int]], Iterable[Tensor]]
 
@@ -46,7 +46,7 @@ class Trainer:
     Args:
         model_config: of the model to train.
         config: how.
-        data: pictures and labels, in memory.
+        data: images and labels, in memory.
         device: where the model computes.
         teacher: the distillation teacher, made for the same preparation; required by `config.distill_from`.
         start: the weights to begin with, as `models.transfer` makes them; required by `config.start_from`.
@@ -70,11 +70,11 @@ class Trainer:
         fast = config.precision == "auto" and bf16_is_fast(self.device)
         self.dtype = torch.bfloat16 if fast else torch.float32
         self.precision = "bf16" if fast else "fp32"
-        model = begun(model_config, config.seed, start).to(self.device)
+        model = create_initialised_model(model_config, config.seed, start).to(self.device)
         self.weights = Weights(model, config.frozen, self.dtype, config.ema_decay, resting=start is not None)
         self.optimizers = make_optimizers(self.weights, config)
-        self.crew = Crew(self.weights, config, self.device, teacher)
-        self.normalise, self.fill = normaliser(data.preparation, self.dtype, self.device)
+        self.crew = ThreadPool(self.weights, config, self.device, teacher)
+        self.normalise, self.fill = make_normaliser(data.preparation, self.dtype, self.device)
         self.pictures = data.train.to(self.device)
         self.step = 0
         self.seconds = 0.0
@@ -89,7 +89,7 @@ class Trainer:
         spaced = min(len(data.validation), QUICK_VALIDATION) * VALIDATION_SPACING // batch
         self.validate_every = max(1, min(spaced, (self.total_steps or spaced * VALIDATIONS) // VALIDATIONS))
         self._snapshot_marks = snapshot_marks(config.snapshots, self.total_steps)
-        self.enough = Enough(config)
+        self.enough = StoppingRule(config)
         self._accuracy = 0.0
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
         self._pending: list[tuple[float, float]] = []  # (loss, gradient norm) since the last record
@@ -97,7 +97,7 @@ class Trainer:
 
     @property
     def epoch(self) -> float:
-        """How often every training picture has been seen."""
+        """Number of passes over the training images so far."""
         return self.step * self.config.batch_size / len(self.pictures)
 
     @property
@@ -109,12 +109,12 @@ class Trainer:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has made all its updates or used all its seconds."""
+        """True if the run has made all its updates or used all its seconds."""
         return self.progress >= 1.0
 
     @property
     def has_news(self) -> bool:
-        """Whether updates were made since the last record."""
+        """True if updates were made since the last record."""
         return bool(self._pending)
 
     def change(self, learning_rate: float | None = None, weight_decay: float | None = None) -> None:
@@ -162,7 +162,7 @@ class Trainer:
         self._speed.append(perf_counter() - started)
 
     def _batch(self) -> Tensor:
-        """Indices of the next pictures: the epochs' shuffled orders, laid end to end."""
+        """Return the indices of the next images: the epochs' shuffled orders, laid end to end."""
         count, batch = len(self.pictures), self.config.batch_size
         first = self.step * batch
         parts = []
@@ -194,7 +194,7 @@ class Trainer:
         return learning_rate_factor(self.config.schedule, progress, self.config.warmup_fraction)
 
     def record(self) -> StepRecord:
-        """Sum up the updates since the last record."""
+        """Return the sum up the updates since the last record."""
         loss, norm = np.mean(self._pending, axis=0).tolist()
         self._pending.clear()
         speed = self.config.batch_size * len(self._speed) / max(sum(self._speed), 1e-9)
@@ -213,24 +213,24 @@ class Trainer:
         )
 
     def snapshot(self) -> Snapshot:
-        """The weights now, on the CPU and not shared."""
+        """Return the weights now, on the CPU and not shared."""
         return Snapshot(self.step, self.epoch, self.seconds, self.weights.state())
 
     @torch.no_grad()
     def evaluate(self, split: str, limit: int | None = None, exact: bool = False) -> Evaluation:
-        """Accuracy on the validation or the test pictures.
+        """Return the accuracy on the validation or the test images.
 
         Args:
             split: 'validation' or 'test'.
-            limit: at most so many pictures.
+            limit: at most so many images.
             exact: fp32 and with the confusion matrix, as the saved weights will be used.
         """
         pictures = self.data.validation if split == "validation" else self.data.test
-        pictures = Pictures(pictures.images[:limit], pictures.labels[:limit])
+        pictures = PreparedImages(pictures.images[:limit], pictures.labels[:limit])
         if exact:
             model = create_model(self.model_config)
             model.load_state_dict(self.weights.state())
-            normalise, _ = normaliser(self.data.preparation, torch.float32, self.device)
+            normalise, _ = make_normaliser(self.data.preparation, torch.float32, self.device)
             logits = predict(model.to(self.device).eval(), pictures, normalise, self.device, self.crew.each)
         else:
             with self.weights.shown() as shown:
@@ -238,7 +238,7 @@ class Trainer:
         return _evaluation(self, split, logits, pictures.labels, exact)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What `load_state` needs to go on as if nothing had happened: tensors, and JSON values."""
+        """Return what `load_state` needs to go on as if nothing had happened: tensors, and JSON values."""
         tensors = {f"weights.{name}": tensor for name, tensor in self.weights.tensors().items()}
         remembered = optimizer_tensors(self.optimizers)
         tensors |= {f"optimizer.{name}": tensor for name, tensor in remembered.items()}
@@ -266,7 +266,7 @@ class Trainer:
         self.enough.best = values.get("best", self.enough.best)  # old runs have none
 
     def snapshot_due(self, before: float) -> bool:
-        """Whether the run passed a snapshot's moment since progress was `before`."""
+        """Return True if the run passed a snapshot's moment since progress was `before`."""
         return any(before < mark <= self.progress + 1e-12 for mark in self._snapshot_marks)
 
 
@@ -309,9 +309,7 @@ def turn(trainer: Trainer) -> list[Event]:
     if not last and trainer.step % trainer.validate_every == 0:
         found = trainer.evaluate("validation", QUICK_VALIDATION)
         events.append(found)
-        if trainer.enough.why(
-            found
-        ):  # the weights as they will be saved, on all pictures, have the last word
+        if trainer.enough.why(found):  # the weights as they will be saved, on all images, have the last word
             exact = trainer.evaluate("validation", exact=True)
             why = trainer.enough.why(exact)
     if last := last or bool(why):
@@ -326,9 +324,9 @@ def turn(trainer: Trainer) -> list[Event]:
 
 
 def predict(
-    model: nn.Module, pictures: Pictures, normalise: Any, device: torch.device, each: Each = map
+    model: nn.Module, pictures: PreparedImages, normalise: Any, device: torch.device, each: Each = map
 ) -> Tensor:
-    """fp32 logits (N, classes) of pictures, in batches, without gradients; `each` says who computes the batches."""
+    """fp32 logits (N, classes) of images, in batches, without gradients; `each` says who computes the batches."""
 
     @torch.inference_mode()
     def logits(start: int) -> Tensor:
@@ -355,7 +353,7 @@ def _evaluation(trainer: Trainer, split: str, logits: Tensor, labels: Tensor, ex
 
 
 def _seed(seed: int, index: int) -> int:
-    """A well mixed 63-bit seed of a pair (splitmix64's finisher), so that neighbours are not alike."""
+    """Return a well mixed 63-bit seed of a pair (splitmix64's finisher), so that neighbours are not alike."""
     z = (seed * 0x9E3779B97F4A7C15 + index * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) & (2**64 - 1)
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & (2**64 - 1)
@@ -375,10 +373,10 @@ def _check(
         ("num_classes", len(data.classes), model_config.num_classes),
     ):
         if has != needs:
-            raise ValueError(f"the model's {name} is {needs}, but the prepared pictures have {has}")
+            raise ValueError(f"the model's {name} is {needs}, but the prepared images have {has}")
     if config.batch_size > len(data.train):
         raise ValueError(
-            f"batch_size {config.batch_size} is larger than the {len(data.train)} training pictures"
+            f"batch_size {config.batch_size} is larger than the {len(data.train)} training images"
         )
     if teacher is not None and getattr(model_config, "softmax_output", False):
         raise ValueError("a student must give logits, received a model with softmax_output")

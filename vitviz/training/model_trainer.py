@@ -17,7 +17,7 @@ from vitviz.training.snapshot_files import cut_after, save_snapshot
 Listener = Callable[[Event, Trainer], None]
 
 
-class Lane:
+class ModelTrainer:
     """Keeps what a trainer says.
 
     Args:

@@ -12,9 +12,9 @@ from torch import Tensor
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import load_dataset
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.training.batches import TrainingData, training_data
+from vitviz.training.batches import TrainingData, prepare_training_data
 from vitviz.training.loop import Trainer
-from vitviz.training.model_trainer import Lane, Listener
+from vitviz.training.model_trainer import Listener, ModelTrainer
 from vitviz.training.records import Ended
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, Status
@@ -24,13 +24,13 @@ from vitviz.training.start_weights import starts
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def make_lanes(run: Run, device: torch.device, listen: Listener | None) -> tuple[list[Lane], str]:
-    """A lane for every model of a run, and the digests of their teachers; empty where nothing teaches.
+def make_lanes(run: Run, device: torch.device, listen: Listener | None) -> tuple[list[ModelTrainer], str]:
+    """Return a lane for every model of a run, and the digests of their teachers; empty where nothing teaches.
 
     Raises:
-        DatasetError: if the run's pictures are not here.
+        DatasetError: if the run's images are not here.
         RunError, CheckpointError: if the weights that it begins with are not in its folder.
-        ValueError: if model, recipe, pictures, teacher and those weights do not fit together.
+        ValueError: if model, recipe, images, teacher and those weights do not fit together.
     """
     runs = run.members() or [run]
     configs = [one.config() for one in runs]
@@ -52,19 +52,19 @@ def make_lanes(run: Run, device: torch.device, listen: Listener | None) -> tuple
             None if teacher is None else teacher.model,
             start,
         )
-        lanes.append(Lane(one, trainer, test, listen))
+        lanes.append(ModelTrainer(one, trainer, test, listen))
     return lanes, " ".join(sorted({teacher.digest for teacher in teachers.values()}))
 
 
 def _piece_px(configs: list[RunConfig]) -> int:
-    """Side of the largest patch of these models that is a part of the picture: one that is all of it has no order."""
+    """Side of the largest patch of these models that is a part of the image: one that is all of it has no order."""
     sides = (patch_px(config.model) or 0 for config in configs)
     return max((side for side in sides if side < configs[0].preparation.image_size), default=0)
 
 
 Learned = tuple[
     float, int | None
-]  # the share of the pictures that a model learns from, and how many of a class
+]  # the share of the images that a model learns from, and how many of a class
 
 
 def _learned_from(config: RunConfig) -> Learned:
@@ -79,13 +79,13 @@ def _pictures(
     found: dict[Learned, TrainingData] = {}
     for config in configs:
         if _learned_from(config) not in found:
-            data = training_data(dataset, config.preparation, config.train)
+            data = prepare_training_data(dataset, config.preparation, config.train)
             found[_learned_from(config)] = replace(data, train=data.train.to(device))
     return found
 
 
 def _teachers(configs: list[RunConfig], runs_folder: Path) -> dict[str, LoadedModel]:
-    """Every teacher that a model of the run names, by its path."""
+    """Return every teacher that a model of the run names, by its path."""
     found: dict[str, LoadedModel] = {}
     for config in configs:
         path = config.train.distill_from
@@ -95,11 +95,11 @@ def _teachers(configs: list[RunConfig], runs_folder: Path) -> dict[str, LoadedMo
 
 
 def load_teacher(config: RunConfig, path: str, runs_folder: Path) -> LoadedModel:
-    """The distillation teacher that lies at a path.
+    """Return the distillation teacher that lies at a path.
 
     Raises:
         CheckpointError: if its file cannot be used.
-        RunError: if it lies elsewhere, was made for other pictures or classes, or gives no logits.
+        RunError: if it lies elsewhere, was made for other images or classes, or gives no logits.
     """
     file = (PROJECT / path).resolve()  # an absolute path stays one
     if not any(file.is_relative_to(folder) for folder in (PROJECT / "checkpoints", runs_folder.resolve())):
@@ -108,20 +108,20 @@ def load_teacher(config: RunConfig, path: str, runs_folder: Path) -> LoadedModel
     if getattr(loaded.config, "softmax_output", False):
         raise RunError("the teacher gives probabilities, not logits: its softmax would be taken twice")
     if loaded.preparation != config.preparation:
-        raise RunError("the teacher was made for another preparation of the pictures than the student")
+        raise RunError("the teacher was made for another preparation of the images than the student")
     taught, learns = loaded.config.num_classes, config.model.num_classes
     if taught != learns:
         raise RunError(f"the teacher knows {taught} classes, the student learns {learns}")
     return loaded
 
 
-def taught_by(lanes: list[Lane]) -> str:
-    """The paths of the lanes' teachers."""
+def taught_by(lanes: list[ModelTrainer]) -> str:
+    """Return the paths of the lanes' teachers."""
     return " or ".join(sorted({lane.config.train.distill_from or "" for lane in lanes} - {""})) or "none"
 
 
-def as_one(lanes: list[Lane]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What resumes all lanes, for one file: it is written whole, so they never resume from different steps."""
+def as_one(lanes: list[ModelTrainer]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return what resumes all lanes, for one file: it is written whole, so they never resume from different steps."""
     if not lanes[0].run.is_member:
         return lanes[0].trainer.state()
     tensors: dict[str, Tensor] = {}
@@ -135,7 +135,7 @@ def as_one(lanes: list[Lane]) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, values
 
 
-def restore(lanes: list[Lane], tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+def restore(lanes: list[ModelTrainer], tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
     """Put every lane where `as_one` found it; one that had ended stays ended."""
     if not lanes[0].run.is_member:
         lanes[0].trainer.load_state(tensors, values)
@@ -150,8 +150,8 @@ def restore(lanes: list[Lane], tensors: dict[str, Tensor], values: dict[str, Any
             lane.ended = Ended(reason, lane.trainer.step, message)
 
 
-def how_it_ended(lanes: list[Lane]) -> tuple[str, str]:
-    """(state, message) of a run whose lanes have all ended: it is done where one of them is."""
+def how_it_ended(lanes: list[ModelTrainer]) -> tuple[str, str]:
+    """Return (state, message) of a run whose lanes have all ended: it is done where one of them is."""
     ends = [(lane, lane.ended) for lane in lanes if lane.ended is not None]
     done = any(end.reason == "done" for _, end in ends)
     said = [
@@ -162,8 +162,8 @@ def how_it_ended(lanes: list[Lane]) -> tuple[str, str]:
     return "done" if done else "diverged", "; ".join(said)
 
 
-def together(lanes: list[Lane]) -> Status:
-    """How lanes stand as one run: they share their time, and several have no one accuracy."""
+def combine_status(lanes: list[ModelTrainer]) -> Status:
+    """Return how lanes stand as one run: they share their time, and several have no one accuracy."""
     first = lanes[0].status
     if len(lanes) == 1:
         return first

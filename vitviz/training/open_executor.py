@@ -1,4 +1,4 @@
-"""Which executor a server has: the one place that knows both forms."""
+"""Open the server's executor, local or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vitviz.training.executor import Executor, LocalExecutor
 
 
 def open_executor(root: str | Path) -> Executor:
-    """The executor that the environment asks for: $VITVIZ_DASK names a cluster's scheduler, else this machine.
+    """Return the executor that the environment asks for: $VITVIZ_DASK names a cluster's scheduler, else this machine.
 
     On this machine as many runs train at once as $VITVIZ_TRAINERS says, or as there are cores.
 

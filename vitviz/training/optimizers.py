@@ -35,7 +35,7 @@ def make_optimizers(weights: Weights, config: TrainConfig) -> list[Optimizer]:
 
 
 def _scaled(weights: Weights, config: TrainConfig) -> list[dict[str, Any]]:
-    """A group for each stretch of the master that decays alike and learns at one rate."""
+    """Return a group for each stretch of the master that decays alike and learns at one rate."""
     scale = rate_scales(config, [name for name, _ in weights.model.named_parameters()])
     return [
         {
@@ -65,7 +65,7 @@ def _muon(weights: Weights, config: TrainConfig) -> list[Optimizer]:
 
 
 def _is_hidden_map(model: nn.Module, name: str) -> bool:
-    """Whether a weight is one linear map between hidden layers.
+    """Return True if a weight is one linear map between hidden layers.
 
     What reads the pixels and what gives the logits stays AdamW's, as Muon's author has it; so do the stacked maps of
     heads that read a slice each.
@@ -81,7 +81,7 @@ def _is_hidden_map(model: nn.Module, name: str) -> bool:
 
 
 def _flat(place: Tensor) -> Tensor:
-    """A weight's place as a matrix, its gradient's too."""
+    """Return a weight's place as a matrix, its gradient's too."""
     matrix = place.view(len(place), -1)
     assert place.grad is not None
     matrix.grad = place.grad.view(len(place), -1)
@@ -102,7 +102,7 @@ def _groups(config: TrainConfig, decayed: list[Tensor], plain: list[Tensor]) -> 
 
 
 def optimizer_tensors(optimizers: list[Optimizer]) -> dict[str, Tensor]:
-    """What the optimisers remember, on the CPU and not shared: 'INDEX.SLOT' counts parameters through all of them."""
+    """Return the optimisers' state on the CPU, not shared: 'INDEX.SLOT' counts parameters through all of them."""
     found, first = {}, 0
     for optimizer in optimizers:
         for index, slots in optimizer.state_dict()["state"].items():

@@ -1,4 +1,4 @@
-"""Who may change a run: the visit that made it, and whom its maker has let in. Everybody else with its link looks on.
+"""Decide who may change a run: the session that created it, and holders of its editing key. Others only view it.
 
 Visits are named by a hash that proves nothing (see `RunConfig.owner`): the caller knows whose visit it serves. What
 lets others in is a key of its own, which stands in a link only where the maker makes one for that; the run's directory
@@ -24,13 +24,13 @@ _LOCK = ".editors.lock"
 
 
 def may_change(run: Run, visit: str) -> bool:
-    """Whether a visit may steer, rename and delete a run; a member is its experiment's."""
+    """Return True if a visit may steer, rename and delete a run; a member is its experiment's."""
     whole = run.whole
     return bool(visit) and (whole.config().owner == visit or visit in _editors(whole.directory))
 
 
 def share(run: Run) -> str:
-    """A new key that lets its holders change the run; an earlier one lets nobody in any more."""
+    """Return a new key that lets its holders change the run; an earlier one lets nobody in any more."""
     key, directory = secrets.token_urlsafe(16), run.whole.directory
     with locked(directory / _LOCK):
         _write(directory, _hash(key), _editors(directory))
@@ -45,7 +45,7 @@ def unshare(run: Run) -> None:
 
 
 def is_shared(run: Run) -> bool:
-    """Whether others may change it or could come in."""
+    """Return True if others may change it or could come in."""
     return (run.whole.directory / _NAME).is_file()
 
 

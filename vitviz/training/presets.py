@@ -11,7 +11,7 @@ from vitviz.models.presets import GREY_28, GREY_32, PRESETS, RGB_32
 
 @dataclass(frozen=True)
 class TrainingPreset:
-    """What `python -m vitviz.train NAME` trains, and what its card says of it."""
+    """A training that `python -m vitviz.train NAME` runs, and the text of its model card."""
 
     name: str
     title: str
@@ -55,7 +55,7 @@ _CIFAR10 = TrainConfig(
     validation_fraction=0.04,
     snapshots=5,
 )
-# After two epochs Muon has the ViT at 58.7 % of the validation pictures (AdamW: 52.6 %, at 1e-3 and at 2e-3), for a
+# After two epochs Muon has the ViT at 58.7 % of the validation images (AdamW: 52.6 %, at 1e-3 and at 2e-3), for a
 # sixth more time a step; the hybrid at 70.9 %. After 1.2 epochs at 1e-2 the Swin stands at 57.3 % (3e-3: 53.9 %).
 _CIFAR10_MUON = replace(_CIFAR10, optimizer="muon", learning_rate=3e-3)
 # For time to accuracy, on one core: a second thread brings such small models next to nothing and waits on busy cores.
@@ -81,8 +81,8 @@ _FAST_HYBRID = ViTConfig(
     stem=(16, 32, 64),
 )
 _VIT_CIFAR10 = replace(shapes.VIT_CIFAR10, drop_path=0.05)
-# A student and its twin, on mixed pictures as in the DeiT paper. Hard labels of a CNN of 88.7 % left a student of 24
-# epochs level with its twin (72.7, 72.6 %); so did soft ones in 12 epochs of whole pictures (68.5, 68.6 %).
+# A student and its twin, on mixed images as in the DeiT paper. Hard labels of a CNN of 88.7 % left a student of 24
+# epochs level with its twin (72.7, 72.6 %); so did soft ones in 12 epochs of whole images (68.5, 68.6 %).
 _CIFAR10_MIXED = replace(_CIFAR10_MUON, epochs=54, mixup_alpha=0.4, cutmix_alpha=1.0)
 
 _OWN = (
@@ -216,7 +216,7 @@ _OWN = (
         "A plain ViT, trained on CIFAR-10 alone.",
         _VIT_CIFAR10,
         RGB_32,
-        # Without mixed pictures 26 epochs had 82 % of the training pictures and 75 % of the validation's right.
+        # Without mixed images 26 epochs had 82 % of the training images and 75 % of the validation's right.
         _CIFAR10_MIXED,
     ),
     TrainingPreset(
@@ -231,7 +231,7 @@ _OWN = (
         "cifar10_swin",
         "CIFAR-10 Swin",
         "Windows of 4 x 4 tokens in two stages.",
-        # At width 48, 35 epochs left it with 87 % of the training pictures and 85 % of the others: it wanted width.
+        # At width 48, 35 epochs left it with 87 % of the training images and 85 % of the others: it wanted width.
         SwinConfig(embed_dim=64, depths=(2, 4), num_heads=(4, 8), mlp_ratio=2.0, drop_path=0.05),
         RGB_32,
         replace(_CIFAR10_MUON, epochs=33, learning_rate=6e-3, erase_px=8),
@@ -250,7 +250,7 @@ _OWN = (
         "Plain 3 x 3 convolutions and max pooling: the baseline, and the teacher of the DeiT.",
         shapes.CNN_CIFAR10,
         RGB_32,
-        # 15 epochs with squares of 8 px bring it to 92 % of the training pictures and 88.7 % of the test's, these to 94
+        # 15 epochs with squares of 8 px bring it to 92 % of the training images and 88.7 % of the test's, these to 94
         # and 90.2; 16 epochs in batches of 256, weight decay 0.3, squares of 10 px, to 93 and 89.2.
         replace(_CIFAR10_MUON, epochs=45, learning_rate=1e-2, weight_decay=0.15, erase_px=12),
     ),
@@ -258,7 +258,7 @@ _OWN = (
         "cifar10_cnn_wide",
         "CIFAR-10 CNN, wide",
         "The same convolutions, a quarter to a half wider.",
-        # 91.3 % of the test pictures, 97.6 of its training's: batches of 128 instead of 64 had it at 86 % of the
+        # 91.3 % of the test images, 97.6 of its training's: batches of 128 instead of 64 had it at 86 % of the
         # validation's half way, where the narrower one with as high a rate stood at 81.
         replace(shapes.CNN_CIFAR10, widths=(32, 96, 256, 320)),
         RGB_32,
@@ -267,7 +267,7 @@ _OWN = (
     TrainingPreset(
         "cifar10_deit_soft",
         "CIFAR-10 DeiT, taught softly",
-        "A student of what the CNN gives every class of a mixed picture; its twin is the CIFAR-10 ViT, patch 4.",
+        "A student of what the CNN gives every class of a mixed image; its twin is the CIFAR-10 ViT, patch 4.",
         replace(_VIT_CIFAR10, distilled=True),
         RGB_32,
         replace(

@@ -1,4 +1,4 @@
-"""Which code on which machine: what stands beside every trained file and every measured number."""
+"""Record the code version and the machine of a trained file or a measured number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 @lru_cache
 def commit() -> str:
-    """The code's commit, short, with '-dirty' where files were changed since; 'unknown' outside a clone."""
+    """Return the code's commit, short, with '-dirty' where files were changed since; 'unknown' outside a clone."""
     try:
         asked = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"],
@@ -29,7 +29,7 @@ def commit() -> str:
 
 
 def processor() -> str:
-    """The CUDA device's name, or the processor's."""
+    """Return the CUDA device's name, or the processor's."""
     if torch.cuda.is_available():
         return str(torch.cuda.get_device_name())
     info = Path("/proc/cpuinfo")

@@ -43,7 +43,7 @@ def in_turn(waiting: Sequence[Order], busy: Iterable[Order]) -> list[Order]:
 
 
 def why_full(waiting: Sequence[Order], owner: str, address: str) -> str | None:
-    """The sentence that says why no more may wait, or None."""
+    """Return the sentence that says why no more may wait, or None."""
     mine = sum(order.owner == owner for order in waiting)
     if mine >= QUEUED_PER_OWNER:
         return f"you have {mine} runs waiting already; stop one of them first"

@@ -27,7 +27,7 @@ _SMALL = ViTConfig(image_size=32, patch_size=8, embed_dim=64, depth=2, num_heads
 
 @dataclass(frozen=True)
 class Race:
-    """What the five share on one data set; the model's positions are set per member."""
+    """The settings that five models on one dataset share; each member sets its own position embedding."""
 
     model: ViTConfig
     preparation: Preparation
@@ -54,7 +54,7 @@ RACES: dict[str, Race] = {
 
 
 def positions_race(dataset: str, **changes: object) -> RunConfig:
-    """The race on one data set, with changes of its TrainConfig such as seed or epochs.
+    """Return the race on one dataset, with changes of its TrainConfig such as seed or epochs.
 
     Raises:
         ValueError: if there is no race on this set, or a change makes no sense.

@@ -1,4 +1,4 @@
-"""What a training recipe does to the learning rate and to a batch: pure functions, seeded from outside."""
+"""Schedule the learning rate and augment batches: pure functions, seeded from outside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WARMUP_COSINE_END = 0.01
 
 
 def learning_rate_factor(schedule: str, progress: float, warmup_fraction: float) -> float:
-    """Multiplier of the peak learning rate at a moment of the run.
+    """Return the multiplier of the peak learning rate at a moment of the run.
 
     warmup_cosine: t/w for t < w, then a cosine from 1 to 0.01 (Loshchilov & Hutter 2017).
     one_cycle: cosine up from 1/25 over the first 30 %, cosine down to 1e-4 (Smith & Topin 2019).
@@ -52,7 +52,7 @@ def _cosine(start: float, end: float, part: float) -> float:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Targets of mixed pictures: `weight` of `labels` and the rest of `others`."""
+    """Targets of mixed images: `weight` of `labels` and the rest of `others`."""
 
     labels: Tensor  # (B,) int64
     others: Tensor | None = None  # (B,) int64; None: nothing was mixed
@@ -66,7 +66,7 @@ class Mixture:
 
 
 def augment(images: Tensor, config: TrainConfig, fill: Tensor, generator: torch.Generator) -> Tensor:
-    """Flip, shift and erase a batch of pictures, each by its own dice.
+    """Flip, shift and erase a batch of images, each by its own dice.
 
     Args:
         images: (B, C, H, W) uint8.
@@ -88,7 +88,7 @@ def augment(images: Tensor, config: TrainConfig, fill: Tensor, generator: torch.
 
 
 def shift(images: Tensor, reach_px: int, generator: torch.Generator) -> Tensor:
-    """Move every picture of a (B, C, H, W) batch by up to `reach_px` in x and y; what comes in is black."""
+    """Move every image of a (B, C, H, W) batch by up to `reach_px` in x and y; what comes in is black."""
     batch, _, height, width = images.shape
     padded = torch.nn.functional.pad(images, (reach_px,) * 4)
     offsets = torch.randint(0, 2 * reach_px + 1, (2, batch), generator=generator).to(images.device)
@@ -98,7 +98,7 @@ def shift(images: Tensor, reach_px: int, generator: torch.Generator) -> Tensor:
 
 
 def erase(images: Tensor, side_px: int, fill: Tensor, generator: torch.Generator) -> Tensor:
-    """Cut one square of `side_px` at a random centre out of every picture (DeVries & Taylor 2017)."""
+    """Cut one square of `side_px` at a random centre out of every image (DeVries & Taylor 2017)."""
     batch, _, height, width = images.shape
     centres = torch.rand(2, batch, generator=generator).to(images.device)
     top = (centres[0] * height).long() - side_px // 2

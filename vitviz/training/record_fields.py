@@ -25,51 +25,53 @@ Check = Callable[[str, Any], Any]
 
 
 def number(low: float = -_LARGE, high: float = _LARGE) -> Check:
-    """A finite number between two bounds, as a float."""
+    """Return a finite number between two bounds, as a float."""
 
     def check(name: str, value: Any) -> float:
         if isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high:
             return float(value)
-        raise FieldError(f"{name} must be a number from {low:g} to {high:g}, received {said(value)}")
+        raise FieldError(f"{name} must be a number from {low:g} to {high:g}, received {shorten_value(value)}")
 
     return check
 
 
-def whole(low: int = 0, high: int = MAX_STEP) -> Check:
-    """An integer between two bounds."""
+def integer_between(low: int = 0, high: int = MAX_STEP) -> Check:
+    """Return an integer between two bounds."""
 
     def check(name: str, value: Any) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
             return value
-        raise FieldError(f"{name} must be a whole number from {low:,} to {high:,}, received {said(value)}")
+        raise FieldError(
+            f"{name} must be a whole number from {low:,} to {high:,}, received {shorten_value(value)}"
+        )
 
     return check
 
 
 def text(*allowed: str) -> Check:
-    """One of these words, or where none is given any short text."""
+    """Return one of these words, or where none is given any short text."""
 
     def check(name: str, value: Any) -> str:
         if isinstance(value, str) and (value in allowed if allowed else len(value) <= MOST_TEXT):
             return value if allowed else cut(value, MOST_TEXT)
         wanted = f"one of {', '.join(allowed)}" if allowed else f"a text of up to {MOST_TEXT} characters"
-        raise FieldError(f"{name} must be {wanted}, received {said(value)}")
+        raise FieldError(f"{name} must be {wanted}, received {shorten_value(value)}")
 
     return check
 
 
 def _confusion(name: str, value: Any) -> list[list[int]]:
-    """A square table of counts, or an empty one."""
+    """Return a square table of counts, or an empty one."""
     rows: list[Any] = value if isinstance(value, list) and len(value) <= MOST_CLASSES else [None]
     if all(isinstance(row, list) and len(row) == len(rows) for row in rows):
         for row in rows:  # a million counts: checked together, and one by one where one of them does not fit
             if {*map(type, row)} - {int} or (row and not 0 <= min(row) <= max(row) <= MAX_STEP):
-                return [[whole()(name, count) for count in row] for row in rows]
+                return [[integer_between()(name, count) for count in row] for row in rows]
         return rows
-    raise FieldError(f"{name} must be a square table of counts, received {said(value)}")
+    raise FieldError(f"{name} must be a square table of counts, received {shorten_value(value)}")
 
 
-_SHARE, _STEP, _COUNT, _PLACE = number(0, 1), whole(), whole(), number(0, _LARGE)
+_SHARE, _STEP, _COUNT, _PLACE = number(0, 1), integer_between(), integer_between(), number(0, _LARGE)
 _REQUIRED: dict[str, dict[str, Check]] = {
     "step": {
         "step": _STEP,
@@ -117,21 +119,21 @@ _OPTIONAL: dict[str, dict[str, Check]] = {
 
 
 def checked_record(values: Any) -> dict[str, Any]:
-    """A record with its known fields only.
+    """Return a record with its known fields only.
 
     Raises:
         FieldError: naming the first field that is missing or does not fit.
     """
     if not isinstance(values, dict):
-        raise FieldError(f"a record is an object, received {said(values)}")
+        raise FieldError(f"a record is an object, received {shorten_value(values)}")
     kind = text(*_REQUIRED)("kind", values.get("kind"))
     known = {"kind": kind} | {name: check(name, values.get(name)) for name, check in _REQUIRED[kind].items()}
     more = {name: check for name, check in _OPTIONAL.get(kind, {}).items() if values.get(name) is not None}
     return known | {name: check(name, values[name]) for name, check in more.items()}
 
 
-def said(value: Any) -> str:
-    """A stranger's value for a sentence: short, whatever it is."""
+def shorten_value(value: Any) -> str:
+    """Return a stranger's value for a sentence: short, whatever it is."""
     if value is None:
         return "nothing"
     if isinstance(value, dict | list):

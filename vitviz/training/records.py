@@ -1,4 +1,4 @@
-"""What a training run says about itself, event by event: plain values, ready for a JSON line."""
+"""The events of a training run as plain values, ready for a JSON line."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class StepRecord:
 
     step: int  # updates made so far
     epoch: float
-    seen: int  # pictures
+    seen: int  # images
     loss: float
-    accuracy: float  # on the training batches, a running mean; of mixed pictures the larger share counts
+    accuracy: float  # on the training batches, a running mean; of mixed images the larger share counts
     learning_rate: float
     weight_decay: float
     gradient_norm: float  # before clipping
@@ -26,7 +26,7 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Accuracy and mean cross-entropy on held-out pictures."""
+    """Accuracy and mean cross-entropy on held-out images."""
 
     split: Literal["validation", "test"]
     step: int

@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 
 from vitviz.heartbeat import Clock
-from vitviz.training.run_directory import DRAFT, GONE, Run, RunError, Status, list_runs
+from vitviz.training.run_directory import DRAFT, DELETED, Run, RunError, Status, list_runs
 
 WATCHED_S = 600.0  # a page that shows a run says so every few seconds, one in a hidden tab every minute
 QUEUED_S = 24 * 3600.0  # a run that has waited so long waits for a server that is gone
@@ -28,14 +28,14 @@ _clock = Clock(60.0)
 
 @dataclass(frozen=True)
 class Limits:
-    """How long runs stay, and how large they may be together."""
+    """Limits of the age and total size of stored runs."""
 
     age_s: float = 14 * 86_400.0
     stored_bytes: float = 20e9
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Limits:
-        """What the operator has set.
+        """Return what the operator has set.
 
         Raises:
             ValueError: if a setting is no positive number.
@@ -49,7 +49,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Stored:
-    """What decides whether a run stays."""
+    """The facts that decide whether a run is kept."""
 
     id: str
     stored_bytes: int
@@ -58,7 +58,7 @@ class Stored:
 
 
 def survey(root: str | Path, now: float) -> list[Stored]:
-    """All runs of a folder; those that vanish meanwhile are left out."""
+    """Return all runs of a folder; those that vanish meanwhile are left out."""
     found = []
     for run in list_runs(root):
         with suppress(RunError, OSError):
@@ -67,7 +67,7 @@ def survey(root: str | Path, now: float) -> list[Stored]:
 
 
 def plan(runs: Iterable[Stored], limits: Limits, now: float) -> list[str]:
-    """Ids of the runs to remove, the longest unused first: all that are too old, then until the rest fits.
+    """Return the ids of the runs to remove, the longest unused first: all that are too old, then until the rest fits.
 
     Never one that is under way or was watched within the last `WATCHED_S`, whatever the folder holds then.
     """
@@ -88,7 +88,7 @@ def remove(root: str | Path, ids: Iterable[str], now: float) -> list[str]:
     """Remove these runs; returns those that this call removed: one that has been taken up meanwhile stays."""
     removed = []
     for run_id in ids:
-        place, aside = Path(root) / run_id, Path(root) / f"{GONE}{run_id}"
+        place, aside = Path(root) / run_id, Path(root) / f"{DELETED}{run_id}"
         try:
             if _stored(Run(place), now).under_way:
                 continue
@@ -118,7 +118,7 @@ def sweep(root: str | Path, limits: Limits | None = None, now: float | None = No
         if not _clock.even_for(WATCHED_S, now):
             return []
     removed = remove(root, plan(survey(root, now), limits or Limits.from_environment(), now), now)
-    for left in (path for start in (DRAFT, GONE) for path in Path(root).glob(f"{start}*")):
+    for left in (path for start in (DRAFT, DELETED) for path in Path(root).glob(f"{start}*")):
         with suppress(OSError):
             if now - left.stat().st_mtime > LEFT_S:
                 shutil.rmtree(left, ignore_errors=True)

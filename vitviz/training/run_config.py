@@ -1,4 +1,4 @@
-"""What a run trains: its config, and config.json both ways."""
+"""Hold the config of a run, and convert it to and from config.json."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Member:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What is trained, on what and how; written once, when the run is created.
+    """The models, data and recipe of a run; written once, when the run is created.
 
     Raises:
         ValueError: if the members of an experiment do not fit together, or it is more than `limits` allow.
@@ -50,7 +50,7 @@ class RunConfig:
         check_run(parts or [(self.model, self.train)])
 
     def recipe(self, member: Member) -> TrainConfig:
-        """How one model of this experiment is trained."""
+        """Return how one model of this experiment is trained."""
         return member.train or self.train
 
     @property
@@ -61,7 +61,7 @@ class RunConfig:
 
     @property
     def equally_long(self) -> bool:
-        """Whether all its models make as many updates and epochs: where one is, all are."""
+        """True if all its models make as many updates and epochs: where one is, all are."""
         recipes = [self.recipe(member) for member in self.members]
         lengths = {
             (one.epochs, one.seconds, one.batch_size, one.train_fraction, one.a_class) for one in recipes
@@ -82,17 +82,17 @@ class RunConfig:
         return replace(self, train=replace(self.train, threads=free), members=tuple(given))
 
     def of(self, member: Member) -> RunConfig:
-        """The config of one model of this experiment."""
+        """Return the config of one model of this experiment."""
         return replace(self, model=member.model, train=self.recipe(member), name=member.title, members=())
 
 
 def clean_name(name: str) -> str:
-    """A name to show: printable, without line breaks, at most 80 characters."""
+    """Return a name to show: printable, without line breaks, at most 80 characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())[:80] or "run"
 
 
 def config_from_values(values: dict[str, Any]) -> RunConfig:
-    """The RunConfig of config.json's object; KeyError, TypeError or ValueError where it does not fit."""
+    """Return the RunConfig of config.json's object; KeyError, TypeError or ValueError where it does not fit."""
     model, preparation, train = (from_dict(values[key]) for key in ("model", "preparation", "train"))
     if (
         isinstance(model, Preparation | TrainConfig)
@@ -143,7 +143,7 @@ def _check_recipe(config: RunConfig, member: Member) -> None:
     train = config.recipe(member)
     if train.epochs is None:
         raise ValueError("an experiment is counted in epochs, so that its models are always equally far")
-    for name in ("dataset", "validation_fraction", "threads"):  # one set of held-out pictures, one process
+    for name in ("dataset", "validation_fraction", "threads"):  # one set of held-out images, one process
         shared, own = getattr(config.train, name), getattr(train, name)
         if own != shared:
             raise ValueError(
@@ -151,8 +151,8 @@ def _check_recipe(config: RunConfig, member: Member) -> None:
             )
 
 
-def values_of(config: RunConfig) -> dict[str, Any]:
-    """The object of config.json: what `config_from_values` reads."""
+def config_to_values(config: RunConfig) -> dict[str, Any]:
+    """Return the object of config.json: what `config_from_values` reads."""
     values = {
         name: getattr(config, name) for name in ("name", "preset", "owner", "lease_s", "created", "commit")
     }

@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from vitviz.heartbeat import Pulses
+from vitviz.heartbeat import Heartbeats
 from vitviz.training.files import (
     append_lines,
     json_object,
@@ -31,7 +31,7 @@ from vitviz.training.files import (
     write_status,
     write_whole,
 )
-from vitviz.training.run_config import MEMBER_NAME, RunConfig, clean_name, config_from_values, values_of
+from vitviz.training.run_config import MEMBER_NAME, RunConfig, clean_name, config_from_values, config_to_values
 
 # A trainer beats every 5 s, whatever it does: one that is silent for so long has died.
 HEARTBEAT_LIMIT_S = 20.0
@@ -40,7 +40,7 @@ _STATES = ("new", "queued", "starting", "running", "paused", *ENDED)
 COMMANDS = ("pause", "resume", "step", "stop", "set")
 DRAFT = ".new-"  # begins the name of a directory that is not yet a run
 START = "start.safetensors"
-GONE = ".gone-"  # of one that is being removed
+DELETED = ".gone-"  # of one that is being removed
 _ID = re.compile(rf"[a-z0-9][a-z0-9-]{{3,63}}(/{MEMBER_NAME})?")
 
 
@@ -49,13 +49,13 @@ class RunError(ValueError):
 
 
 def is_id(text: str) -> bool:
-    """Whether a run, or an experiment's member, can be called so."""
+    """Return True if a run, or an experiment's member, can be called so."""
     return _ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
 class Status:
-    """How a run stands; `state` is 'interrupted' where the trainer died without saying so."""
+    """The status of a run; `state` is 'interrupted' if its trainer died without notice."""
 
     state: str = "new"  # new queued starting running paused done stopped diverged failed interrupted
     step: int = 0
@@ -65,7 +65,7 @@ class Status:
     seconds: float = 0.0  # of training
     seconds_left: float | None = None
     images_per_second: float = 0.0
-    accuracy: float | None = None  # on the validation pictures, the latest
+    accuracy: float | None = None  # on the validation images, the latest
     test_accuracy: float | None = None
     learning_rate: float = 0.0  # the peak, as it was last set
     weight_decay: float = 0.0
@@ -77,12 +77,12 @@ class Status:
 
     @property
     def ended(self) -> bool:
-        """Whether no trainer works on the run."""
+        """True if no trainer works on the run."""
         return self.state in ENDED
 
     @property
     def active(self) -> bool:
-        """Whether a trainer works on the run or will."""
+        """True if a trainer works on the run or will."""
         return self.state in ("queued", "starting", "running", "paused")
 
 
@@ -108,7 +108,7 @@ class Run:
     def create(
         cls, root: str | Path, config: RunConfig, run_id: str | None = None, start: bytes | None = None
     ) -> Run:
-        """A new run under `root`, with an unguessable id unless one is given.
+        """Return a new run under `root`, with an unguessable id unless one is given.
 
         Args:
             start: the file of the weights that it begins with (`vitviz.training.start_weights`); None: random ones.
@@ -130,7 +130,7 @@ class Run:
 
     @classmethod
     def find(cls, root: str | Path, run_id: str) -> Run:
-        """The run with this id under `root`; RUN/NAME is a member of an experiment.
+        """Return the run with this id under `root`; RUN/NAME is a member of an experiment.
 
         Raises:
             RunError: if there is none; an id that could leave `root` never exists.
@@ -140,7 +140,7 @@ class Run:
         return cls(Path(root, *run_id.replace("/", "/members/").split("/")))
 
     def exists(self) -> bool:
-        """Whether the directory is still a run's."""
+        """Return True if the directory is still a run's."""
         return (self.directory / "config.json").is_file()
 
     @property
@@ -150,7 +150,7 @@ class Run:
 
     @property
     def is_member(self) -> bool:
-        """Whether this is one model of an experiment."""
+        """True if this is one model of an experiment."""
         parent = self.directory.parent
         return parent.name == "members" and (parent.parent / "config.json").is_file()
 
@@ -160,11 +160,11 @@ class Run:
         return Run(self.directory.parent.parent) if self.is_member else self
 
     def members(self) -> list[Run]:
-        """An experiment's models as runs, in their order; empty for any other run."""
+        """Return an experiment's models as runs, in their order; empty for any other run."""
         return [Run(self.directory / "members" / member.name) for member in self.config().members]
 
     def config(self) -> RunConfig:
-        """What the run was created with, under its present name.
+        """Return what the run was created with, under its present name.
 
         Raises:
             RunError: if config.json is damaged.
@@ -175,7 +175,7 @@ class Run:
             raise RunError(f"the run's config cannot be used: {error}") from error
 
     def status(self) -> Status:
-        """How the run stands now; a member trains, waits and ends with its experiment."""
+        """Return how the run stands now; a member trains, waits and ends with its experiment."""
         status = self._said()
         if self.is_member:
             whole = self.whole.status()
@@ -203,7 +203,7 @@ class Run:
         return read_lines(self.directory / "records.jsonl", after_byte)
 
     def snapshots(self) -> list[int]:
-        """Steps whose weights are saved, ascending."""
+        """Return the steps whose weights are saved, ascending."""
         return sorted(
             int(path.stem)
             for path in (self.directory / "snapshots").glob("*.safetensors")
@@ -222,7 +222,7 @@ class Run:
         return dict(sorted(found.items()))
 
     def snapshot_path(self, step: int | None = None) -> Path:
-        """The checkpoint file of a step (None: the newest); `checkpoints.open_model` reads it.
+        """Return the checkpoint file of a step (None: the newest); `checkpoints.open_model` reads it.
 
         Raises:
             RunError: if there is no such snapshot.
@@ -247,7 +247,7 @@ class Run:
         append_lines(self.directory / "control.jsonl", [{"command": command, "time": time.time(), **values}])
 
     def control_end(self) -> int:
-        """The byte after the last command: where a trainer that starts now begins to listen."""
+        """Return the byte after the last command: where a trainer that starts now begins to listen."""
         path = self.directory / "control.jsonl"
         return path.stat().st_size if path.exists() else 0
 
@@ -274,7 +274,7 @@ class Run:
         )
 
     def duplicate(self, **changes: Any) -> Run:
-        """A new run beside this one, with other `RunConfig` fields; it starts from the beginning."""
+        """Return a new run beside this one, with other `RunConfig` fields; it starts from the beginning."""
         config, start = replace(self.config(), created=0.0, **changes), self.directory / START
         return Run.create(
             self.directory.parent, config, start=start.read_bytes() if start.is_file() else None
@@ -291,14 +291,14 @@ class Run:
             raise RunError("a member goes with its experiment: delete that")
         if self.status().state in ("starting", "running", "paused"):
             raise RunError("the run is still training: stop it before deleting it")
-        aside = self.directory.with_name(GONE + self.directory.name)
+        aside = self.directory.with_name(DELETED + self.directory.name)
         with suppress(FileNotFoundError):  # somebody else was first
             self.directory.rename(aside)
         shutil.rmtree(aside, ignore_errors=True)
 
 
 def list_runs(root: str | Path) -> list[Run]:
-    """The runs under `root`, newest first; those that vanish meanwhile are left out."""
+    """Return the runs under `root`, newest first; those that vanish meanwhile are left out."""
     folder = Path(root)
     paths = folder.glob("*/config.json") if folder.is_dir() else ()
     found = []
@@ -312,7 +312,7 @@ def _write_new(directory: Path, config: RunConfig) -> None:
     (directory / "snapshots").mkdir(parents=True)
     for member in config.members:
         _write_new(directory / "members" / member.name, config.of(member))
-    write_whole(directory / "config.json", json.dumps(values_of(config), indent=1).encode())
+    write_whole(directory / "config.json", json.dumps(config_to_values(config), indent=1).encode())
     write_status(directory / "status.json", asdict(Status()))
 
 
@@ -322,7 +322,7 @@ _DIED = (
 )
 
 
-_heartbeats = Pulses(HEARTBEAT_LIMIT_S)
+_heartbeats = Heartbeats(HEARTBEAT_LIMIT_S)
 
 
 def _alive(directory: Path, status: Status) -> bool:
@@ -333,11 +333,13 @@ def _alive(directory: Path, status: Status) -> bool:
             return False
         except OSError:  # it is there, and another user's
             pass
-    return _heartbeats.lives(directory.name.removeprefix(GONE), status.heartbeat, time.time())
+    return _heartbeats.lives(directory.name.removeprefix(DELETED), status.heartbeat, time.time())
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Whether a value can stand in a status's field: a torn disk, or a later version, may have written another."""
+    """Return True if a value has the type of a status field; a damaged disk or a later version may have written
+    another.
+    """
     if name not in Status.__dataclass_fields__:
         return False
     usual = getattr(Status, name)

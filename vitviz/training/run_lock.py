@@ -1,4 +1,4 @@
-"""Who trains a run: one process at a time, whichever of the servers on one runs folder it belongs to.
+"""Lock a run so that one process trains it at a time, among all servers on one runs folder.
 
 A claim is the file claim.json in the run's directory. Whoever creates it holds the run, and says every few seconds
 that it lives (the file's time); one that has been silent for `STALE_S` has died, and its claim may be taken over.
@@ -15,13 +15,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from vitviz.heartbeat import Pulses
+from vitviz.heartbeat import Heartbeats
 from vitviz.training.files import read_json
 
 BEAT_S = 5.0
 STALE_S = 20.0
 _NAME = "claim.json"
-_holders = Pulses(STALE_S)
+_holders = Heartbeats(STALE_S)
 
 
 class ClaimLost(Exception):
@@ -29,11 +29,11 @@ class ClaimLost(Exception):
 
 
 def new_token() -> str:
-    """The name under which one order of one server claims a run."""
+    """Return the name under which one order of one server claims a run."""
     return secrets.token_hex(8)
 
 
-def take(directory: Path, token: str) -> bool:
+def claim_run(directory: Path, token: str) -> bool:
     """Claim a run, or renew one's own claim; False where another holds it. Of several at once one succeeds."""
     path = directory / _NAME
     for _ in range(4):
@@ -47,7 +47,7 @@ def take(directory: Path, token: str) -> bool:
 
 def renew(directory: Path, token: str) -> bool:
     """Say that the holder lives; False where the claim is not (or no longer) of this token."""
-    if not holds(directory, token):
+    if not is_claimed_by(directory, token):
         return False
     with suppress(OSError):
         os.utime(directory / _NAME)
@@ -57,18 +57,18 @@ def renew(directory: Path, token: str) -> bool:
 
 def release(directory: Path, token: str) -> None:
     """Give a run back; a claim of another stays."""
-    if holds(directory, token):
+    if is_claimed_by(directory, token):
         with suppress(OSError):
             (directory / _NAME).unlink()
 
 
-def holds(directory: Path, token: str) -> bool:
-    """Whether the claim is this token's."""
+def is_claimed_by(directory: Path, token: str) -> bool:
+    """Return True if the claim is this token's."""
     return read_json(directory / _NAME).get("token") == token
 
 
 def is_held(directory: Path) -> bool:
-    """Whether somebody who lives holds the run."""
+    """Return True if somebody who lives holds the run."""
     return not _stale(directory / _NAME)
 
 
@@ -104,18 +104,18 @@ def _clear_away(path: Path) -> None:
 
 
 def _stale(path: Path, missing: bool = True) -> bool:
-    """Whether the holder has been silent for too long; of no file `missing`.
+    """Return True if the holder has been silent for too long; of no file `missing`.
 
     Who is about to remove a file takes none for lively: another may make one before it is removed.
     """
     try:
-        return not _holders.lives(str(path), path.stat().st_mtime, _now(path.parent))
+        return not _holders.lives(str(path), path.stat().st_mtime, _read_file_time(path.parent))
     except FileNotFoundError:
         return missing
 
 
-def _now(directory: Path) -> float:
-    """The file system's time; this machine's where nothing can be written."""
+def _read_file_time(directory: Path) -> float:
+    """Return the file system's time; this machine's where nothing can be written."""
     probe = directory / f".now-{secrets.token_hex(4)}"
     try:
         probe.touch()

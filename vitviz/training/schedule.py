@@ -12,14 +12,14 @@ FIRST_SNAPSHOT_SHARE = 1 / 500  # of a run bounded by seconds, whose number of s
 
 
 def snapshot_marks(count: int, total_steps: int | None) -> list[float]:
-    """Moments of the run in (0, 1], dense at first: at most `count` with the one before the first step."""
+    """Return the moments of the run in (0, 1], dense at first: at most `count` with the one before the first step."""
     if total_steps is None:
         return [float(mark) for mark in np.geomspace(FIRST_SNAPSHOT_SHARE, 1.0, max(count - 1, 1))]
     steps = np.unique(np.geomspace(1, total_steps, max(count - 1, 1)).round().astype(int))
     return [int(step) / total_steps for step in steps]
 
 
-class Enough:
+class StoppingRule:
     """Looks at every validation of a run, and says when its config has it end: an accuracy, or patience at its end.
 
     Args:
@@ -37,13 +37,13 @@ class Enough:
             self.best = (accuracy, at)
         if self._aim is not None and accuracy >= self._aim:
             return (
-                f"it stopped at its aim: {percent(accuracy)} of {plural(found.images, 'validation picture')} are"
+                f"it stopped at its aim: {percent(accuracy)} of {plural(found.images, 'validation image')} are"
                 f" right, and {percent(self._aim)} was asked for"
             )
         if self._patience is not None and at - self.best[1] >= self._patience:
             return (
                 f"it stopped for want of progress: {self._patience:g} {'epoch' if self._patience == 1 else 'epochs'}"
-                f" brought nothing better than {percent(self.best[0])} of the validation pictures, in epoch"
+                f" brought nothing better than {percent(self.best[0])} of the validation images, in epoch"
                 f" {self.best[1]:.1f}"
             )
         return ""

@@ -25,8 +25,15 @@ from vitviz.text import reason
 from vitviz.training import run_lock
 from vitviz.training.files import read_lines, write_status
 from vitviz.training.limits import MAX_TRAINING_S
-from vitviz.training.model_trainer import Lane, Listener
-from vitviz.training.model_trainers import as_one, how_it_ended, make_lanes, restore, taught_by, together
+from vitviz.training.model_trainer import Listener, ModelTrainer
+from vitviz.training.model_trainers import (
+    as_one,
+    combine_status,
+    how_it_ended,
+    make_lanes,
+    restore,
+    taught_by,
+)
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, Status
@@ -67,7 +74,7 @@ class Session:
         self._listen = listen
         self._control = run.directory / "control.jsonl"
         self._control_at = run.control_end() if control_at is None else control_at
-        self._lanes: list[Lane] = []
+        self._lanes: list[ModelTrainer] = []
         self._flushed = self._said = self._leased = 0.0
         self._lease: float | None = None  # the time that the lease was last seen to say
         self._watched = 0.0  # when that was
@@ -87,7 +94,7 @@ class Session:
         A run that another process trains is left alone, and one that another takes over is let go of.
         """
         try:
-            if not run_lock.take(self.run.directory, self._token):
+            if not run_lock.claim_run(self.run.directory, self._token):
                 return self.run.status()
             if self._stopped_before():
                 return replace(self.status, state="stopped")
@@ -102,11 +109,11 @@ class Session:
             run_lock.release(self.run.directory, self._token)
 
     def _still_ours(self) -> None:
-        if not run_lock.holds(self.run.directory, self._token):
+        if not run_lock.is_claimed_by(self.run.directory, self._token):
             raise run_lock.ClaimLost
 
     def _stopped_before(self) -> bool:
-        """Whether it was told to stop while this process was loading: who did has written that, and may go on.
+        """Return True if it was told to stop while this process was loading: who did has written that, and may go on.
 
         The commands are looked at and not taken: what else was asked for meanwhile takes effect once there is a model.
         """
@@ -186,7 +193,7 @@ class Session:
             lane.begin(saved is not None)
 
     def _round(self) -> list[Event]:
-        """One turn of every lane that lies behind, so that all are always equally far."""
+        """Return one turn of every lane that lies behind, so that all are always equally far."""
         found: list[Event] = []
         waiting = [lane for lane in self._lanes if lane.ended is None]
         least = min((lane.trainer.progress for lane in waiting), default=1.0)
@@ -216,7 +223,7 @@ class Session:
     def _say(self, state: str, message: str = "") -> None:
         with self._saying:
             self._still_ours()
-            known = together(self._lanes) if self._lanes else self.status
+            known = combine_status(self._lanes) if self._lanes else self.status
             known = replace(known, pid=os.getpid(), host=platform.node())
             self.status = replace(known, state=state, message=message, heartbeat=time.time())
             # First: who reads that the whole is paused finds its members as they are.
@@ -232,7 +239,7 @@ class Session:
             0, self._steps_wanted - 1
         )  # what was made; what is asked for now comes after it
         self._obey()
-        if together(self._lanes).seconds > MAX_TRAINING_S:
+        if combine_status(self._lanes).seconds > MAX_TRAINING_S:
             self._stopping = True
             self._message = (
                 f"it has trained for {MAX_TRAINING_S / 3600:g} hours, the most that a run may take"
@@ -285,7 +292,9 @@ class Session:
             )
 
     def _abandoned(self) -> bool:
-        """Whether nobody has watched for the lease's time, by the clock that only counts: a machine may have slept."""
+        """Return True if nobody has viewed the run for the lease's time, by the monotonic clock: the machine may have
+        slept.
+        """
         if self.config.lease_s is None:
             return False
         try:

@@ -1,4 +1,4 @@
-"""What a model makes of pictures whose patches lie in a random order: whether it has come to rely on places."""
+"""Evaluate a model on images with shuffled patches, to see whether it relies on positions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from vitviz.analysis.confusion import confusion_counts
 from vitviz.config import ModelConfig
 from vitviz.models.zoo import create_model
-from vitviz.training.batches import Pictures, TrainingData, normaliser
+from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
 from vitviz.training.loop import QUICK_VALIDATION, Trainer, predict
 from vitviz.training.records import Evaluation, Snapshot
 
@@ -18,7 +18,7 @@ SEED = 0  # not the run's: every model and every run is asked about the same ord
 
 @dataclass(frozen=True)
 class Shuffled:
-    """Accuracy on the same pictures whole and with shuffled patches, by the same weights."""
+    """Accuracy on the same images whole and with shuffled patches, by the same weights."""
 
     split: str  # validation while training, test at the end
     step: int
@@ -26,19 +26,19 @@ class Shuffled:
     accuracy: float
     shuffled: float
     images: int
-    confusion: list[list[int]]  # [true][predicted] of the whole pictures
+    confusion: list[list[int]]  # [true][predicted] of the whole images
 
 
 def patch_px(config: ModelConfig) -> int | None:
-    """Side of a model's patches; None where it cuts none."""
+    """Return the side of a model's patches; None where it cuts none."""
     return getattr(config, "patch_size", None)
 
 
-def shuffle_patches(pictures: Pictures, side_px: int) -> Pictures:
-    """Every picture with its own random order of patches; the pixels inside a patch stay where they are.
+def shuffle_patches(pictures: PreparedImages, side_px: int) -> PreparedImages:
+    """Return every image with its own random order of patches; the pixels inside a patch stay where they are.
 
     Args:
-        pictures: (N, C, S, S).
+        images: (N, C, S, S).
         side_px: side of a patch; it divides S.
 
     Raises:
@@ -47,27 +47,27 @@ def shuffle_patches(pictures: Pictures, side_px: int) -> Pictures:
     count, channels, height, width = pictures.images.shape
     rows, cols = height // side_px, width // side_px
     if (rows * side_px, cols * side_px) != (height, width):
-        raise ValueError(f"patches of {side_px} px do not fit pictures of {height} x {width} px")
+        raise ValueError(f"patches of {side_px} px do not fit images of {height} x {width} px")
     cut = pictures.images.reshape(count, channels, rows, side_px, cols, side_px).permute(0, 2, 4, 1, 3, 5)
     cut = cut.reshape(count, rows * cols, channels, side_px, side_px)
     generator = torch.Generator().manual_seed(SEED)
     order = torch.rand(count, rows * cols, generator=generator).argsort(dim=1)
     mixed = cut[torch.arange(count)[:, None], order].view(count, rows, cols, channels, side_px, side_px)
-    return Pictures(mixed.permute(0, 3, 1, 4, 2, 5).reshape(pictures.images.shape), pictures.labels)
+    return PreparedImages(mixed.permute(0, 3, 1, 4, 2, 5).reshape(pictures.images.shape), pictures.labels)
 
 
 class ShuffleTest:
-    """A run's held-out pictures with shuffled patches, made once for all models of one patch size."""
+    """A run's held-out images with shuffled patches, made once for all models of one patch size."""
 
     def __init__(self, data: TrainingData, side_px: int) -> None:
-        self._validation = Pictures(
+        self._validation = PreparedImages(
             data.validation.images[:QUICK_VALIDATION], data.validation.labels[:QUICK_VALIDATION]
         )
         self._mixed = shuffle_patches(self._validation, side_px)
         self._mixed_test = shuffle_patches(data.test, side_px)
 
     def at_snapshot(self, trainer: Trainer, snapshot: Snapshot) -> Shuffled:
-        """The validation pictures, in the precision of the training."""
+        """Return the validation images, in the precision of the training."""
         whole, mixed = self._validation, self._mixed
         with trainer.weights.shown() as model:
             guesses, astray = (
@@ -86,10 +86,10 @@ class ShuffleTest:
         )
 
     def at_end(self, trainer: Trainer, test: Evaluation) -> Shuffled:
-        """The test pictures, in fp32 as the saved weights will be used."""
+        """Return the test images, in fp32 as the saved weights will be used."""
         model = create_model(trainer.model_config)
         model.load_state_dict(trainer.weights.state())
-        normalise, _ = normaliser(trainer.data.preparation, torch.float32, trainer.device)
+        normalise, _ = make_normaliser(trainer.data.preparation, torch.float32, trainer.device)
         mixed = self._mixed_test
         astray = predict(model.to(trainer.device).eval(), mixed, normalise, trainer.device).argmax(dim=1)
         found = (astray == mixed.labels).double().mean().item()

@@ -41,7 +41,7 @@ def save_resume(run: Run, tensors: dict[str, Tensor], values: dict[str, Any]) ->
 
 
 def load_resume(run: Run) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """The trainer's state as last saved, or None where none was.
+    """Return the trainer's state as last saved, or None where none was.
 
     Raises:
         RunError: if the file is damaged.

@@ -17,7 +17,7 @@ CARD = ("title", "digest")  # all that such a file says of itself
 
 
 def start_file(source: LoadedModel) -> bytes:
-    """A model as the file that a run begins with: what it is called, its digest, its weights in fp32.
+    """Return a model as the file that a run begins with: what it is called, its digest, its weights in fp32.
 
     Raises:
         CheckpointError: if a weight is not finite.
@@ -41,7 +41,7 @@ def start_file(source: LoadedModel) -> bytes:
 
 
 def load_start(run: Run, train: TrainConfig) -> Checkpoint:
-    """The model that a run begins with.
+    """Return the model that a run begins with.
 
     Raises:
         RunError: if the run has no such file, or it holds other weights than its config names.
@@ -59,7 +59,7 @@ def load_start(run: Run, train: TrainConfig) -> Checkpoint:
 
 
 def starts(run: Run, configs: Sequence[RunConfig]) -> list[dict[str, Tensor] | None]:
-    """What each model of a run begins with; None where that is random weights.
+    """Return what each model of a run begins with; None where that is random weights.
 
     Raises:
         RunError, CheckpointError: as `load_start`.

@@ -21,7 +21,7 @@ from vitviz.training.queue_order import Order
 LOG = "trainer.log"  # in a run's directory, once its trainer has died over it
 KEPT_LINES = 100
 LINE_CHARS = 400
-SAID_CHARS = 160  # of its last line, in a sentence for the page
+MOST_ERROR_CHARS = 160  # of its last line, in a sentence for the page
 _COMMAND = (sys.executable, "-m", "vitviz.training.worker")
 _PATH = re.compile(r"(?:/[^\s/'\":]+)+/")  # a server's folders are nobody's business
 _PROJECT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,7 @@ class TrainerProcess:
                 self._process.stdin.flush()
 
     def replies(self) -> Iterator[dict[str, Any]]:
-        """What it answers, until it ends."""
+        """Return what it answers, until it ends."""
         for line in self._process.stdout or ():
             yield json.loads(line)
 
@@ -89,7 +89,7 @@ class TrainerProcess:
         self._listener.join(_LAST_WORDS_S)
 
     def death(self, directory: Path | None) -> str:
-        """How it ended, in words, once it has (`wait`); what it said is kept in the directory of the run it trained.
+        """Describe how the process ended (`wait`), and keep its last output in the directory of its run.
 
         An error that ended it is in them, as its last line.
         """
@@ -98,7 +98,7 @@ class TrainerProcess:
             with contextlib.suppress(OSError):  # a full disk, or the run was deleted
                 write_whole(directory / LOG, "\n".join(said).encode())
         how = f"killed by signal {-code}" if code < 0 else f"it ended with code {code}"
-        why = f": {cut(_PATH.sub('', said[-1]), SAID_CHARS)}" if code > 0 and said else ""
+        why = f": {cut(_PATH.sub('', said[-1]), MOST_ERROR_CHARS)}" if code > 0 and said else ""
         return f"the trainer's process is gone ({how}{why})"
 
     def _listen(self) -> None:

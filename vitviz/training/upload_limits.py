@@ -1,4 +1,4 @@
-"""How many runs and sets may be brought in from outside: counted by who brings them, and from where."""
+"""Limit the runs and datasets that may be uploaded, by session and by address."""
 
 from __future__ import annotations
 

@@ -17,12 +17,12 @@ _UNDECAYED = ("pos_embed", "cls_token", "dist_token", "reg_token", "relative_pos
 
 
 def decays(name: str, parameter: Tensor) -> bool:
-    """Whether weight decay applies: not to norms, biases, positions or tokens."""
+    """Return True if weight decay applies: not to norms, biases, positions or tokens."""
     return parameter.ndim > 1 and not any(part in name for part in _UNDECAYED)
 
 
 def _statistics(model: nn.Module) -> dict[str, Tensor]:
-    """The batch norms' running means and variances, by name."""
+    """Return the batch norms' running means and variances, by name."""
     return {
         f"{name}.{key}": buffer
         for name, module in model.named_modules()
@@ -41,7 +41,7 @@ def _is_frozen(module: nn.Module) -> bool:
 
 
 def bf16_is_fast(device: torch.device) -> bool:
-    """Whether bf16 matrix products have hardware: any CUDA device here, or a CPU with AVX-512 bf16 or AMX."""
+    """Return True if bf16 matrix products have hardware: any CUDA device here, or a CPU with AVX-512 bf16 or AMX."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported())
     checks = (
@@ -128,7 +128,7 @@ class Weights:
             parameter.data = values.view(parameter.shape)
 
     def averages_batches(self) -> bool:
-        """Whether a batch norm is trained, which a part of a batch would tell something else than the whole."""
+        """Return True if a batch norm is trained, which a part of a batch would tell something else than the whole."""
         return any(isinstance(m, nn.BatchNorm2d) and m.training for m in self.model.modules())
 
     def decayed_places(self) -> list[tuple[str, Tensor]]:
@@ -144,7 +144,7 @@ class Weights:
         return found
 
     def segments(self, scale: Callable[[str], float]) -> list[tuple[Tensor, bool, float]]:
-        """(place in the master with its gradient's as `.grad`, whether it decays, its scale), neighbours joined.
+        """Return (place in the master with its gradient's as `.grad`, whether it decays, its scale), neighbours joined.
 
         Args:
             scale: of a parameter's learning rate, by its name.
@@ -215,7 +215,7 @@ class Weights:
             self._statistics[name].copy_(tensor)
 
     def state(self, averaged: bool = True) -> dict[str, Tensor]:
-        """The model's state dict, fp32 on the CPU, averaged where the config asks; nothing is shared."""
+        """Return the model's state dict, fp32 on the CPU, averaged where the config asks; nothing is shared."""
         use_average = averaged and self.average is not None
         vector = self.average if use_average and self.average is not None else self.master
         state = {name: tensor.to("cpu", copy=True) for name, tensor in self._constants.items()}

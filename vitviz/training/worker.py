@@ -67,13 +67,13 @@ def _warm_up() -> None:
     from vitviz.config import TrainConfig, ViTConfig
     from vitviz.data.datasets import load_dataset
     from vitviz.models.zoo import GREY_32
-    from vitviz.training.batches import training_data
+    from vitviz.training.batches import prepare_training_data
     from vitviz.training.loop import Trainer
 
     torch.set_num_threads(1)
     config = TrainConfig(dataset="digits", epochs=1, batch_size=64, shift_px=1)
     model = ViTConfig(image_size=32, patch_size=4, in_chans=1, embed_dim=32, depth=1, num_heads=2)
-    data = training_data(load_dataset("digits"), GREY_32, config)
+    data = prepare_training_data(load_dataset("digits"), GREY_32, config)
     Trainer(model, config, data).advance()
 
 
