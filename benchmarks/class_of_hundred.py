@@ -40,10 +40,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.conftest import free_port, start_server, stop_server  # noqa: E402
-from vitviz.classes import questions  # noqa: E402
-from vitviz.classes.classes import Classes  # noqa: E402
+from vitviz.classes import question_store  # noqa: E402
+from vitviz.classes.class_question import ClassQuestion  # noqa: E402
+from vitviz.classes.class_store import ClassStore  # noqa: E402
 from vitviz.classes.database import NAME  # noqa: E402
-from vitviz.classes.question import Asked  # noqa: E402
 from vitviz.lessons.measures import MEASURES  # noqa: E402
 from vitviz.lessons.question_kinds import Drag  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
@@ -204,9 +204,9 @@ async def shown(
     ) - clicked
 
 
-async def answered(learners: list[Visitor], classes: Classes, code: str) -> float:
-    """Seconds until all answers are counted, from when everybody presses 'Answer' at once."""
-    asked = Asked(
+async def answered(learners: list[Visitor], classes: ClassStore, code: str) -> float:
+    """Return the seconds until all answers are counted, after all learners submit at once."""
+    asked = ClassQuestion(
         "How much?",
         Drag(0.0, 1.0, 0.01, "%"),
         MEASURES["variance_held"](5),
@@ -215,15 +215,15 @@ async def answered(learners: list[Visitor], classes: Classes, code: str) -> floa
         0,
         "digits:0",
     )
-    questions.ask(classes, code, asked)
-    while not all("Answer" in learner.buttons for learner in learners):
+    question_store.ask_question(classes, code, asked)
+    while not all("Submit answer" in learner.buttons for learner in learners):
         await asyncio.sleep(0.05)
     await asyncio.gather(*(learner.drag(40.0) for learner in learners))
     pressed = time.perf_counter()
-    await asyncio.gather(*(learner.press("Answer") for learner in learners))
-    now = questions.now(classes, code)
+    await asyncio.gather(*(learner.press("Submit answer") for learner in learners))
+    now = question_store.load_question(classes, code)
     assert now is not None and now.answers == len(learners), now
-    questions.end(classes, code)
+    question_store.end_question(classes, code)
     return time.perf_counter() - pressed
 
 
@@ -236,8 +236,8 @@ async def measure(
     await teacher.open("class_room")
     if count > SMALL:
         await rest(psutil.Process(server.pid))
-    await teacher.press("Open a class")
-    classes = Classes(runs / NAME)
+    await teacher.press("Open class")
+    classes = ClassStore(runs / NAME)
     with classes.database.reading() as file:
         assert file is not None
         (code,) = file.execute("SELECT code FROM class ORDER BY opened DESC").fetchone()

@@ -162,7 +162,7 @@ def main() -> None:
     )
     parser.add_argument("--pages", nargs="*", default=[entry.slug for entry in registry.PAGES])
     parser.add_argument(
-        "--models", nargs="*", default=[one.key.partition(":")[2] for one in catalogue.shipped()]
+        "--models", nargs="*", default=[one.key.partition(":")[2] for one in catalogue.list_checkpoints()]
     )
     parser.add_argument("--cold", type=int, default=1, help="cold servers a page")
     parser.add_argument("--small", action="store_true", help="one page once; writes nothing")

@@ -139,8 +139,8 @@ def attention(page: Page, address: str, ear: Ear) -> Iterator[Row]:
 def lab(page: Page, address: str, ear: Ear, polls: int) -> Iterator[Row]:
     """A poll of the live lab that brings a view, while a small ViT trains: the mean and the largest of many."""
     page.goto(f"{address}/{LAB}")
-    page.get_by_role("button", name="Start a new run").click()
-    page.locator(".life-where").get_by_text(re.compile(r"snapshot \d")).wait_for(timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Start training").click()
+    page.locator(".timeline-where").get_by_text(re.compile(r"snapshot \d")).wait_for(timeout=PATIENCE_MS)
     page.wait_for_timeout(5000)  # the page's own runs are over, fragments poll
     ear.reset()
     while len(ear.polls) < polls:

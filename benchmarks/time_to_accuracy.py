@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
-from vitviz.training.batches import training_data  # noqa: E402
+from vitviz.training.batches import prepare_training_data  # noqa: E402
 from vitviz.training.loop import Trainer, train  # noqa: E402
 from vitviz.training.presets import TRAINING_PRESETS  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
@@ -296,7 +296,7 @@ def ours(name: str, seed: int) -> Ours:
     config = replace(preset.train, seed=seed)
     dataset = load_dataset(config.dataset)
     began = time.perf_counter()
-    trainer = Trainer(preset.model, config, training_data(dataset, preset.preparation, config))
+    trainer = Trainer(preset.model, config, prepare_training_data(dataset, preset.preparation, config))
     accuracy, state = float("nan"), ""
     for event in train(trainer):
         if isinstance(event, Evaluation) and event.split == "test":

@@ -33,7 +33,7 @@ from vitviz.config import TrainConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
-from vitviz.training.data_parallel import Crew  # noqa: E402
+from vitviz.training.data_parallel import ThreadPool  # noqa: E402
 from vitviz.training.optimizers import make_optimizers  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
 from vitviz.training.recipe import Mixture  # noqa: E402
@@ -129,7 +129,7 @@ class Ours:
         self.model = create_model(replace(RECIPE.config, dropout=dropout)).train()
         self.weights = Weights(self.model, (), dtype, None)
         self.optimizer = make_optimizers(self.weights, config)[0]
-        self.crew = Crew(self.weights, config, torch.device("cpu"), None) if parts > 1 else None
+        self.crew = ThreadPool(self.weights, config, torch.device("cpu"), None) if parts > 1 else None
         self.dtype, self.steps = dtype, 0
 
     def logits(self, x: Tensor) -> Tensor:

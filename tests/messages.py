@@ -39,7 +39,7 @@ def files(message: bytes) -> list[str]:
 
 
 class Leaves:
-    """What a browser keeps of flip-books: the twin of pages/train/lab/life_book.js."""
+    """What a browser keeps of flip-books: the twin of pages/train/lab/flip_book.js."""
 
     def __init__(self) -> None:
         self.shelf = ""

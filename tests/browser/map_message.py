@@ -1,4 +1,4 @@
-"""A map's message for the tests of the view, made by hand: a picture of 4 × 4 patches through three blocks."""
+"""Build a map's message by hand for tests: an image of 4 × 4 patches through three blocks."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from pages.views.register import address
+from pages.views.register import encode_address
 from tests.browser.conftest import ROOT, Screens
 from vitviz.plots.blob import pack
 
 CLASSES = ["cat", "dog", "ship"]
 GRID, PREFIX, CHANNELS, LAYERS = [4, 4], ["cls"], 8, 3
 PLACED = {
-    "called": "its place",
-    "what": "The vector of its place",
-    "why": "it tells attention where each lies",
+    "called": "position",
+    "what": "The vector of its position",
+    "why": "it tells attention where each patch lies",
 }
 TOKENS = len(PREFIX) + GRID[0] * GRID[1]
-FILES = ("map", "map", "map_panel")  # as pages/start/map.py registers them
+FILES = ("map", "map", "map_panel")  # as pages/start/map_session.py registers them
 BESIDE = str(ROOT / "pages" / "start" / "page.py")
 MOUNT = """async ([map, parts]) => {
   const mount = (await import('/pages/views/base.js')).default, at = (id) => document.querySelector(id);
@@ -69,13 +69,13 @@ def parts() -> list[dict[str, Any]]:
         for n in range(1, LAYERS + 1)
     ]
     return [
-        part("picture", "picture", "Picture", [3, 16, 16], grid=None, prefix=[]),
+        part("picture", "picture", "Image", [3, 16, 16], grid=None, prefix=[]),
         part("patches", "patches", "Patches", [16, 48], prefix=[]),
         part("embed", "embed", "Embedding E", [16, CHANNELS], prefix=[], scale=1.0),
-        part("prefix", "prefix", "[CLS] in front", sequence, names=PREFIX, scale=1.0),
+        part("prefix", "prefix", "Prepend [CLS]", sequence, names=PREFIX, scale=1.0),
         part("positions", "positions", "Positions", sequence, on_prefix=True, scale=1.0, **PLACED),
         *blocks,
-        part("norm", "norm", "Last LayerNorm", sequence, token=0),
+        part("norm", "norm", "Final LayerNorm", sequence, token=0),
         part("head", "head", "Head", [3], grid=None, shape_in=[CHANNELS], scale=1.0),
         part("classes", "classes", "Classes", [3], grid=None),
     ]
@@ -143,14 +143,14 @@ def arrays() -> dict[str, np.ndarray[Any, Any]]:
 
 
 def message(**more: Any) -> list[int]:
-    return list(address(BESIDE, *FILES) + pack(header(**more), **arrays()))
+    return list(encode_address(BESIDE, *FILES) + pack(header(**more), **arrays()))
 
 
 def answer(name: str) -> list[int]:
     """What the server says about a part: one sum and its table; the empty name closes."""
     if not name:
-        return list(address(BESIDE, "map_part") + pack({"part": "", "map": "home.map"}))
-    step = {"kind": "sum", "title": "Added to the stream", "formula": "z′ = z + a", "numbers": "3 + 2"}
+        return list(encode_address(BESIDE, "map_part") + pack({"part": "", "map": "home.map"}))
+    step = {"kind": "sum", "title": "Residual addition", "formula": "z′ = z + a", "numbers": "3 + 2"}
     step |= {"labels": ["z", "a", "z′"], "shape": [17, 8], "array": "s0", "lengths": [3, 2, 4], "cosine": 0.1}
     table = {
         "title": "Channels",
@@ -169,7 +169,7 @@ def answer(name: str) -> list[int]:
         "tables": [table],
     }
     values = np.arange(24, dtype=np.float32).reshape(3, 8)
-    return list(address(BESIDE, "map_part") + pack(said, s0=values, t0=values[:2].T.copy()))
+    return list(encode_address(BESIDE, "map_part") + pack(said, s0=values, t0=values[:2].T.copy()))
 
 
 def open_map(screens: Screens, site: str, width: int = 1000, calm: bool = False) -> Page:

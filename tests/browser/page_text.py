@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from playwright.sync_api import Page, WebSocket
+from playwright.sync_api import Page, WebSocket, expect
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser.conftest import settle
 
 MOST_LOOKS = 40  # until two of them are the same
+PROGRESS = '[data-testid="stProgress"]'
+UNFINISHED = ("% done.", "% done", "progress")  # of a computation that runs behind the page
 PAUSE_MS = 150  # between two looks
 WIDE_PX, HIGH_PX = 1400, 4000  # high, so that what is drawn only once it is seen is drawn
 
@@ -121,15 +123,18 @@ class Reader:
         messages, self._messages = self._messages, []
         for message in messages:
             texts += texts_of_message(message, area)
-        new = [text for text in dict.fromkeys(map(normalise, texts)) if text and text not in self._seen]
+        lines = dict.fromkeys(map(normalise, texts))
+        new = [text for text in lines if text and text not in self._seen and not text.endswith(UNFINISHED)]
         self._seen.update(new)
         if new:
             self.lines += ["", title, *new]
 
     def _settled(self, selector: str) -> list[str]:
+        """Return the texts once they stay the same and nothing below the selector reports progress."""
         before: list[str] | None = None
         for _ in range(MOST_LOOKS):
             settle(self.page)
+            expect(self.page.locator(selector).locator(PROGRESS)).to_have_count(0, timeout=120_000)
             texts: list[str] = self.page.evaluate(READ, selector)
             if texts == before:
                 return texts

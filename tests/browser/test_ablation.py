@@ -1,4 +1,4 @@
-"""What is painted out and silenced survives a reload and a change of view, and stands in the link."""
+"""An ablation survives a reload and a change of view, and is part of the link."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ADDRESS = "attention?model=preset:vit_digits&image=digits:0&attention.view=ablat
 
 
 def left_out(page: Page, patches: int, heads: int) -> None:
-    """The view and the caption below it both say so."""
-    view = page.locator("[data-component=ablate_view]")
+    """Expect these counts in the view and in the caption."""
+    view = page.locator("[data-component=ablation_view]")
     expect(view).to_have_attribute("data-patches", str(patches))
     expect(view).to_have_attribute("data-heads", str(heads))
     main = page.locator('[data-testid="stMain"]')
@@ -25,7 +25,7 @@ def left_out(page: Page, patches: int, heads: int) -> None:
 
 
 def paint(page: Page) -> None:
-    view = page.locator("[data-component=ablate_view]")
+    view = page.locator("[data-component=ablation_view]")
     stage = view.locator(".aa-stage")
     stage.scroll_into_view_if_needed()
     box = stage.bounding_box()
@@ -40,10 +40,10 @@ def paint(page: Page) -> None:
 
 def test_what_is_left_out_survives_a_reload_a_change_of_view_and_a_link(visit: Visit) -> None:
     page = visit(ADDRESS)
-    view = page.locator("[data-component=ablate_view]")
-    expect(view).to_contain_text("Drag over the picture to leave patches out")
+    view = page.locator("[data-component=ablation_view]")
+    expect(view).to_contain_text("Drag over the image to ablate patches")
     paint(page)
-    expect(view).to_contain_text("8 of 64 patches, 4 of 16 heads left out")
+    expect(view).to_contain_text("8 of 64 patches, 4 of 16 heads")
     page.wait_for_url(re.compile(r"left_out=64\._D\.16\.wD(&|$)"))
     assert len(page.url) < 2000
     page.reload()
@@ -53,9 +53,9 @@ def test_what_is_left_out_survives_a_reload_a_change_of_view_and_a_link(visit: V
     left_out(page, 8, 8)
     view.get_by_role("button", name="Undo").click()
     left_out(page, 8, 4)
-    page.get_by_role("radio", name="Look", exact=True).click()
+    page.get_by_role("radio", name="Attention maps", exact=True).click()
     expect(page.locator("[data-component=explorer]")).to_have_attribute("data-ready", "true")
-    page.get_by_role("radio", name="Leave out").click()
+    page.get_by_role("radio", name="Ablation").click()
     left_out(page, 8, 4)
     address = page.url.partition("/attention?")[2]
     somebody = visit(f"attention?{address}", locale="en-GB")

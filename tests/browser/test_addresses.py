@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from pages.views.register import COMPONENT, fingerprint
+from pages.views.register import COMPONENT, hash_files
 from tests.browser.conftest import ROOT, free_port, start_server, stop_server
 
 pytestmark = pytest.mark.browser
@@ -73,8 +73,8 @@ def test_the_address_changes_with_any_file_and_with_its_name(tmp_path: Path) -> 
     seen = set()
     for text in ("one", "two", "one"):
         view.write_text(text)
-        seen.add(fingerprint(tmp_path))
+        seen.add(hash_files(tmp_path))
     view.rename(tmp_path / "lens" / "other.js")
-    seen.add(fingerprint(tmp_path))
+    seen.add(hash_files(tmp_path))
     (tmp_path / "page.py").write_text("no code of a view")
-    assert len(seen) == 3 and fingerprint(tmp_path) in seen
+    assert len(seen) == 3 and hash_files(tmp_path) in seen

@@ -1,4 +1,4 @@
-"""The attention distance page in a real browser: point at a head, key through heads, drag through training."""
+"""The attention distance page with pointer, keys and the slider over training."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_heads_follow_pointer_and_keys(visit: Callable[..., Page]) -> None:
     page.keyboard.press("ArrowUp")
     expect(title).to_contain_text("Layer 2, head 2")
     expect(view.locator(".hd-note")).to_have_text(
-        re.compile(r"^1[56]\.\d px \(± 0\.\d\d over pictures\)\. Middle: the query")
+        re.compile(r"^1[56]\.\d px \(± 0\.\d\d over images\)\. Centre: the query")
     )
     page.keyboard.press("Enter")  # pins the head: the detail below follows
     expect(page.get_by_label("Layer", exact=True)).to_have_value("2")
@@ -48,7 +48,7 @@ def test_a_shipped_model_is_dragged_through_training(visit: Callable[..., Page])
     note = view.locator(".hd-note")
     last = note.inner_text()
     slider = view.get_by_label("Training step")
-    slider.wait_for(timeout=90_000)  # the film follows the first picture
+    slider.wait_for(timeout=90_000)  # the training is measured after the first plot
     slider.focus()
     page.keyboard.press("Home")
     expect(step).to_have_text("step 0")

@@ -29,10 +29,10 @@ SLOW = """() => {
 
 def film(page: Page) -> tuple[object, object]:
     """The button that plays the lab's recording, and the slider of its moment."""
-    view = page.locator('[data-component="life"]')
+    view = page.locator('[data-component="timeline"]')
     return view.locator("button", has_text="play").or_(
         view.locator("button", has_text="pause")
-    ), view.locator(".life-track")
+    ), view.locator(".timeline-track")
 
 
 @pytest.mark.parametrize("calm", rows([False, True], bool))
@@ -57,6 +57,6 @@ def test_the_map_fades_for_who_wants_motion(visit: Visit, calm: bool) -> None:
     # It may be mounted after the script's end.
     page.locator('[data-component="map"][data-ready="true"]').wait_for()
     assert bool(page.evaluate(SLOW)) == (not calm)
-    expect(page.get_by_role("button", name="Play one token's journey")).to_be_visible(visible=not calm)
+    expect(page.get_by_role("button", name="Play animation")).to_be_visible(visible=not calm)
     page.get_by_role("button", name="Next station").click()
     expect(page.locator('[data-component="map"] .mp-said')).not_to_be_empty()

@@ -1,4 +1,4 @@
-"""A teacher and two learners, one of them on a phone and one by keys alone: follow, ask, challenge."""
+"""A teacher and two learners, one on a phone and one with a keyboard only: follow, ask, challenge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.browser.conftest import lead, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(300)]
 Visit = Callable[..., Page]
-FOLLOWING = "you follow"
+FOLLOWING = "following the teacher"
 
 
 def press(page: Page, node: Locator, key: str = "Enter") -> None:
@@ -22,45 +22,45 @@ def press(page: Page, node: Locator, key: str = "Enter") -> None:
 
 def test_a_class_follows_answers_and_races(visit: Visit) -> None:
     teacher = visit("class_room")
-    teacher.get_by_role("button", name="Open a class").click()
+    teacher.get_by_role("button", name="Open class").click()
     shown = teacher.locator(".class-way strong")
     shown.wait_for()
     code = re.sub(r"\s", "", shown.inner_text())
     expect(teacher.locator(".class-way img")).to_have_js_property("complete", True)
     phone = visit(f"class_room?class={code}", width=390, height=844, has_touch=True)
     keys = visit("class_room")
-    keys.get_by_label("Code of the class").focus()
+    keys.get_by_label("Class code").focus()
     keys.keyboard.type(code.lower())
     press(keys, keys.get_by_role("button", name="Join", exact=True))
     for learner in (phone, keys):
         expect(learner.get_by_text(FOLLOWING)).to_be_visible()
-    expect(teacher.get_by_text("2 follow").first).to_be_visible()
+    expect(teacher.get_by_text("2 following").first).to_be_visible()
     follow(teacher, phone, keys)
     ask(teacher, phone, keys)
     challenge(teacher, phone)
 
 
 def follow(teacher: Page, phone: Page, keys: Page) -> None:
-    """Page, head and pin follow; who looks around is left alone, and comes back."""
+    """Page, head and pin follow; a learner who stops following is left alone until following again."""
     lead(teacher, "attention?model=checkpoint:digits_vit&image=digits:3")
     for learner in (phone, keys):
         learner.wait_for_url(re.compile(r"/attention\?"))
     teacher.locator(".ax-heads button").nth(2).click()
     expect(phone).to_have_url(re.compile("attention.head=3"))
-    press(keys, keys.get_by_role("button", name="Look around"))
-    expect(keys.get_by_text("on your own")).to_be_visible()
-    expect(teacher.get_by_text("1 follows, 1 looks around")).to_be_visible()
+    press(keys, keys.get_by_role("button", name="Stop following"))
+    expect(keys.get_by_text("not following")).to_be_visible()
+    expect(teacher.get_by_text("1 following, 1 not following")).to_be_visible()
     teacher.locator(".ax-heads button").nth(1).click()
     expect(phone).to_have_url(re.compile("attention.head=2"))
     expect(keys).not_to_have_url(re.compile("attention.head=2"))
-    press(keys, keys.get_by_role("button", name="Back to class"))
+    press(keys, keys.get_by_role("button", name="Follow teacher"))
     expect(keys).to_have_url(re.compile("attention.head=2"))
     for learner in (phone, keys):
         settle(learner)
 
 
 def ask(teacher: Page, phone: Page, keys: Page) -> None:
-    """A stop's question: pointed at by finger and by keys, hidden, shown, measured."""
+    """A stop's question is answered by touch and by keys, hidden, shown and measured."""
     link = (
         "attention?model=checkpoint:digits_vit&step=2429&image=digits:3&pin=0.062,0.062&lesson=fifteen&stop=8"
     )
@@ -72,37 +72,37 @@ def ask(teacher: Page, phone: Page, keys: Page) -> None:
     box = stage.bounding_box()
     assert box is not None
     stage.tap(position={"x": box["width"] * 0.3, "y": box["height"] * 0.45})
-    expect(phone.locator(question)).to_contain_text("Your answer is row 4, column 3")
-    phone.locator(question).get_by_role("button", name="Answer").tap()
+    expect(phone.locator(question)).to_contain_text("Your answer: row 4, column 3")
+    phone.locator(question).get_by_role("button", name="Submit answer").tap()
     press(keys, keys.locator(f"{question} canvas"), "ArrowRight")
     keys.keyboard.press("ArrowRight")
     keys.keyboard.press("Enter")
-    expect(keys.locator(question)).to_contain_text("Your answer is row 1, column 2")
-    press(keys, keys.locator(question).get_by_role("button", name="Answer"))
-    expect(teacher.locator(question)).to_contain_text("2 answers so far; hidden until you show them")
+    expect(keys.locator(question)).to_contain_text("Your answer: row 1, column 2")
+    press(keys, keys.locator(question).get_by_role("button", name="Submit answer"))
+    expect(teacher.locator(question)).to_contain_text("2 answers, hidden until you show them")
     for learner in (phone, keys):
         expect(learner.locator(question)).to_contain_text("hidden until your teacher shows them")
-    teacher.get_by_role("button", name="Show what is measured").click()
+    teacher.get_by_role("button", name="Measure and show").click()
     for page in (teacher, phone, keys):
         expect(page.locator(question)).to_contain_text("Measured: row")
-        expect(page.locator(question)).to_contain_text(re.compile(r"[012] of 2 pointed at it"))
-    teacher.get_by_role("button", name="End the question").click()
+        expect(page.locator(question)).to_contain_text(re.compile(r"[012] of 2 chose this patch"))
+    teacher.get_by_role("button", name="End question").click()
     expect(phone.locator(question)).to_have_count(0)
 
 
 def challenge(teacher: Page, phone: Page) -> None:
-    """A run is handed in, trains in its turn, and stands on everybody's board; another opens it."""
+    """A submitted run trains in its turn and is shown on every board; the teacher opens it."""
     teacher.locator(".st-key-class_bar").get_by_role("link", name="Class").click()
-    teacher.get_by_role("button", name="Open a challenge").click()
+    teacher.get_by_role("button", name="Open challenge").click()
     phone.locator(".st-key-class_bar").get_by_role("link", name="Challenge").tap()
-    phone.get_by_role("link", name="Hand in a run from the live lab").tap()
-    phone.get_by_role("button", name="Hand it in").tap()
+    phone.get_by_role("link", name="Submit a run from the live lab").tap()
+    phone.get_by_role("button", name="Submit this model").tap()
     expect(teacher.locator(".class-board")).to_contain_text(
-        re.compile(r"No name.*(waits|trained|begins|\d\s%)", re.S)
+        re.compile(r"Anonymous.*(waiting|trained|starting|\d\s%)", re.S)
     )
-    teacher.get_by_role("combobox", name="Open one of them").click()
-    teacher.get_by_role("option", name="1. No name").click()
-    teacher.get_by_role("link", name="Its recipe and curves").click()
+    teacher.get_by_role("combobox", name="Open a run").click()
+    teacher.get_by_role("option", name="1. Anonymous").click()
+    teacher.get_by_role("link", name="Recipe and curves").click()
     teacher.wait_for_url(re.compile(r"live_lab\.run="))
     settle(teacher)
-    expect(teacher.get_by_role("button", name="Stop")).to_have_count(0)  # looked at, not steered
+    expect(teacher.get_by_role("button", name="Stop")).to_have_count(0)  # visible, not editable

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 TOLD = """async ([layout, data]) => {
-  const { tellingFigures } = await import('/pages/frame/figure_descriptions.js');
-  tellingFigures();
+  const { describeFigures } = await import('/pages/frame/figure_descriptions.js');
+  describeFigures();
   const plot = document.createElement('div');
   Object.assign(plot, { _fullLayout: layout, _fullData: data, on() {} });
   plot.className = 'js-plotly-plot';

@@ -1,4 +1,4 @@
-"""Tiles and rebuilding under a real pointer and the keyboard."""
+"""Tiles and reconstruction under a real pointer and the keyboard."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def view(page: Page, name: str) -> Locator:
 
 
 def errors(stage: Locator) -> list[float]:
-    """The error under each rebuilt picture, in grey levels."""
+    """Return the error under each reconstruction, in grey levels."""
     return [float(found) for found in re.findall(r"error ([\d.]+) levels", stage.text_content() or "")]
 
 
@@ -62,7 +62,7 @@ def test_k_moves_in_the_browser_and_more_components_err_less(visit: Visit) -> No
     expect(stage).to_contain_text("k = 48 of 48 components")
     assert errors(stage) == [0.0, 0.0, 0.0]
     slider.press("Home")
-    assert len(set(errors(stage))) == 1  # without components there is the mean patch, whatever the basis
+    assert len(set(errors(stage))) == 1  # without components every basis gives the mean patch
 
 
 @pytest.mark.slow

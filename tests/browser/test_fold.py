@@ -23,7 +23,7 @@ ADDRESSES = {  # by the view that is the page's first picture; what comes first 
     "attention_distance": "head_distance",
     f"attention?{PHOTO}": "explorer",
     f"attention?{PHOTO}&attention.view=methods": "maps",
-    f"attention?{PHOTO}&attention.view=ablate": "ablate_view",
+    f"attention?{PHOTO}&attention.view=ablate": "ablation_view",
 }
 
 TOP = """node => node.getBoundingClientRect().top

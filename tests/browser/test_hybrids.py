@@ -23,15 +23,17 @@ def test_a_step_is_chosen_and_a_prediction_is_measured(visit: Callable[..., Page
     page = visit("hybrids?model=checkpoint:cifar10_hybrid&image=cifar10-few:65&hybrids.reads=9")
     main = page.locator('[data-testid="stMain"]')
     main.get_by_role("radio", name="Tokens", exact=True).click()
-    expect(main.get_by_text("Every place of the last maps is a token")).to_be_visible(timeout=PATIENCE_MS)
+    expect(main.get_by_text(re.compile(r"positions to a token: 64 tokens"))).to_be_visible(
+        timeout=PATIENCE_MS
+    )
     page.wait_for_url("**hybrids.step=tokens**", timeout=PATIENCE_MS)
 
     main.get_by_role("radio", name="Attention over convolutions").click()
     main.get_by_text(re.compile(TITLES["control"])).click()  # a word joiner may stand before it
-    main.get_by_role("button", name="Measure it").click()
+    main.get_by_role("button", name="Measure").click()
     page.wait_for_url("**hybrids.results=1**", timeout=PATIENCE_MS)
     tests = [row["test"] for row in read_result("conv_attention").where(model="written")]
-    words = f"As written it has {percent(sum(tests) / len(tests))}"
+    words = f"As written it reaches {percent(sum(tests) / len(tests))}"
     expect(main.get_by_text(re.compile(words))).to_be_visible(timeout=PATIENCE_MS)
     page.set_viewport_size({"width": 660, "height": 900})
     page.wait_for_function(NONE_CUT, timeout=PATIENCE_MS)  # the page makes room for it in its next frame

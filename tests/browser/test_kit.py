@@ -261,7 +261,7 @@ def test_the_bus_tells_all_others_and_keeps_while_owned(page: Page) -> None:
 
 
 MISSING = """async () => {
-  const { default: life } = await import('/pages/train/lab/life.js');
+  const { default: life } = await import('/pages/train/lab/timeline.js');
   const header = { run: 'r', shelf: 's', fresh: [], pictures: [7], bases: [], steps: [1] };
   const arrays = { pages: { shape: [0, 0], data: new Uint32Array() }, data: { data: new Uint8Array() } };
   Object.assign(window, { asked: [], ends: [] });

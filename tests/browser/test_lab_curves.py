@@ -44,7 +44,7 @@ def runs(runs_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[R
 
 def lab(visit: Visit, run: Run, **context: object) -> Page:
     page = visit(f"live_lab?live_lab.run={run.id}", **{"height": 1800, **context})
-    expect(page.get_by_label("Moment of training")).to_be_enabled(timeout=WAIT_MS)
+    expect(page.get_by_label("Training step")).to_be_enabled(timeout=WAIT_MS)
     return page
 
 
@@ -79,7 +79,7 @@ def step_in(text: str) -> float:
 
 
 def moment(page: Page) -> str:
-    return page.locator(".life-where").inner_text()
+    return page.locator(".timeline-where").inner_text()
 
 
 @pytest.mark.slow
@@ -101,8 +101,8 @@ def test_values_are_read_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> N
     page.get_by_role("button", name="log y").click()
     assert page.locator(".curves-canvas").screenshot() != before
     page.get_by_label("Smoothing").fill("0")
-    expect(page.locator(".curves-smooth")).to_contain_text("smooth 0.00")
-    page.get_by_label("Third curve").select_option(label="learning rate")
+    expect(page.locator(".curves-smooth")).to_contain_text("smoothing 0.00")
+    page.get_by_label("Third metric").select_option(label="learning rate")
     assert "learning rate" in read_at(page, 0.5)
 
 
@@ -126,7 +126,7 @@ def test_a_change_is_marked_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -
     page.reload()
     said = re.compile("changed while it trained: lr 0.0007 at step 30")
     expect(page.locator(".curves-canvas")).to_have_attribute("aria-label", said, timeout=WAIT_MS)
-    expect(page.get_by_label("Moment of training")).to_be_enabled(timeout=WAIT_MS)
+    expect(page.get_by_label("Training step")).to_be_enabled(timeout=WAIT_MS)
     assert all(was != now for was, now in zip(before, shots(), strict=True))
 
 
@@ -140,7 +140,7 @@ def test_on_a_phone_the_curves_begin_on_the_first_screen(visit: Visit, runs: tup
     assert tops[".curves-canvas"] < 0.75 * 844
     assert tops[".st-key-live_lab-_start"] > tops[".st-key-live_lab-form"]
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.get_by_role("button", name="Pictures", exact=True).click()  # scrolled into view, as by a finger
+    page.get_by_role("button", name="Augmentation", exact=True).click()  # scrolled into view, as by a finger
     expect(page.get_by_label("Mixup α", exact=True)).to_be_visible()
 
 
@@ -155,7 +155,7 @@ def test_a_zoom_is_read_and_left_by_keys_and_mouse(visit: Visit, runs: tuple[Run
     page.mouse.down()
     page.mouse.move(box["x"] + 40 + width, box["y"] + 100, steps=4)
     page.mouse.up()
-    whole = page.get_by_role("button", name="whole run")
+    whole = page.get_by_role("button", name="reset zoom")
     expect(whole).to_be_visible()
     assert step_in(read_at(page, 0.02)) >= last * 0.45
     page.locator(".curves-canvas").focus()
@@ -170,11 +170,11 @@ def test_a_zoom_is_read_and_left_by_keys_and_mouse(visit: Visit, runs: tuple[Run
 def test_runs_lie_over_one_another_and_the_best_is_named(visit: Visit, runs: tuple[Run, Run]) -> None:
     quick, slow = runs
     page = visit(f"live_lab?live_lab.run={slow.id}&model=run:{quick.id}", height=1800)  # both join the visit
-    page.get_by_label("Curves beside it").click()
+    page.get_by_label("Compare with").click()
     page.get_by_role("option", name="quick").click()
     canvas = page.locator(".curves-canvas")
     expect(canvas).to_have_attribute("aria-label", re.compile("slow validation accuracy .*quick validation"))
-    expect(canvas).to_have_attribute("aria-label", re.compile("best validation accuracy is quick's, at step"))
+    expect(canvas).to_have_attribute("aria-label", re.compile("best validation accuracy: quick at step"))
     page.keyboard.press("Escape")
     text = read_at(page, 0.5)
     assert "slow: train loss" in text and "quick: validation accuracy" in text
@@ -189,26 +189,26 @@ def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
     run = runs[0]
     page = lab(visit, run, **MOVING)
     steps = run.snapshots()
-    expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps)} of {len(steps)}")
+    expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {len(steps)} of {len(steps)}")
     canvas = page.locator(".curves-canvas")
     unmarked = canvas.screenshot()
     box = canvas.bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + 42, box["y"] + 100)
-    expect(page.locator(".life-where")).to_contain_text(re.compile(r"^step [01] "))
+    expect(page.locator(".timeline-where")).to_contain_text(re.compile(r"^step [01] "))
     follow = page.get_by_role("button", name="follow the newest")
     expect(follow).to_have_attribute("aria-pressed", "false")
     page.mouse.move(0, 0)
     assert canvas.screenshot() != unmarked  # the moment is marked
 
-    track = page.get_by_label("Moment of training")
+    track = page.get_by_label("Training step")
     track.focus()
     page.keyboard.press("End")
-    expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps)} of")
+    expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {len(steps)} of")
     page.keyboard.press("ArrowLeft")
-    expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps) - 1} of")
-    page.get_by_role("button", name="One snapshot back").click()
-    expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps) - 2} of")
+    expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {len(steps) - 1} of")
+    page.get_by_role("button", name="Previous snapshot").click()
+    expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {len(steps) - 2} of")
 
     track_box = track.bounding_box()
     assert track_box is not None
@@ -217,10 +217,10 @@ def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
     page.mouse.down()
     page.mouse.move(track_box["x"] + 2, y, steps=8)
     page.mouse.up()
-    expect(page.locator(".life-where")).to_contain_text("step 0 ")
+    expect(page.locator(".timeline-where")).to_contain_text("step 0 ")
 
     page.get_by_role("button", name="play", exact=True).click()
-    expect(page.locator(".life-where")).to_contain_text(f"snapshot {len(steps)} of", timeout=WAIT_MS)
+    expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {len(steps)} of", timeout=WAIT_MS)
     expect(page.get_by_role("button", name="play", exact=True)).to_be_visible()  # it stops at the end
 
 
@@ -232,10 +232,10 @@ def test_a_popover_that_opens_late_shows_what_the_form_says(visit: Visit) -> Non
     page.get_by_label("Seed", exact=True).press("Enter")
     page.wait_for_url(re.compile("live_lab.seed=7"), timeout=WAIT_MS)  # a run of the script between
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Optimiser").click()
+    page.get_by_role("button", name="Optimizer").click()
     for label, value in (("Learning rate", "0.003"), ("Weight decay", "0.2"), ("Warm-up share", "0.1")):
         expect(page.get_by_label(label, exact=True)).to_have_value(value)
-    expect(page.get_by_role("switch", name="The patch embedding learns")).to_be_checked()
+    expect(page.get_by_role("switch", name="Train the patch embedding")).to_be_checked()
     page.get_by_label("Learning rate", exact=True).fill("0.002")
     page.get_by_label("Learning rate", exact=True).press("Enter")
     page.wait_for_url(re.compile("live_lab.learning_rate=0.002"), timeout=WAIT_MS)
@@ -247,7 +247,7 @@ def test_a_popover_that_opens_late_shows_what_the_form_says(visit: Visit) -> Non
 
 
 LOSE = """async () => {
-  const [{ name }] = performance.getEntriesByType('resource').filter((entry) => entry.name.endsWith('life_book.js'));
+  const [{ name }] = performance.getEntriesByType('resource').filter((entry) => entry.name.endsWith('flip_book.js'));
   const { bound } = await import(name);
   const nothing = { shape: [0, 0], data: new Uint8Array() };
   const header = { shelf: 'another', fresh: [], pictures: [], bases: [], steps: [] };
@@ -262,20 +262,20 @@ def test_a_reload_and_a_browser_that_has_lost_leaves_get_all_again(
     page = lab(visit, runs[0])
     count = len(runs[0].snapshots())
     whole = re.compile(f"snapshot {count} of {count}")
-    attention = page.locator(".life-card canvas").first
-    expect(page.locator(".life-where")).to_have_text(whole, timeout=WAIT_MS)
+    attention = page.locator(".timeline-card canvas").first
+    expect(page.locator(".timeline-where")).to_have_text(whole, timeout=WAIT_MS)
     drawn = attention.screenshot()
     page.wait_for_timeout(2500)  # leaves that have settled travel no more
     for lose in (False, True):
         go(page, "filters")
-        expect(page.locator(".life-where")).to_have_count(0, timeout=WAIT_MS)
+        expect(page.locator(".timeline-where")).to_have_count(0, timeout=WAIT_MS)
         if lose:
             page.evaluate(LOSE)
         go(page, "live_lab")
-        expect(page.locator(".life-where")).to_have_text(whole, timeout=WAIT_MS)
+        expect(page.locator(".timeline-where")).to_have_text(whole, timeout=WAIT_MS)
         assert attention.screenshot() == drawn
     page.reload()
-    expect(page.locator(".life-where")).to_have_text(whole, timeout=WAIT_MS)
+    expect(page.locator(".timeline-where")).to_have_text(whole, timeout=WAIT_MS)
     assert attention.screenshot() == drawn
 
 
@@ -286,17 +286,17 @@ def test_every_mistake_is_shown_by_its_pair_and_follows_the_timeline(
     run = runs[1]
     page = visit(f"live_lab?live_lab.run={run.id}&live_lab.mistakes=1", height=2400)
     count = len(run.snapshots())
-    expect(page.locator(".life-where")).to_contain_text(f"snapshot {count} of {count}", timeout=WAIT_MS)
-    choice, tiles = page.get_by_label("Which mistakes"), page.locator(".mistakes-tile")
+    expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {count} of {count}", timeout=WAIT_MS)
+    choice, tiles = page.get_by_label("Mistakes shown"), page.locator(".mistakes-tile")
     pair = choice.locator("option").nth(1).inner_text()
-    found = re.fullmatch(r"(\d) read as (\d) \((\d+)\)", pair)
+    found = re.fullmatch(r"(\d) predicted as (\d) \((\d+)\)", pair)
     assert found is not None, pair
     choice.select_option(index=1)
     expect(tiles).to_have_count(min(36, int(found[3])))
     expect(tiles.first).to_contain_text(f"{found[1]} → {found[2]}")
-    note = page.locator(".life-row .life-note")
+    note = page.locator(".timeline-row .timeline-note")
     newest = note.inner_text()
-    page.get_by_label("Moment of training").focus()
+    page.get_by_label("Training step").focus()
     page.keyboard.press("Home")
     expect(note).not_to_have_text(newest)
-    expect(note).to_contain_text("held-out pictures are read as something else")
+    expect(note).to_contain_text(re.compile(r"^\d+ of \d+ "))

@@ -1,4 +1,4 @@
-"""What layers see, in a browser: one pointer over all layers, a click onto the stage, a link that restores it."""
+"""Test 'What layers see' in a browser: pointer, enlarged layer, and restored link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ADDRESS = "layers?model=preset:vit_digits&image=digits:3&pin=0.500,0.500&layers.
 
 def test_one_pointer_over_all_layers_and_a_link_that_restores_the_stage(visit: Visit) -> None:
     page = visit(ADDRESS)
-    view = page.locator("[data-component=similar]")
+    view = page.locator("[data-component=token_similarity]")
     expect(view).to_have_attribute("data-asked", str(4 * 8 + 4))  # the pinned patch asks
     stage = view.locator(".ly-left > .ly-frame")
     box = stage.bounding_box()
@@ -36,7 +36,7 @@ def test_one_pointer_over_all_layers_and_a_link_that_restores_the_stage(visit: V
     expect(page).to_have_url(re.compile(r"pin=0\.\d+%2C0\.\d+|pin=0\.\d+,0\.\d+"))
     settle(page)
     guest = visit(page.url.partition("/layers")[1].lstrip("/") + page.url.partition("/layers")[2], width=390)
-    same = guest.locator("[data-component=similar]")
+    same = guest.locator("[data-component=token_similarity]")
     expect(same).to_have_attribute("data-layer", "1")
     asked = view.get_attribute("data-asked")
     assert asked is not None

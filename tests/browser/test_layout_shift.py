@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from benchmarks.layout_shift import PHONE, WATCH, WIDE, moved
-from pages.views.register import heights
+from pages.views.register import load_heights
 from tests.browser.conftest import settle
 
 pytestmark = pytest.mark.browser
@@ -31,7 +31,7 @@ def test_what_a_first_visit_sees_stays_in_its_place(browser: Browser, server_url
 
 
 def test_a_stored_height_is_that_of_a_view_by_its_key() -> None:
-    found = heights()
+    found = load_heights()
     assert len(found) > 30
     for key, (wide, phone) in found.items():
         assert re.fullmatch(r"[\w-]+", key) and 40 <= wide <= 4000 and 40 <= phone <= 6000, key

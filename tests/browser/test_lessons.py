@@ -1,4 +1,4 @@
-"""A visitor walks the first lesson to its end and does what it asks: by mouse, by keys alone, by touch on a phone."""
+"""The first lesson, completed by mouse, by keyboard alone, and by touch on a phone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ from pages.frame import registry
 from pages.stores import lessons
 from tests.browser.conftest import settle
 from tests.browser.test_attention import cell
-from vitviz.lessons.task_checks import Control, Fact, GuessMade, Picture, Pinned, Step
+from vitviz.lessons.task_checks import (
+    ControlSet,
+    FactReached,
+    ImageChosen,
+    PredictionMade,
+    StepInRange,
+    TokenPinned,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 Visit = Callable[..., Page]
-LESSON = lessons.shipped(registry.BY_SLUG)["fifteen"]
+LESSON = lessons.list_shipped(registry.BY_SLUG)["fifteen"]
 
 
 def panel(page: Page) -> Locator:
@@ -31,13 +38,13 @@ def at_stop(page: Page, number: int) -> None:
 
 
 def press(page: Page, node: Locator, key: str = "Enter") -> None:
-    """Without a mouse: the focus, and a key."""
+    """Focus a node and press a key."""
     node.focus()
     page.keyboard.press(key)
 
 
 def act(page: Page, node: Locator, how: str) -> None:
-    """Presses a button or a link, or takes an option."""
+    """Press a button or a link, or select an option."""
     if how == "keys":
         press(page, node)
     elif how == "touch":
@@ -47,7 +54,7 @@ def act(page: Page, node: Locator, how: str) -> None:
 
 
 def point(page: Page, stage: Locator, row: int, col: int, how: str) -> None:
-    """Takes a patch of a picture."""
+    """Select a patch of an image."""
     if how == "keys":
         press(page, stage, "ArrowRight")
         for key in (*("ArrowDown",) * row, *("ArrowRight",) * col, "Enter"):
@@ -59,7 +66,7 @@ def point(page: Page, stage: Locator, row: int, col: int, how: str) -> None:
 
 
 def measure(page: Page, how: str) -> None:
-    """Answers the panel's question with the first option, some place of the scale, or the pin as it stands."""
+    """Answer the panel's question with the first option, a position on the scale, or the current pin."""
     slider = panel(page).locator('[data-testid="stSlider"]')
     if slider.count():
         press(page, slider.get_by_role("slider"), "ArrowRight")  # where it stands at first is no guess
@@ -69,7 +76,7 @@ def measure(page: Page, how: str) -> None:
             press(page, panel(page).locator('[data-testid="stRadio"] input').first, "Space")
         else:
             act(page, options.first, how)
-    button = panel(page).get_by_role("button", name="Measure it")
+    button = panel(page).get_by_role("button", name="Measure")
     expect(button).to_be_enabled()
     act(page, button, how)
     expect(panel(page)).to_contain_text("Measured")
@@ -77,7 +84,7 @@ def measure(page: Page, how: str) -> None:
 
 @contextmanager
 def beside(page: Page, how: str) -> Iterator[Locator]:
-    """The sidebar; a phone opens it, and closes it over the page again."""
+    """Yield the sidebar; on a phone, open it and close it afterwards."""
     sidebar = page.locator('[data-testid="stSidebar"]')
     if how == "touch":
         page.locator('[data-testid="stExpandSidebarButton"]').tap()
@@ -88,37 +95,37 @@ def beside(page: Page, how: str) -> Iterator[Locator]:
 
 
 def do(page: Page, number: int, how: str) -> None:
-    """What a stop asks."""
+    """Complete a stop's task."""
     check = LESSON.stops[number - 1].check
-    if isinstance(check, Pinned):
+    if isinstance(check, TokenPinned):
         act(page, page.locator('[data-part="patches"] .mp-tile'), how)
-    elif isinstance(check, GuessMade):
-        if LESSON.stops[number - 1].title == "Where does [CLS] look?":
+    elif isinstance(check, PredictionMade):
+        if LESSON.stops[number - 1].title == "What does [CLS] attend to?":
             point(page, page.locator(".ax-stage"), 3, 2, how)
             expect(page).not_to_have_url(re.compile(r"pin=0\.062"))
         measure(page, how)
-    elif isinstance(check, Step):
+    elif isinstance(check, StepInRange):
         if how == "touch":  # without the sidebar
             press(page, panel(page).locator('input[type="range"]'), "Home")
             return
         with beside(page, how) as sidebar:
             press(page, sidebar.get_by_role("slider").first, "Home")
-    elif isinstance(check, Control):
+    elif isinstance(check, ControlSet):
         act(page, page.locator(".ax-heads button").nth(2), how)
-    elif isinstance(check, Picture):
+    elif isinstance(check, ImageChosen):
         with beside(page, how) as sidebar:
             field = sidebar.locator('input[type="number"]')
             field.fill("7")
             field.press("Enter")
-    elif isinstance(check, Fact):
-        board = page.locator("[data-component=ablate_view] .aa-stage")
+    elif isinstance(check, FactReached):
+        board = page.locator("[data-component=ablation_view] .aa-stage")
         for col in range(3):
             point(page, board, 0, col, how)
             settle(page)
 
 
 def walk(page: Page, first: int, how: str) -> None:
-    """To the last stop, doing what each asks; at each the words, the way on and nothing beyond the screen's side."""
+    """Complete all stops from `first`, and check that text and links are visible and nothing overflows."""
     for number in range(first, len(LESSON.stops) + 1):
         at_stop(page, number)
         if how == "touch":
@@ -135,14 +142,14 @@ def walk(page: Page, first: int, how: str) -> None:
                 expect(way).to_be_in_viewport()
                 assert way.bounding_box()["height"] >= 40
             act(page, way, how)
-    expect(panel(page)).to_contain_text("That was the last stop.")
+    expect(panel(page)).to_contain_text("You completed the last stop.")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["mouse", "keys"])
 def test_the_first_lesson_is_walked_to_its_last_stop(visit: Visit, how: str) -> None:
     walk(visit("?lesson=fifteen&stop=2"), 2, how)
-    assert isinstance(LESSON.stops[0].check, Pinned)  # the map has tests of its own
+    assert isinstance(LESSON.stops[0].check, TokenPinned)  # the map has tests of its own
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def _no_run_stays(runs_folder: Path) -> Iterator[None]:
 
 
 def start(page: Page) -> None:
-    page.get_by_role("button", name="Start a new run").click()
+    page.get_by_role("button", name="Start training").click()
     page.wait_for_url(re.compile(r"live_lab\.run="), timeout=SERVED_MS)
     expect(progress(page)).to_contain_text(re.compile(r"step [1-9]"), timeout=TRAINING_MS)
 
@@ -74,19 +74,19 @@ def test_a_small_vit_learns_digits_and_is_looked_into(visit: Visit) -> None:
     page = visit(learning, height=1600, **MOVING)
     start(page)
     expect(page.get_by_text("follow the newest")).to_be_visible(timeout=TRAINING_MS)
-    expect(page.locator(".life-where")).to_contain_text("snapshot", timeout=TRAINING_MS)
+    expect(page.locator(".timeline-where")).to_contain_text("snapshot", timeout=TRAINING_MS)
     expect(badge(page, "done")).to_be_visible(timeout=TRAINING_MS)
     assert metric(page, "Validation accuracy") >= 97
     assert metric(page, "Test accuracy") >= 95
 
     # The model noun is this run now; its first step opens in a lens, and the link says which.
     lab = page.url
-    track = page.get_by_label("Moment of training")
+    track = page.get_by_label("Training step")
     expect(track).to_be_enabled(timeout=TRAINING_MS)
     track.focus()
     page.keyboard.press("Home")
-    expect(page.locator(".life-where")).to_contain_text("step 0 ", timeout=30_000)
-    page.locator(".life-card").filter(has_text="Similarity of positions").get_by_role(
+    expect(page.locator(".timeline-where")).to_contain_text("step 0 ", timeout=30_000)
+    page.locator(".timeline-card").filter(has_text="Similarity of position embeddings").get_by_role(
         "button", name="open"
     ).click()
     expect(page.locator("h1")).to_have_text("Positional encodings", timeout=30_000)
@@ -102,7 +102,7 @@ def test_a_small_vit_learns_digits_and_is_looked_into(visit: Visit) -> None:
     page.mouse.move(box["x"] + 112, box["y"] + 192, steps=10)
     page.mouse.up()
     expect(page.locator(".pad-head")).to_contain_text(
-        re.compile(r"^\d with \d+(\.\d)?\s%, by step"), timeout=TRAINING_MS
+        re.compile(r"^\d with probability \d+(\.\d)?\s%, by step"), timeout=TRAINING_MS
     )
     expect(page.locator(".pad-best")).to_have_count(1)
 
@@ -127,22 +127,22 @@ def test_pause_scrub_resume_and_reload(visit: Visit) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + 200, box["y"] + 90, steps=4)
     page.mouse.up()
-    expect(page.get_by_role("button", name="whole run")).to_be_visible(timeout=TRAINING_MS)
+    expect(page.get_by_role("button", name="reset zoom")).to_be_visible(timeout=TRAINING_MS)
 
-    track = page.get_by_label("Moment of training")
+    track = page.get_by_label("Training step")
     expect(track).to_be_enabled(timeout=TRAINING_MS)
     track.focus()
     page.keyboard.press("Home")
-    expect(page.locator(".life-where")).to_contain_text("step 0 ", timeout=TRAINING_MS)
+    expect(page.locator(".timeline-where")).to_contain_text("step 0 ", timeout=TRAINING_MS)
     expect(page.get_by_role("button", name="follow the newest")).to_have_attribute("aria-pressed", "false")
 
     press(page, "Resume")
     expect(badge(page, "training")).to_be_visible(timeout=TRAINING_MS)
     expect(progress(page)).not_to_contain_text(f"step {moved:,} ", timeout=TRAINING_MS)
-    expect(page.get_by_role("button", name="whole run")).to_be_visible(
+    expect(page.get_by_role("button", name="reset zoom")).to_be_visible(
         timeout=TRAINING_MS
     )  # the zoom is kept while records arrive
-    expect(page.locator(".life-where")).to_contain_text(
+    expect(page.locator(".timeline-where")).to_contain_text(
         "step 0 ", timeout=TRAINING_MS
     )  # and so is the moment
 
@@ -187,9 +187,9 @@ def test_a_run_travels_to_another_visit(visit: Visit, tmp_path: Path) -> None:
     other.locator('input[type="file"]').last.set_input_files(archive)
     expect(badge(other, "done")).to_be_visible(timeout=TRAINING_MS)
     expect(progress(other)).to_contain_text(f"step {last:,} ", timeout=TRAINING_MS)
-    track = other.get_by_label("Moment of training")
+    track = other.get_by_label("Training step")
     expect(track).to_be_enabled(timeout=TRAINING_MS)
-    other.locator(".life-card").first.get_by_role("button", name="open").click()
+    other.locator(".timeline-card").first.get_by_role("button", name="open").click()
     expect(other.locator("h1")).to_have_text("Attention explorer", timeout=TRAINING_MS)
     other.wait_for_url(re.compile(rf"attention\?model=run%3A.*&step={last}&"), timeout=TRAINING_MS)
 
@@ -221,9 +221,7 @@ def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_fo
     page.get_by_label("Blocks", exact=True).press("Enter")
     press(page, "Resume")
     expect(badge(page, "training")).to_be_visible(timeout=TRAINING_MS)
-    expect(
-        page.get_by_text("The run on the stage goes on as it is; the new one differs in Blocks")
-    ).to_be_visible(timeout=TRAINING_MS)
+    expect(page.get_by_text("It differs from the run shown in Blocks")).to_be_visible(timeout=TRAINING_MS)
     press(page, "Stop")
     expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
 
@@ -232,14 +230,14 @@ def test_one_visitor_leaves_a_place(visit: Visit, runs_folder: Path) -> None:
     small = "live_lab?live_lab.length=4000&live_lab.snapshots=4&live_lab.depth=1"
     ann, bob = visit(f"{small}&live_lab.seed=4"), visit(f"{small}&live_lab.seed=5")
     before = set(runs_folder.iterdir())
-    ann.get_by_role("button", name="Start a new run").dblclick()  # asks for one run
+    ann.get_by_role("button", name="Start training").dblclick()  # asks for one run
     expect(progress(ann)).to_contain_text(re.compile(r"step [1-9]"), timeout=TRAINING_MS)
     first = Run(directory_of(ann, runs_folder))
     assert set(runs_folder.iterdir()) - before == {first.directory}
-    ann.get_by_role("button", name="Start a new run").click()
-    expect(progress(ann)).to_contain_text("number 1 in the queue", timeout=SERVED_MS)
+    ann.get_by_role("button", name="Start training").click()
+    expect(progress(ann)).to_contain_text("position 1", timeout=SERVED_MS)
     start(bob)  # passes what ann has waiting: she cannot take every place
-    expect(progress(ann)).to_contain_text("number 1 in the queue")
+    expect(progress(ann)).to_contain_text("position 1")
     for page in (bob, ann):
         press(page, "Stop")
         expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)

@@ -1,4 +1,4 @@
-"""A hover over the map draws and asks nothing: neither the server nor the page's layout."""
+"""Check that hovering over the map calls neither the server nor a layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The map of a whole model in the browser: layout and words by hand, play, scrub, keys, three depths, no server."""
+"""Check the map's view in the browser without a server: layout, animation, keys, opened parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Error, Locator, Page, expect
 
-from pages.views.register import address
+from pages.views.register import encode_address
 from tests.browser.conftest import Screens
 from tests.browser.map_message import BESIDE, FILES, LAYERS, TOKENS, arrays, message, open_map, parts
 from tests.rows import rows
@@ -111,10 +111,12 @@ def test_every_tile_has_a_picture(opened: Opened) -> None:
 def test_parts_and_the_whole_are_said_for_those_who_do_not_see_them(opened: Opened) -> None:
     page = opened()
     expect(page.locator(".mp-summary")).to_have_text(
-        "A cat through a model. 11 parts in the order of the data: Picture, Patches, Embedding E, [CLS] in front, "
-        "Positions, Layer 1, Layer 2, Layer 3, Last LayerNorm, Head, Classes. The answer is dog with 66.5\xa0%."
+        "A cat through a model. 11 parts in order: Image, Patches, Embedding E, Prepend [CLS], Positions, Layer 1, "
+        "Layer 2, Layer 3, Final LayerNorm, Head, Classes. Prediction: dog (66.5\xa0%)."
     )
-    assert title_of(page, "block.2").get_attribute("aria-label") == "Layer 2: Layer 2 in words. Out: 17 by 8."
+    assert (
+        title_of(page, "block.2").get_attribute("aria-label") == "Layer 2: Layer 2 in words. Output: 17 by 8."
+    )
     expect(page.get_by_role("button", name="E: the matrix")).to_be_visible()
 
 
@@ -169,7 +171,7 @@ def test_a_click_opens_a_part_a_second_shows_its_numbers_and_escape_goes_back(op
     expect(panel).to_contain_text("Computing this part")
     expect(title_of(page, "block.2")).to_have_attribute("aria-expanded", "true")
     page.evaluate("answer('block.2')")
-    expect(panel).to_contain_text("Added to the stream")
+    expect(panel).to_contain_text("Residual addition")
     title_of(page, "block.2").click()
     expect(panel.get_by_role("table")).to_contain_text("715")
     page.keyboard.press("Escape")
@@ -187,7 +189,7 @@ def test_an_empty_place_closes_and_another_part_takes_the_place(opened: Opened) 
     page.evaluate("answer('block.2')")  # comes too late: another part is open
     expect(page.locator(".mp-panel")).to_contain_text("Computing this part")
     page.evaluate("answer('embed')")
-    page.get_by_role("button", name="Show the numbers").click()
+    page.get_by_role("button", name="Show tables").click()
     expect(page.locator(".mp-panel").get_by_role("table")).to_be_visible()
     tiles = [page.locator(f"[data-part={name}] .mp-tile").bounding_box() for name in ("picture", "patches")]
     assert tiles[0] and tiles[1]
@@ -207,7 +209,7 @@ def test_an_opened_part_has_one_link_which_the_server_follows(opened: Opened) ->
 def test_numbers_are_taken_away_as_csv(opened: Opened) -> None:
     page = opened()
     page.evaluate("answer('embed')")
-    page.get_by_role("button", name="Show the numbers").click()
+    page.get_by_role("button", name="Show tables").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download Channels as CSV").click()
     assert download.value.suggested_filename == "channels.csv"
@@ -219,16 +221,16 @@ def test_numbers_are_taken_away_as_csv(opened: Opened) -> None:
 
 def test_the_journey_plays_pauses_and_ends_with_the_class(opened: Opened) -> None:
     page = opened()
-    page.get_by_role("button", name="Play one token").click()
-    expect(page.locator(".mp-said")).to_contain_text("Patch 10 (row 3, column 2) is lifted off")
+    page.get_by_role("button", name="Play animation").click()
+    expect(page.locator(".mp-said")).to_contain_text("Patch 10 (row 3, column 2) is cut out")
     page.get_by_role("button", name="Pause").click()
     at = page.get_by_role("slider").input_value()
     page.wait_for_timeout(200)
     assert page.get_by_role("slider").input_value() == at
-    page.get_by_role("button", name="Play one token").click()
+    page.get_by_role("button", name="Play animation").click()
     expect(page.locator(".mp-said")).to_have_text("Classes in words.")
     expect(page.locator(".mp-ahead")).to_have_count(0)
-    page.get_by_role("button", name="Whole map").click()
+    page.get_by_role("button", name="Show whole map").click()
     expect(page.locator(".mp-said")).to_contain_text("Follow patch 10")
     assert told(page) == []
 
@@ -236,23 +238,22 @@ def test_the_journey_plays_pauses_and_ends_with_the_class(opened: Opened) -> Non
 def test_the_journey_is_scrubbed_and_stepped_by_keys(opened: Opened) -> None:
     page = opened(calm=True)
     expect(
-        page.get_by_role("button", name="Play one token")
+        page.get_by_role("button", name="Play animation")
     ).to_be_hidden()  # motion is refused: stations alone
     slider = page.get_by_role("slider")
     slider.focus()
     for words in (
-        "lifted off",
-        "Multiplied by E",
-        "[CLS] in front in words",
-        "The vector of its place",
+        "cut out",
+        "matrix E",
+        "Prepend [CLS] in words",
+        "The vector of its position",
     ):
         page.keyboard.press("ArrowRight")
         expect(page.locator(".mp-said")).to_contain_text(words)
     page.keyboard.press("ArrowRight")
     expect(page.locator(".mp-said")).to_have_text(
-        "Layer 1: patch 10 asks; [CLS] (50.0\xa0%), patch 1 (13.7\xa0%) and patch 2 (7.6\xa0%) answer most. "
-        "Attention adds what they tell, the mean of their values, weighted by that look, a vector 2.0 long; the MLP, "
-        "from the token alone, one 1.5 long. Each points its own way: with them the token is 6.0 long."
+        "Layer 1: patch 10 attends most to [CLS] (50.0\xa0%), patch 1 (13.7\xa0%) and patch 2 (7.6\xa0%). Attention "
+        "adds a vector of norm 2.0, the MLP one of norm 1.5; the token's norm is 6.0."
     )
     expect(page.locator(".mp-ahead")).to_have_count(5)
     page.keyboard.press("ArrowLeft")
@@ -273,9 +274,8 @@ def test_the_patch_comes_into_cls_by_its_true_weights(opened: Opened) -> None:
     given = [(arrays()[f"block.{n}.row"][0][1 + 9] / 255) ** 2 for n in (1, 2, 3)]  # patch 10 follows [CLS]
     most = int(np.argmax(given))
     expect(page.locator(".mp-said")).to_have_text(
-        "The arcs: how much of its look [CLS] gave patch 10 in each layer, most in layer"
-        f" {most + 1}: {percent(given[most])} (the mean of the heads; an even look gives each token 5.9\xa0%)."
-        " Last LayerNorm in words."
+        "Arcs: attention from [CLS] to patch 10 per layer (mean over heads), most in layer"
+        f" {most + 1}: {percent(given[most])}; uniform attention: 5.9\xa0%. Final LayerNorm in words."
     )
     drawn = page.evaluate(INK, "block")
     assert len(drawn) == 3 and all(drawn)  # an arc in every layer
@@ -288,10 +288,10 @@ def test_the_layers_maps_say_that_their_colours_do_not_compare_or_share_a_scale(
     page = opened()
     tops = [(arrays()[f"block.{n}.row"][0][1:].max() / 255) ** 2 for n in (1, 2, 3)]
     said = page.locator(".mp-scale")
-    expect(said).to_contain_text(f"({percent(min(tops))} to {percent(max(tops))}): colours do not compare")
+    expect(said).to_contain_text(f"({percent(min(tops))} to {percent(max(tops))})")
     before = page.evaluate(TILES, "block")
-    page.get_by_role("button", name="All maps on one scale").click()
-    expect(said).to_contain_text(f"share one scale, up to {percent(max(tops))}")
+    page.get_by_role("button", name="Use one colour scale for all layers").click()
+    expect(said).to_contain_text(f"up to {percent(max(tops))}")
     after = page.evaluate(TILES, "block")
     changed = [one != other for one, other in zip(before, after, strict=True)]
     assert changed == [top < max(tops) for top in tops]
@@ -300,11 +300,11 @@ def test_the_layers_maps_say_that_their_colours_do_not_compare_or_share_a_scale(
 def test_a_new_message_keeps_what_is_open_and_where_the_journey_stands(opened: Opened) -> None:
     page = opened()
     page.evaluate("answer('embed')")
-    page.get_by_role("button", name="Next station").click()
+    page.get_by_role("button", name="Next step").click()
     expect(page.locator(".mp-now")).to_have_attribute("data-part", "patches")
     page.evaluate("(bytes) => show(bytes)", message(pin="0.125,0.125"))
     expect(page.locator(".mp-panel")).to_contain_text("Embedding E")
-    expect(page.locator(".mp-said")).to_contain_text("Patch 1 (row 1, column 1) is lifted off")
+    expect(page.locator(".mp-said")).to_contain_text("Patch 1 (row 1, column 1) is cut out")
 
 
 # ------------------------------------------------------------ pure functions
@@ -370,7 +370,7 @@ def test_the_message_is_read_as_the_contract_says(opened: Opened) -> None:
 
 
 def test_a_messages_address_names_the_maps_files() -> None:
-    files = address(BESIDE, *FILES)
+    files = encode_address(BESIDE, *FILES)
     (length,) = struct.unpack("<I", files[:4])
     assert files[4 : 4 + length].decode().split() == [
         "start/map.js",

@@ -1,4 +1,4 @@
-"""What the map writes on its canvases is whole: no word is cut, by an ellipsis or by the canvas's edge."""
+"""Check that no text on the map is cut off."""
 
 from __future__ import annotations
 

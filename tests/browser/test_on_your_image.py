@@ -1,4 +1,4 @@
-"""'On your picture' with an upload: a slider moves five answers, and they are the models' own."""
+"""Test 'CNN or ViT on your image' in a browser: the displayed predictions are the models' own."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ MODELS = ("cnn_wide", "vit", "hybrid", "swin", "deit_soft")
 SIDE = 64
 
 
-def own_picture() -> np.ndarray:
-    """Colours that are 2 x 2 px wide, so that 64 px become 32 in one way alone: smooth waves."""
+def make_image() -> np.ndarray:
+    """Return smooth colour waves, so that resizing from 64 to 32 px is unambiguous."""
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE
     waves = [np.sin(7 * x + 3 * y), np.cos(5 * y * x), np.sin(4 * y) * np.cos(9 * x)]
     return np.rint(127.5 + 127 * np.stack(waves, axis=-1)).astype(np.uint8)
 
 
-def as_file(picture: np.ndarray) -> bytes:
+def encode_png(picture: np.ndarray) -> bytes:
     out = io.BytesIO()
     Image.fromarray(picture).save(out, "PNG")
     return out.getvalue()
 
 
-def shifted(picture: np.ndarray, columns: int) -> np.ndarray:
-    """The 32 px picture moved to the right; written without the project's own code."""
+def shift_image(picture: np.ndarray, columns: int) -> np.ndarray:
+    """Shift the 32 px image to the right, without the project's own code."""
     small = np.array(Image.fromarray(picture).resize((32, 32), Image.Resampling.BICUBIC))
     edge = np.concatenate([small[0], small[-1], small[1:-1, 0], small[1:-1, -1]]).astype(np.float64)
     padded = np.repeat(np.rint(edge.mean(0))[None, None], 32, 0).repeat(32, 1)
@@ -52,8 +52,8 @@ def shifted(picture: np.ndarray, columns: int) -> np.ndarray:
     return padded
 
 
-def answers(picture: np.ndarray) -> list[tuple[str, float]]:
-    """Each model's most probable class and its probability."""
+def predict_classes(picture: np.ndarray) -> list[tuple[str, float]]:
+    """Return each model's predicted class and its probability."""
     found = []
     x = torch.tensor((picture / 255 - 0.5) / 0.5, dtype=torch.float32).permute(2, 0, 1)[None]
     for name in MODELS:
@@ -65,24 +65,24 @@ def answers(picture: np.ndarray) -> list[tuple[str, float]]:
     return found
 
 
-def shown(page: Page) -> list[str]:
+def read_predictions(page: Page) -> list[str]:
     return page.locator("[data-component] .op-answer").all_text_contents()
 
 
 def test_before_a_guess_no_curve_is_drawn_but_where_the_slider_has_been(visit: Visit) -> None:
     page = visit("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:118&on_picture.kind=rotate")
-    chart = "The probability of each model's first answer, "
+    chart = "Confidence in each model's initial prediction, "
     expect(page.get_by_label(f"{chart}at 60°")).to_be_visible()
     page.locator("[data-component=sweep_view] input[type=range]").first.press("ArrowRight")
     expect(page.get_by_label(f"{chart}from 60° to 75°")).to_be_visible()
 
 
 def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit: Visit) -> None:
-    picture = own_picture()
+    picture = make_image()
     page = visit("words?model=checkpoint:cifar10_vit&image=cifar10-few:3")
-    page.get_by_text("Yours", exact=True).click()
+    page.get_by_text("Your image", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
-        {"name": "waves.png", "mimeType": "image/png", "buffer": as_file(picture)}
+        {"name": "waves.png", "mimeType": "image/png", "buffer": encode_png(picture)}
     )
     page.wait_for_function("() => location.search.includes('upload')")
     page.goto(f"{page.url.replace('/words', '/on_your_picture')}&on_picture.kind=shift")
@@ -98,10 +98,12 @@ def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit:
             "(node, at) => { node.value = at; node.dispatchEvent(new Event('input')); }", str(12 + columns)
         )
         expect(view).to_have_attribute("data-at", str(12 + columns))
-        for text, (name, chance) in zip(shown(page), answers(shifted(picture, columns)), strict=True):
+        for text, (name, chance) in zip(
+            read_predictions(page), predict_classes(shift_image(picture, columns)), strict=True
+        ):
             answer, share = text.replace("\N{NO-BREAK SPACE}%", "").rsplit(" ", 1)
             assert answer == name and abs(float(share) - 100 * chance) < 0.11, (columns, text, name, chance)
-        told.append(shown(page))
+        told.append(read_predictions(page))
     assert told[0] != told[1] != told[2] and not sent
     slider.dispatch_event("change")  # at rest: the link follows
     page.wait_for_url("**on_picture.at=21**")
@@ -112,7 +114,7 @@ def test_a_cover_is_dragged_and_pieces_change_places(visit: Visit) -> None:
     view = page.locator("[data-component=sweep_view]")
     picture = view.locator(".op-picture")
     expect(view).to_have_attribute("data-ready", "true")
-    before = shown(page)
+    before = read_predictions(page)
     picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
     assert box is not None
@@ -123,7 +125,7 @@ def test_a_cover_is_dragged_and_pieces_change_places(visit: Visit) -> None:
     page.wait_for_url("**on_picture.place=0.25**")
     expect(view.locator(".op-answer").first).not_to_have_text(before[0])
     page.goto(page.url.replace("kind=occlude", "kind=pieces"))
-    page.get_by_role("button", name="Put it together wrong").click()
+    page.get_by_role("button", name="Misplace pieces").click()
     page.wait_for_url("**on_picture.pieces=dcfe98ba54761032**")
 
 
@@ -132,18 +134,18 @@ def test_a_face_is_put_together_wrong_by_a_click_by_hand_and_by_keys(visit: Visi
     view = page.locator("[data-component=parts_view]")
     expect(view).to_have_attribute("data-ready", "true", timeout=120_000)  # five models are loaded
     parts = tuple(parts_of("cat", (0.0, 75.5, 300.0), 32).values())
-    before = shown(page)
-    view.get_by_role("button", name="Put together wrong").click()
+    before = read_predictions(page)
+    view.get_by_role("button", name="Misplace parts").click()
     wrong = put_wrong(parts, 32)
     expect(view).to_have_attribute("data-parts", encode(wrong))  # the server has answered to it
     assert (
-        shown(page)
-        == [f"{name} {percent(chance)}" for name, chance in answers(assembled(seen_cat(), wrong))]
+        read_predictions(page)
+        == [f"{name} {percent(chance)}" for name, chance in predict_classes(assembled(prepare_cat(), wrong))]
         != before
     )
-    view.get_by_role("button", name="Whole again").click()
+    view.get_by_role("button", name="Restore parts").click()
     expect(view).to_have_attribute("data-parts", encode(parts))
-    assert shown(page) == before
+    assert read_predictions(page) == before
 
     settle(page)  # what the answer moves has moved
     nose = view.get_by_role("button", name="nose")
@@ -163,6 +165,6 @@ def test_a_face_is_put_together_wrong_by_a_click_by_hand_and_by_keys(visit: Visi
     expect(view).to_have_attribute("data-parts", encode((*parts[:2], moved, parts[3])), timeout=120_000)
 
 
-def seen_cat() -> np.ndarray:
-    """What the models read of the cat."""
+def prepare_cat() -> np.ndarray:
+    """Return the models' input for the cat."""
     return prepare(load_sample("cat"), Preparation(image_size=32)).shown

@@ -45,11 +45,11 @@ def numbers(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))]
 
 
-def test_a_photo_of_the_visitors_own_is_cut_and_read(visit: Visit) -> None:
+def test_an_uploaded_photo_is_cut_into_patches(visit: Visit) -> None:
     page = visit("patches?model=preset:vit_cifar10")
     file = io.BytesIO()
     Image.fromarray(skimage.data.astronaut()).save(file, "JPEG")
-    page.get_by_text("Yours", exact=True).click()
+    page.get_by_text("Your image", exact=True).click()
     page.locator("input[type=file]").first.set_input_files(
         {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": file.getvalue()}
     )
@@ -59,8 +59,8 @@ def test_a_photo_of_the_visitors_own_is_cut_and_read(visit: Visit) -> None:
     picture.hover(position=over(picture, 1.5 / 8, 2.5 / 8))
     expect(part(view, "title")).to_have_text("Patch 18 of 64 · row 3, column 2")
     expect(part(view, "place")).to_have_text("pixels x 4–7, y 8–11")
-    own, computed = numbers(part(view, "sum").inner_text())[-1], numbers(part(view, "dot").inner_text())[0]
-    assert abs(own - computed) <= 1e-4
+    model, computed = numbers(part(view, "sum").inner_text())[-1], numbers(part(view, "dot").inner_text())[0]
+    assert abs(model - computed) <= 1e-4
 
 
 def test_bars_stay_in_their_room_however_narrow(visit: Visit) -> None:
@@ -104,7 +104,7 @@ def test_a_click_pins_and_choosing_a_filter_keeps_the_number(visit: Visit) -> No
     column = page.get_by_label("Column of E", exact=True)
     expect(column).to_have_value("3")
     expect(part(view, "title")).to_have_text("Patch 1 of 64 · row 1, column 1")
-    expect(part(view, "token")).to_contain_text("value 3 is")
+    expect(part(view, "token")).to_contain_text("value 3:")
 
 
 def test_the_keyboard_walks_pulls_apart_and_pins(visit: Visit) -> None:
@@ -116,9 +116,9 @@ def test_the_keyboard_walks_pulls_apart_and_pins(visit: Visit) -> None:
         page.keyboard.press(key)
     expect(part(view, "title")).to_have_text("Patch 46 of 64 · row 6, column 6")
     page.keyboard.press("e")
-    expect(view.get_by_role("button", name="Put together")).to_have_attribute("aria-pressed", "true")
+    expect(view.get_by_role("button", name="Join patches")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("e")
-    expect(view.get_by_role("button", name="Pull apart")).to_have_attribute("aria-pressed", "false")
+    expect(view.get_by_role("button", name="Separate patches")).to_have_attribute("aria-pressed", "false")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"pin=0\.688"))
 
@@ -126,16 +126,16 @@ def test_the_keyboard_walks_pulls_apart_and_pins(visit: Visit) -> None:
 def test_a_patch_glides_and_turns_back_when_asked_midway(visit: Visit) -> None:
     page = visit(DIGIT, **MOVING)
     view = stage(page)
-    gap = view.get_by_label("Gap between the patches, percent")
+    gap = view.get_by_label("Gap between patches, percent")
     page.evaluate(SLOWED)
-    view.get_by_role("button", name="Pull apart").click()
+    view.get_by_role("button", name="Separate patches").click()
     page.wait_for_function("(gap) => gap.value >= 50 && gap.value < 100", arg=gap.element_handle())
-    view.get_by_role("button", name="Put together").click()
+    view.get_by_role("button", name="Join patches").click()
     expect(gap).to_have_value("0")
-    view.get_by_role("button", name="Pull apart").click()
+    view.get_by_role("button", name="Separate patches").click()
     expect(gap).to_have_value("100")
     gap.fill("30")
-    expect(view.get_by_role("button", name="Pull apart")).to_be_visible()
+    expect(view.get_by_role("button", name="Separate patches")).to_be_visible()
 
 
 def test_a_finger_reads_a_patch_on_a_phone(visit: Visit) -> None:
@@ -147,14 +147,14 @@ def test_a_finger_reads_a_patch_on_a_phone(visit: Visit) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_the_slip_and_the_sum_follow_the_pointer(visit: Visit) -> None:
+def test_the_reshape_and_the_sum_follow_the_pointer(visit: Visit) -> None:
     page = visit(DIGIT + "&patches.view=ways")
-    slip = page.locator("[data-component=patches_slip]")
-    expect(slip).to_have_attribute("data-ready", "true")
-    wrong = slip.locator("canvas").last
+    reshape = page.locator("[data-component=patches_reshape]")
+    expect(reshape).to_have_attribute("data-ready", "true")
+    wrong = reshape.locator("canvas").last
     wrong.hover(position=over(wrong, 1.5 / 8, 0.5 / 8))
-    expect(part(slip, "slip")).to_contain_text(
-        "Reshape: 16 pixels in a run, from row 0, column 16 to row 0, column 31"
+    expect(part(reshape, "reshape")).to_contain_text(
+        "reshape: 16 consecutive pixels, from row 0, column 16 to row 0, column 31"
     )
     page.get_by_text("The sequence", exact=True).click()
     expect(page).to_have_url(re.compile("patches.view=sequence"))

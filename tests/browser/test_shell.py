@@ -86,10 +86,10 @@ def test_a_photo_is_uploaded_and_removed(visit):
     page.locator('input[type="file"]').set_input_files(
         {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": photo()}
     )
-    expect(page.get_by_text("Your picture", exact=True).first).to_be_visible()
+    expect(page.get_by_text("Your image", exact=True).first).to_be_visible()
     page.wait_for_function("() => location.search.includes('upload')")
     assert re.fullmatch(r"upload:[\w-]{22}", link(page)["image"])
-    page.get_by_role("button", name="Remove my picture").click()
+    page.get_by_role("button", name="Delete my image").click()
     page.wait_for_function("() => location.search.includes('sample')")
     assert link(page)["image"] == "sample:cat"
 

@@ -1,4 +1,4 @@
-"""Start on a real server: the whole model, its journey, a layer opened to its numbers; by pointer, by keys, narrow."""
+"""Check the start page on a real server: animation, opened layer and tables, by pointer, keys and on a phone."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def opener(page: Page, part: str) -> Locator:
 def opened_to_its_numbers(page: Page) -> None:
     """The panel of layer 2, with one softmax row and, at the third depth, its tables."""
     panel = page.locator(".mp-panel")
-    expect(panel).to_contain_text("One softmax row", timeout=60_000)  # the first answer loads torch
-    expect(panel).to_contain_text("Added to the stream")
+    expect(panel).to_contain_text("Softmax row", timeout=60_000)  # the first answer loads torch
+    expect(panel).to_contain_text("Residual addition")
     page.wait_for_function("() => location.search.includes('home.part=block.2')")
 
 
 def test_the_journey_plays_and_a_layer_opens_to_its_numbers(visit: Visit) -> None:
     page = visit(**MOVING)
     expect(page.locator(".mp-part")).to_have_count(12)
-    page.get_by_role("button", name="Play one token").click()
-    expect(page.locator(".mp-said")).to_contain_text("is lifted off")
+    page.get_by_role("button", name="Play animation").click()
+    expect(page.locator(".mp-said")).to_contain_text("is cut out")
     page.get_by_role("button", name="Pause").click()
     opener(page, "block.2").click()
     opened_to_its_numbers(page)
-    page.get_by_role("button", name="Show the numbers").click()
+    page.get_by_role("button", name="Show tables").click()
     expect(page.locator(".mp-panel").get_by_role("table").last).to_be_visible()
     page.locator(".mp-panel").get_by_role("link").click()
     expect(page.get_by_role("heading", name="Inside one block", level=1)).to_be_visible()
@@ -42,14 +42,14 @@ def test_the_journey_plays_and_a_layer_opens_to_its_numbers(visit: Visit) -> Non
 
 def test_the_same_with_keys_alone(visit: Visit) -> None:
     page = visit("?model=preset:vit_digits", **MOVING)
-    page.get_by_role("button", name="Play one token").focus()
+    page.get_by_role("button", name="Play animation").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".mp-said")).to_contain_text("is lifted off")
+    expect(page.locator(".mp-said")).to_contain_text("is cut out")
     page.keyboard.press("Escape")
     opener(page, "block.2").focus()
     page.keyboard.press("Enter")
     opened_to_its_numbers(page)
-    button = page.get_by_role("button", name="Show the numbers")
+    button = page.get_by_role("button", name="Show tables")
     button.focus()
     page.keyboard.press("Enter")
     expect(page.locator(".mp-panel").get_by_role("table").last).to_be_visible()
@@ -66,7 +66,7 @@ def test_on_a_phone_it_runs_from_top_to_bottom(visit: Visit) -> None:
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth + 1")
     opener(page, "block.2").click()
     opened_to_its_numbers(page)
-    page.get_by_role("button", name="Show the numbers").click()
+    page.get_by_role("button", name="Show tables").click()
     expect(page.locator(".mp-panel").get_by_role("table").last).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth + 1")
 

@@ -43,10 +43,10 @@ STAGES = ("tokens", "partition", "roll", "ids", "again", "mask", "attention", "r
 def test_it_steps_forwards_and_back(visit: Visit) -> None:
     view = component(visit(LINK), "swin_stepper")
     for number, stage in enumerate(STAGES[1:], start=1):
-        press(view, "One step forwards")
+        press(view, "One step forward")
         expect(view).to_have_attribute("data-stage", stage)
         expect(view).to_have_attribute("data-at", f"{number}.00")
-    expect(view.get_by_role("button", name="One step forwards")).to_be_disabled()
+    expect(view.get_by_role("button", name="One step forward")).to_be_disabled()
     for stage in reversed(STAGES[:-1]):
         press(view, "One step back")
         expect(view).to_have_attribute("data-stage", stage)
@@ -79,8 +79,8 @@ def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(visit: Visit) ->
     expect(view.get_by_role("button", name="Play", exact=True)).to_be_visible()
     assert view.get_attribute("data-at") == held
     view.locator("[data-stage=roll]").click()
-    press(view, "One step forwards")  # a second press in mid-air goes one further
-    press(view, "One step forwards")
+    press(view, "One step forward")  # a second press in mid-air goes one further
+    press(view, "One step forward")
     expect(view).to_have_attribute("data-at", "4.00")
 
 
@@ -89,23 +89,25 @@ def test_a_corner_patch_reads_four_and_leaks_twelve(visit: Visit) -> None:
     stage = view.locator("canvas").first
     stage.hover(position=over(stage, 0.06, 0.06))
     expect(part(view, "title")).to_have_text("Patch 1 · row 1, column 1")
-    expect(part(view, "regular")).to_have_text("reads all 16 patches of its window")
-    expect(part(view, "shifted")).to_have_text("reads 4 of 16; 12 only look adjacent after the roll: masked")
+    expect(part(view, "regular")).to_have_text("attends to all 16 patches of its window")
+    expect(part(view, "shifted")).to_have_text(
+        "attends to 4 of 16; 12 are adjacent only after the roll and masked"
+    )
     press(view, "Without the mask")
     stage.hover(position=over(stage, 0.06, 0.06))
-    expect(part(view, "shifted")).to_contain_text("reads 16, 12 of them from across the edge")
+    expect(part(view, "shifted")).to_contain_text("attends to 16, 12 of them across the edge")
 
 
 def test_after_the_roll_the_pointer_finds_what_stands_there_now(visit: Visit) -> None:
     view = component(visit(LINK), "swin_stepper")
     view.locator("[data-stage=mask]").click()
     expect(part(view, "all")).to_have_text(
-        "The mask of each window (query × key): 448 pairs of 1,024 in 3 of 4 windows"
+        "Mask per window (query × key): 448 pairs of 1,024 masked, in 3 of 4 windows"
     )
     stage = view.locator("canvas").first
     stage.hover(position=over(stage, 0.04, 0.04))
     expect(part(view, "title")).to_have_text("Patch 19 · row 3, column 3")  # 2 down, 2 to the right
-    expect(part(view, "place")).to_have_text("after the roll in window 1, slot 1 of 16 · region 0")
+    expect(part(view, "place")).to_have_text("after the roll: window 1, slot 1 of 16 · region 0")
     stage.hover(position=over(stage, 0.96, 0.96))
     expect(part(view, "title")).to_have_text("Patch 10 · row 2, column 2")
     expect(part(view, "matrix")).to_contain_text("192 of 256 pairs masked")
@@ -135,15 +137,15 @@ def test_a_finger_reads_a_patch_on_a_phone(visit: Visit) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_information_travels_block_by_block(visit: Visit) -> None:
+def test_information_flows_block_by_block(visit: Visit) -> None:
     """Pin in the middle, windows of 4 in a grid of 8: 16, then the window across the middle too, then everything."""
     view = component(visit(LINK + "&swin.view=travel"), "swin_reach")
     expect(view).to_have_attribute("data-reached", "16 16 64 25")
-    press(view, "One block further")
+    press(view, "One block forward")
     expect(view).to_have_attribute("data-reached", "36 16 64 64")
-    press(view, "One block further")
+    press(view, "One block forward")
     expect(view).to_have_attribute("data-reached", "64 16 64 64")
-    press(view, "What this token reads")
+    press(view, "Patches it depends on")
     press(view, "One block back")
     expect(view).to_have_attribute("data-block", "2")
     expect(view).to_have_attribute("data-reached", "64 16 64 64")
@@ -159,10 +161,10 @@ def test_two_tokens_index_into_the_bias_table(visit: Visit) -> None:
     window.hover(position=over(window, 7 / 8, 3 / 8))
     expect(part(view, "offset")).to_have_text("q (0, 0) − k (1, 3) = (−1, −3)")
     expect(part(view, "index")).to_have_text("((−1) + 3)·7 + (−3) + 3 = 14")
-    expect(part(view, "pairs")).to_contain_text("read by 3 of 256 pairs")
+    expect(part(view, "pairs")).to_contain_text("shared by 3 of 256 pairs")
     table.hover(position=over(table, 0.5, 0.5))
     expect(part(view, "offset")).to_have_text("Offset query − key = (0, 0)")
-    expect(part(view, "pairs")).to_contain_text("read by 16 of 256 pairs")
+    expect(part(view, "pairs")).to_contain_text("shared by 16 of 256 pairs")
     matrix.hover(position=over(matrix, 0.5 / 16, 15.5 / 16))
     expect(part(view, "offset")).to_have_text("q (3, 3) − k (0, 0) = (3, 3)")
     expect(part(view, "index")).to_have_text("(3 + 3)·7 + 3 + 3 = 48")
@@ -171,25 +173,25 @@ def test_two_tokens_index_into_the_bias_table(visit: Visit) -> None:
 def test_a_click_on_the_pyramid_spells_out_another_merge(visit: Visit) -> None:
     page = visit(LINK + "&swin.view=merge")
     view = component(page, "swin_pyramid")
-    expect(part(view, "merge")).to_have_text("Merging into stage 2: token (4, 4) from these four")
+    expect(part(view, "merge")).to_have_text("Merging into stage 2: token (4, 4) from four tokens")
     second = view.locator("canvas").nth(1)
     second.click(position=over(second, 0.5 / 8, 1.5 / 8))
-    expect(part(view, "merge")).to_have_text("Merging into stage 2: token (1, 0) from these four")
+    expect(part(view, "merge")).to_have_text("Merging into stage 2: token (1, 0) from four tokens")
     expect(page).to_have_url(re.compile(r"pin=0\.06"))
 
 
 def test_a_section_is_named_in_the_link_and_keeps_the_grid(visit: Visit) -> None:
     page = visit(LINK.replace("swin.grid=8", "swin.grid=16") + "&swin.layer=3&swin.dim=1")
     component(page, "swin_stepper")
-    page.get_by_role("radio", name="Information travels").or_(
-        page.get_by_role("button", name="Information travels")
+    page.get_by_role("radio", name="Information flow").or_(
+        page.get_by_role("button", name="Information flow")
     ).click()
     expect(component(page, "swin_reach")).to_have_attribute("data-reached", re.compile(r"^16 16 256 "))
     expect(page).to_have_url(re.compile(r"swin\.view=travel.*swin\.layer=3|swin\.layer=3.*swin\.view=travel"))
     page.reload()
     component(page, "swin_reach")
-    page.get_by_role("radio", name="Real attention").or_(
-        page.get_by_role("button", name="Real attention")
+    page.get_by_role("radio", name="Attention maps").or_(
+        page.get_by_role("button", name="Attention maps")
     ).click()
     component(page, "explorer")
     expect(page.get_by_text(re.compile("^Layer 3, head 1: the patch in row 5"))).to_be_visible()

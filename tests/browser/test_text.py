@@ -24,7 +24,7 @@ POPOVER = '[data-testid="stPopoverBody"]'
 SEGMENT = 'button[role="radio"]'
 MOST_GUESSES = 8  # of a view
 # A page whose texts come with polls: what stands there when the first has come, and a pause of about a poll.
-POLLED = {"live_lab": ('[data-component="life"] input[type="range"][aria-valuetext*="0"]', 1500)}
+POLLED = {"live_lab": ('[data-component="timeline"] input[type="range"][aria-valuetext*="0"]', 1500)}
 MORE_VIEWS = {  # what neither a page's row of views nor its first model shows
     "live_lab": ("live_lab?live_lab.train=experiment",),
 }

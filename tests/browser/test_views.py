@@ -1,4 +1,4 @@
-"""What every client view shares: it is drawn once, whatever the order of Streamlit's calls and cleanups."""
+"""Check the frame of all views: one drawing per view in any order of calls and cleanups."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pages.views.register import address
+from pages.views.register import encode_address
 from tests.browser.conftest import ROOT
 from vitviz.plots.blob import pack
 
@@ -29,7 +29,7 @@ OPEN = """async (payloads) => {
 
 def message(text: str, view: str = "said") -> list[int]:
     """A message of a view that this test makes up, as bytes for the browser."""
-    start = address(str(ROOT / "pages" / "views" / "register.py"), "base", "base")
+    start = encode_address(str(ROOT / "pages" / "views" / "register.py"), "base", "base")
     start = start.replace(b"views/base.js", f"views/{view}.js".encode())
     return list(start + pack({"text": text}))
 
@@ -88,7 +88,7 @@ def test_another_view_in_the_same_place_ends_the_one_that_was_there(page: Page) 
 def test_code_that_does_not_arrive_is_said_in_a_sentence(page: Page) -> None:
     page.route("**/views/said.js", lambda route: route.abort())
     page.evaluate("window.end = calls[0]()")
-    expect(page.get_by_role("alert")).to_contain_text("did not arrive")
+    expect(page.get_by_role("alert")).to_contain_text("could not be loaded")
 
 
 def test_a_cleanup_that_comes_after_newer_news_takes_nothing_away(page: Page) -> None:

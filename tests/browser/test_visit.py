@@ -58,16 +58,16 @@ def test_a_visit_is_named_by_a_cookie_and_never_by_an_address(visit: Visit) -> N
 def test_a_reload_keeps_every_run_of_the_visit(visit: Visit) -> None:
     page = visit("live_lab?live_lab.recipe=digits_live&live_lab.length=0.5")
     for count in (1, 2):
-        page.get_by_role("button", name="Start a new run").click()
+        page.get_by_role("button", name="Start training").click()
         expect(page.get_by_text("Best validation").first).to_be_attached(timeout=120_000)
         expect(page.locator('[data-testid="stMain"] .stMarkdownBadge').filter(has_text="done")).to_be_visible(
             timeout=240_000
         )
         if count == 2:
-            expect(page.get_by_text("Curves beside it", exact=True)).to_be_visible()
+            expect(page.get_by_text("Compare with", exact=True)).to_be_visible()
     page.goto(page.url.partition("?")[0])  # without the link that names a run
     settle(page)
-    expect(page.get_by_text("Run on the stage", exact=True)).to_be_visible()
+    expect(page.get_by_text("Run shown", exact=True)).to_be_visible()
     expect(
-        page.get_by_text("Curves beside it", exact=True)
+        page.get_by_text("Compare with", exact=True)
     ).to_be_visible()  # offered only where there is a second run

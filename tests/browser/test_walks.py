@@ -157,7 +157,7 @@ def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_
     expect(view.locator(".ax-name")).to_contain_text("row 2, column 7")
 
     page.get_by_role("button", name="Options").click()
-    seen = page.locator('[data-testid="stPopoverBody"]').get_by_text("What the model sees", exact=True)
+    seen = page.locator('[data-testid="stPopoverBody"]').get_by_text("Show model input", exact=True)
     seen.click()
     expect(view).to_have_attribute("data-photo", "32x32")
     seen.click()

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages.frame import registry
-from pages.stores.session import Visit
+from pages.stores.session import UserSession
 
 ROOT = Path(__file__).parents[2]
 OpenApp = Callable[..., AppTest]
@@ -50,7 +50,7 @@ def no_background_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The warm-up belongs to a server, not to a test."""
     from pages.frame import startup
 
-    monkeypatch.setattr(startup, "begin", lambda: None)
+    monkeypatch.setattr(startup, "start_warm_up", lambda: None)
 
 
 @pytest.fixture(autouse=True)
@@ -59,16 +59,16 @@ def undotted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     from pages.frame import glossary_terms
 
     if request.module.__name__.rpartition(".")[2] != "test_words":
-        monkeypatch.setattr(glossary_terms, "_dotted", lambda said, term: said)
+        monkeypatch.setattr(glossary_terms, "_render_term", lambda said, term: said)
 
 
 @pytest.fixture(autouse=True)
 def opened(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test sets controls as if it had opened the button before them: what a closed one does, test_behind.py says."""
+    """A test sets controls as if it had opened the button before them: test_popover.py tests a closed one."""
     from pages.controls import popover
 
-    if request.module.__name__.rpartition(".")[2] != "test_behind":
-        monkeypatch.setattr(popover, "_is_open", lambda place: True)
+    if request.module.__name__.rpartition(".")[2] != "test_popover":
+        monkeypatch.setattr(popover, "_read_open", lambda place: True)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def said(app: AppTest, key: str) -> str:
     return str(value[0] if isinstance(value, list) else value)
 
 
-def opened_again(app: AppTest, visit: Visit, **changes: str) -> AppTest:
+def opened_again(app: AppTest, visit: UserSession, **changes: str) -> AppTest:
     """The same address in a new session of a visit: a reload, or somebody else's."""
     again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     again._page_hash = app._page_hash

@@ -15,7 +15,7 @@ from streamlit.testing.v1.element_tree import ElementTree
 
 from pages.views import register
 
-# A number that nothing there has, and what is no number; tests/unit/test_views_said.py has more of them.
+# A number that nothing there has, and what is no number; tests/unit/test_event_values.py has more of them.
 ODD: tuple[object, ...] = (10**8, [None, "x"], {"mark": "x", "at": [], "run": 7, "step": "x", "page": {}})
 
 

@@ -1,4 +1,4 @@
-"""The attention explorer and the block page, on every kind of model."""
+"""Views of the attention explorer and the block page for every kind of model."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from streamlit.testing.v1 import AppTest
 
 from pages.selection import attention_maps
 from pages.stores import cached, catalogue
-from pages.stores.session import Visit
+from pages.stores.session import UserSession
 from tests.messages import message
 from vitviz.analysis.attention import restore_rows
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.abilities import abilities
 from vitviz.models.layout import TokenLayout
 from vitviz.models.presets import GREY_32
-from vitviz.models.zoo import create_model
+from vitviz.models.zoo import PRESETS, create_model
 
 PAGE = "pages/lenses/attention/page.py"
 BLOCK = "pages/lenses/block/page.py"
@@ -35,10 +36,10 @@ DRAWN = {
     "depth": "attention.lens_maps",
     "compare": "attention.right",
 }  # by its key
-REASONS = {
-    ("preset:swin_digits", "matrix"): "heads that see the whole picture",
-    ("preset:swin_digits", "methods"): "rollout is not defined",
-    ("preset:swin_digits", "depth"): "the head cannot read them before",
+MISSING_ABILITIES = {
+    ("preset:swin_digits", "matrix"): "heads_over_all",
+    ("preset:swin_digits", "methods"): "rollout",
+    ("preset:swin_digits", "depth"): "logit_lens",
 }
 PARTLY = ("preset:swin_digits", "methods")  # the methods that are defined are drawn beside the reason
 MODELS = (
@@ -59,15 +60,22 @@ def test_every_view_of_every_kind_of_model(open_app, model):
         app = open_app(PAGE, model=model, image="digits:0", **link)
         assert app.title[0].value == "Attention explorer"
         shown = [node.proto.id for node in app.main.get("bidi_component") if node.proto.bytes]
-        reason = REASONS.get((model, view), "")
-        drawn = reason == "" or (model, view) == PARTLY
+        missing = MISSING_ABILITIES.get((model, view))
+        drawn = missing is None or (model, view) == PARTLY
         assert any(key.endswith(DRAWN[view]) for key in shown) == drawn, (view, shown)
-        assert len(app.main.info) == bool(reason) and all(reason in info.value for info in app.main.info)
+        assert [info.value for info in app.main.info] == (
+            [explain_missing(model, missing)] if missing else []
+        )
 
 
-def test_no_attention_is_said(open_app):
+def explain_missing(model: str, ability: str) -> str:
+    preset = PRESETS[model.removeprefix("preset:")]
+    return getattr(abilities(preset.config), ability).why_not
+
+
+def test_a_model_without_attention_is_explained(open_app):
     app = open_app(PAGE, model="preset:cnn_digits")
-    assert "no attention between patches" in app.info[0].value
+    assert explain_missing("preset:cnn_digits", "attention") in app.info[0].value
 
 
 def test_one_layer_and_one_head_travel_never_all(open_app):
@@ -86,8 +94,8 @@ def test_what_travels_is_the_models_attention(open_app):
 
     app = open_app(PAGE, model="preset:vit_digits", attention__layer="4", attention__head="mean")
     _, arrays = message(app, "attention.explorer")
-    subject = cached.loaded(catalogue.models(Visit("a visit"))["preset:vit_digits"])
-    image = cached.prepared("digits:0", subject.preparation, (0.5, 0.5)).input
+    subject = cached.load_model(catalogue.list_models(UserSession("a visit"))["preset:vit_digits"])
+    image = cached.prepare_image("digits:0", subject.preparation, (0.5, 0.5)).input
     from vitviz.probe.capture import capture
 
     attn = capture(subject.model, image[None]).attention()[:, 0]
@@ -147,8 +155,8 @@ def test_a_swin_shows_its_windows_and_refuses_rollout(open_app):
     assert sorted(arrays["layer_slots"][0].ravel().tolist()) == list(range(256))
     assert "window" in app.caption[0].value
     refused = open_app(PAGE, model="preset:swin_digits", attention__view="methods")
-    assert "rollout is not defined" in refused.info[0].value
-    assert next(s for s in refused.select_slider if s.label == "Rollout discards").disabled
+    assert refused.info[0].value == explain_missing("preset:swin_digits", "rollout")
+    assert next(s for s in refused.select_slider if s.key == "attention.discard").disabled
     assert message(refused, "attention.methods")[0]["titles"] == ["Gradient × input"]
 
 
@@ -167,7 +175,7 @@ def test_the_class_changes_what_is_explained(open_app):
     assert not np.allclose(maps[0][2], maps[1][2])
 
 
-def test_silenced_heads_move_the_probabilities_and_undo_restores_them(open_app):
+def test_ablated_heads_change_the_probabilities_and_undo_restores_them(open_app):
     app = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__view="ablate")
     _, whole = message(app, "attention.after")
     app.session_state["attention.ablate"] = {
@@ -175,7 +183,7 @@ def test_silenced_heads_move_the_probabilities_and_undo_restores_them(open_app):
     }
     app.run()
     header, without = message(app, "attention.after")
-    own = answer_of_the_whole("preset:vit_digits", "digits:0")
+    own = compute_probabilities("preset:vit_digits", "digits:0")
     np.testing.assert_allclose(without["before"], [own[name] for name in header["names"]], rtol=1e-4)
     assert not np.allclose(without["now"], without["before"], atol=1e-5)
     assert any("Without 3 of 64 patches and 4 of 16 heads" in c.value for c in app.caption)
@@ -185,17 +193,17 @@ def test_silenced_heads_move_the_probabilities_and_undo_restores_them(open_app):
     np.testing.assert_allclose(message(app, "attention.after")[1]["now"], whole["now"], rtol=1e-6)
 
 
-def answer_of_the_whole(model: str, image: str) -> dict[str, float]:
-    """What the model gives each class, with everything in place: of a pass of its own."""
-    subject = cached.loaded(catalogue.models(Visit("a visit"))[model])
-    picture = cached.prepared(image, subject.preparation, (0.5, 0.5)).input
+def compute_probabilities(model: str, image: str) -> dict[str, float]:
+    """Return the class probabilities of the complete model, from a separate forward pass."""
+    subject = cached.load_model(catalogue.list_models(UserSession("a visit"))[model])
+    picture = cached.prepare_image(image, subject.preparation, (0.5, 0.5)).input
     with torch.no_grad():
         chances = subject.model(torch.tensor(picture[None])).softmax(-1)[0]
     return dict(zip(subject.classes, chances.tolist(), strict=True))
 
 
 def all_pairs(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """(heads, query, key) of the explorer's layer; a Swin's rows lie in the slots of their windows."""
+    """Return the attention (heads, query, key) of the explorer's layer; a Swin's rows hold slots of their windows."""
     rows = restore_rows(arrays["layer_codes"], arrays["layer_max"])
     if not header["windowed"]:
         return rows
@@ -214,7 +222,7 @@ def test_what_can_be_kept_is_what_is_shown(open_app, model, direction):
     app.session_state["attention.look.drawer.numbers"] = True
     app.run()
     table = app.dataframe[0].value
-    assert list(table.columns[:3]) == ["token", "place", "head 1"]
+    assert list(table.columns[:3]) == ["token", "position", "head 1"]
     token = {65: 1 + 7 * 8, 256: 14 * 16 + 1}[len(table)]
     everyone = all_pairs(*message(app, "attention.explorer"))
     shown = everyone[:, token] if direction == "row" else everyone[:, :, token]
@@ -222,38 +230,37 @@ def test_what_can_be_kept_is_what_is_shown(open_app, model, direction):
     np.testing.assert_allclose(kept, shown, atol=float(everyone.max()) / 200)
     if direction == "row":
         assert table["head 1"].sum() == pytest.approx(1, abs=1e-4)
-    assert len(table) == (256 if "swin" in model else 65) and table["place"].iloc[-1].startswith("row ")
+    assert len(table) == (256 if "swin" in model else 65) and table["position"].iloc[-1].startswith("row ")
     labels = [button.label for button in app.get("download_button")]
     assert labels[:3] == ["View, PNG", "All heads, PNG", "Through layers, WebP"]
 
 
-def test_a_random_model_says_what_its_answer_is_worth(open_app):
+def test_random_weights_are_named_beside_their_prediction(open_app):
     app = open_app(PAGE, model="preset:vit_digits", image="sample:cat")
-    assert any("Random weights: these probabilities mean nothing" in c.value for c in app.caption)
+    assert any("Random weights" in c.value for c in app.caption)
 
 
-def test_a_digits_model_says_that_it_was_never_shown_a_cat():
+def test_training_data_are_named_beside_the_prediction():
     from types import SimpleNamespace
 
-    from pages.lenses.attention.predictions import provenance
+    from pages.lenses.attention.captions import describe_training
 
-    def said(image: str, trained_on: str, began_with: str | None = None) -> str:
+    def caption(image: str, trained_on: str, began_with: str | None = None) -> str:
         model = SimpleNamespace(trained_on=trained_on, began_with=began_with)
-        return provenance(SimpleNamespace(model=model, image=image, classes=("0",) * 10), random=False)
+        return describe_training(SimpleNamespace(model=model, image=image, classes=("0",) * 10), random=False)
 
-    assert "never shown a picture such as this" in said("sample:cat", "digits")
-    assert "from its test set" in said("digits:3", "digits") and "from its" in said(
-        "cifar10-few:8", "cifar10"
-    )
-    assert "whatever the picture shows" in said("upload:x", "digits")
-    tuned = said("sample:cat", "digits", "MNIST ViT")
-    assert "from the weights of MNIST ViT on" in tuned
-    assert "nothing else" not in tuned and "never shown" not in tuned, "who knows what those have seen"
+    assert "never" in caption("sample:cat", "digits") and "10 classes" in caption("sample:cat", "digits")
+    for image, trained_on in (("digits:3", "digits"), ("cifar10-few:8", "cifar10")):
+        assert "test set" in caption(image, trained_on) and "classes" not in caption(image, trained_on)
+    assert "never" not in caption("upload:x", "digits") and "10 classes" in caption("upload:x", "digits")
+    tuned = caption("sample:cat", "digits", "MNIST ViT")
+    assert "MNIST ViT" in tuned
+    assert " only" not in tuned and "never" not in tuned, "the pretraining data are unknown"
 
 
 @pytest.fixture
 def headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A backbone as DINOv2 with registers: no head, four registers, layer scale."""
+    """Register a backbone like DINOv2 with registers: no head, four registers, layer scale."""
     from vitviz.models import zoo
 
     config = ViTConfig(
@@ -269,17 +276,20 @@ def headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     )
     preset = replace(zoo.PRESETS["vit_shapes"], name="headless", title="Headless", config=config)
     monkeypatch.setitem(zoo.PRESETS, "headless", preset)
-    catalogue._presets.cache_clear()
+    catalogue._list_presets.cache_clear()
     yield "preset:headless"
-    catalogue._presets.cache_clear()
+    catalogue._list_presets.cache_clear()
 
 
-def test_a_model_without_a_head_says_what_has_no_meaning(open_app, headless):
+def test_a_model_without_a_head_is_explained_in_every_view(open_app, headless):
+    from vitviz.models import zoo
+
     for view in DRAWN:
         app = open_app(PAGE, model=headless, image="shapes:0", attention__view=view)
         texts = [node.value for node in (*app.caption, *app.info)]
         if view not in ("compare", "matrix"):
-            assert any("no head for classes" in text for text in texts), (view, texts)
+            reason = abilities(zoo.PRESETS["headless"].config).class_head.why_not
+            assert any(reason in text for text in texts), (view, texts)
     app = open_app(PAGE, model=headless, image="shapes:0", pin="reg2", attention__view="look")
     header, _ = message(app, "attention.explorer")
     assert header["prefix"] == ["cls", "reg1", "reg2", "reg3", "reg4"]
@@ -295,10 +305,10 @@ def test_a_model_without_a_head_says_what_has_no_meaning(open_app, headless):
 def test_a_masked_token_of_a_shifted_window_is_out_of_reach(
     open_app: Callable[..., AppTest], layer: str, pin: str, reach: int
 ) -> None:
-    """The last window of a shifted 4 x 4 partition holds patches from four sides of the picture, 4 from each."""
+    """The last window of a shifted 4 x 4 partition holds 4 patches from each of four sides of the image."""
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", pin=pin, attention__layer=layer)
-    said = "\n".join(caption.value for caption in app.main.caption)
-    assert f"may look at {reach} of the 16 × 16 tokens, those of its window" in said
+    captions = "\n".join(caption.value for caption in app.main.caption)
+    assert f" {reach} of the 16 × 16 tokens" in captions
 
 
 @pytest.mark.parametrize(
@@ -327,33 +337,32 @@ def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_
     for store in ("_LAYERS", "_STRIPS"):  # what is made of this noise is not kept for other tests
         monkeypatch.setattr(f"pages.selection.subject.{store}", WeakKeyDictionary())
     row = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__head="max")
-    said = next(c.value for c in row.main.caption if "strongest patches" in c.value)
-    assert 0 < int(re.search(r"puts (\d+)", said)[1]) <= 100
+    caption = next(c.value for c in row.main.caption if "strongest patches" in c.value)
+    assert 0 < int(re.search(r"(\d+)\N{NO-BREAK SPACE}%", caption)[1]) <= 100
     column = open_app(PAGE, model="preset:vit_digits", pin="0.06,0.19", attention__direction="column")
-    assert any("is looked at most by [CLS]" in c.value for c in column.main.caption)
+    assert any("[CLS] (5.000)" in c.value for c in column.main.caption)
 
 
 @pytest.mark.parametrize(
-    ("side", "words", "ends"),
+    ("side", "patches", "number"),
     [
-        (8, "on its five strongest patches and", "name 2 different patches as their strongest."),
-        (2, "on the 4 patches and", "name 2 different patches as their strongest."),
-        (1, "on its only patch and", "give each token 50.0\N{NO-BREAK SPACE}%."),
+        (8, "five", "2 different"),
+        (2, "the 4 patches", "2 different"),
+        (1, "only patch", "50.0\N{NO-BREAK SPACE}%"),
     ],
 )
-def test_no_more_patches_are_said_than_there_are(side, words, ends):
+def test_a_caption_counts_no_more_patches_than_exist(side, patches, number):
     layout = TokenLayout(("cls",), (side, side), 32 // side)
     lines = np.full((2, layout.num_tokens), 0.1, np.float32)
     lines[0, 1] = lines[1, -1] = 0.5
-    said = attention_maps._of_row(lines, "mean", layout)
-    assert words in said and said.endswith(ends)
+    caption = attention_maps._describe_row(lines, "mean", layout)
+    assert patches in caption and number in caption
 
 
 def test_one_methods_sentence_ends_where_there_is_no_other(open_app):
     app = open_app(PAGE, model="preset:swin_digits", image="digits:0", attention__view="truth")
-    said = next(c.value for c in app.main.caption if "Adebayo" in c.value)
-    assert re.search(r"keeps (this much|the most) of its order with other random weights, −?\d\.\d\d", said)
-    assert "; ." not in said and ", ." not in said
+    caption = next(c.value for c in app.main.caption if "Adebayo" in c.value)
+    assert re.search(r"rank correlation −?\d\.\d\d\. A map", caption)
 
 
 def test_before_its_training_a_model_is_random(open_app, no_shipped_checkpoints):
@@ -369,14 +378,14 @@ def test_before_its_training_a_model_is_random(open_app, no_shipped_checkpoints)
         {"title": "Two steps"},
     )
     save_checkpoint(no_shipped_checkpoints / "two.safetensors", checkpoint)
-    for step, words in (("0", "Random weights: these probabilities"), ("9", "Trained on Digits")):
+    for step, words in (("0", "Random weights"), ("9", "Trained on Digits")):
         app = open_app(PAGE, model="checkpoint:two", step=step, image="digits:0")
         assert any(words in caption.value for caption in app.main.caption)
 
 
 @pytest.mark.parametrize("model", ["preset:vit_digits", "preset:deit_digits", "preset:recipe_d"])
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_matrix_is_the_head_s_and_its_mask_leaves_rows_of_one(open_app, model, causal):
+def test_the_matrix_belongs_to_the_head_and_its_mask_keeps_row_sums(open_app, model, causal):
     choices = {"attention__view": "matrix", "attention__layer": "2", "attention__head": "1"}
     app = open_app(PAGE, model=model, image="digits:0", attention__causal=str(int(causal)), **choices)
     header, arrays = message(app, "attention.matrix")
@@ -385,8 +394,8 @@ def test_the_matrix_is_the_head_s_and_its_mask_leaves_rows_of_one(open_app, mode
     np.testing.assert_allclose(attn.sum(axis=1), 1, atol=0.05)  # eight bits a weight
     assert bool(attn[0, 0] == pytest.approx(1)) is causal
     assert bool((np.triu(attn, 1) == 0).all()) is causal
-    (said,) = [text.value for text in app.main.caption if "every row sums to 1" in text.value]
-    assert ("The mask takes" in said) is causal
+    (caption,) = [text.value for text in app.main.caption if "every row sums to 1" in text.value]
+    assert (f"{len(attn) * (len(attn) - 1) // 2:,} of {attn.size:,} pairs" in caption) is causal
     assert app.query_params["attention.causal"] in (str(int(causal)), [str(int(causal))])
 
 
@@ -394,5 +403,5 @@ def test_the_sentence_is_marked_as_an_illustration(open_app):
     app = open_app(PAGE, model="preset:swin_digits", image="digits:0", attention__view="matrix")
     header, _ = message(app, "attention.sentence")
     assert " ".join(header["words"]) == "Bark is a dog and he is cute"
-    assert any("illustration" in text.value and "set by hand" in text.value for text in app.main.markdown)
+    assert any("illustration" in text.value for text in app.main.markdown)
     assert app.main.info  # a Swin has no row over all tokens

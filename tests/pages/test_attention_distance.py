@@ -1,4 +1,4 @@
-"""The attention distance page: its caption says what its numbers say, for every kind of model."""
+"""The attention distance page: captions repeat the numbers of the plots, for every kind of model."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from vitviz import checkpoints
 from vitviz.analysis.distance import uniform_distance_px
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
+from vitviz.models.abilities import abilities
 from vitviz.models.zoo import PRESETS, create_model
 
 PAGE = "pages/lenses/attention_distance/page.py"
@@ -28,13 +29,13 @@ def captions(app: AppTest) -> str:
 
 
 def heads(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the arrays of the heads' picture."""
+    """Return the header and the arrays of the plot of heads."""
     message = first_view(app)
     return unpack(message)
 
 
-def whole_film(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Looks again, as the page does by itself, until the film is complete."""
+def wait_for_training(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Rerun, as the page does by itself, until all snapshots are measured."""
     deadline = time.monotonic() + 120
     while len((found := heads(app))[0]["steps"]) == 1:
         assert time.monotonic() < deadline, [part.proto.text for part in app.main.get("progress")]
@@ -44,7 +45,7 @@ def whole_film(app: AppTest) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def ship(folder: Path, name: str, sharper: float, seed: int = 1) -> None:
-    """A checkpoint of the small ViT whose scores are so much sharper than at random."""
+    """Save a checkpoint of the small ViT with scores `sharper` times those of random weights."""
     preset = PRESETS["vit_digits"]
     model = create_model(preset.config, seed=seed)
     for block in model.blocks:
@@ -57,27 +58,25 @@ def ship(folder: Path, name: str, sharper: float, seed: int = 1) -> None:
     )
 
 
-def pictures_of(app: AppTest) -> str:
+def get_dataset(app: AppTest) -> str:
     (chosen,) = (box for box in app.main.selectbox if box.key == "attention_distance.set")
     return str(chosen.value)
 
 
-def test_a_model_is_measured_on_pictures_like_those_that_it_learned_from(open_app: OpenApp) -> None:
+def test_the_default_dataset_resembles_the_training_data(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:hybrid_cifar10", attention_distance__count="1")
-    assert pictures_of(app) == "photos"  # never trained: pictures in colour
+    assert get_dataset(app) == "photos"  # never trained: pictures in colour
     (model,) = (box for box in app.sidebar.selectbox if box.key == "model")
     model.set_value("preset:vit_digits").run()
-    assert pictures_of(app) == "digits"
+    assert get_dataset(app) == "digits"
     (chosen,) = (box for box in app.main.selectbox if box.key == "attention_distance.set")
     chosen.set_value("shapes").run()
     (model,) = (box for box in app.sidebar.selectbox if box.key == "model")
     model.set_value("preset:hybrid_cifar10").run()
-    assert not app.exception and pictures_of(app) == "shapes"  # chosen by hand
+    assert not app.exception and get_dataset(app) == "shapes"  # chosen by hand
 
 
-def test_where_all_heads_look_alike_the_model_that_shows_more_is_offered(
-    open_app: OpenApp, no_shipped_checkpoints: Path
-) -> None:
+def test_a_model_with_a_wider_range_is_suggested(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
     ship(no_shipped_checkpoints, "sharp", 8.0)
     ship(no_shipped_checkpoints, "sharper", 30.0)
     ship(no_shipped_checkpoints, "flat", 1.0)
@@ -89,13 +88,13 @@ def test_where_all_heads_look_alike_the_model_that_shows_more_is_offered(
     offer.click().run()
     assert not app.exception and not [b for b in app.main.button if b.key == "attention_distance.show_more"]
     _, arrays = heads(app)
-    shown = re.search(r"Over 4 pictures, the heads look ([\d.]+) to ([\d.]+) px", captions(app))
+    shown = re.search(r"([\d.]+) to ([\d.]+) px .* over 4 images", captions(app))
     assert shown is not None
     assert float(shown[2]) - float(shown[1]) == pytest.approx(np.ptp(arrays["values0"]), abs=0.11)
     assert float(shown[2]) - float(shown[1]) > 0.2 * uniform_distance_px((8, 8), 4, prefix_tokens=1)
 
 
-def test_untrained_heads_look_evenly_and_the_page_says_so(open_app: OpenApp) -> None:
+def test_untrained_heads_attend_uniformly(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", attention_distance__count="4")
     assert app.title[0].value == "Attention distance"
     assert any("random weights" in part.value for part in app.main.markdown)
@@ -104,11 +103,14 @@ def test_untrained_heads_look_evenly_and_the_page_says_so(open_app: OpenApp) -> 
     assert header["lines"][1]["value"] == pytest.approx(even)
     assert arrays["values0"].shape == (1, 4, 4)
     np.testing.assert_allclose(arrays["values0"], even, rtol=0.1)
-    assert "Over 4 pictures" in captions(app)
-    assert f"even attention: {even:.1f} px" in captions(app)
+    assert "over 4 images" in captions(app)
+    assert (
+        f"({header['lines'][1]['label']})" in captions(app)
+        and f"{even:.1f} px" in header["lines"][1]["label"]
+    )
 
 
-def test_the_measure_changes_the_picture(open_app: OpenApp) -> None:
+def test_the_measure_changes_the_plot(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", attention_distance__count="2")
     (measure,) = (g for g in app.main.get("button_group") if g.key == "attention_distance.measure")
     measure.set_value("prefix").run()
@@ -122,7 +124,7 @@ def test_the_measure_changes_the_picture(open_app: OpenApp) -> None:
     assert (arrays["values0"] <= np.log2(65) + 1e-3).all()
 
 
-def test_a_trained_model_stands_beside_random_weights_and_drags_through_time(
+def test_a_trained_model_is_compared_with_random_weights_over_training(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
     preset = PRESETS["vit_digits"]
@@ -147,18 +149,18 @@ def test_a_trained_model_stands_beside_random_weights_and_drags_through_time(
     assert (
         header["steps"] == [7] and len(header["series"]) == 2
     )  # the chosen step at once, the film behind it
-    assert "of 2 moments are measured" in app.main.get("progress")[0].proto.text
-    header, arrays = whole_film(app)
+    assert "of 2 snapshots" in app.main.get("progress")[0].proto.text
+    header, arrays = wait_for_training(app)
     assert not app.main.get("progress")
     np.testing.assert_allclose(arrays["values0"][1], first["values0"][0], rtol=1e-4)
     assert header["steps"] == [0, 7] and header["shown"] == 1 and len(header["series"]) == 2
     spread = np.ptp(arrays["values0"], axis=(1, 2))
     assert spread[1] > spread[0]
-    said = re.search(r"training spread them over ([\d.]+) px", captions(app))
+    said = re.search(r"([\d.]+) px in all layers", captions(app))
     assert said is not None and float(said[1]) == pytest.approx(spread[1], abs=0.05)
 
 
-def test_a_film_of_many_snapshots_is_measured_at_few_of_them(
+def test_few_of_many_snapshots_are_measured(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preset = PRESETS["vit_digits"]
@@ -176,7 +178,7 @@ def test_a_film_of_many_snapshots_is_measured_at_few_of_them(
         ),
     )
     app = open_app(PAGE, model="checkpoint:long", step="7", attention_distance__count="1")
-    header, _ = whole_film(app)
+    header, _ = wait_for_training(app)
     assert header["steps"][header["shown"]] == 7
     assert (header["steps"][0], header["steps"][-1]) == (0, 29) and 12 <= len(header["steps"]) <= 13
     # What was measured is not loaded again: a dozen of models would push one another out of their cache.
@@ -186,7 +188,7 @@ def test_a_film_of_many_snapshots_is_measured_at_few_of_them(
     assert not app.run().exception and not loads
 
 
-def test_another_crop_of_the_own_picture_is_measured_anew(open_app: OpenApp) -> None:
+def test_another_crop_changes_the_distances(open_app: OpenApp) -> None:
     said = {
         "model": "preset:vit_shapes",
         "image": "sample:coffee",
@@ -197,34 +199,36 @@ def test_another_crop_of_the_own_picture_is_measured_anew(open_app: OpenApp) -> 
     assert not np.array_equal(left["values0"], right["values0"])
 
 
-def test_a_cnn_shows_its_reach_and_other_models_their_limits(open_app: OpenApp) -> None:
+def test_a_cnn_shows_its_reach_and_other_models_a_reason(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:cnn_cifar10", attention_distance__count="2")
-    assert "A CNN has no heads" in captions(app)
+    assert "over 2 images" in captions(app)
+    assert not any(node.proto.id.endswith("attention_distance.heads") for node in app.get("bidi_component"))
     app = open_app(PAGE, model="preset:recipe_e")
-    assert "no grid of patches" in app.main.info[0].value
+    assert abilities(PRESETS["recipe_e"].config).distance.why_not in app.main.info[0].value
 
 
-def test_swin_looks_inside_its_windows(open_app: OpenApp) -> None:
+def test_swin_attends_inside_its_windows(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:swin_digits", attention_distance__count="2")
     _, arrays = heads(app)
     assert np.nanmax(arrays["values0"][:, :2]) < 2**0.5 * 32
-    assert "Inside its windows" in captions(app)
+    first = arrays["values0"][0, 0]
+    assert f"{np.nanmin(first):.1f} to {np.nanmax(first):.1f} px far in layer 1" in captions(app)
 
 
-def test_a_model_without_prefix_tokens_has_no_prefix_to_measure_or_leave_out(open_app: OpenApp) -> None:
+def test_a_model_without_prefix_tokens_has_no_prefix_measure(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:hybrid_cifar10", attention_distance__renormalise="1")
     (switch,) = (toggle for toggle in app.main.toggle if toggle.key == "attention_distance.renormalise")
     assert switch.disabled
-    said = "each row of its mean attention renormalised over patches"
-    assert "of the attention goes to patches" in captions(app) and said not in captions(app)
-    assert said in captions(open_app(PAGE, model="preset:vit_digits", attention_distance__renormalise="1"))
+    assert "% of the attention goes to patches" in captions(app)
+    renormalised = open_app(PAGE, model="preset:vit_digits", attention_distance__renormalise="1")
+    assert "% of the attention goes to patches" not in captions(renormalised)
     (measure,) = (group for group in app.main.button_group if group.key == "attention_distance.measure")
     assert [option.content for option in measure.proto.options] == ["distance", "entropy"]
 
 
-def test_no_more_pictures_are_told_than_the_set_has(open_app: OpenApp) -> None:
+def test_the_caption_counts_the_images_of_the_dataset(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", attention_distance__count="512")
-    assert any("Over 359 pictures" in caption.value for caption in app.main.caption)
+    assert any("over 359 images" in caption.value for caption in app.main.caption)
 
 
 @pytest.mark.parametrize(
@@ -235,25 +239,25 @@ def test_no_more_pictures_are_told_than_the_set_has(open_app: OpenApp) -> None:
         ("preset:cnn_cifar10", {"compare", "measure", "renormalise"}),
     ],
 )
-def test_what_a_model_has_no_use_for_cannot_be_chosen(open_app: OpenApp, model: str, idle: set[str]) -> None:
+def test_controls_that_a_model_lacks_are_disabled(open_app: OpenApp, model: str, idle: set[str]) -> None:
     app = open_app(PAGE, model=model, attention_distance__count="2")
     controls = [*app.main.button_group, *app.main.toggle]
     asked = {c.key.removeprefix("attention_distance."): c.proto.disabled for c in controls}
     assert {name for name in ("compare", "measure", "renormalise") if asked[name]} == idle
 
 
-def test_your_own_picture_is_one_picture(open_app: OpenApp) -> None:
+def test_the_selected_image_has_no_spread(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", attention_distance__set="picture")
-    assert "Over this picture" in captions(app)
+    assert "over this image" in captions(app)
     _, arrays = heads(app)
     np.testing.assert_array_equal(arrays["spread0"], 0)
 
 
-def test_a_cnn_of_the_same_channels_stands_beside_the_heads(open_app: OpenApp) -> None:
+def test_a_cnn_with_the_same_channels_is_compared(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", attention_distance__count="2")
-    assert "Beside it: a CNN" in [part.value for part in app.main.subheader]
-    (said,) = (c.value for c in app.main.caption if "The CNN's layers" in c.value)
+    assert any("CNN" in part.value for part in app.main.subheader)
+    (caption,) = (c.value for c in app.main.caption if "the CNN depends on" in c.value)
     first, last, layers = re.search(
-        r"pixels ([\d.]+) px .* and ([\d.]+) px after the last of (\d+)", said
+        r"([\d.]+) px from the centre .* and ([\d.]+) px after layer (\d+)", caption
     ).groups()
     assert float(first) < float(last) and layers == "4"

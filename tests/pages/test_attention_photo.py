@@ -1,4 +1,4 @@
-"""A photograph in the attention explorer: drawn on at its own resolution, and what is kept of it."""
+"""Photos in the attention explorer: drawn and exported at their own resolution."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_maps_lie_on_the_photograph_and_what_the_model_sees_is_a_toggle(open_app
     assert seen.query_params["attention.seen"] == ["1"] or seen.query_params["attention.seen"] == "1"
     header, arrays = message(seen, VIEWS[view])
     assert header["photo"] == {"kind": "image/png", "px": [32, 32]}
-    toggle = next(t for t in seen.toggle if t.label == "What the model sees")
+    toggle = next(t for t in seen.toggle if t.key == "attention.seen")
     assert toggle.value and not toggle.disabled
 
 
 def test_a_picture_that_the_model_sees_as_it_is_has_no_other(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", image="digits:0")
-    toggle = next(t for t in app.toggle if t.label == "What the model sees")
-    assert toggle.disabled and "as it is" in toggle.help
+    toggle = next(t for t in app.toggle if t.key == "attention.seen")
+    assert toggle.disabled and toggle.help
 
 
 def test_numbers_stay_those_of_the_patches(open_app: OpenApp) -> None:
@@ -123,7 +123,7 @@ def test_methods_and_what_is_left_out_are_kept_at_the_crops_size(open_app: OpenA
     app.session_state["attention.ablate"] = {"ablation": {"patches": [0], "heads": [], "mark": 1}}
     app.session_state["attention.ablate.drawer.numbers"] = True
     app.run()
-    kept = opened(made(files["Picture, PNG"]))
+    kept = opened(made(files["Image, PNG"]))
     assert (kept[:37, :37] == 128).all()
     np.testing.assert_array_equal(kept[38:], cat()[38:])
 
@@ -165,8 +165,8 @@ def test_every_download_of_a_visits_own_run_is_made_without_a_session(
             assert film.n_frames == len(Run(trained).snapshots()) > 1
 
 
-def test_sets_without_photographs_are_named_as_they_are_stored() -> None:
-    from pages.lenses.attention.predictions import SMALL_WORLDS
+def test_datasets_without_photos_exist() -> None:
+    from pages.lenses.attention.captions import DATASETS_WITHOUT_PHOTOS
     from vitviz.data.datasets import DATASETS
 
-    assert set(SMALL_WORLDS) <= set(DATASETS)
+    assert set(DATASETS_WITHOUT_PHOTOS) <= set(DATASETS)

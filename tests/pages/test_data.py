@@ -99,10 +99,10 @@ def test_the_numbers_are_those_of_the_file(open_app: OpenApp, stored: Result) ->
 
 
 def test_a_race_says_how_long_its_models_trained_and_nothing_where_one_did_not(stored: Result) -> None:
-    assert size_curves.race_s(stored, True) is None  # hybrid and Swin are missing
+    assert size_curves.sum_race_seconds(stored, True) is None  # hybrid and Swin are missing
     rows = [*stored.rows, *({**row, "model": name} for name in ("hybrid", "swin") for row in stored.rows)]
-    assert size_curves.race_s(replace(stored, rows=tuple(rows)), True) == pytest.approx(4 * 4.5)
-    assert size_curves.race_s(stored, False) is None
+    assert size_curves.sum_race_seconds(replace(stored, rows=tuple(rows)), True) == pytest.approx(4 * 4.5)
+    assert size_curves.sum_race_seconds(stored, False) is None
 
 
 @pytest.mark.usefixtures("stored")
@@ -223,12 +223,12 @@ def test_a_visits_own_race_stands_among_the_points(
 ) -> None:
     from pages.stores import runs
 
-    run = Run.create(runs.folder(), race("digits", 50))
+    run = Run.create(runs.get_folder(), race("digits", 50))
     for member in run.members():
         record = {"kind": "evaluation", "split": "test", "step": 400, "epoch": 1.0, "seconds": 1.0}
         whole = {**record, "accuracy": 0.765, "loss": 1.0, "images": 359, "confusion": []}
         (member.directory / "records.jsonl").write_text(json.dumps(whole) + "\n")
-    monkeypatch.setattr(runs, "mine", lambda visit: [run])
+    monkeypatch.setattr(runs, "list_runs", lambda visit: [run])
     said = captions(open_app(PAGE)).replace("\N{NO-BREAK SPACE}", " ")
     assert "Stars are your own races" in said
     assert "CNN 76.5 % with 50 pictures (stored 81.7 %)" in said
@@ -236,7 +236,7 @@ def test_a_visits_own_race_stands_among_the_points(
 
 
 def test_the_cited_numbers_say_what_the_caption_says() -> None:
-    said = papers.describe()
+    said = papers.describe_leaders()
     assert "ViT-B/16, lies 3.4 points below" in said
     assert "ViT-H/14, lies 0.5 points above" in said
     assert (
@@ -259,5 +259,5 @@ def test_seeds_that_some_cells_lack_are_said_to_be_the_most() -> None:
         for seed in range(seeds)
     )
     found = Result("data_size_digits", "", "", {}, (), rows, 0)
-    assert stored_grid._half(found, True, 90) == "5 of 90 augmented (up to 3 seeds)"
-    assert stored_grid._half(replace(found, rows=rows[:3]), True, 90) == "3 of 90 augmented (3 seeds)"
+    assert stored_grid._describe_half(found, True, 90) == "5 of 90 augmented (up to 3 seeds)"
+    assert stored_grid._describe_half(replace(found, rows=rows[:3]), True, 90) == "3 of 90 augmented (3 seeds)"

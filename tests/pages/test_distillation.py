@@ -15,7 +15,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.distillation import token_agreement
+from pages.lenses.distillation import captions as sentences
 from tests.messages import message
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
@@ -56,7 +56,7 @@ def ship(
     preparation: Preparation = GREY_32,
     teacher: str = "",
 ) -> str:
-    """A checkpoint of random weights at two steps; returns its digest."""
+    """Save a checkpoint of random weights at two steps; return its digest."""
     states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
     classes = tuple(str(digit) for digit in range(10))
     card = {"title": name, "test_accuracy": 0.5, "dataset": "digits", "teacher": teacher}
@@ -67,7 +67,7 @@ def ship(
 
 
 def ship_all(folder: Path) -> None:
-    """A teacher, a student and its twin, and what was measured of them."""
+    """Save a teacher, a student, its twin, and their stored agreement."""
     train = TrainConfig(dataset="digits", epochs=1)
     digests = {
         "teacher": ship(folder, "teacher", TEACHER, train),
@@ -94,36 +94,36 @@ def ship_all(folder: Path) -> None:
     (folder / "distillation.json").write_text(json.dumps(stored))
 
 
-def test_a_preset_says_that_it_has_not_been_trained(open_app: OpenApp) -> None:
+def test_a_preset_is_marked_as_untrained(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3")
-    assert "It has not been trained" in text(app)
-    assert f"Layer {PRESETS['deit_digits'].config.depth}, on the mean of all heads" in captions(app)
+    assert "random weights" in text(app)
+    assert f"in layer {PRESETS['deit_digits'].config.depth}, mean of all heads" in captions(app)
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **VOICES)
-    assert "this model is none of them" in text(app)
+    assert "available for shipped students only" in text(app)
 
 
-def test_another_model_is_stood_in_for_and_the_student_is_offered(open_app: OpenApp) -> None:
+def test_a_substitute_student_can_be_chosen(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", image="digits:3")
-    assert "has no distillation token; this is" in text(app)
+    assert "has no distillation token" in text(app)
     (offer,) = (button for button in app.main.button if button.key == "distillation.choose")
     offer.click().run()
     assert not app.exception
     assert "has no distillation token" not in text(app)
 
 
-def test_a_picture_like_those_it_learned_from_stands_in_for_a_grey_digit(
+def test_an_image_of_the_training_dataset_replaces_a_grey_digit(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
     colour, train = replace(STUDENT, in_chans=3), TrainConfig(dataset="cifar10", epochs=1)
     ship(no_shipped_checkpoints, "colours", colour, train, Preparation(image_size=32))
     app = open_app(PAGE, model="checkpoint:colours", image="digits:11")
-    assert "here stands **CIFAR-10, a few 11, automobile** in its place" in text(app)
+    assert re.search(r"\*\*CIFAR-10.* 11\b.*automobile.*\*\* is shown", text(app))
     (own,) = (toggle for toggle in app.main.toggle if toggle.key == "distillation.own_picture")
     before = captions(app)
     own.set_value(True).run()
-    assert not app.exception and "in its place" not in text(app) and captions(app) != before
+    assert not app.exception and "is shown instead" not in text(app) and captions(app) != before
     app = open_app(PAGE, model="checkpoint:colours", image="sample:cat")
-    assert "in its place" not in text(app)
+    assert "is shown instead" not in text(app)
     assert message(app, "distillation.maps")[0]["photo"]["px"] == [300, 300], "a photograph stays one"
 
 
@@ -133,15 +133,15 @@ def test_the_measurement_is_shown_for_exactly_these_files(
     ship_all(no_shipped_checkpoints)
     here = {"model": "checkpoint:student", "image": "digits:3"}
     said = captions(open_app(PAGE, **here, **VOICES)).replace("\N{NO-BREAK SPACE}", " ")
-    assert "The [CLS] head differs from the teacher on 2.0 %, the [DIST] head on 4.0 %" in said
-    assert "7.0 points better (82.0 % against 75.0 %)" in said
-    assert "[DIST] learnt the teacher's probabilities" in said
     assert (
-        "softmaxes added, as in the paper, it has 81.0 %; the mean of their logits, 'both heads' here, 82.0 %"
+        "The [CLS] head disagrees with the teacher on 2.0 % of 360 test images, the [DIST] head on 4.0 %"
         in said
     )
+    assert "gains 7.0 points (82.0 % against 75.0 % for" in said
+    assert "teacher's probabilities (soft labels)" in said
+    assert "sum of the softmaxes gives 81.0 %, the mean of the logits 82.0 %" in said
     tokens = open_app(PAGE, **here)
-    assert "**Teacher: teacher**" in text(tokens) and "Before training the last was" in captions(tokens)
+    assert "**Teacher: teacher**" in text(tokens) and "Before training" in captions(tokens)
     ship(
         no_shipped_checkpoints,
         "twin",
@@ -149,15 +149,15 @@ def test_the_measurement_is_shown_for_exactly_these_files(
         TrainConfig(dataset="digits"),
     )
     app = open_app(PAGE, **here, **VOICES)
-    assert "points better" not in captions(app)
-    assert "A file has changed since this was measured on 2026-01-02" in text(app)
+    assert "against 75.0" not in captions(app)
+    assert "has changed since 2026-01-02" in text(app) and "python made_up.py" in text(app)
     assert "**Teacher: teacher**" in text(open_app(PAGE, **here))
 
 
 def test_another_file_under_the_teacher_s_name_is_not_its_teacher(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
-    """The CNN of today was shown as the teacher of a student that another one had taught."""
+    """A CNN with the same file name but another digest is not the teacher."""
     ship_all(no_shipped_checkpoints)
     train = TrainConfig(dataset="digits", epochs=1, distill_from="checkpoints/teacher.safetensors")
     digest = read_header(no_shipped_checkpoints / "teacher.safetensors").digest
@@ -167,12 +167,12 @@ def test_another_file_under_the_teacher_s_name_is_not_its_teacher(
         assert ("**Teacher: teacher**" in text(open_app(PAGE, **here))) is shown
 
 
-def test_block_and_head_change_what_is_said(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
+def test_the_caption_follows_layer_and_head(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
     ship_all(no_shipped_checkpoints)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__block="1")
-    assert "Layer 1, on the mean of all heads" in captions(app)
+    assert "in layer 1, mean of all heads" in captions(app)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__head="2")
-    assert "Layer 2, in head 2" in captions(app)
+    assert "in layer 2, head 2" in captions(app)
 
 
 def test_shares_are_those_of_the_models_own_attention(
@@ -182,18 +182,18 @@ def test_shares_are_those_of_the_models_own_attention(
     ship_all(no_shipped_checkpoints)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__block="1")
     from pages.stores import cached, catalogue
-    from pages.stores.session import Visit
+    from pages.stores.session import UserSession
 
-    model = cached.loaded(catalogue.models(Visit("a visit"))["checkpoint:student"], 9)
-    inputs = torch.tensor(cached.prepared("digits:3", model.preparation, (0.5, 0.5)).input[None])
+    model = cached.load_model(catalogue.list_models(UserSession("a visit"))["checkpoint:student"], 9)
+    inputs = torch.tensor(cached.prepare_image("digits:3", model.preparation, (0.5, 0.5)).input[None])
     with torch.inference_mode():
         _, record = model.model(inputs, record=("blocks.0.attn",))
     rows = record["blocks.0.attn"][0].mean(dim=0)
     shared = torch.minimum(rows[0], rows[1]).sum().item()
-    assert f"the two tokens share {percent(shared, 0)} of their attention" in captions(app)
+    assert f"[CLS] and [DIST] share {percent(shared, 0)} of their attention" in captions(app)
 
 
-def test_what_is_taken_over_is_counted_and_shown_where_it_is_asked(
+def test_agreement_with_the_teacher_is_computed_on_request(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
     """Recomputed from the checkpoints, without the app."""
@@ -209,12 +209,15 @@ def test_what_is_taken_over_is_counted_and_shown_where_it_is_asked(
         with torch.inference_mode():
             decided[name] = model(inputs).argmax(dim=1).numpy()
     (table,) = (frame.value for frame in app.main.dataframe if "Repeats its mistakes" in frame.value.columns)
-    assert table["Voice"].tolist()[0] == "Teacher" and table["Voice"].tolist()[-1] == "Twin without a teacher"
+    assert (
+        table["Classifier"].tolist()[0] == "Teacher"
+        and table["Classifier"].tolist()[-1] == "Twin without a teacher"
+    )
     labels = data.labels_of("test")[:200]
-    row = table.set_index("Voice").loc["Both, mean of the logits"]
+    row = table.set_index("Classifier").loc["Both, mean of the logits"]
     assert row["Accuracy"] == pytest.approx(float((decided["student"] == labels).mean()))
     differ = decided["teacher"] != decided["student"]
-    assert row["Decides like the teacher"] == pytest.approx(float(1 - differ.mean()))
+    assert row["Agrees with the teacher"] == pytest.approx(float(1 - differ.mean()))
     choice = app.main.selectbox(key="distillation.case")
     assert choice.options[0] == f"teacher and student differ ({int(differ.sum())})"
     first = int(differ.nonzero()[0][0])
@@ -223,7 +226,7 @@ def test_what_is_taken_over_is_counted_and_shown_where_it_is_asked(
     assert shown.imgs[0].caption.replace("\\", "").strip(FOREIGN) == said
 
 
-def test_a_lesson_of_ones_own_opens_the_lab_with_twin_hard_and_soft(
+def test_own_hyperparameters_open_the_lab_with_twin_hard_and_soft(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
     ship(no_shipped_checkpoints, "digits_cnn", TEACHER, TrainConfig(dataset="digits", epochs=1))
@@ -243,12 +246,12 @@ def test_a_lesson_of_ones_own_opens_the_lab_with_twin_hard_and_soft(
     assert (soft.train.distillation_weight, soft.train.distillation_temperature) == (0.2, 3.0)
     assert {entry.train.train_fraction for entry in (twin, hard, soft)} == {0.25}
     assert replace(hard.model, distilled=False) == twin.model  # type: ignore[arg-type]
-    assert lineup.run_config((twin, hard, soft), GREY_32).members[1].title == "Hard answers"
+    assert lineup.run_config((twin, hard, soft), GREY_32).members[1].title == "Hard distillation"
 
 
 @pytest.fixture
 def grids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two sets: a win and a loss with two seeds, and one seed alone; the teacher of the second is missing."""
+    """Write results of two datasets: a win and a loss with two seeds, and one seed without a teacher."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
     for name, tests in {
         "digits": {
@@ -273,37 +276,34 @@ def grids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("grids")
-def test_a_teacher_is_guessed_about_and_then_judged_by_set_and_size(open_app: OpenApp) -> None:
+def test_the_effect_of_a_teacher_follows_a_prediction(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **WORTH)
-    assert "A guess shows the student." in captions(app)
+    assert "Predict to see the student." in captions(app)
     assert "The student wins" not in captions(app) and "wins by more" not in captions(app)
     assert points_of(app) == {"Teacher, a CNN": [50], "Twin, no teacher": [50, 1295]}
     app.main.button_group(key="distillation.teaching_guess.row").set_value("even").run()
     assert not app.exception
-    judged = "You said no difference beyond the seeds: not so. Student less twin is +9.5 points, more than its spread."
-    assert judged in text(app)
+    judged = text(app).partition("Your prediction: no difference beyond the seeds.")[2].partition("\n")[0]
+    assert "+9.5 points" in judged and "more than its spread" in judged
     told = captions(app)
-    assert "The student wins by more than its spread with 50 pictures." in told
-    assert "The student loses by more than its spread with 1,295 pictures." in told
+    assert re.search(r"The student wins .*?with 50 \w+\.", told)
+    assert re.search(r"The student loses .*?with 1,295 \w+\.", told)
     assert "sum of the softmaxes −0.1." in told
-    assert (
-        "wins by more than its spread at 1 (Digits 50), loses at 1 (Digits 1,295), and does neither at none"
-        in told
-    )
+    assert re.search(r"wins .* at 1 \(Digits 50\), loses at 1 \(Digits 1,295\)", told)
     assert "at 1 there is one seed" in told
     app.main.button_group(key="distillation.teaching_set").set_value("mnist").run()
-    assert "A guess shows the student." in captions(app)  # another set is another question
+    assert "Predict to see the student." in captions(app)  # another set is another question
     options = app.main.button_group(key="distillation.teaching_guess.row").options
     assert not any("beyond the seeds" in str(option) for option in options)
     app.main.button_group(key="distillation.teaching_guess.row").set_value("loses").run()
-    assert "You said its twin: right. Student less twin is −1.2 points, of one seed." in text(app)
+    assert re.search("Your prediction: its twin.*−1.2 points, of one seed", text(app))
 
 
 def test_hard_and_soft_labels_are_words_of_the_glossary(open_app: OpenApp) -> None:
-    """The page has both; the glossary knew the hard one alone."""
+    """Both terms are in the glossary."""
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **WORTH)
     assert "hard labels" in captions(app) and "soft labels" in captions(app)
-    left = text(app).partition("Words of this page: ")[2]  # what no sentence of the page has dotted
+    left = text(app).partition(" of this page: ")[2]  # what no sentence of the page has dotted
     assert "distillation" in left and "label" not in left
     term = BY_SLUG["soft_label"]
     assert SOURCES[term.source] == ("Hinton et al. 2015", "https://arxiv.org/abs/1503.02531")
@@ -311,7 +311,7 @@ def test_hard_and_soft_labels_are_words_of_the_glossary(open_app: OpenApp) -> No
 
 
 def points_of(app: AppTest) -> dict[str, list[int]]:
-    """Where the points of the grid's lines stand."""
+    """Return the x values of the lines, by name."""
     figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
     traces = [trace for figure in figures for trace in figure["data"] if trace.get("name")]
     return {
@@ -321,10 +321,10 @@ def points_of(app: AppTest) -> dict[str, list[int]]:
     }
 
 
-def test_a_student_trained_here_is_asked_beside_the_twin_of_its_run(
+def test_a_student_of_a_run_is_compared_with_its_twin(
     open_app: OpenApp, no_shipped_checkpoints: Path, tmp_path: Path
 ) -> None:
-    """The page compared shipped students alone with a twin: of a lesson of one's own it named none."""
+    """The twin of a student from a run is the model without a teacher in the same run."""
     ship(no_shipped_checkpoints, "teacher", TEACHER, TrainConfig(dataset="digits", epochs=1))
     (tmp_path / "runs").mkdir()
     teacher = shutil.copy(no_shipped_checkpoints / "teacher.safetensors", tmp_path / "runs")
@@ -341,21 +341,20 @@ def test_a_student_trained_here_is_asked_beside_the_twin_of_its_run(
     assert done.state == "done", done.message
     key = f"run:{run.id}/student"
     lab = open_app("pages/train/lab/page.py", live_lab__run=run.id)
-    (link,) = (one.proto for one in lab.main.get("page_link") if "take over" in one.proto.label)
+    (link,) = (
+        one.proto for one in lab.main.get("page_link") if "distillation.asked" in one.proto.query_string
+    )
     asked = parse_qs(link.query_string)
     assert (asked["model"], asked["distillation.asked"]) == ([key], ["1"])
     app = open_app(PAGE, model=key, image="digits:3", distillation__view="voices", distillation__asked="1")
-    assert re.search(r"decides like its teacher on .+, the twin that had none on ", captions(app))
+    told = captions(app).replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search(r"agrees with its teacher on \S+ %, the twin without a teacher on \d", told)
 
 
-def test_a_teacher_without_a_mistake_is_said_to_have_none() -> None:
-    """A column of dashes stood there without a word: on digits the teacher has all of them right."""
+def test_a_teacher_without_mistakes_is_explained() -> None:
+    """On digits the teacher makes no mistake; the caption explains the empty column."""
     right = np.array([0, 1, 2, 3])
-    student = dict.fromkeys(
-        (token_agreement.CLS, token_agreement.DIST, token_agreement.MEAN, token_agreement.SUM), right[::-1]
-    )
-    said = token_agreement.describe({token_agreement.TEACHER: right, **student}, right)
+    student = dict.fromkeys((sentences.CLS, sentences.DIST, sentences.MEAN, sentences.SUM), right[::-1])
+    said = sentences.describe_agreement({sentences.TEACHER: right, **student}, right)
     assert said.endswith("no mistake can be repeated.")
-    assert "repeated" not in token_agreement.describe(
-        {token_agreement.TEACHER: right[::-1], **student}, right
-    )
+    assert "repeated" not in sentences.describe_agreement({sentences.TEACHER: right[::-1], **student}, right)

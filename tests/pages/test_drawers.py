@@ -92,7 +92,7 @@ def test_every_drawer_opens(
 
 COMPARING = {
     "lenses/layers": ("layers", ("colours", "channels", "token", "alike", "probe", "sinks")),
-    "lenses/on_your_picture": ("on_picture", ("change", "parts", "shift", "kernels")),
+    "lenses/on_your_image": ("on_picture", ("change", "parts", "shift", "kernels")),
     "lenses/hybrids": ("hybrids", ("stem", "training", "asked", "flat")),
     "which_model": ("which_model", ("board", "papers", "length", "guide")),
     "studies/data": ("data", ("sizes", "time", "augmented", "papers")),

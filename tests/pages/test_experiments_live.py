@@ -11,13 +11,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import runs
-from pages.stores.racers import racers
+from pages.stores.runs import list_racers
 from pages.train.experiments import live_runs, shuffled_patches
 from tests.pages.conftest import OpenApp, said
 from tests.pages.lab.helpers import FakeExecutor, belongs
 from tests.pages.test_experiments_page import captions, opened, view
 from vitviz.experiments import bugs, hyperparameters
-from vitviz.experiments.hyperparameters import KNOBS
+from vitviz.experiments.hyperparameters import HYPERPARAMETERS
 from vitviz.text import FOREIGN, percent, plain
 from vitviz.training.files import write_status
 from vitviz.training.run_config import Member
@@ -30,7 +30,7 @@ GONE = "The training of this link is gone: it was removed, or this server keeps 
 @pytest.fixture
 def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
     fake = FakeExecutor(tmp_path / "runs")
-    monkeypatch.setattr(runs, "executor", lambda: fake)
+    monkeypatch.setattr(runs, "get_executor", lambda: fake)
     return fake
 
 
@@ -42,7 +42,7 @@ def test_one_click_orders_the_run_that_is_described(open_app: OpenApp, executor:
     assert "2 models of 73,034 parameters, 2 epochs each" in captions(app)
     app.main.button(key="experiments.knob._start").click().run()
     ((order, config),) = executor.orders
-    asked = hyperparameters.run_config("digits", "num_heads", (1, 8), epochs=2.0)
+    asked = hyperparameters.build_run_config("digits", "num_heads", (1, 8), epochs=2.0)
     assert order == "start" and replace(config, owner="", lease_s=None) == asked
     assert [racer["title"] for racer in view(app, "experiments.live_view")["racers"]] == ["1", "8"]
     app.main.text_input(key="experiments.knob_values").set_value("1, 3").run()
@@ -59,7 +59,7 @@ def test_some_of_the_values_that_have_names_are_trained(open_app: OpenApp, execu
     app.main.button_group(key="experiments.knob_seeds").set_value(3).run()
     app.main.button(key="experiments.knob._start").click().run()
     ((_, config),) = executor.orders
-    asked = hyperparameters.run_config("digits", "positions", ("none", "learned"), seeds=3)
+    asked = hyperparameters.build_run_config("digits", "positions", ("none", "learned"), seeds=3)
     assert replace(config, owner="", lease_s=None) == asked
     app.main.selectbox(key="experiments.knob").set_value("readout").run()
     assert not app.exception and len(app.main.button_group(key="experiments.knob_picked").value) == 3
@@ -75,11 +75,11 @@ def test_a_knob_that_nothing_is_stored_of_is_trained_here(
     app = opened(open_app, "knob", experiments__knob=name)
     app.main.button(key="experiments.knob._start").click().run()
     ((_, config),) = executor.orders
-    assert replace(config, owner="", lease_s=None) == hyperparameters.run_config(
-        "digits", name, KNOBS[name].values
+    assert replace(config, owner="", lease_s=None) == hyperparameters.build_run_config(
+        "digits", name, HYPERPARAMETERS[name].values
     )
     header = view(app, "experiments.live_view")
-    assert [racer["title"] for racer in header["racers"]] == list(map(KNOBS[name].label, KNOBS[name].values))
+    assert [racer["title"] for racer in header["racers"]] == list(map(HYPERPARAMETERS[name].label, HYPERPARAMETERS[name].values))
     assert header["epochs"] == 15.0
     epochs = app.main.number_input(key="experiments.knob_epochs")
     assert epochs.disabled == (name == "epochs")
@@ -90,16 +90,16 @@ def test_a_run_that_waits_says_where_it_stands_in_the_queue(
     executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It said 'queued · epoch 0.0 · 0 s of training'."""
-    run = Run.create(executor.folder, bugs.run_config("digits", "softmax"))
+    run = Run.create(executor.folder, bugs.build_run_config("digits", "softmax"))
     for place, words in (
-        (3, "waiting for a free place, number 3 in the queue"),
-        (None, "waiting for a free place"),
+        (3, "waiting for a free slot, number 3 in the queue"),
+        (None, "waiting for a free slot"),
     ):
         monkeypatch.setattr(executor, "place", lambda run, place=place: place, raising=False)
-        assert live_runs._standing(run, Status("queued")) == words
-    assert live_runs._standing(run, Status("starting")) == "the pictures are being prepared"
+        assert live_runs._describe_status(run, Status("queued")) == words
+    assert live_runs._describe_status(run, Status("starting")) == "the pictures are being prepared"
     going = Status("running", epoch=2.0, seconds=8.0, seconds_left=9.0)
-    assert live_runs._standing(run, going) == "running · epoch 2.0 · 8 s of training · 9 s left"
+    assert live_runs._describe_status(run, going) == "running · epoch 2.0 · 8 s of training · 9 s left"
 
 
 def test_a_run_that_waits_names_the_visit_s_own_that_trains_and_promises_no_curve(
@@ -110,11 +110,11 @@ def test_a_run_that_waits_names_the_visit_s_own_that_trains_and_promises_no_curv
     app.main.button(key="experiments.slip._start").click().run()
     first = said_run(app)
     monkeypatch.setattr(executor, "running", lambda: [first])
-    assert app.run().main.get("progress")[0].proto.text == "the trainer is loading", "it is queued no more"
+    assert app.run().main.get("progress")[0].proto.text == "starting", "it is queued no more"
     app.main.selectbox(key="experiments.slip").set_value("scale").run()
     app.main.button(key="experiments.slip._start").click().run()
     assert app.main.get("progress")[0].proto.text == (
-        "waiting for a free place, number 2 in the queue; your"
+        "waiting for a free slot, number 2 in the queue; your"
         f" '{plain('One slip: A softmax before the cross-entropy')}' is training"
     )
     assert view(app, "experiments.live_view")["waiting"] == "The curves begin when a trainer takes it up."
@@ -139,10 +139,10 @@ def test_the_same_models_are_not_ordered_twice_while_they_train(
 
 def test_models_of_unequal_length_are_said_to_be_as_far_as_each_is_of_its_own(tmp_path: Path) -> None:
     """It said 'epoch 7.3', then '2.5', then '7.5': the epoch of whichever model had come last."""
-    run = Run.create(tmp_path, hyperparameters.run_config("digits", "epochs", (5.0, 15.0)))
+    run = Run.create(tmp_path, hyperparameters.build_run_config("digits", "epochs", (5.0, 15.0)))
     going = Status("running", progress=0.5, epoch=7.5, step=90, total_steps=300, seconds=8.0)
-    assert runs.reached(run.config(), going) == (said := "50\N{NO-BREAK SPACE}% of each model's training")
-    assert live_runs._standing(run, going) == f"running · {said} · 8 s of training"
+    assert runs.describe_progress(run.config(), going) == (said := "50\N{NO-BREAK SPACE}% of each model's training")
+    assert live_runs._describe_status(run, going) == f"running · {said} · 8 s of training"
 
 
 def test_a_live_run_of_one_set_stays_when_another_set_is_trained(
@@ -150,7 +150,7 @@ def test_a_live_run_of_one_set_stays_when_another_set_is_trained(
 ) -> None:
     """Once the slip was trained on shapes its run on digits was not found again."""
     first, second = (
-        Run.create(executor.folder, bugs.run_config(name, "softmax")) for name in ("digits", "shapes")
+        Run.create(executor.folder, bugs.build_run_config(name, "softmax")) for name in ("digits", "shapes")
     )
     app = opened(open_app, "slip", experiments__slip="softmax")
     app.session_state["_visit"].runs = (second.id, first.id)
@@ -163,7 +163,7 @@ def test_a_live_run_of_one_set_stays_when_another_set_is_trained(
 def test_a_link_keeps_the_run_on_the_stage_until_another_one_starts(
     open_app: OpenApp, executor: FakeExecutor
 ) -> None:
-    config = bugs.run_config("digits", "softmax")
+    config = bugs.build_run_config("digits", "softmax")
     older, newer = (Run.create(executor.folder, config) for _ in range(2))
     app = opened(open_app, "slip", experiments__slip="softmax", experiments__slip_run=older.id)
     assert said_run(app) == older.id, "somebody else's, whose link this is"
@@ -177,7 +177,7 @@ def test_a_link_keeps_the_run_on_the_stage_until_another_one_starts(
 
 def test_a_link_whose_run_is_gone_says_so(open_app: OpenApp, executor: FakeExecutor) -> None:
     """It showed the visit's newest without a word."""
-    mine = Run.create(executor.folder, bugs.run_config("digits", "softmax"))
+    mine = Run.create(executor.folder, bugs.build_run_config("digits", "softmax"))
     app = opened(
         open_app, "slip", experiments__slip="softmax", experiments__slip_run="20260101-000000-aaaaaaaa"
     )
@@ -205,25 +205,25 @@ def test_a_run_that_was_stopped_says_so_and_where_it_goes_on(
     open_app: OpenApp, executor: FakeExecutor
 ) -> None:
     """It said 'stopped; resume goes on from here.' on a page where nothing resumes."""
-    run = Run.create(executor.folder, bugs.run_config("digits", "softmax"))
+    run = Run.create(executor.folder, bugs.build_run_config("digits", "softmax"))
     stopped = Status("stopped", message="stopped; resume goes on from here")
     write_status(run.directory / "status.json", asdict(stopped))
     app = opened(open_app, "slip", experiments__slip="softmax", experiments__slip_run=run.id)
     assert "Stopped: no test pictures were read." in captions(app) and "esume" not in captions(app)
     assert "Stopped: no test pictures were read. Resume it in the lab." in captions(belongs(app, run))
-    done = live_runs._said(run, Status("done"), "", False)
+    done = live_runs._describe_run(run, Status("done"), "", False)
     assert done == "It ended early: no test pictures were read."
 
 
 def test_a_finished_slip_says_what_it_cost(open_app: OpenApp, executor: FakeExecutor) -> None:
-    config = bugs.run_config("digits", "softmax")
+    config = bugs.build_run_config("digits", "softmax")
     members = smaller((config.members[0], config.members[3]))
     run = Run.create(executor.folder, replace(config, model=members[0].model, members=members))
     assert Session(run, "cpu").perform().state == "done"
     app = opened(open_app, "slip", experiments__slip="softmax")
     assert not app.main.get("progress")
     belongs(app, run)
-    app.session_state["_visit"].recalled = False
+    app.session_state["_visit"].runs_restored = False
     app.run()
     right, wrong = (member.status().test_accuracy or 0.0 for member in run.members())
     dots = [racer["dots"] for racer in view(app, "experiments.live_view")["racers"]]
@@ -233,7 +233,7 @@ def test_a_finished_slip_says_what_it_cost(open_app: OpenApp, executor: FakeExec
 
 def test_the_positions_race_is_a_knob(open_app: OpenApp, executor: FakeExecutor) -> None:
     """Its page only linked to the race in the lab."""
-    config = hyperparameters.run_config("digits", "positions", ("none", "learned"), seeds=2)
+    config = hyperparameters.build_run_config("digits", "positions", ("none", "learned"), seeds=2)
     members = smaller(config.members)
     run = Run.create(executor.folder, replace(config, model=members[0].model, members=members))
     assert Session(run, "cpu").perform().state == "done"
@@ -248,9 +248,9 @@ def test_the_positions_race_is_a_knob(open_app: OpenApp, executor: FakeExecutor)
     told = captions(app).replace(FOREIGN, "")
     assert f"No positions {percent(reached[0])}, Learned {percent(reached[1])}" in told
     assert "Every number is the mean of 2 seeds." in told
-    going = racers(run)
+    going = list_racers(run)
     going[1] = replace(going[1], measured=None)
-    (none, _), counts = shuffled_patches.averaged(KNOBS["positions"], going)
+    (none, _), counts = shuffled_patches.average_seeds(HYPERPARAMETERS["positions"], going)
     assert counts == [1, 2] and none.measured == going[0].measured, "a seed that has not ended waits"
     app.main.button_group(key="experiments.knob_look").set_value("seeds").run()
     dots = [racer["dots"] for racer in view(app, "experiments.live_view")["racers"]]

@@ -15,7 +15,7 @@ from streamlit.testing.v1.element_tree import Dataframe
 
 from pages.train.experiments import positions
 from pages.train.experiments.hyperparameter import AGAINST
-from pages.train.experiments.papers import linked
+from pages.train.experiments.papers import link_papers
 from tests.messages import message
 from tests.pages.conftest import ROOT, OpenApp
 from tests.pages.test_drawers import CODE, MATH, open_drawers
@@ -23,10 +23,10 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments import bugs
-from vitviz.experiments.bugs import MENDED, SLIPS
-from vitviz.experiments.hyperparameters import KNOBS
-from vitviz.experiments.result import kept_result, read_result
-from vitviz.lessons.experiment_measures import knob_rows, slip_rows
+from vitviz.experiments.bugs import FIXED, BUGS
+from vitviz.experiments.hyperparameters import HYPERPARAMETERS
+from vitviz.experiments.result import read_result_if_any, read_result
+from vitviz.lessons.experiment_measures import select_hyperparameter_rows, select_bug_rows
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.text import gained, percent
@@ -60,9 +60,9 @@ def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) 
     found = read_result("one_knob_digits")
     for name in ("optimizer",):  # the page draws all alike; `test_stored_changes` counts each
         app = opened(open_app, "knob", experiments__knob=name)
-        by_value = knob_rows(found, name)
+        by_value = select_hyperparameter_rows(found, name)
         tests = {
-            KNOBS[name].label(value): [row["test"] for row in rows if "test" in row]
+            HYPERPARAMETERS[name].label(value): [row["test"] for row in rows if "test" in row]
             for value, rows in by_value.items()
         }
         shown = {racer["title"]: racer["dots"] for racer in view(app, "experiments.knob_view")["racers"]}
@@ -72,7 +72,7 @@ def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) 
             f"Best of {sum(map(bool, tests.values()))}: {best} with {percent(mean(tests[best]))}"
             in captions(app)
         )
-        assert found.made[0].commit in captions(app) and linked(KNOBS[name].said) in captions(app)
+        assert found.made[0].commit in captions(app) and link_papers(HYPERPARAMETERS[name].said) in captions(app)
         (table,) = app.main.dataframe
         against = table.value[AGAINST]
         assert written(table, AGAINST) == ["–" if value != value else gained(value) for value in against]
@@ -83,9 +83,9 @@ def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) 
 
 
 def test_every_paper_of_a_knob_is_a_link() -> None:
-    for knob in KNOBS.values():
-        assert not knob.said or linked(knob.said).startswith("["), knob.name
-    assert linked("Smith 2017: so") == "[Smith 2017](https://arxiv.org/abs/1506.01186): so"
+    for knob in HYPERPARAMETERS.values():
+        assert not knob.said or link_papers(knob.said).startswith("["), knob.name
+    assert link_papers("Smith 2017: so") == "[Smith 2017](https://arxiv.org/abs/1506.01186): so"
 
 
 @pytest.mark.parametrize("dataset", bugs.SEEDS)
@@ -97,9 +97,9 @@ def test_what_a_slip_costs_stands_in_the_file(open_app: OpenApp, dataset: str) -
         return
     found = read_result(f"one_slip_{dataset}")
     for name in ("mask",):  # the page draws all alike; `test_stored_changes` counts each
-        slip = SLIPS[name]
+        slip = BUGS[name]
         app = opened(open_app, "slip", experiments__slip=name, experiments__slip_set=dataset)
-        right, wrong = (slip_rows(found, key) for key in (f"{MENDED}:{slip.family}", name))
+        right, wrong = (select_bug_rows(found, key) for key in (f"{FIXED}:{slip.family}", name))
         if not (right and wrong):
             assert "was not measured on this set as yet" in captions(app)
             continue
@@ -110,7 +110,7 @@ def test_what_a_slip_costs_stands_in_the_file(open_app: OpenApp, dataset: str) -
 
 
 def test_a_puzzle_tells_nothing_before_a_line_is_chosen(open_app: OpenApp) -> None:
-    for number, (name, slip) in list(enumerate(SLIPS.items(), start=1))[::4]:
+    for number, (name, slip) in list(enumerate(BUGS.items(), start=1))[::4]:
         app = opened(open_app, "spot", experiments__puzzle=str(number))
         words = captions(app) + " ".join(part.value for part in app.main.markdown)
         assert slip.title not in words and slip.why not in words
@@ -128,11 +128,11 @@ def test_a_puzzle_tells_nothing_before_a_line_is_chosen(open_app: OpenApp) -> No
 
 def test_a_puzzle_shows_the_set_that_tells_the_slip_from_the_mended_code(open_app: OpenApp) -> None:
     """Always the digits were shown, on which a Swin without its mask loses next to nothing."""
-    found = kept_result("one_slip_shapes")
+    found = read_result_if_any("one_slip_shapes")
     assert found is not None
-    app = opened(open_app, "spot", experiments__puzzle=str(list(SLIPS).index("mask") + 1))
+    app = opened(open_app, "spot", experiments__puzzle=str(list(BUGS).index("mask") + 1))
     dots = [racer["dots"] for racer in view(app, "experiments.spot_view")["racers"]]
-    assert dots == [[row["test"] for row in slip_rows(found, key)] for key in ("mended:swin", "mask")]
+    assert dots == [[row["test"] for row in select_bug_rows(found, key)] for key in ("mended:swin", "mask")]
 
 
 def test_the_gradients_are_the_file_s_and_can_be_computed_here(open_app: OpenApp) -> None:
@@ -189,4 +189,4 @@ def test_positions_are_shown_beside_the_lecture_s_two_tables(
     assert "No table measured here does worse than none" in said
     for race in races.values():  # one that does is said to, and on which set
         race["runs"][0]["measured"]["accuracy"] = 1.0 if race is races["mnist"] else 0.0
-    assert "is measured on MNIST." in positions.describe(races)
+    assert "is measured on MNIST." in positions.describe_races(races)

@@ -1,4 +1,4 @@
-"""The page on E's filters: tiles, rebuilding and the product by hand, for every kind of model."""
+"""The filters page: tiles, reconstruction and the product of a patch, for every model family."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.lenses.filters import sources
 from tests.messages import first_view
 from tests.pages.conftest import OpenApp, opened_again
 from vitviz.analysis import filters
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
-from vitviz.lessons.weight_measures import ShareOfE
+from vitviz.lessons.weight_measures import EmbeddingShare
+from vitviz.models.abilities import abilities
 from vitviz.models.presets import GREY_32, PRESETS, RGB_32, VIT_DIGITS, VIT_SHAPES
 from vitviz.models.zoo import create_model
 
@@ -52,7 +54,7 @@ def array(found: tuple[dict[str, Any], bytes], name: str) -> np.ndarray:
 
 @pytest.fixture
 def trained(no_shipped_checkpoints: Path) -> str:
-    """A checkpoint of three moments whose E turns from noise into cosine waves."""
+    """Save a checkpoint of three snapshots whose E turns from noise into cosine waves."""
     state = create_model(VIT_SHAPES, seed=1).state_dict()
     name = "patch_embed.proj.weight"
     noise = state[name].numpy().copy()
@@ -79,14 +81,13 @@ def test_random_trained_and_film_stand_side_by_side(open_app: OpenApp, trained: 
     shares = array(found, "shares1")
     assert shares[0].sum() < shares[2].sum()
     assert found[0]["frame"] == 2 and found[0]["active"] == 1
-    said = captions(app)
-    assert "no structure: as rough as noise" in said and "the first are slow waves" in said
-    assert "E is the learned matrix that turns a patch" in said
+    random, trained_model = captions(app).split("**test")
+    assert "as rough as noise" in random and "the first are smooth waves" in trained_model
 
 
 @pytest.fixture
 def plain_default(no_shipped_checkpoints: Path, trained: str) -> str:
-    """The model that the app opens with, whose filters are noise, beside the trained one with waves."""
+    """Save the default model, whose filters are noise, beside the trained one with waves."""
     state = create_model(VIT_DIGITS, seed=1).state_dict()
     snapshots = {step: {name: tensor.clone() for name, tensor in state.items()} for step in (0, 9)}
     checkpoint = Checkpoint(
@@ -97,14 +98,14 @@ def plain_default(no_shipped_checkpoints: Path, trained: str) -> str:
 
 
 @pytest.mark.parametrize("view", ["express", "where"])
-def test_every_view_opens_with_the_model_that_shows_more(
+def test_every_view_opens_with_the_clearest_model(
     open_app: OpenApp, plain_default: str, trained: str, view: str
 ) -> None:
     app = open_app(PAGE, filters__view=view)
-    assert "This page opens with] test\\_vit" in text(app) and "shows no clear waves.]" in text(app)
+    assert "test\\_vit :gray[is shown because" in text(app) and "beside it" not in text(app)
     assert app.query_params["model"] == plain_default
     chosen = open_app(PAGE, filters__view=view, model=plain_default)
-    assert "This page opens with" not in text(chosen) and "test\\_vit :gray[has the clearest" in text(chosen)
+    assert "is shown because" not in text(chosen) and "test\\_vit :gray[shows the clearest" in text(chosen)
     next(button for button in app.button if button.key == "filters.clearest").click().run()
     assert not app.exception
     assert app.query_params["model"] == trained
@@ -112,31 +113,32 @@ def test_every_view_opens_with_the_model_that_shows_more(
 
 def test_a_lesson_s_stop_shows_the_model_that_it_asks_about(open_app: OpenApp, plain_default: str) -> None:
     app = open_app(PAGE)
-    assert "This page opens with" in text(app)
+    assert "is shown because" in text(app)
     app = opened_again(app, app.session_state["_visit"], lesson="fifteen", stop="3")
     assert app.query_params["model"] == plain_default
-    assert "This page opens with" not in text(app)
+    assert "is shown because" not in text(app)
     assert captions(app).index("**A \\*digits\\* ViT**") < captions(app).index("**test\\_vit**")
 
 
-def test_the_page_opens_on_clear_filters_with_ones_own_model_beside(
+def test_the_page_opens_on_clear_filters_with_the_default_model_beside(
     open_app: OpenApp, plain_default: str
 ) -> None:
     app = open_app(PAGE)
     titles = [sheet["title"] for sheet in payload(app)[0]["sheets"]]
     assert titles[:3] == ["test_vit", "A *digits* ViT", "Random weights"]
     assert payload(app)[0]["active"] == 0
-    assert "This page opens with] test\\_vit" in text(app) and "stands beside it" in text(app)
-    said = captions(app)
-    assert "**test\\_vit**: 28 components" in said and said.index("slow waves") < said.index("rough as noise")
-    assert app.query_params["model"] == plain_default  # the visitor's own, until another is chosen
+    assert "test\\_vit :gray[is shown because" in text(app) and "beside it" in text(app)
+    sentences = captions(app)
+    assert "**test\\_vit**: 28 components" in sentences
+    assert sentences.index("smooth waves") < sentences.index("rough as noise")
+    assert app.query_params["model"] == plain_default  # the selected model does not change
     alone = open_app(PAGE, filters__beside="nothing")
     assert payload(alone)[0]["sheets"][payload(alone)[0]["active"]]["title"] == "A *digits* ViT"
-    assert "This page opens with" not in text(alone)
+    assert "is shown because" not in text(alone)
     again = open_app(PAGE, **{key.replace(".", "__"): value for key, value in app.query_params.items()})
     assert [sheet["title"] for sheet in payload(again)[0]["sheets"]] == [
         sheet["title"] for sheet in payload(app)[0]["sheets"]
-    ]  # its link opens the same picture
+    ]  # its link opens the same view
     app.button(key="filters.clearest").click().run()
     assert app.query_params["model"] == "checkpoint:test_vit"
     assert not [button for button in app.main.button if button.key == "filters.clearest"]
@@ -148,29 +150,49 @@ def test_a_model_chosen_by_hand_stays_first_and_the_clearest_is_one_click_away(
     app = open_app(PAGE, model="preset:vit_cifar10", image="sample:cat")
     assert payload(app)[0]["active"] == 0
     assert payload(app)[0]["sheets"][0]["note"] == "random weights"
-    assert "has the clearest here" in text(app)
+    assert "shows the clearest" in text(app)
     app.button(key="filters.clearest").click().run()
     assert app.query_params["model"] == "checkpoint:test_vit"
 
 
-def test_the_shipped_models_are_told_apart_as_measured(no_shipped_checkpoints: Path) -> None:
+def test_the_clearest_included_model_is_the_one_measured(no_shipped_checkpoints: Path) -> None:
     """cifar10_vit_p8 alone has slow waves: roughness 0.33; the digits ViT 0.54, noise about 1."""
-    from pages.lenses.filters import sources
-
     for name in ("digits_vit", "cifar10_vit", "cifar10_vit_p8", "mnist_vit"):
         (no_shipped_checkpoints / f"{name}.safetensors").symlink_to(
             ROOT / "checkpoints" / f"{name}.safetensors"
         )
-    found = sources.clearest()
-    assert found is not None and found.key == "checkpoint:cifar10_vit_p8"
+    clearest = sources.find_clearest_model()
+    assert clearest is not None and clearest.key == "checkpoint:cifar10_vit_p8"
 
 
 def test_random_patches_of_2_px_are_as_rough_as_noise(open_app: OpenApp) -> None:
-    said = re.findall(
-        r"as rough as noise \((\d\.\d\d)\)",
+    roughness = re.findall(
+        r"as rough as noise \(roughness (\d\.\d\d)",
         captions(open_app(PAGE, model="preset:swin_digits", image="digits:3")),
     )
-    assert said and [float(rough) for rough in said] == pytest.approx([1] * len(said), abs=0.12)
+    assert roughness and [float(rough) for rough in roughness] == pytest.approx(
+        [1] * len(roughness), abs=0.12
+    )
+
+
+def test_a_strong_first_component_is_compared_with_random_matrices_of_its_shape() -> None:
+    random = sources.measure_random_share((24, 3, 3, 3))
+    other_draws = np.random.default_rng(7).standard_normal((30, 24, 3, 3, 3))
+    shares = [filters.principal_components(draw, 1).explained[0] for draw in other_draws]
+    assert np.mean(shares) < random < 1.5 * max(shares)
+    assert sources.measure_first_share(other_draws[0]) == pytest.approx(shares[0])
+
+
+def test_a_trained_cnn_whose_kernels_have_structure_is_not_called_noise(
+    open_app: OpenApp, no_shipped_checkpoints: Path
+) -> None:
+    name = "cifar10_cnn.safetensors"
+    (no_shipped_checkpoints / name).symlink_to(ROOT / "checkpoints" / name)
+    app = open_app(PAGE, model="checkpoint:cifar10_cnn", image="sample:cat")
+    sentence = captions(app).replace("\\", "").split("**CIFAR-10 CNN**")[1].partition("**")[0]
+    first, random = map(float, re.findall(r"first explains ([\d.]+).%.*at most ([\d.]+)", sentence)[0])
+    assert first == pytest.approx(31.4, abs=0.1) and random == pytest.approx(18, abs=3)
+    assert "as rough as noise" not in sentence
 
 
 def test_no_two_controls_have_one_name(open_app: OpenApp) -> None:
@@ -180,7 +202,7 @@ def test_no_two_controls_have_one_name(open_app: OpenApp) -> None:
     assert len(set(names)) == len(names), names
 
 
-def test_the_learned_change_leaves_the_first_noise_out(open_app: OpenApp, trained: str) -> None:
+def test_the_learned_change_excludes_the_initial_noise(open_app: OpenApp, trained: str) -> None:
     app = open_app(PAGE, model=trained, image="sample:cat", filters__kind="change")
     found = payload(app)
     assert array(found, "tiles0").shape == (2, 28, 4, 4, 3)
@@ -213,7 +235,7 @@ def test_raw_and_grey(open_app: OpenApp) -> None:
     assert toggle.disabled and "one channel" in toggle.help
 
 
-def test_rebuilding_sends_three_bases_and_the_best_is_the_pictures_own(open_app: OpenApp) -> None:
+def test_reconstruction_sends_three_bases_and_the_images_own_is_optimal(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_cifar10", filters__view="express", image="sample:cat")
     found = payload(app)
     own, best, waves = (array(found, f"error{i}") for i in range(3))
@@ -225,18 +247,18 @@ def test_rebuilding_sends_three_bases_and_the_best_is_the_pictures_own(open_app:
     shown = array(found, "shown").transpose(2, 0, 1) / 255
     patches = filters.cut_patches(shown, 4).reshape(64, -1)
     np.testing.assert_allclose(rebuilt * 0.5 + 0.5, patches, atol=1e-4)
-    halves = re.findall(r"k = (\d+) for the components of E, (\d+) for the patches' own", captions(app))
+    halves = re.findall(r"takes (\d+) components of E, (\d+) of the patches' own", captions(app))
     assert int(halves[0][1]) <= int(halves[0][0])
 
 
-def test_e_is_found_in_the_tree_and_taken_apart(open_app: OpenApp) -> None:
+def test_e_is_marked_in_the_tree_and_multiplied(open_app: OpenApp) -> None:
     app = open_app(
         PAGE, model="preset:vit_digits", filters__view="where", image="digits:3", filters__column="5"
     )
-    said = text(app)
-    (line,) = [line for line in said.splitlines() if "◀ E" in line]
+    page_text = text(app)
+    (line,) = [line for line in page_text.splitlines() if "◀ E" in line]
     assert "64 × 1 × 4 × 4" in line
-    assert "P²C · D = 4² · 1 · 64 = 1,024 weights" in said
+    assert "P²C · D = 4² · 1 · 64 = 1,024 weights" in page_text
     by_hand, model = re.findall(r"= \*\*([−\d.-]+)\*\*\..*?has ([−\d.-]+) in dimension 5", captions(app))[0]
     assert float(by_hand.replace("−", "-")) == pytest.approx(float(model.replace("−", "-")), abs=2e-4)
 
@@ -248,12 +270,14 @@ def test_a_model_without_e_has_none_in_its_tree(open_app: OpenApp, model: str) -
 
 
 @pytest.mark.parametrize("model", ["vit_digits", "swin_digits"])
-def test_the_share_of_e_is_one_number_in_words_and_as_answer(open_app: OpenApp, model: str) -> None:
-    said = text(open_app(PAGE, model=f"preset:{model}", filters__view="where", image="digits:3"))
-    (share,) = re.findall(r"([\d,]+) weights, ([\d.]+) % of the model's ([\d,]+)", said.replace("\xa0", " "))
+def test_the_share_of_e_agrees_with_the_question(open_app: OpenApp, model: str) -> None:
+    page_text = text(open_app(PAGE, model=f"preset:{model}", filters__view="where", image="digits:3"))
+    (share,) = re.findall(
+        r"([\d,]+) weights, ([\d.]+) % of the model's ([\d,]+)", page_text.replace("\xa0", " ")
+    )
     made = create_model(PRESETS[model].config, seed=0)
     at: Any = SimpleNamespace(model=SimpleNamespace(config=made.config, model=made))
-    found = ShareOfE().measured(at).words.replace("\xa0", " ")
+    found = EmbeddingShare().measure_answer(at).words.replace("\xa0", " ")
     assert found == f"E has {share[0]} of the model's {share[2]} parameters: {share[1]} %."
 
 
@@ -262,22 +286,24 @@ VIEWS = {
     "express": "filters.rebuild",
     "where": "filters.by_hand",
 }  # by its key
-CNN, HYBRID = "it never cuts it into patches", "there is no single matrix E"
+CNN, HYBRID, POOLED = (
+    abilities(PRESETS[name].config) for name in ("cnn_digits", "hybrid_cifar10", "recipe_e")
+)
 
 
 @pytest.mark.parametrize(
     ("model", "view", "drawn", "word"),
     [
         ("cnn_digits", "components", True, "3 × 3 filters of its first convolution"),
-        ("cnn_digits", "express", False, CNN),
-        ("cnn_digits", "where", False, CNN),
+        ("cnn_digits", "express", False, CNN.embedding.why_not),
+        ("cnn_digits", "where", False, CNN.embedding.why_not),
         ("hybrid_cifar10", "components", True, "3 × 3 filters of its first convolution"),
-        ("hybrid_cifar10", "express", False, HYBRID),
-        ("hybrid_cifar10", "where", False, HYBRID),
-        ("recipe_e", "components", False, "no filters to draw"),
-        ("recipe_e", "express", False, "no filters to draw"),
-        ("recipe_e", "where", False, "no filters to draw"),
-        ("swin_digits", "components", True, "This model has not been trained"),
+        ("hybrid_cifar10", "express", False, HYBRID.embedding.why_not),
+        ("hybrid_cifar10", "where", False, HYBRID.embedding.why_not),
+        ("recipe_e", "components", False, POOLED.filters.why_not),
+        ("recipe_e", "express", False, POOLED.filters.why_not),
+        ("recipe_e", "where", False, POOLED.filters.why_not),
+        ("swin_digits", "components", True, "random weights"),
         ("swin_digits", "express", True, "`patches (256, 1, 2, 2)` `E (32, 1, 2, 2)`"),
         ("swin_digits", "where", True, "P²C · D = 2² · 1 · 32 = 128 weights"),
     ],

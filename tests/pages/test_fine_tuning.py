@@ -23,7 +23,7 @@ from vitviz.checkpoints import open_model
 from vitviz.config import CNNConfig, TrainConfig
 from vitviz.models.abilities import as_vit
 from vitviz.models.presets import RGB_32
-from vitviz.text import FOREIGN, nearly, percent
+from vitviz.text import FOREIGN, round_share, percent
 from vitviz.training import fine_tuning
 from vitviz.training.files import write_status
 from vitviz.training.fine_tuning import Method, Source, Task, race
@@ -58,7 +58,7 @@ def orders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
         def running(self) -> list[str]:
             return []
 
-    monkeypatch.setattr(runs, "executor", Takes)
+    monkeypatch.setattr(runs, "get_executor", Takes)
     return given
 
 
@@ -101,7 +101,7 @@ def test_coloured_pictures_of_ones_own_begin_with_a_body_that_reads_colours(
     )
     app = open_app(PAGE)
     assert app.main.selectbox(key="fine_tuning.source").value == "checkpoint:mnist_vit"
-    user_datasets.keep(app.session_state["_visit"], zip_of(colour), "mine", 8)
+    user_datasets.store_dataset(app.session_state["_visit"], zip_of(colour), "mine", 8)
     app.run()
     assert app.main.selectbox(key="fine_tuning.dataset").value.startswith("own")
     assert app.main.selectbox(key="fine_tuning.source").value == begins and not app.exception
@@ -120,7 +120,7 @@ def test_coloured_pictures_of_ones_own_begin_with_a_body_that_reads_colours(
     ("share", "said"), [(1.0, "100"), (0.9995, "99.95"), (0.9912, "99.1"), (1 - 1e-6, "99.9999")]
 )
 def test_what_is_less_than_all_is_not_said_to_be_100_percent(share: float, said: str) -> None:
-    assert nearly(share) == f"{said}\N{NO-BREAK SPACE}%"
+    assert round_share(share) == f"{said}\N{NO-BREAK SPACE}%"
 
 
 def zip_of(colour: tuple[int, int, int]) -> bytes:
@@ -214,12 +214,12 @@ def test_slower_early_layers_are_said(shipped: Path) -> None:
     model = open_model(shipped)
     source = Source(model.title, model.digest, model.config, model.preparation)
     config = race(source, Task("digits", 10, 100, 10), Method(seeds=1, layer_decay=0.7))
-    told = tuning_race._under_way(config)
+    told = tuning_race._describe_setup(config)
     assert (
         "fine-tuned 0.0003 for its body, times 0.7 with every layer away from the head, and 0.001 for" in told
     )
     plain = race(source, Task("digits", 10, 100, 10), Method(seeds=1))
-    assert "fine-tuned 0.0003 for its body and 0.001 for its head" in tuning_race._under_way(plain)
+    assert "fine-tuned 0.0003 for its body and 0.001 for its head" in tuning_race._describe_setup(plain)
 
 
 def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
@@ -261,14 +261,14 @@ def test_models_of_a_race_under_way_are_said_to_stand_at_their_update(
     from pages.train.fine_tuning import weight_changes
 
     run = _finished(shipped, tmp_path / "runs")
-    assert weight_changes._so_far(run) == ""
+    assert weight_changes._describe_progress(run) == ""
     monkeypatch.setattr(weight_changes.runs, "status", lambda run: Status("running", step=3, total_steps=4))
     run.members()[0].snapshot_path(4).unlink()
     before, last = run.members()[1].snapshots()[-2:]
-    assert last == 4 and f"last kept, after updates {before} or 4 of 4." in weight_changes._so_far(run)
+    assert last == 4 and f"last kept, after updates {before} or 4 of 4." in weight_changes._describe_progress(run)
     for member in run.members()[1:]:
         member.snapshot_path(4).unlink()
-    assert f"last kept, after update {before} of 4." in weight_changes._so_far(run)
+    assert f"last kept, after update {before} of 4." in weight_changes._describe_progress(run)
 
 
 def test_who_has_a_races_link_does_not_steer_it(open_app: OpenApp, shipped: Path, tmp_path: Path) -> None:
@@ -286,13 +286,13 @@ def test_who_has_a_races_link_does_not_steer_it(open_app: OpenApp, shipped: Path
 def test_a_race_that_was_resumed_is_polled_again(
     monkeypatch: pytest.MonkeyPatch, before: bool, state: str, again: bool
 ) -> None:
-    """'Resume' ran the fragment alone, whose polling had ended: 'waiting for a free place' stood there for good."""
+    """'Resume' ran the fragment alone, whose polling had ended: 'waiting for a free slot' stood there for good."""
     kept, reruns = {tuning_race._WATCHED: before}, []
     monkeypatch.setattr(tuning_race.st, "session_state", kept)
     monkeypatch.setattr(tuning_race.st, "rerun", lambda: reruns.append(1))
     monkeypatch.setattr(tuning_race, "_draw_stage", lambda run: None)
     monkeypatch.setattr(tuning_race.runs, "status", lambda run: Status(state))
-    tuning_race._stage(object())  # type: ignore[arg-type]
+    tuning_race._draw_race(object())  # type: ignore[arg-type]
     assert bool(reruns) == again and kept[tuning_race._WATCHED] == Status(state).active
 
 

@@ -34,7 +34,7 @@ CONFIG = RunConfig(
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A run that says that it trains, with all but its last snapshot."""
-    shared_results.forget()
+    shared_results.clear_caches()
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
     made = Run.create(tmp_path, CONFIG)
     assert Session(made, device="cpu").perform().state == "done"

@@ -29,7 +29,7 @@ def test_every_page_says_where_it_stands(open_app: OpenApp, entry: registry.Page
     assert set(entry.parts) <= set(registry.PARTS)
     app = open_app(entry.path, model=SMALL.get(entry.slug, "preset:vit_digits"), image="digits:3")
     labels = [link.proto.label for link in app.main.get("page_link")]
-    before, after = registry.beside(entry)
+    before, after = registry.get_neighbours(entry)
     wanted = [f"{word}: {page.title}" for word, page in (("Previous", before), ("Next", after)) if page]
     assert labels[-len(wanted) :] == wanted
     strips = [html.proto.body for html in app.main.get("html") if "vv-way" in html.proto.body]
@@ -40,6 +40,6 @@ def test_every_page_says_where_it_stands(open_app: OpenApp, entry: registry.Page
 
 
 def test_the_sentence_names_what_is_marked() -> None:
-    assert foot.said(("E",)) == "<p>This page is about E, on the way from picture to classes.</p>"
-    assert "blocks, head and classes" in foot.said(("blocks", "head", "classes"))
-    assert "all of it" in foot.said(registry.PARTS)
+    assert foot.describe_parts(("E",)) == "<p>This page covers E, on the way from image to classes.</p>"
+    assert "blocks, head and classes" in foot.describe_parts(("blocks", "head", "classes"))
+    assert "the whole way" in foot.describe_parts(registry.PARTS)

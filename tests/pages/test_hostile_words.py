@@ -221,8 +221,8 @@ def test_a_run_s_set_is_said_as_text_and_a_run_that_vanishes_is_no_choice(
     config = json.loads((copied.directory / "config.json").read_text())
     config["train"]["dataset"] = HOSTILE
     (copied.directory / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr(runs, "folder", lambda: tmp_path)
-    choice = runs._choice(copied)
+    monkeypatch.setattr(runs, "get_folder", lambda: tmp_path)
+    choice = runs._build_choice(copied)
     assert (
         choice is not None
         and HOSTILE[:8] in choice.note.replace("\\", "")
@@ -231,7 +231,7 @@ def test_a_run_s_set_is_said_as_text_and_a_run_that_vanishes_is_no_choice(
     for name in ("snapshots", "config", "snapshot_path"):
         with monkeypatch.context() as patch:
             patch.setattr(Run, name, gone)
-            assert runs._choice(copied) is None, name
+            assert runs._build_choice(copied) is None, name
 
 
 def gone(*_: object) -> None:

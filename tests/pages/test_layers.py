@@ -1,4 +1,4 @@
-"""What layers see: every section says what its numbers say, for every kind of model."""
+"""Test every section of 'What layers see' for every kind of model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.layers import prediction, token_similarity
+from pages.lenses.layers import layer_questions, token_similarity
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from vitviz.analysis.cka import cka, gram
@@ -30,12 +30,12 @@ PAGE = "pages/lenses/layers/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3", "layers__count": "32"}
 
 
-def captions(app: AppTest) -> str:
+def read_captions(app: AppTest) -> str:
     return "\n".join(caption.value for caption in app.main.caption)
 
 
-def ended(app: AppTest) -> AppTest:
-    """Looks again, as the page does by itself, until what is measured over a set is there."""
+def wait_for_measurements(app: AppTest) -> AppTest:
+    """Rerun the page until all measurements over a dataset have ended."""
     deadline = time.monotonic() + 120
     while bars := app.main.get("progress"):
         assert time.monotonic() < deadline, [bar.proto.text for bar in bars]
@@ -57,17 +57,17 @@ def test_every_layer_of_both_models_is_coloured(open_app: OpenApp) -> None:
         assert arrays[panel["array"]].shape == (*panel["grid"], 3)
         assert 0 < sum(panel["shares"]) <= 1 + 1e-9 and sorted(panel["orders"]) == [1, 2, 3]
     first, last = (100 * sum(mine[i]["shares"]) for i in (0, -1))
-    found = re.search(r"hold (\d+)\s%.* and (\d+)\s% of|hold (\d+)\s%.* and (\d+)\s%", captions(app))
+    found = re.search(r"explain (\d+)\s%.* and (\d+)\s%", read_captions(app))
     assert found is not None
     assert [int(n) for n in found.groups() if n][:1] == [round(first)]
-    assert f"{last:.0f}\N{NO-BREAK SPACE}% in layer {config.depth}" in captions(app)
+    assert f"{last:.0f}\N{NO-BREAK SPACE}% in layer {config.depth}" in read_captions(app)
 
 
 def test_colours_over_a_set_are_the_same_for_every_picture(open_app: OpenApp) -> None:
     asked = {**DIGITS, "layers__fit": "set", "layers__colours_guess": "shown"}
-    one = ended(open_app(PAGE, **asked))
-    other = ended(open_app(PAGE, **(asked | {"image": "digits:5"})))
-    assert "Fitted over 32 test pictures of Digits" in captions(one)
+    one = wait_for_measurements(open_app(PAGE, **asked))
+    other = wait_for_measurements(open_app(PAGE, **(asked | {"image": "digits:5"})))
+    assert "32 test images of Digits" in read_captions(one)
     (a, cells), (b, others) = (message(app, "layers.colours") for app in (one, other))
     assert [panel["shares"] for panel in a["panels"]] == [panel["shares"] for panel in b["panels"]]
     assert not np.array_equal(cells["p1"], others["p1"])
@@ -103,7 +103,7 @@ def test_a_cnn_asks_by_the_mean_of_its_map_where_cls_is_pinned(open_app: OpenApp
     app = open_app(PAGE, model="preset:cnn_cifar10", image="sample:cat", pin="cls", layers__view="token")
     header, _ = message(app, "layers.similar")
     assert header["panels"][0]["prefix"] == ["mean of the map"] and header["prefix"] == []
-    assert "the mean of the map is most like" in captions(app)
+    assert "the mean of the map is" in read_captions(app)
 
 
 @pytest.mark.parametrize(("form", "debiased"), [("plain", False), ("debiased", True)])
@@ -114,7 +114,9 @@ def test_the_matrix_is_linear_cka_of_both_models(open_app: OpenApp, form: str, d
         "other": "preset:swin_digits",
         "alike_guess": "shown",
     }
-    app = ended(open_app(PAGE, **DIGITS, **{f"layers__{name}": value for name, value in asked.items()}))
+    app = wait_for_measurements(
+        open_app(PAGE, **DIGITS, **{f"layers__{name}": value for name, value in asked.items()})
+    )
     header, arrays = message(app, "layers.matrix")
     assert [len(model["layers"]) for model in header["models"]] == [5, 5]
     preset = PRESETS["vit_digits"]
@@ -125,14 +127,16 @@ def test_the_matrix_is_linear_cka_of_both_models(open_app: OpenApp, form: str, d
     kernels = [gram(found[name]) for name in names]
     np.testing.assert_allclose(arrays["matrix"][:5, :5], cka(kernels, kernels, debiased=debiased), atol=1e-5)
     across = arrays["matrix"][:5, 5:]
-    assert f"{across[-1, -1]:.2f}" in captions(app)
+    assert f"{across[-1, -1]:.2f}" in read_captions(app)
 
 
 @pytest.mark.parametrize("model", ["preset:swin_digits", "preset:cnn_cifar10", "preset:deit_digits"])
 @pytest.mark.parametrize("view", ["colours", "channels", "token", "alike", "probe", "sinks"])
 def test_every_section_shows_every_kind_of_model(open_app: OpenApp, model: str, view: str) -> None:
-    app = ended(open_app(PAGE, model=model, image="digits:3", layers__view=view, layers__count="32"))
-    assert "Found elsewhere" in captions(app)
+    app = wait_for_measurements(
+        open_app(PAGE, model=model, image="digits:3", layers__view=view, layers__count="32")
+    )
+    assert "arxiv.org" in read_captions(app)
     if model == "preset:cnn_cifar10" and view != "channels":
         assert "vit" in said(app, "layers.other")
 
@@ -142,7 +146,7 @@ def test_a_model_without_such_layers_is_told_so(open_app: OpenApp) -> None:
     assert "no row of layers" in app.main.info[0].value
 
 
-def ship(folder: Path, name: str, patch_px: int) -> None:
+def save_small_vit(folder: Path, name: str, patch_px: int) -> None:
     """A small ViT of digits, with random weights that count as trained."""
     preset = PRESETS["vit_digits"]
     config = replace(preset.config, patch_size=patch_px, embed_dim=16, depth=2, num_heads=1)
@@ -156,7 +160,7 @@ def ship(folder: Path, name: str, patch_px: int) -> None:
 def test_a_model_of_one_patch_has_no_places_to_tell_apart(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
-    ship(no_shipped_checkpoints, "one_patch", 32)
+    save_small_vit(no_shipped_checkpoints, "one_patch", 32)
     app = open_app(PAGE, model="checkpoint:one_patch", image="digits:3")
     assert "one patch only" in app.main.info[0].value
     app = open_app(PAGE, **DIGITS, layers__other="checkpoint:one_patch")
@@ -166,129 +170,152 @@ def test_a_model_of_one_patch_has_no_places_to_tell_apart(
 
 
 def test_layers_that_are_level_are_not_asked_about(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
-    """Of four places three colours hold everything in every layer: the sums' rounding chose the right answer."""
-    ship(no_shipped_checkpoints, "four_patches", 16)
+    """Rounding errors decided the right answer, because three components explain everything in every layer."""
+    save_small_vit(no_shipped_checkpoints, "four_patches", 16)
     app = open_app(PAGE, model="checkpoint:four_patches", image="digits:3")
     assert not [row for row in app.main.button_group if row.key == "layers.colours_guess.row"]
-    assert "100\N{NO-BREAK SPACE}% of the variance in every layer: so few places" in captions(app)
-    assert prediction.Spans([Layer(str(i), f"layer {i}", "tokens") for i in range(5)]).of(
-        [3, 1], ""
-    ).right == (
+    assert "100\N{NO-BREAK SPACE}% of the variance in every layer" in read_captions(app)
+    assert layer_questions.LayerOptions(
+        [Layer(str(i), f"layer {i}", "tokens") for i in range(5)]
+    ).find_option([3, 1], "").right == (
         3,
         1,
     )
 
 
-def guessed(app: AppTest, section: str, option: str) -> AppTest:
-    """The page once an option of a section's question is chosen."""
+def choose_option(app: AppTest, section: str, option: str) -> AppTest:
+    """Choose an option of a section's question."""
     app.main.button_group(key=f"layers.{section}_guess.row").set_value(option).run()
-    assert said(ended(app), f"layers.{section}_guess") == option
+    assert said(wait_for_measurements(app), f"layers.{section}_guess") == option
     return app
 
 
-def numbers(app: AppTest) -> bool:
-    """Whether the drawer with the section's numbers is there."""
+def has_numbers_drawer(app: AppTest) -> bool:
+    """Return True if the drawer with the section's numbers exists."""
     return any(one.label == "The numbers" for one in app.main.expander)
 
 
-def told(app: AppTest) -> str:
-    """What the page says of a guess."""
+def read_verdict(app: AppTest) -> str:
+    """Return the verdict on the prediction."""
     parts = [part.value.replace("\\", "") for part in app.main.markdown]
-    return next(part for part in parts if "You said" in part)
+    return next(part for part in parts if "Your prediction" in part)
 
 
 def test_what_the_colours_hold_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(PAGE, **DIGITS)
     before, cells = message(app, "layers.colours")
     assert not [panel for panel in before["panels"] if panel["note"] or "shares" in panel]
-    assert "hold" not in captions(app) and "change most" in captions(app) and not numbers(app)
-    after, same = message(guessed(app, "colours", "4"), "layers.colours")
+    assert (
+        "explain" not in read_captions(app)
+        and "mean correlation" in read_captions(app)
+        and not has_numbers_drawer(app)
+    )
+    after, same = message(choose_option(app, "colours", "4"), "layers.colours")
     assert len(after["panels"]) == len(before["panels"]) and np.array_equal(cells["p0"], same["p0"])
     held = [sum(panel["shares"]) for panel in after["panels"] if panel["row"] == 0]
-    verdict = "and so it is" if int(np.argmax(held)) == 4 else "measured: "
-    assert f"You said layer 4{',' if verdict == 'and so it is' else ';'} {verdict}" in told(app)
-    assert f"{100 * max(held):.1f}" in told(app) and "hold" in captions(app) and numbers(app)
+    assert "layer 4" in read_verdict(app) and ("is correct" in read_verdict(app)) == (
+        int(np.argmax(held)) == 4
+    )
+    assert (
+        f"{100 * max(held):.1f}" in read_verdict(app)
+        and "explain" in read_captions(app)
+        and has_numbers_drawer(app)
+    )
     app.session_state["layers.other"] = "preset:swin_digits"
     app.run()
     assert said(app, "layers.colours_guess") == "4", "the question is about the sidebar's model"
-    assert "hold" not in captions(open_app(PAGE, **DIGITS | {"model": "preset:cnn_digits"}))
+    assert "explain" not in read_captions(open_app(PAGE, **DIGITS | {"model": "preset:cnn_digits"}))
 
 
 def test_the_block_between_the_models_waits_for_a_guess(open_app: OpenApp) -> None:
-    app = ended(open_app(PAGE, **DIGITS, layers__view="alike"))
+    app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="alike"))
     _, arrays = message(app, "layers.matrix")
     assert np.isnan(arrays["matrix"][:5, 5:]).all() and not np.isnan(arrays["matrix"][:5, :5]).any()
-    assert "Between the two models" not in captions(app) and not numbers(app)
-    _, arrays = message(guessed(app, "alike", "0"), "layers.matrix")
+    assert "Between the two models" not in read_captions(app) and not has_numbers_drawer(app)
+    _, arrays = message(choose_option(app, "alike", "0"), "layers.matrix")
     across = arrays["matrix"][4, 5:]
-    assert ("and so it is" in told(app)) == (int(across.argmax()) == 0)
-    assert f"{across.max():.2f}" in told(app) and "Between the two models" in captions(app) and numbers(app)
+    assert ("is correct" in read_verdict(app)) == (int(across.argmax()) == 0)
+    assert (
+        f"{across.max():.2f}" in read_verdict(app)
+        and "Between the two models" in read_captions(app)
+        and has_numbers_drawer(app)
+    )
     app.main.selectbox(key="layers.other").set_value("preset:swin_digits").run()
-    assert np.isnan(message(ended(app), "layers.matrix")[1]["matrix"]).any(), (
+    assert np.isnan(message(wait_for_measurements(app), "layers.matrix")[1]["matrix"]).any(), (
         "another model, another question"
     )
 
 
 def test_how_many_are_of_one_class_waits_for_a_guess(open_app: OpenApp) -> None:
-    app = ended(open_app(PAGE, **DIGITS, layers__view="channels"))
+    app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="channels"))
     stages = message(app, "layers.channels")[0]["stages"]
-    assert "by chance" not in captions(app) and "nearest to their strongest" in captions(app)
-    guessed(app, "channels", "1")
-    assert message(app, "layers.channels")[0]["stages"] == stages and "by chance" in captions(app)
-    (mean,) = re.findall(r"It is (\d\.\d);", told(app))
-    assert ("and so it is" in told(app)) == (3 <= float(mean) < 5)
+    assert "chance" not in read_captions(app) and "32 test images" in read_captions(app)
+    choose_option(app, "channels", "1")
+    assert message(app, "layers.channels")[0]["stages"] == stages and "chance" in read_captions(app)
+    (mean,) = re.findall(r"Last stage: (\d\.\d) ", read_verdict(app))
+    assert ("is correct" in read_verdict(app)) == (3 <= float(mean) < 5)
 
 
 def test_how_far_nearness_counts_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(PAGE, **DIGITS, layers__view="token")
-    assert "Touching" not in captions(app) and "is most like row" in captions(app) and not numbers(app)
-    guessed(app, "token", "2")
-    first, last = (float(v) for v in re.findall(r"([−\d.]+) in (?:the|layer)", told(app).replace("−", "-")))
-    assert ("and so it is" in told(app)) == (last - first <= -token_similarity.SAME)
-    assert "Touching places are more alike than others by" in captions(app) and numbers(app)
+    assert (
+        "Neighbouring" not in read_captions(app)
+        and "(cosine " in read_captions(app)
+        and not has_numbers_drawer(app)
+    )
+    choose_option(app, "token", "2")
+    first, last = (
+        float(v) for v in re.findall(r"([−\d.]+) in (?:the|layer)", read_verdict(app).replace("−", "-"))
+    )
+    assert ("is correct" in read_verdict(app)) == (last - first <= -token_similarity.MIN_CHANGE)
+    assert "Neighbouring" in read_captions(app) and has_numbers_drawer(app)
 
 
 @pytest.mark.parametrize(("leads", "right"), [((0.1, 0.2), 0), ((0.1, 0.9, 0.14), 1), ((0.4, 0.1), 2)])
 def test_a_lead_grows_stays_or_fades(leads: tuple[float, ...], right: int) -> None:
-    assert token_similarity.course(leads) == right
+    assert token_similarity.classify_trend(leads) == right
 
 
 def test_the_sidebar_s_model_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
-    app = ended(open_app(PAGE, **DIGITS, layers__view="probe"))
+    app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="probe"))
     classes, places = (json.loads(chart.proto.spec)["data"] for chart in app.main.get("plotly_chart"))
-    assert len(classes) == 1 and len(places) == 2 and not numbers(app)
+    assert len(classes) == 1 and len(places) == 2 and not has_numbers_drawer(app)
     title = places[0]["name"]
     assert classes[0]["name"].startswith(places[1]["name"])
-    assert f"how the class is read from {title}" in captions(app).replace("\N{WORD JOINER}", "")
-    guessed(app, "probe", "0")
+    assert f"the class accuracy of {title}" in read_captions(app).replace("\N{WORD JOINER}", "")
+    choose_option(app, "probe", "0")
     classes, _ = (json.loads(chart.proto.spec)["data"] for chart in app.main.get("plotly_chart"))
-    assert len(classes) == 3 and "within 2 points of the best" in captions(app) and numbers(app)
+    assert (
+        len(classes) == 3 and "within 2 points of the best" in read_captions(app) and has_numbers_drawer(app)
+    )
 
 
 def test_the_last_layer_s_tokens_wait_for_a_guess(open_app: OpenApp) -> None:
-    app = ended(open_app(PAGE, **DIGITS, layers__view="sinks"))
+    app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="sinks"))
     titles = message(app, "layers.lengths")[0]["titles"]
-    assert titles == ["embedding", "layer 1", "layer 2", "layer 3"] and not numbers(app)
-    assert "A guess shows layer 4" in captions(app) and "in the last layer" not in captions(app)
-    guessed(app, "sinks", "0")
-    assert message(app, "layers.lengths")[0]["titles"] == [*titles, "layer 4"] and numbers(app)
-    (times,) = re.findall(r": (\d+\.\d) times", told(app))
-    assert ("and so it is" in told(app)) == (float(times) < 1.5)
-    assert re.search(rf"{times} times (the median )?in layer 4", captions(app))
+    assert titles == ["embedding", "layer 1", "layer 2", "layer 3"] and not has_numbers_drawer(app)
+    assert "to see layer 4" in read_captions(app) and "in the last layer" not in read_captions(app)
+    choose_option(app, "sinks", "0")
+    assert message(app, "layers.lengths")[0]["titles"] == [*titles, "layer 4"] and has_numbers_drawer(app)
+    (times,) = re.findall(r": (\d+\.\d) times", read_verdict(app))
+    assert ("is correct" in read_verdict(app)) == (float(times) < 1.5)
+    assert re.search(rf"{times} times (the median )?in layer 4", read_captions(app))
 
 
 def test_a_deep_model_s_layers_are_asked_for_several_at_a_time() -> None:
-    spans = prediction.Spans(layers_of(PRESETS["vit_digits"].config))
+    spans = layer_questions.LayerOptions(layers_of(PRESETS["vit_digits"].config))
     assert spans.options == ["embedding", *(f"layer {i}" for i in range(1, 5))]
-    deep = prediction.Spans([Layer(str(i), f"layer {i}", "tokens") for i in range(13)])
+    deep = layer_questions.LayerOptions([Layer(str(i), f"layer {i}", "tokens") for i in range(13)])
     assert (
         len(deep.options) == 7 and deep.options[0] == "layer 0 to layer 1" and deep.options[-1] == "layer 12"
     )
-    assert [int(deep.of([i], "").value) for i in (0, 1, 2, 12)] == [0, 0, 1, 6]
+    assert [int(deep.find_option([i], "").value) for i in (0, 1, 2, 12)] == [0, 0, 1, 6]
 
 
 def test_top_patches_are_those_of_the_pictures_that_a_channel_responds_to_most(open_app: OpenApp) -> None:
-    app = ended(open_app(PAGE, **DIGITS, layers__view="channels", layers__channels_guess="shown"))
+    app = wait_for_measurements(
+        open_app(PAGE, **DIGITS, layers__view="channels", layers__channels_guess="shown")
+    )
     header, arrays = message(app, "layers.channels")
     preset = PRESETS["cnn_digits"]
     images = prepare_batch(load_dataset("digits").test_images[:32], preset.preparation)
@@ -301,11 +328,11 @@ def test_top_patches_are_those_of_the_pictures_that_a_channel_responds_to_most(o
         np.testing.assert_allclose(channel["values"], np.sort(of_channel)[::-1][:9], rtol=1e-4)
         np.testing.assert_allclose(of_channel[channel["pictures"]], channel["values"], rtol=1e-4)
     assert arrays["maps2"].shape[0] == 4
-    assert "by chance" in captions(app)
+    assert "chance" in read_captions(app)
 
 
 def test_a_set_without_labels_has_channels_but_no_classes(open_app: OpenApp) -> None:
-    app = ended(
+    app = wait_for_measurements(
         open_app(
             PAGE,
             model="preset:cnn_cifar10",
@@ -314,30 +341,30 @@ def test_a_set_without_labels_has_channels_but_no_classes(open_app: OpenApp) -> 
             layers__set="photos",
         )
     )
-    assert "no labels" in captions(app)
+    assert "no labels" in read_captions(app)
     assert [row.key for row in app.main.button_group] == ["layers.view"]
 
 
 def test_the_probe_says_what_its_figures_show(open_app: OpenApp) -> None:
     asked = {"layers__count": "64", "layers__view": "probe", "layers__probe_guess": "shown"}
-    app = ended(open_app(PAGE, **(DIGITS | asked)))
+    app = wait_for_measurements(open_app(PAGE, **(DIGITS | asked)))
     classes, places = (json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart"))
     assert [trace["name"].rpartition(", ")[2] for trace in classes["data"]] == [
-        "the mean of its places",
+        "the mean over positions",
         "[CLS]",
-        "the mean of its places",
+        "the mean over positions",
     ]
-    first = np.asarray(values(places["data"][0]["y"]))
+    first = np.asarray(read_numbers(places["data"][0]["y"]))
     assert len(first) == PRESETS["vit_digits"].config.depth + 1
-    said = captions(app)
-    assert "Over 64 test pictures of Digits" in said
+    said = read_captions(app)
+    assert "64 test images of Digits" in said
     for trace in classes["data"]:
-        y = values(trace["y"])
+        y = read_numbers(trace["y"])
         assert f"{y[0]:.0f}\N{NO-BREAK SPACE}% (" in said and f"{y[-1]:.0f}\N{NO-BREAK SPACE}% (" in said
 
 
-def values(told: object) -> list[float]:
-    """Numbers of a figure's JSON, plain or as typed bytes."""
+def read_numbers(told: object) -> list[float]:
+    """Return the numbers of a figure's JSON, plain or as typed bytes."""
     if isinstance(told, dict):
         return [float(v) for v in np.frombuffer(base64.b64decode(told["bdata"]), told["dtype"])]
     assert isinstance(told, list)
@@ -345,7 +372,7 @@ def values(told: object) -> list[float]:
 
 
 def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None:
-    app = ended(open_app(PAGE, **DIGITS, layers__view="sinks", layers__sinks_guess="shown"))
+    app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="sinks", layers__sinks_guess="shown"))
     said_ = "\n".join(text.value for text in app.main.markdown)
     assert "DINOv2 ViT-S/14 with registers" in said_ and "huggingface.co" in said_
     header, arrays = message(app, "layers.lengths")
@@ -354,12 +381,12 @@ def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None
     tokens = capture(create_model(preset.config, seed=0).eval(), images, ("blocks.3",))["blocks.3"][0, 1:]
     lengths = np.linalg.norm(tokens, axis=-1)
     np.testing.assert_allclose(arrays["maps"][-1], lengths - lengths.min(), atol=1e-3)
-    assert header["notes"][-1] == f"lengths {lengths.min():.1f} to {lengths.max():.1f}"
+    assert header["notes"][-1] == f"norms {lengths.min():.1f} to {lengths.max():.1f}"
     assert header["titles"][-1] == "layer 4"
-    assert "times the median" in captions(app)
+    assert "times the median" in read_captions(app)
 
 
-def test_what_cannot_be_measured_is_said_and_tried_again(
+def test_a_failed_measurement_is_reported_and_repeated(
     open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from vitviz.analysis import cka as analysis
@@ -372,7 +399,7 @@ def test_what_cannot_be_measured_is_said_and_tried_again(
         app = open_app(
             PAGE, **(DIGITS | {"image": "digits:6"}), layers__view="alike", layers__compared="mean"
         )
-        app = ended(app)
-        assert "could not be computed" in app.main.warning[0].value
+        app = wait_for_measurements(app)
+        assert "failed" in app.main.warning[0].value
     app.run()
-    assert not ended(app).main.warning and "Found elsewhere" in captions(app)
+    assert not wait_for_measurements(app).main.warning and "arxiv.org" in read_captions(app)

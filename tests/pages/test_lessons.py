@@ -17,10 +17,20 @@ from tests.messages import message
 from tests.pages.conftest import ROOT, Files, OpenApp, made
 from tests.rows import rows
 from vitviz.lessons.lesson import Lesson, Stop
-from vitviz.lessons.task_checks import Control, Fact, GuessMade, Model, Page, Picture, Pinned, RunPast, Step
+from vitviz.lessons.task_checks import (
+    ControlSet,
+    FactReached,
+    ImageChosen,
+    ModelChosen,
+    PageOpen,
+    PredictionMade,
+    RunProgress,
+    StepInRange,
+    TokenPinned,
+)
 from vitviz.text import plain
 
-SHIPPED = lessons.shipped(registry.BY_SLUG)
+SHIPPED = lessons.list_shipped(registry.BY_SLUG)
 STOPS = [(name, number) for name, found in SHIPPED.items() for number in range(1, len(found.stops) + 1)]
 FIRST = "fifteen"
 VALUES = {
@@ -32,7 +42,7 @@ VALUES = {
 
 @pytest.fixture(autouse=True)
 def no_shipped_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Lessons are about the models that are shipped."""
+    """Use the shipped checkpoints, which lessons need."""
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path / "runs"))
     monkeypatch.delenv("VITVIZ_LESSONS", raising=False)
     return ROOT / "checkpoints"
@@ -47,7 +57,7 @@ def texts(app: AppTest) -> str:
 
 
 def in_sight(app: AppTest) -> str:
-    """What the page says in words, and what its lists stand at."""
+    """Return the page's text and the selected options of its lists."""
     return texts(app) + "\n".join(
         node.options[node.index] for node in app.selectbox if node.index is not None
     )
@@ -58,60 +68,60 @@ def done(app: AppTest) -> bool:
 
 
 def opened(open_app: OpenApp, name: str, number: int) -> tuple[AppTest, Stop]:
-    """A stop as its full link shows it."""
+    """Return the app at a stop's full link, and the stop."""
     stop = SHIPPED[name].stops[number - 1]
     link = {**stop.link.values, "lesson": name, "stop": str(number)}
     return open_app(registry.BY_SLUG[stop.link.slug].path, **link), stop
 
 
 def satisfy(app: AppTest, stop: Stop, own_run: str = "") -> AppTest:
-    """Does what a stop asks, as far as its check can see."""
+    """Complete a stop's task, as far as its check can see."""
     check = stop.check
-    if isinstance(check, GuessMade):
+    if isinstance(check, PredictionMade):
         return guess(app, stop)
     changes: dict[str, str] = {}
-    if isinstance(check, Pinned):
+    if isinstance(check, TokenPinned):
         rows = check.grid or 8
         place = (
             "0.930,0.930" if check.row is None else f"{(check.col - 0.5) / rows},{(check.row - 0.5) / rows}"
         )
         changes["pin"] = check.prefix or place
-    elif isinstance(check, Step):
+    elif isinstance(check, StepInRange):
         changes["step"] = str(check.at_most if check.at_least is None else check.at_least)
-    elif isinstance(check, Picture):
+    elif isinstance(check, ImageChosen):
         changes["image"] = check.key or "digits:7"
-    elif isinstance(check, Model):
+    elif isinstance(check, ModelChosen):
         changes["model"] = check.key or "checkpoint:digits_swin"
-    elif isinstance(check, Control):
+    elif isinstance(check, ControlSet):
         changes[check.key] = (
             check.value
             or VALUES.get(check.key)
             or next(f"{v:g}" for v in (check.at_least, check.at_most, 2) if v is not None)
         )
-    elif isinstance(check, Fact):
+    elif isinstance(check, FactReached):
         leave_out(app, check)
-    elif isinstance(check, RunPast):
+    elif isinstance(check, RunProgress):
         changes["live_lab.run"] = own_run  # it is done
     else:
-        assert isinstance(check, Page)
+        assert isinstance(check, PageOpen)
         app.switch_page(registry.BY_SLUG[check.slug].path)
     for key, value in changes.items():
         app.query_params[key] = value
     return app.run()
 
 
-def leave_out(app: AppTest, check: Fact) -> None:
-    """Paints as many patches out, or silences as many heads, as the stop asks for."""
+def leave_out(app: AppTest, check: FactReached) -> None:
+    """Ablate as many patches or heads as the stop's task requires."""
     count, key = int(check.at_least), "attention.ablate"
     patches = list(range(count)) if check.what == "patches_left_out" else []
     heads = [[0, head] for head in range(count)] if check.what == "heads_left_out" else []
-    assert patches or heads, f"nobody knows how to bring about {check.what}"
+    assert patches or heads, f"expected a known fact, received {check.what}"
     mark = message(app, key)[0]["mark"]
     app.session_state[key] = {"ablation": {"patches": patches, "heads": heads, "mark": mark}}
 
 
 def guess(app: AppTest, stop: Stop) -> AppTest:
-    """Answers the panel's question with the first option, the beginning of the scale, or another patch."""
+    """Answer the panel's question with the first option, the start of the scale, or another patch."""
     radios = [node for node in app.radio if str(node.key).startswith("lesson.")]
     sliders = [node for node in app.slider if str(node.key).startswith("lesson.")]
     if radios:
@@ -138,17 +148,17 @@ def test_every_stop_shows_what_it_says_and_can_be_done(
     assert not app.exception and not app.error
     assert {key: said(app).get(key) for key in stop.link.values} == dict(stop.link.values)
     assert (said(app)["lesson"], said(app)["stop"]) == (name, str(number))
-    assert not done(app), "it is done before anything was done"
+    assert not done(app), "the task is done at the start"
     options = [node for node in app.radio if str(node.key).startswith("lesson.")]
     before = in_sight(app)
     app = satisfy(app, stop, own_run)
     assert not app.exception, [error.message for error in app.exception]
     assert done(app)
-    if stop.question is not None and isinstance(stop.check, GuessMade):
-        assert {metric.label for metric in app.metric} >= {"You said", "Measured"}
+    if stop.question is not None and isinstance(stop.check, PredictionMade):
+        assert {metric.label for metric in app.metric} >= {"Your prediction", "Measured"}
         assert {key: said(app).get(key) for key, _ in stop.question.proof} == dict(stop.question.proof)
         measured = next(metric.value for metric in app.metric if metric.label == "Measured")
-        assert options or measured not in before, "the page says what is to be guessed"
+        assert options or measured not in before, "the page shows the answer in advance"
 
 
 def test_the_lecture_goes_through_the_pages_in_their_order() -> None:
@@ -165,7 +175,7 @@ def test_a_slider_is_no_guess_until_it_is_moved(open_app: OpenApp) -> None:
     slider = next(node for node in app.slider if str(node.key).startswith("lesson."))
     app = slider.set_value(200.0).run()
     app = next(button for button in app.button if str(button.key).endswith(".measure")).click().run()
-    assert next(metric.value for metric in app.metric if metric.label == "You said") == "200 patches"
+    assert next(metric.value for metric in app.metric if metric.label == "Your prediction") == "200 patches"
     app = next(button for button in app.button if str(button.key).endswith(".again")).click().run()
     assert next(button for button in app.button if str(button.key).endswith(".measure")).disabled
 
@@ -173,7 +183,7 @@ def test_a_slider_is_no_guess_until_it_is_moved(open_app: OpenApp) -> None:
 def test_the_step_and_the_picture_that_a_stop_asks_for_stand_in_its_panel(open_app: OpenApp) -> None:
     """On a phone and while presenting there is no sidebar to reach for."""
     stops = SHIPPED[FIRST].stops
-    number = next(i for i, stop in enumerate(stops, 1) if isinstance(stop.check, Step))
+    number = next(i for i, stop in enumerate(stops, 1) if isinstance(stop.check, StepInRange))
     app, _ = opened(open_app, FIRST, number)
     assert not done(app) and said(app)["step"] != "0"
     app.session_state["lesson.step"] = {"step": 17}  # no step of this model
@@ -182,7 +192,7 @@ def test_the_step_and_the_picture_that_a_stop_asks_for_stand_in_its_panel(open_a
     app.session_state["lesson.step"] = {"step": 0}
     app.run()
     assert done(app) and said(app)["step"] == "0"
-    number = next(i for i, stop in enumerate(stops, 1) if isinstance(stop.check, Picture))
+    number = next(i for i, stop in enumerate(stops, 1) if isinstance(stop.check, ImageChosen))
     app, stop = opened(open_app, FIRST, number)
     name, _, index = stop.link.values["image"].partition(":")
     app.button(key="lesson.picture").click().run()
@@ -190,14 +200,14 @@ def test_the_step_and_the_picture_that_a_stop_asks_for_stand_in_its_panel(open_a
 
 
 def test_a_stop_that_asks_for_another_picture_takes_ones_own(open_app: OpenApp) -> None:
-    number = next(i for i, stop in enumerate(SHIPPED[FIRST].stops, 1) if isinstance(stop.check, Picture))
+    number = next(i for i, stop in enumerate(SHIPPED[FIRST].stops, 1) if isinstance(stop.check, ImageChosen))
     app, _ = opened(open_app, FIRST, number)
-    uploader = next(one for one in app.main.file_uploader if one.label == "Your picture")
+    uploader = next(one for one in app.main.file_uploader if one.label == "Your image")
     app = uploader.upload("mine.png", b"no picture", "image/png").run()
-    assert not done(app) and any("picture" in one.value for one in app.warning)
+    assert not done(app) and any("image" in one.value for one in app.warning)
     buffer = io.BytesIO()
     Image.new("RGB", (40, 40), (200, 30, 30)).save(buffer, "PNG")
-    uploader = next(one for one in app.main.file_uploader if one.label == "Your picture")
+    uploader = next(one for one in app.main.file_uploader if one.label == "Your image")
     app = uploader.upload("mine.png", buffer.getvalue(), "image/png").run()
     assert done(app) and said(app)["image"].startswith("upload:")
 
@@ -213,7 +223,7 @@ def test_a_reload_shows_what_was_shown_and_keeps_the_stop(open_app: OpenApp) -> 
     app = open_app(registry.BY_SLUG["block"].path, model="checkpoint:digits_vit", lesson=FIRST, stop="8")
     assert app.title[0].value == registry.BY_SLUG["block"].title
     assert said(app)["stop"] == "8"
-    assert any("To this stop" in node.proto.label for node in app.main.get("page_link"))
+    assert any("Back to this stop" in node.proto.label for node in app.main.get("page_link"))
 
 
 @pytest.mark.parametrize(("number", "stop"), [("0", "1"), ("99", "11"), ("x", "1"), ("-3", "1"), ("٣", "1")])
@@ -224,7 +234,9 @@ def test_a_stop_that_there_is_not_is_the_nearest(open_app: OpenApp, number: str,
 @pytest.mark.parametrize("name", ["nonsense", "../fifteen", "class.x", "mine", "x" * 200, "a b"])
 def test_a_lesson_that_is_not_here_is_said_once(open_app: OpenApp, name: str) -> None:
     app = open_app(lesson=name, stop="1")
-    assert [warning.value for warning in app.warning] == ["The lesson of this link is not on this server."]
+    assert [warning.value for warning in app.warning] == [
+        "The lesson of this link is unavailable on this server."
+    ]
     assert "lesson" not in said(app)
     assert not app.run().warning
 
@@ -253,10 +265,10 @@ def test_a_stop_s_words_come_before_its_page_runs(open_app: OpenApp, monkeypatch
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *args: (order.append(name), real(*args))[1])
 
-    spied(glossary_terms, "marked_as_it_is")
+    spied(glossary_terms, "link_terms_verbatim")
     spied(page, "header")
     opened(open_app, FIRST, 2)
-    assert order == ["marked_as_it_is", "header"]
+    assert order == ["link_terms_verbatim", "header"]
 
 
 def test_a_guess_can_be_taken_back(open_app: OpenApp) -> None:
@@ -272,16 +284,16 @@ def test_the_last_stop_leads_on(open_app: OpenApp) -> None:
         return [node.proto.label for node in app.main.get("page_link")]
 
     app, stop = opened(open_app, FIRST, len(SHIPPED[FIRST].stops))
-    assert "Other lessons, and what you answered" not in ways(app)
-    assert "Other lessons, and what you answered" in ways(satisfy(app, stop))
+    assert "Other lessons and my answers" not in ways(app)
+    assert "Other lessons and my answers" in ways(satisfy(app, stop))
 
 
 def test_what_was_answered_is_taken_away_and_nothing_else(open_app: OpenApp, files: Files) -> None:
     app, stop = opened(open_app, FIRST, 2)
     guess(app, stop)
     app.switch_page(registry.BY_SLUG["lessons"].path).run()
-    head, *rows = csv.reader(io.StringIO(made(files["What I answered (CSV)"]).decode()))
-    assert head == ["lesson or page", "stop", "question", "guess", "measured", "asked of"]
+    head, *rows = csv.reader(io.StringIO(made(files["My answers (CSV)"]).decode()))
+    assert head == ["lesson or page", "stop", "question", "prediction", "measured", "subject"]
     assert stop.question is not None and len(rows) == 1
     title = SHIPPED[FIRST].title
     assert rows[0][:5] == [title, "2", stop.question.prompt, "0 patches", "256 patches"]
@@ -292,16 +304,16 @@ def test_what_a_page_asked_itself_is_taken_away_too(open_app: OpenApp, files: Fi
     app = open_app("pages/lenses/patches/page.py", model="preset:vit_digits", image="digits:0")
     app.session_state["patches.drawer.asks"] = True
     app.run()
-    next(node for node in app.main.slider if node.label == "Your guess").set_value(4.0).run()
+    next(node for node in app.main.slider if node.label == "Your prediction").set_value(4.0).run()
     next(node for node in app.button if str(node.key).endswith("asks.0.measure")).click().run()
     app.switch_page(registry.BY_SLUG["data"].path)
     app.query_params["data.guess"] = "vit"
     app.run()
     app.switch_page(registry.BY_SLUG["lessons"].path).run()
-    _, *rows = csv.reader(io.StringIO(made(files["What I answered (CSV)"]).decode()))
-    assert [row[:2] for row in rows] == [["Patches and embedding", ""], ["How much data?", ""]]
-    assert rows[1][2].endswith("alone, which model is best?") and rows[1][3] == "ViT"
-    assert rows[1][4].startswith("You said ViT: ")
+    _, *rows = csv.reader(io.StringIO(made(files["My answers (CSV)"]).decode()))
+    assert [row[:2] for row in rows] == [[registry.BY_SLUG[slug].title, ""] for slug in ("patches", "data")]
+    assert rows[1][2].endswith("?") and rows[1][3] == "ViT"
+    assert "ViT" in rows[1][4] and any(character.isdigit() for character in rows[1][4])
 
 
 def test_a_lesson_of_the_operators_folder_is_opened_by_its_link(
@@ -315,13 +327,13 @@ def test_a_lesson_of_the_operators_folder_is_opened_by_its_link(
     monkeypatch.setenv("VITVIZ_LESSONS", str(tmp_path))
     app = open_app(lesson="class.week1", stop="1")
     assert "\\*Week\\* 1" in texts(app)
-    found = lessons.of_the_class(registry.BY_SLUG)
+    found = lessons.list_class_lessons(registry.BY_SLUG)
     assert isinstance(found["class.week1"], Lesson)
     assert found["class.broken"] == "the lesson, title: expected str, received int"
 
 
 def mine(open_app: OpenApp) -> AppTest:
-    """The page of lessons after a page was added to one's own lesson."""
+    """Return the page of lessons after a page was added to the user's own lesson."""
     app = open_app(registry.BY_SLUG["attention"].path, model="checkpoint:digits_vit", pin="cls")
     app.button(key="my_lesson.add").click().run()
     return app.switch_page(registry.BY_SLUG["lessons"].path).run()
@@ -343,24 +355,22 @@ def test_a_page_that_was_added_is_worded_and_kept(open_app: OpenApp) -> None:
     app = mine(open_app)
     assert not app.exception
     next(node for node in app.text_input if str(node.key).endswith(".1.title")).set_value("Where it *looks*")
-    next(button for button in app.button if button.label == "Keep this stop").click().run()
+    next(button for button in app.button if button.label == "Save stop").click().run()
     assert not app.exception and not app.warning
     assert any("Where it \\*looks\\*" in node.label for node in app.expander)
-    links = [
-        node.proto.query_string for node in app.main.get("page_link") if node.proto.label == "Look at it"
-    ]
+    links = [node.proto.query_string for node in app.main.get("page_link") if node.proto.label == "Open stop"]
     assert len(links) == 1 and "lesson=mine" in links[0] and "pin=cls" in links[0]
 
 
 def test_what_is_no_stop_is_refused_and_the_old_one_stays(open_app: OpenApp) -> None:
     app = mine(open_app)
     next(node for node in app.text_input if str(node.key).endswith(".1.task")).set_value(" ")
-    next(button for button in app.button if button.label == "Keep this stop").click().run()
-    assert app.warning[0].value == "Not kept: task is empty."
+    next(button for button in app.button if button.label == "Save stop").click().run()
+    assert app.warning[0].value == "Not saved: task is empty."
 
 
 def test_the_last_stop_that_is_removed_ends_the_lesson(open_app: OpenApp) -> None:
     app = mine(open_app)
-    next(button for button in app.button if button.label == "Remove").click().run()
+    next(button for button in app.button if button.label == "Remove stop").click().run()
     assert not app.exception
-    assert "You have no stop yet" in texts(app)
+    assert "Your lesson is empty" in texts(app)

@@ -1,4 +1,4 @@
-"""The page 'On your picture': models side by side, one slider."""
+"""Test 'CNN or ViT on your image': the changes, the parts, the shifts and the kernels."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.on_your_picture import faces, part_selection, parts, prediction, translation, view_state
-from pages.lenses.on_your_picture import perturbation as change_page
-from pages.lenses.on_your_picture.part_selection import Taken
-from pages.lenses.on_your_picture.view_state import Hand
+from pages.lenses.on_your_image import (
+    faces,
+    part_state,
+    parts,
+    perturbation_state,
+    translation,
+    user_prediction,
+)
+from pages.lenses.on_your_image import perturbation as change_page
+from pages.lenses.on_your_image.part_state import PartControls
+from pages.lenses.on_your_image.perturbation_state import PerturbationView
 from tests.messages import message
 from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.analysis.assembly import Part, assembled, cut, emptied, encode, put_wrong
-from vitviz.analysis.changes import CHANGES, WHOLE, changed
+from vitviz.analysis.changes import CHANGES, WHOLE, apply_change
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import first_number, load_dataset
 from vitviz.experiments import result as results
@@ -27,7 +34,7 @@ from vitviz.probe.robustness import Sweep, chances
 from vitviz.text import percent
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
-PAGE = "pages/lenses/on_your_picture/page.py"
+PAGE = "pages/lenses/on_your_image/page.py"
 MODELS = "preset:cnn_digits,preset:vit_digits"
 OPEN = {"model": "preset:vit_digits", "image": "digits:3", "on_picture__models": MODELS}
 VIEW = "on_picture.sweep"
@@ -40,16 +47,16 @@ def test_the_slider_holds_the_models_own_answers(open_app: OpenApp, kind: str) -
     app = open_app(PAGE, on_picture__kind=kind, on_picture__pieces="1023456789abcdef", **OPEN)
     header, arrays = message(app, VIEW)
     assert [model["by"] for model in header["models"]] == ["gradient", "attention"]
-    own = np.broadcast_to(cached.dataset("digits").test_images[3], (32, 32, 3))
+    own = np.broadcast_to(cached.load_dataset("digits").test_images[3], (32, 32, 3))
     last = len(CHANGES[kind].values) - 1
-    setting = Hand(0, pieces=(1, 0, *range(2, 16))).setting(0, kind)
-    strongest = changed(np.array(own), kind, CHANGES[kind].values[last], setting)
+    setting = PerturbationView(0, pieces=(1, 0, *range(2, 16))).build_setting(0, kind)
+    strongest = apply_change(np.array(own), kind, CHANGES[kind].values[last], setting)
     assert np.array_equal(arrays["frames"][last], strongest)
-    choices = catalogue.models(session.Visit("x" * 22))
+    choices = catalogue.list_models(session.UserSession("x" * 22))
     for i, key in enumerate(MODELS.split(",")):
         x = torch.tensor(strongest[None, None, ..., 0] / 255 - 0.5, dtype=torch.float32) / 0.5
         with torch.no_grad():
-            wanted = cached.loaded(choices[key]).model(x).softmax(-1)[0]
+            wanted = cached.load_model(choices[key]).model(x).softmax(-1)[0]
         assert np.allclose(arrays["chances"][i, last], wanted, atol=1e-5)
 
 
@@ -60,12 +67,12 @@ def test_a_guess_reveals_and_is_answered_from_the_measured_range(open_app: OpenA
     header, arrays = message(told, VIEW)
     assert header["revealed"]
     answers = arrays["chances"].argmax(axis=-1)
-    steps = [prediction.outlasted(row, header["neutral"]).steps for row in answers]
+    steps = [user_prediction.find_stable_range(row, header["neutral"]).steps for row in answers]
     (text,) = [
-        line.value for line in told.main.markdown if "keep" in line.value and "On this picture" in line.value
+        line.value for line in told.main.markdown if "keep" in line.value and "On this image" in line.value
     ]
-    verdict = "right" if steps[0] == max(steps) else "not so"
-    assert f": {verdict}." in text and f"over {max(steps)} of {len(header['words']) - 1} steps" in text
+    verdict = "correct" if steps[0] == max(steps) else "wrong"
+    assert f"is {verdict}." in text and f"over {max(steps)} of {len(header['words']) - 1} steps" in text
 
 
 def test_a_link_restores_change_slider_and_cover(open_app: OpenApp) -> None:
@@ -80,7 +87,7 @@ def test_a_link_restores_change_slider_and_cover(open_app: OpenApp) -> None:
 def test_a_reload_keeps_the_slider_and_another_change_begins_anew(open_app: OpenApp) -> None:
     app = open_app(PAGE, on_picture__at="12", on_picture__seen="1", **OPEN)
     app.selectbox(key="on_picture.kind").set_value("rotate").run()
-    assert message(app, VIEW)[0]["hand"]["at"] == view_state.begin("rotate")
+    assert message(app, VIEW)[0]["hand"]["at"] == perturbation_state.default_strength("rotate")
     app = open_app(PAGE, on_picture__at="12", on_picture__seen="1", **OPEN)
     again = opened_again(app, app.session_state["_visit"])
     begun = message(again, VIEW)[0]["hand"]
@@ -104,41 +111,50 @@ def test_a_hostile_link_falls_back(open_app: OpenApp, query: dict[str, str]) -> 
     assert (
         begun["place"] == [0.5, 0.5]
         and begun["pieces"] == list(WHOLE)
-        and begun["at"] == view_state.begin(change_page.FIRST)
+        and begun["at"] == perturbation_state.default_strength(change_page.DEFAULT_CHANGE)
     )
 
 
 def test_what_a_browser_says_is_checked() -> None:
-    before = Hand(3)
+    before = PerturbationView(3)
     assert (
-        view_state.parsed({"at": True, "place": [1], "pieces": [0] * 16, "seen": 1}, before, "shift")
+        perturbation_state.parse_event(
+            {"at": True, "place": [1], "pieces": [0] * 16, "seen": 1}, before, "shift"
+        )
         == before
     )
-    moved = view_state.parsed(
+    moved = perturbation_state.parse_event(
         {"at": 4, "place": [0, 0.5], "pieces": list(WHOLE[::-1]), "seen": True}, before, "shift"
     )
-    assert moved == Hand(4, (0.0, 0.5), WHOLE[::-1], True)
+    assert moved == PerturbationView(4, (0.0, 0.5), WHOLE[::-1], True)
 
 
 def test_how_far_an_answer_is_kept() -> None:
-    found = prediction.outlasted(np.array([1, 0, 0, 0, 2]), 2)
-    assert (found.answer, found.first, found.last, found.steps) == (0, 1, 3, 2)
-    none = prediction.Kept(0, 12, 12)
-    words = prediction.measured("b", ["a", "b"], ["A", "B"], [prediction.Kept(0, 0, 24), none], "shift", 32)
+    found = user_prediction.find_stable_range(np.array([1, 0, 0, 0, 2]), 2)
+    assert (found.predicted, found.first, found.last, found.steps) == (0, 1, 3, 2)
+    none = user_prediction.StableRange(0, 12, 12)
+    words = user_prediction.describe_outcome(
+        "b", ["a", "b"], ["A", "B"], [user_prediction.StableRange(0, 0, 24), none], "shift", 32
+    )
     assert (
-        words.startswith("You said B: not so.")
+        words.startswith("Your prediction, B, is wrong.")
         and "**A** keeps" in words
-        and "A everywhere; B nowhere else." in words
+        and "A at all strengths; B only without a change." in words
     )
 
 
 def test_of_models_that_all_change_at_once_none_keeps_its_answer() -> None:
-    words = prediction.measured(
-        "a", ["a", "b"], ["A", "B"], [prediction.Kept(0, 0, 0), prediction.Kept(1, 0, 0)], "pieces", 32
+    words = user_prediction.describe_outcome(
+        "a",
+        ["a", "b"],
+        ["A", "B"],
+        [user_prediction.StableRange(0, 0, 0), user_prediction.StableRange(1, 0, 0)],
+        "pieces",
+        32,
     )
     assert (
         words
-        == "You said A: not so. On this picture **no model** keeps its answer. A changes it; B changes it."
+        == "Your prediction, A, is wrong. On this image **no model** keeps its prediction. A changes it; B changes it."
     )
 
 
@@ -150,16 +166,16 @@ def test_the_page_opens_on_the_change_that_tells_models_apart() -> None:
     apart = {}
     for name, change in CHANGES.items():
         if name != "pieces":  # was not measured over many
-            value = change.values[view_state.begin(name)]
-            pair = np.stack([opens_on, changed(opens_on, name, value)])
+            value = change.values[perturbation_state.default_strength(name)]
+            pair = np.stack([opens_on, apply_change(opens_on, name, value)])
             told = np.array([chances(model, pair) for model in models])
             sure = [one[1, one[0].argmax()] for one in told]
-            apart[name] = np.ptp(sure) + np.ptp(_lost(found, name, value))
-    assert max(apart, key=apart.__getitem__) == change_page.FIRST
-    assert apart[change_page.FIRST] > 5 * apart["shift"]
+            apart[name] = np.ptp(sure) + np.ptp(measure_losses(found, name, value))
+    assert max(apart, key=apart.__getitem__) == change_page.DEFAULT_CHANGE
+    assert apart[change_page.DEFAULT_CHANGE] > 5 * apart["shift"]
 
 
-def _lost(found: Result, name: str, value: float) -> list[float]:
+def measure_losses(found: Result, name: str, value: float) -> list[float]:
     """What each model loses of its accuracy at a strength, read between those that were measured."""
     lost = []
     for whole in found.where(change="none"):
@@ -186,7 +202,7 @@ def test_every_stored_number_on_the_page_is_in_its_file(
         shutil.copy(SHIPPED / f"{name}.safetensors", no_shipped_checkpoints / f"{name}.safetensors")
     chosen = {"model": "checkpoint:cifar10_vit", "image": "cifar10-few:65", "on_picture__kind": "blur"}
     hidden = open_app(PAGE, **chosen)
-    assert not any("test pictures, at" in line.value for line in hidden.main.caption), "the question is open"
+    assert not any("test images, at" in line.value for line in hidden.main.caption), "the question is open"
     app = open_app(PAGE, on_picture__guess="shown", **chosen)
     header, arrays = message(app, VIEW)
     rows = json.loads((SHIPPED / "results/robustness.json").read_text("utf-8"))["rows"]
@@ -201,29 +217,27 @@ def test_every_stored_number_on_the_page_is_in_its_file(
             for at, share in zip(arrays["curve_at"], arrays["curve"][i], strict=True)
         }
         assert drawn == pytest.approx(mine, abs=1e-6) and len(mine) > 4
-    (text,) = [line.value for line in app.main.caption if "test pictures, at" in line.value]
+    (text,) = [line.value for line in app.main.caption if "test images, at" in line.value]
     last = [row["right"] for row in rows if row["change"] == "blur" and row["value"] == 4]
-    assert (
-        sum(f"→ {percent(share)}" in text for share in last) >= 2
-        and "python -m vitviz.experiment robustness" in text
-    )
+    assert sum(f"→ {percent(share)}" in text for share in last) >= 2
+    assert "python -m vitviz.experiment robustness" in read_captions(app)
     drawn_shares = np.array([row["right"] for row in rows if row["change"] in ("blur", "none")])
     of_two = [
         row["model"] in ("cifar10_vit", "cifar10_swin") for row in rows if row["change"] in ("blur", "none")
     ]
     widest = 200 * np.sqrt(drawn_shares * (1 - drawn_shares) / 1000)[of_two].max()
-    assert f"at most {widest:.1f} points; each model is one training" in text
+    assert f"at most {widest:.1f} points; one training per model" in text
 
 
 def test_a_picture_is_not_compared_with_itself(open_app: OpenApp) -> None:
-    """'Of all heads this one keeps most (100 %), that one least (100 %)' stood under one picture, twice."""
+    """The page compared an image with itself and called one head highest and lowest at once."""
     own = {"model": "preset:vit_digits", "image": "digits:65"}
     shown = {"on_picture__view": "kernels", "on_picture__stays": "shown"}
     app = open_app(PAGE, **shown, **own)
     assert app.main.number_input(key="on_picture.second").value == 64
     app = open_app(PAGE, **shown, **own, on_picture__second="65")
-    assert not app.exception and "choose another" in app.main.info[0].value
-    assert not any("keeps most" in line.value for line in app.main.caption)
+    assert not app.exception and "second image" in app.main.info[0].value
+    assert not any("Highest of" in line.value for line in app.main.caption)
 
 
 def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> None:
@@ -235,11 +249,13 @@ def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> No
     first, second = (row["tiles"] for row in header["rows"])
     assert np.array_equal(arrays[first[1]["array"]], arrays[second[1]["array"]])
     assert not np.array_equal(arrays[first[2]["array"]], arrays[second[2]["array"]])
-    vit = catalogue.models(session.Visit("x" * 22))["preset:vit_digits"]
-    rows = [cached.captured(vit, None, f"digits:{n}", ("blocks.*.attn",), (0.5, 0.5)) for n in (3, 5)]
+    vit = catalogue.list_models(session.UserSession("x" * 22))["preset:vit_digits"]
+    rows = [
+        cached.capture_activations(vit, None, f"digits:{n}", ("blocks.*.attn",), (0.5, 0.5)) for n in (3, 5)
+    ]
     a, b = (one["blocks.3.attn"][0, 0, 0] for one in rows)
-    (text,) = [line.value for line in app.main.caption if "are computed from each picture" in line.value]
-    assert f"head 1 of layer 4 keeps {100 * np.minimum(a, b).sum():.0f}\N{NO-BREAK SPACE}%" in text
+    (text,) = [line.value for line in app.main.caption if "Highest of" in line.value]
+    assert f"Head 1 of layer 4 keeps {100 * np.minimum(a, b).sum():.0f}\N{NO-BREAK SPACE}%" in text
 
 
 def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None:
@@ -248,20 +264,20 @@ def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None
     put = (Part(4, 4, 8, 6, 18, 20), cut(20, 4, 6, 6))
     app = open_app(PAGE, on_picture__view="parts", on_picture__apart=encode(put), **OPEN)
     header, arrays = message(app, "on_picture.parts")
-    own = np.array(np.broadcast_to(cached.dataset("digits").test_images[3], (32, 32, 3)))
+    own = np.array(np.broadcast_to(cached.load_dataset("digits").test_images[3], (32, 32, 3)))
     assert header["parts"] == [[4, 4, 8, 6, 18, 20], [20, 4, 6, 6, 20, 4]]
     assert np.array_equal(arrays["frames"], [own, assembled(own, put), emptied(own, put)])
-    choices = catalogue.models(session.Visit("x" * 22))
+    choices = catalogue.list_models(session.UserSession("x" * 22))
     lost = []
     for i, key in enumerate(MODELS.split(",")):
         x = torch.tensor(arrays["frames"][:2, None, ..., 0] / 255 - 0.5, dtype=torch.float32) / 0.5
         with torch.no_grad():
-            wanted = cached.loaded(choices[key]).model(x).softmax(-1).numpy()
+            wanted = cached.load_model(choices[key]).model(x).softmax(-1).numpy()
         assert np.allclose(arrays["chances"][i], wanted, atol=1e-5)
         lost.append(float(wanted[0, header["watched"]] - wanted[1, header["watched"]]))
-    assert header["watched"] == header["truth"] == int(cached.dataset("digits").test_labels[3])
+    assert header["watched"] == header["truth"] == int(cached.load_dataset("digits").test_labels[3])
     if max(lost) > 0:
-        assert f"{_names()[int(np.argmax(lost))]} loses most" in captions(app)
+        assert f"{read_model_names()[int(np.argmax(lost))]} loses most" in read_captions(app)
     assert said(app, "on_picture.apart") == encode(put)
 
 
@@ -272,9 +288,9 @@ def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: O
     header, arrays = message(app, "on_picture.parts")
     assert list(header["named"]) == ["left eye", "right eye", "nose", "ear"]
     assert [part[:4] for part in header["parts"]] == list(header["named"].values())
-    assert all(part[:2] == part[4:] for part in header["parts"]) and "Every part lies where" in captions(app)
+    assert all(part[:2] == part[4:] for part in header["parts"]) and "in place" in read_captions(app)
     told = open_app(PAGE, on_picture__view="parts", on_picture__guess="preset:vit_cifar10", **chosen)
-    (text,) = [line.value for line in told.main.markdown if "Put together wrong with one click" in line.value]
+    (text,) = [line.value for line in told.main.markdown if "misplaced parts" in line.value]
     named = {name: cut(*at) for name, at in header["named"].items()}
     wrong = open_app(
         PAGE,
@@ -287,29 +303,29 @@ def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: O
     for before, now in zip(arrays["chances"][:, 0, watched], after["chances"][:, 1, watched], strict=True):
         assert f"{percent(float(before))} → {percent(float(now))}" in text
     lost = after["chances"][:, 0, watched] - after["chances"][:, 1, watched]
-    assert ("right" if lost.argmax() == 1 else "not so") in text
-    assert header["truth"] == -1 and "cannot show it" not in text  # a preset's classes have no names
+    assert ("correct" if lost.argmax() == 1 else "wrong") in text
+    assert header["truth"] == -1 and "cannot test it" not in text  # a preset's classes have no names
 
 
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
-        ((3, 3, 3, 5), "the CNN keeps its answer and the ViT changes its answer: so it is on this picture"),
-        ((3, 5, 3, 3), "the CNN changes its answer and the ViT keeps its answer: not so on this picture"),
-        ((3, 3, 6, 6), "cannot show it: whole as it is, the ViT takes it for frog."),
+        ((3, 3, 3, 5), "the CNN keeps its prediction and the ViT changes its prediction, which supports"),
+        ((3, 5, 3, 3), "the CNN changes its prediction and the ViT keeps its prediction, which contradicts"),
+        ((3, 3, 6, 6), "cannot test it: for the whole image, the ViT predicts frog."),
     ],
 )
 def test_the_lectures_claim_is_tested_of_who_knows_the_picture(answers: tuple[int, ...], words: str) -> None:
     chances, views = np.eye(10)[list(answers)], np.zeros((1, 2, 2))
     sweeps = [Sweep(one[None], views, "gradient") for one in chances]
     told = [
-        parts.Told(family, family, whole, wrong, wrong)
+        parts.PartPredictions(family, family, whole, wrong, wrong)
         for family, whole, wrong in (("CNN", *sweeps[:2]), ("ViT", *sweeps[2:]))
     ]
     classes = [f"c{i}" for i in range(10)]
     classes[6] = "frog"
-    assert words in parts.claim(told, 3, classes)
-    assert parts.claim(told[:1], 3, classes) == ""
+    assert words in parts.check_claim(told, 3, classes)
+    assert parts.check_claim(told[:1], 3, classes) == ""
 
 
 @pytest.mark.parametrize("apart", ["", "zzz", "001100" * 9, "__" * 3])
@@ -326,16 +342,18 @@ def test_a_hostile_arrangement_falls_back(open_app: OpenApp, apart: str) -> None
 
 
 def test_what_a_browser_says_of_parts_is_checked() -> None:
-    before = Taken(encode((cut(0, 0, 4, 4),)), False)
+    before = PartControls(encode((cut(0, 0, 4, 4),)), False)
     for hostile in ({"apart": 3, "apart_seen": 1}, {"apart": ["0"], "apart_seen": []}, {}):
-        assert part_selection.parsed(hostile, before, 32) == before
+        assert part_state.parse_state(hostile, before, 32) == before
     moved = encode((Part(0, 0, 4, 4, 9, 9),))
-    assert part_selection.parsed({"apart": moved, "apart_seen": True}, before, 32) == Taken(moved, True)
+    assert part_state.parse_state({"apart": moved, "apart_seen": True}, before, 32) == PartControls(
+        moved, True
+    )
 
 
 def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:
     app = open_app(PAGE, on_picture__view="parts", on_picture__guess="shown", **OPEN)
-    found = faces.stored()
+    found = faces.load_faces()
     assert found is not None
     (spec,) = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
     drawn = {trace["name"]: [] for trace in spec["data"]}
@@ -343,30 +361,30 @@ def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:
         drawn[trace["name"]] += trace["x"]
     for name, title in faces.TITLES.items():
         rows = found.where(model=name)
-        mine = [100 * row["faces"][kind] / row["of"] for kind in faces.ROWS for row in rows]
+        mine = [100 * row["faces"][kind] / row["of"] for kind in faces.ARRANGEMENTS for row in rows]
         assert drawn[title] == pytest.approx(mine)
-        for kind in faces.ASKED:
+        for kind in faces.WRONG_ARRANGEMENTS:
             own = [row["faces"][kind] / row["of"] for row in rows]
             ends = f"{100 * min(own):.0f} to {100 * max(own):.0f} over 5" if len({*own}) > 1 else "all 5"
             words = f"{title} {percent(sum(own) / len(own), 0)} ({ends} seeds)"
-            assert words in captions(app)
-    assert found.made[0].date in captions(app) and found.command in captions(app)
+            assert words in read_captions(app)
+    assert found.made[0].date in read_captions(app) and found.command in read_captions(app)
 
 
 def test_the_lectures_claim_is_held_against_the_seeds() -> None:
-    assert "as the lecture says." in faces.verdict([0.9, 0.8], [0.4, 0.3])
-    assert "but a ViT, too, takes most of them" in faces.verdict([0.9, 0.8], [0.7, 0.5])
-    assert "the opposite" in faces.verdict([0.3, 0.4], [0.7, 0.5])
-    assert "overlap" in faces.verdict([0.3, 0.6], [0.7, 0.5])
+    assert "as the lecture claims." in faces.compare_seeds([0.9, 0.8], [0.4, 0.3])
+    assert "but the ViTs also" in faces.compare_seeds([0.9, 0.8], [0.7, 0.5])
+    assert "the opposite" in faces.compare_seeds([0.3, 0.4], [0.7, 0.5])
+    assert "overlap" in faces.compare_seeds([0.3, 0.6], [0.7, 0.5])
 
 
-def captions(app: AppTest) -> str:
+def read_captions(app: AppTest) -> str:
     return "\n".join(line.value for line in app.main.caption).replace("\\", "")
 
 
-def _names() -> list[str]:
-    from pages.lenses.on_your_picture import model_choice
+def read_model_names() -> list[str]:
+    from pages.lenses.on_your_image import comparison
     from pages.stores import catalogue, session
 
-    found = catalogue.models(session.Visit("x" * 22))
-    return [model_choice.name_of(found[key]) for key in MODELS.split(",")]
+    found = catalogue.list_models(session.UserSession("x" * 22))
+    return [comparison.shorten_title(found[key]) for key in MODELS.split(",")]

@@ -32,12 +32,12 @@ def test_another_visitor_sees_an_upload_by_its_link_and_cannot_remove_it(open_ap
     mine = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
     image = query(mine)["image"]
     theirs = open_app(model="preset:vit_tiny_16", image=image)
-    assert any("An uploaded picture" in text.value for text in theirs.sidebar.markdown)
-    assert not any("Your picture" in text.value for text in theirs.sidebar.markdown)
-    next(button for button in theirs.sidebar.button if "Forget" in button.label).click().run()
+    assert any("An uploaded image" in text.value for text in theirs.sidebar.markdown)
+    assert not any("Your image" in text.value for text in theirs.sidebar.markdown)
+    next(button for button in theirs.sidebar.button if "Hide" in button.label).click().run()
     assert query(theirs)["image"] == "sample:cat"
     assert query(mine.run())["image"] == image and not mine.warning
-    assert any("Your picture" in text.value for text in mine.sidebar.markdown)
+    assert any("Your image" in text.value for text in mine.sidebar.markdown)
 
 
 def test_another_picture_is_cut_in_its_middle(open_app):
@@ -49,7 +49,7 @@ def test_another_picture_is_cut_in_its_middle(open_app):
     app = upload(app, "tall.png", png(90, 40))
     assert query(app)["crop"] == "0.5" and app.sidebar.slider(key="nouns.crop").value == 0.5
     app.sidebar.slider(key="nouns.crop").set_value(0.1).run()
-    next(button for button in app.sidebar.button if "Remove" in button.label).click().run()
+    next(button for button in app.sidebar.button if "Delete" in button.label).click().run()
     assert query(app)["crop"] == "0.5"
 
 

@@ -34,7 +34,7 @@ def good() -> bytes:
 
 
 def uploader(app: AppTest):
-    if session_keys.MORE not in app.session_state or not app.session_state[session_keys.MORE]:
+    if session_keys.MODEL_DIALOG not in app.session_state or not app.session_state[session_keys.MODEL_DIALOG]:
         app.sidebar.button(key="nouns.more").click().run()
     return next(u for u in app.file_uploader if ".safetensors" in u.label)
 
@@ -51,7 +51,7 @@ def test_own_weights_are_a_model_of_this_visit(open_app: OpenApp, good: bytes) -
     key = app.sidebar.selectbox(key="model").value
     assert re.fullmatch(r"weights:[\w-]{22}", key) and app.query_params["model"] == key
     assert any("3 classes" in caption.value for caption in app.sidebar.caption)
-    assert any("pictures that its file does not name" in caption.value for caption in app.caption)
+    assert any("images that its file does not name" in caption.value for caption in app.caption)
     # Whoever has the link sees it; whoever has not does not.
     linked = open_app(PAGE, image="sample:cat", model=key)
     assert linked.sidebar.selectbox(key="model").value == key
@@ -64,11 +64,11 @@ def test_removed_weights_are_forgotten_and_their_link_says_so(open_app: OpenApp,
     app = send(open_app(image="sample:cat"), good)
     key = app.sidebar.selectbox(key="model").value
     app.sidebar.button(key="nouns.more").click().run()
-    next(b for b in app.button if b.label == "Remove my weights").click().run()
+    next(b for b in app.button if b.label == "Delete my weights").click().run()
     assert not app.exception and not app.sidebar.warning
-    assert app.sidebar.selectbox(key="model").value != key and own_weights.gone(key)
+    assert app.sidebar.selectbox(key="model").value != key and own_weights.is_expired(key)
     late = open_app(model=key)
-    assert sidebar.GONE_MODEL in [warning.value for warning in late.sidebar.warning]
+    assert sidebar.WEIGHTS_EXPIRED in [warning.value for warning in late.sidebar.warning]
     assert late.sidebar.selectbox(key="model").value == "preset:vit_digits"
 
 
@@ -105,13 +105,13 @@ def test_a_file_beyond_the_limit_is_refused(
     open_app: OpenApp, good: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = open_app(model="preset:vit_digits")
-    monkeypatch.setattr(own_weights_form, "limit_mb", lambda: 12)
+    monkeypatch.setattr(own_weights_form, "get_upload_limit_mb", lambda: 12)
     uploader(app).upload("mine.safetensors", good, "application/octet-stream").run()
-    assert "more than the 12 MB taken" in app.warning[0].value
+    assert "at most 12 MB" in app.warning[0].value
     assert not own_weights.STORE.entries
 
 
 def test_every_architecture_on_the_list_fits_into_an_upload() -> None:
-    names = own_weights.architectures(own_weights_form.limit_mb())
+    names = own_weights.list_architectures(own_weights_form.get_upload_limit_mb())
     assert TINY in names and "swin_tiny_patch4_window7_224.ms_in1k" in names
     assert not any("large" in name for name in names)

@@ -22,7 +22,7 @@ VIEWS = {
     "pages/train/fine_tuning/page.py": ("fine_tuning", ("grown",), ("grown_guess",)),
     "pages/lenses/hybrids/page.py": ("hybrids", ("asked",), ("results",)),
     "pages/which_model/page.py": ("which_model", ("guide",), ()),
-    "pages/lenses/on_your_picture/page.py": ("on_picture", ("parts",), ("guess",)),
+    "pages/lenses/on_your_image/page.py": ("on_picture", ("parts",), ("guess",)),
     "pages/train/experiments/page.py": (
         "experiments",
         ("knob", "slip", "spot", "gradient", "positions"),

@@ -1,4 +1,4 @@
-"""The patches page: its numbers follow its controls, for every kind of model."""
+"""The patches page: numbers, controls and reasons for every model family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.frame import registry
 from tests.messages import body
+from vitviz.models.abilities import abilities
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
@@ -30,15 +32,15 @@ def text(app: AppTest) -> str:
 
 
 def payloads(app: AppTest) -> list[tuple[dict[str, Any], bytes]]:
-    """(header, message) of every client view, in the page's order."""
-    found = []
+    """Return (header, message) of every client view, in the page's order."""
+    views = []
     for view in app.main.get("bidi_component"):
-        if not view.proto.bytes:  # a script of the shell, without data
+        if not view.proto.bytes:  # a script without data
             continue
         message = body(view.proto.bytes)
         (length,) = struct.unpack_from("<I", message)
-        found.append((json.loads(message[4 : 4 + length]), message[4 + length :]))
-    return found
+        views.append((json.loads(message[4 : 4 + length]), message[4 + length :]))
+    return views
 
 
 def array(payload: tuple[dict[str, Any], bytes], name: str) -> np.ndarray:
@@ -56,7 +58,7 @@ def choose_view(app: AppTest, view: str) -> None:
 
 def test_the_counts_are_computed_from_the_sizes(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits")
-    assert app.title[0].value == "Patches and embedding"
+    assert app.title[0].value == registry.BY_SLUG["patches"].title
     assert "N = HW/P² = 32²/4² = 64 patches of P²C = 4² · 1 = 16 values" in captions(app)
     (sizes,) = (group for group in app.main.get("button_group") if group.key == "patches.patch_px")
     sizes.set_value(8).run()
@@ -77,21 +79,21 @@ def test_the_stage_holds_the_models_own_tokens(open_app: OpenApp) -> None:
     assert np.abs(token - array(stage, "tokens")[36]).max() < 1e-5
 
 
-def test_both_ways_of_embedding_agree_and_the_slip_does_not(open_app: OpenApp) -> None:
-    said = captions(open_app(PAGE, model="preset:vit_cifar10", patches__view="ways"))
-    power = re.search(r"largest difference is \*\*[1-9]·10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)\*\*", said)
+def test_both_implementations_agree_and_the_reshape_does_not(open_app: OpenApp) -> None:
+    sentences = captions(open_app(PAGE, model="preset:vit_cifar10", patches__view="ways"))
+    count = 64 * PRESETS["vit_cifar10"].config.embed_dim
+    power = re.search(rf"\*\*[1-9]·10⁻([⁰¹²³⁴⁵⁶⁷⁸⁹]+)\*\* over {count:,} values", sentences)
     assert power is not None and int(power[1].translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))) > 5
-    assert "rounding only" in said
-    assert "a run of 16 pixels over 1 row" in said
+    assert "up to rounding" in sentences
+    assert "64 × 48" in sentences and "16 consecutive pixels from 1 image row" in sentences
 
 
 def test_the_puzzle_moves_only_the_model_with_positions(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:recipe_f_good", patches__view="puzzle", patches__shuffled="50")
     puzzle = payloads(app)[0][0]
-    (own, blind) = puzzle["bars"]
-    changes = [max(abs(before - after) for _, before, after in bars["rows"]) for bars in (own, blind)]
+    changes = [max(abs(before - after) for _, before, after in bars["rows"]) for bars in puzzle["bars"]]
     assert changes[1] < 1e-6 < changes[0]
-    assert "which is rounding: to this model the tokens are a set" in captions(app)
+    assert "(rounding)" in captions(app)
     app.slider(key="patches.shuffled").set_value(0).run()
     assert all(before == after for bars in payloads(app)[0][0]["bars"] for _, before, after in bars["rows"])
 
@@ -116,14 +118,14 @@ def test_a_model_runs_once_for_a_picture_and_an_order(
         patches__shuffled="70",
     )
     assert passes == [1, 2, 2]  # the embedding; the puzzle with and without positions
-    told = payloads(app)[0][0]["bars"]
+    bars = payloads(app)[0][0]["bars"]
     app.run()
-    assert len(passes) == 3 and payloads(app)[0][0]["bars"] == told
+    assert len(passes) == 3 and payloads(app)[0][0]["bars"] == bars
     app.slider(key="patches.shuffled").set_value(30).run()
-    assert passes[3:] == [2, 2] and payloads(app)[0][0]["bars"] != told
+    assert passes[3:] == [2, 2] and payloads(app)[0][0]["bars"] != bars
 
 
-def test_a_pinned_prefix_token_is_under_the_glass(open_app: OpenApp) -> None:
+def test_a_pinned_prefix_token_is_selected(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", pin="cls")
     assert payloads(app)[0][0]["pin"] == 0
 
@@ -137,9 +139,9 @@ def test_full_size_grids(open_app: OpenApp, model: str, image_px: str, patch_px:
     assert f"= {count} patches" in captions(app)
 
 
-def test_another_image_size_keeps_e_and_says_that_positions_are_stretched(open_app: OpenApp) -> None:
+def test_another_image_size_keeps_e(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_cifar10", patches__image_px="64")
-    assert "64 px instead of 32" in text(app)
+    assert re.search(r"64 px instead of\s32", text(app))
     assert "random E" not in text(app)
     assert "= 256 patches" in captions(app)
 
@@ -154,49 +156,40 @@ def test_a_patch_size_that_does_not_divide_falls_back(open_app: OpenApp) -> None
     [
         (
             "preset:vit_digits",
-            "one learned token, [CLS]: the sequence has N + 1 = 65 tokens. [CLS] is the same",
+            "[CLS], the sequence has N + 1 = 65 tokens; the prediction is read from the output of [CLS]",
         ),
-        ("preset:deit_cifar10", "2 learned tokens, [CLS] and [DIST]: the sequence has N + 2 = 66 tokens"),
-        ("preset:swin_digits", "No token stands before them: the sequence has N = 256 tokens"),
+        ("preset:deit_cifar10", "[CLS] and [DIST], the sequence has N + 2 = 66 tokens"),
+        ("preset:swin_digits", "the sequence has N = 256 tokens"),
     ],
 )
-def test_patches_are_not_tokens_where_something_stands_before_them(
-    open_app: OpenApp, model: str, words: str
-) -> None:
-    """Start counts the N patches of the picture, this page the sequence."""
+def test_prefix_tokens_count_as_tokens_and_not_as_patches(open_app: OpenApp, model: str, words: str) -> None:
     assert words in captions(open_app(PAGE, model=model))
 
 
-def test_symbols_are_said_in_words_where_they_first_stand(open_app: OpenApp) -> None:
+def test_the_magnitudes_of_patches_and_positions_are_the_models_own(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits")
-    said = captions(app)
+    assert "a token of D = 64 values" in captions(app)
     choose_view(app, "sequence")
-    said += captions(app)
-    for words in (
-        "E, a learned matrix",
-        "a token of D = 64 values",
-        "z₀ is what the first layer reads",
-        "E_pos, a table with a row for each",
-    ):
-        assert words in said
-    sizes = r"([\d.]+) from the picture, ([\d.]+) from the place, ([\d.]+) times as large\. A size is no influence"
-    picture, place, ratio = map(float, re.search(sizes, said).groups())
-    assert ratio == pytest.approx(place / picture, abs=0.02)
+    sentences = captions(app)
+    assert "z₀ has 65 rows: 1 prefix token and 64 patches" in sentences
+    magnitudes = r"([\d.]+) for x·E, ([\d.]+) for E_pos \(([\d.]+) times"
+    patches, positions, ratio = map(float, re.search(magnitudes, sentences).groups())
+    assert ratio == pytest.approx(positions / patches, abs=0.02)
     model = create_model(PRESETS["vit_digits"].config, seed=0)
-    assert place == pytest.approx(float(model.pos_embed.detach()[0, 1:].square().mean().sqrt()), abs=6e-4)
+    assert positions == pytest.approx(float(model.pos_embed.detach()[0, 1:].square().mean().sqrt()), abs=6e-4)
 
 
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        ("recipe_d", "a second linear map of each patch's own pixels: it knows no place."),
-        ("recipe_a", "E_pos, a table with a row for each patch, says where a patch lies."),
-        ("vit_digits", "E_pos, a table with a row for each, says where a patch lies."),
+        ("recipe_d", "a second linear map of the pixels, which holds no position"),
+        ("recipe_a", "E_pos adds one row per patch"),
+        ("vit_digits", "E_pos adds one row per token"),
     ],
 )
-def test_what_is_added_is_said_of_what_it_reads(open_app: OpenApp, model: str, words: str) -> None:
-    said = captions(open_app(PAGE, model=f"preset:{model}", image="digits:3", patches__view="sequence"))
-    assert words in said and ("from the place" in said) == (model != "recipe_d")
+def test_the_added_term_is_named(open_app: OpenApp, model: str, words: str) -> None:
+    sentences = captions(open_app(PAGE, model=f"preset:{model}", image="digits:3", patches__view="sequence"))
+    assert words in sentences and ("E_pos" in sentences) == (model != "recipe_d")
 
 
 def test_one_patch_is_one_patch(open_app: OpenApp) -> None:
@@ -204,18 +197,18 @@ def test_one_patch_is_one_patch(open_app: OpenApp) -> None:
     assert "= 1 patch of" in captions(app) and "1 patches" not in captions(app)
 
 
-def test_a_shuffle_of_nothing_is_not_called_rounding(open_app: OpenApp) -> None:
+def test_an_empty_shuffle_is_not_called_rounding(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", patches__view="puzzle", patches__shuffled="0")
-    assert "lie in order: nothing changes" in captions(app) and "by more than 0" not in captions(app)
+    assert "All 64 patches" in captions(app) and "rounding" not in captions(app)
 
 
-def test_one_patch_cannot_be_cut_wrongly(open_app: OpenApp) -> None:
+def test_a_reshape_of_one_patch_is_correct(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", patches__view="ways", patches__patch_px="32")
-    assert "one patch cannot be cut wrongly" in captions(app) and "wrong pixels" not in captions(app)
+    assert "only one patch" in captions(app) and "mixes patches" not in captions(app)
 
 
-def test_a_link_s_words_on_another_section_wait_for_it(open_app: OpenApp) -> None:
-    """Links from before the page had sections name no section, and every control."""
+def test_link_parameters_of_another_section_are_held(open_app: OpenApp) -> None:
+    """Old links name every control and no section."""
     app = open_app(PAGE, model="preset:vit_digits", patches__column="7", patches__shuffled="40")
     assert payloads(app)[0][0]["column"] == 6
     choose_view(app, "puzzle")
@@ -225,33 +218,24 @@ def test_a_link_s_words_on_another_section_wait_for_it(open_app: OpenApp) -> Non
 
 
 @pytest.mark.parametrize("view", ["stage", "sequence", "puzzle", "ways"])
-def test_every_section_says_what_stands_in(open_app: OpenApp, view: str) -> None:
+def test_every_section_names_the_random_weights(open_app: OpenApp, view: str) -> None:
     app = open_app(PAGE, model="preset:vit_digits", patches__view=view, patches__patch_px="8")
     assert "random E, seed 0" in text(app)
 
 
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        ("preset:cnn_digits", "never cuts it into patches"),
-        ("preset:hybrid_cifar10", "overlapping 3 × 3 convolutions"),
-        ("preset:recipe_e", "one flat vector"),
-        ("preset:swin_tiny", "56 × 56 patches, too many"),
-        ("preset:recipe_g", "convolutions of the picture"),
-    ],
-)
-def test_models_without_patches_offer_one_with(open_app: OpenApp, model: str, words: str) -> None:
-    app = open_app(PAGE, model=model)
-    assert words in text(app)
+@pytest.mark.parametrize("model", ["cnn_digits", "hybrid_cifar10", "recipe_e", "swin_tiny", "recipe_g"])
+def test_models_without_patches_offer_one_with(open_app: OpenApp, model: str) -> None:
+    app = open_app(PAGE, model=f"preset:{model}")
+    assert (abilities(PRESETS[model].config).embedding.why_not or "56 × 56 patches") in text(app)
     app.button(key="patches.instead").click().run()
     assert not app.exception
-    assert "so N = HW/P²" in captions(app)
+    assert "N = HW/P²" in captions(app)
 
 
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        ("preset:swin_digits", "A Swin has no [CLS] and adds no positions"),
+        ("preset:swin_digits", "A Swin has no [CLS]"),
         ("preset:deit_cifar10", ""),
         ("preset:recipe_a", ""),
         ("preset:recipe_b", ""),
@@ -263,11 +247,12 @@ def test_every_family_has_its_page(open_app: OpenApp, model: str, words: str) ->
     app = open_app(PAGE, model=model, patches__view="sequence")
     assert words in text(app)
     choose_view(app, "ways")
-    assert "rounding only" in captions(app) or "the same to the last bit" in captions(app)
+    assert "up to rounding" in captions(app) or "bit-identical" in captions(app)
 
 
 def test_a_second_map_of_the_pixels_is_not_called_positions(open_app: OpenApp) -> None:
-    """Recipe D's stood under 'With positions', though it knows no place."""
     app = open_app(PAGE, model="preset:recipe_d", image="digits:3", patches__view="puzzle")
-    said = " ".join(part.value for part in (*app.main.markdown, *app.main.caption))
-    assert "With the second map of the pixels" in said and "With positions" not in said
+    assert [bars["title"] for bars in payloads(app)[0][0]["bars"]] == [
+        "With the second map of the pixels",
+        "Without the second map of the pixels",
+    ]

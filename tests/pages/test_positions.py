@@ -1,4 +1,4 @@
-"""The page on positional encodings: every view's numbers follow its controls, for every kind of model."""
+"""The positions page: numbers, controls and reasons for every model family."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import cached, catalogue
-from pages.stores.session import Visit
+from pages.stores.session import UserSession
 from tests.messages import first_view, message
 from vitviz.analysis import position_similarity
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -31,7 +31,7 @@ OpenApp = Callable[..., AppTest]
 
 
 def captions(app: AppTest) -> str:
-    """As they are read: without the signs that keep Markdown from reading names."""
+    """Return the captions without Markdown escapes."""
     return "\n".join(caption.value for caption in app.main.caption).replace("\\", "")
 
 
@@ -60,7 +60,7 @@ def cosines(found: tuple[dict[str, Any], bytes], panel: int) -> np.ndarray:
 
 @pytest.fixture
 def trained(no_shipped_checkpoints: Path) -> str:
-    """A checkpoint of three moments whose table turns from noise into concatenated sines."""
+    """Save a checkpoint of three snapshots whose table turns from noise into concatenated sines."""
     model = create_model(VIT_DIGITS, seed=1)
     state = model.state_dict()
     noise = state["pos_embed"].numpy().copy()
@@ -100,8 +100,8 @@ def test_the_caption_is_computed(open_app: OpenApp) -> None:
         position_similarity.cosine_similarity(position_similarity.encode("sincos_2d_concat", (8, 8), 64)),
         (8, 8),
     ).either_step
-    assert f"patches one step away {step:.2f}" in captions(app)
-    assert "nothing is added" in captions(app)
+    assert f"adjacent patches {step:.2f}" in captions(app)
+    assert "**No encoding**: nothing is added" in captions(app)
 
 
 def test_a_base_and_a_grid_change_the_picture(open_app: OpenApp) -> None:
@@ -118,22 +118,21 @@ def test_a_base_and_a_grid_change_the_picture(open_app: OpenApp) -> None:
 
 
 def test_random_weights_are_called_so(open_app: OpenApp) -> None:
-    said = captions(open_app(PAGE, model="preset:vit_digits"))
-    assert "no structure yet (random weights)" in said
+    assert "no structure (random weights)" in captions(open_app(PAGE, model="preset:vit_digits"))
 
 
-def test_training_is_one_film_and_the_caption_follows_the_step(open_app: OpenApp, trained: str) -> None:
+def test_training_is_a_timeline_and_the_caption_follows_the_step(open_app: OpenApp, trained: str) -> None:
     last = open_app(PAGE, model=trained, step="100")
     film = array(payload(last), "similarity1")
     assert film.shape == (3, 64, 64) and film.dtype == np.uint8
     panel = payload(last)[0]["panels"][1]
     assert panel["moments"] == ["step 0 · epoch 0", "step 10 · epoch 0.2", "step 100 · epoch 2"]
-    assert len(panel["told"]) == 3 and "one step away" in panel["told"][0]
+    assert len(panel["told"]) == 3 and "adjacent patches" in panel["told"][0]
     assert payload(last)[0]["frame"] == 2
     assert "clear structure" in captions(last)
     first = open_app(PAGE, model=trained, step="0")
     assert payload(first)[0]["frame"] == 0
-    assert "no structure yet (at step 0 · epoch 0 its training has taught it no more)" in captions(first)
+    assert "no structure (at step 0 · epoch 0)" in captions(first)
 
 
 def test_two_models_can_stand_side_by_side(open_app: OpenApp, trained: str) -> None:
@@ -141,15 +140,17 @@ def test_two_models_can_stand_side_by_side(open_app: OpenApp, trained: str) -> N
     panels = payload(app)[0]["panels"]
     assert [panel["grid"] for panel in panels] == [[8, 8], [7, 7]]
     assert len(panels[0]["moments"]) == 3
-    assert payload(app)[0]["frame"] == 2  # the other model's last step: the chosen one has no film
+    assert (
+        payload(app)[0]["frame"] == 2
+    )  # the other model's last step: the selected one has a single snapshot
 
 
-def test_films_of_different_length_share_one_slider() -> None:
-    from pages.stores.parameter_history import shared_frame
+def test_timelines_of_different_length_share_one_slider() -> None:
+    from pages.stores.parameter_history import compute_start_frame
 
-    assert shared_frame([(3, 0), (12, 11)]) == 0  # the first film decides, wherever the others end
-    assert shared_frame([(3, 2), (12, 4)]) == 11 and shared_frame([(3, 1), (13, 0)]) == 6
-    assert shared_frame([(1, 0), (12, 11)]) == 11 and shared_frame([(1, 0)]) == 0
+    assert compute_start_frame([(3, 0), (12, 11)]) == 0  # the first timeline decides
+    assert compute_start_frame([(3, 2), (12, 4)]) == 11 and compute_start_frame([(3, 1), (13, 0)]) == 6
+    assert compute_start_frame([(1, 0), (12, 11)]) == 11 and compute_start_frame([(1, 0)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_films_of_different_length_share_one_slider() -> None:
         ("preset:recipe_e", "one token", "1-D sinusoidal"),
         ("preset:recipe_a", "2-D sinusoidal, summed", "2-D sinusoidal, summed"),
         ("preset:recipe_d", "From the pixels", "From the pixels"),
-        ("preset:recipe_f_poor", "nothing is added", "None"),
+        ("preset:recipe_f_poor", "nothing is added", "No encoding"),
     ],
 )
 def test_every_kind_of_model_has_its_picture_or_a_reason(
@@ -180,7 +181,9 @@ def test_the_table_holds_the_encodings_numbers(open_app: OpenApp, encoding: str)
     assert values.shape == (64, 64)
     if encoding == "model":
         assert found[0]["kind"] == "learned" and "not trained" in captions(app)
-        own = cached.loaded(catalogue.models(Visit("a visit"))["preset:vit_digits"]).model.pos_embed
+        own = cached.load_model(
+            catalogue.list_models(UserSession("a visit"))["preset:vit_digits"]
+        ).model.pos_embed
         np.testing.assert_allclose(values, own[0, 1:], atol=1e-6)
     elif encoding == "random":
         again = open_app(
@@ -193,39 +196,36 @@ def test_the_table_holds_the_encodings_numbers(open_app: OpenApp, encoding: str)
         np.testing.assert_allclose(values, position_similarity.encode(encoding, (8, 8), 64), atol=1e-6)
 
 
-def test_the_lectures_numbers_are_there(open_app: OpenApp) -> None:
+def test_the_lecture_examples_have_its_numbers(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", positions__view="lecture")
-    slip = text(app)
-    assert "The lecture is the course" in captions(app) and "not the lecture's" in captions(app)
+    table = text(app)
+    assert "one of its slides has k/D" in captions(app)
+    assert re.search(r"0\.9662 everywhere; with k/D it varies from (\S+) to (\S+)\. ", captions(app))
     for line in (
         "| 5 and 6 | 0.9662 | 0.9671 |",
         "| 5 and 8 | 0.7996 | 0.8084 |",
         "| 7 and 8 | 0.9662 | 0.9784 |",
     ):
-        assert line in slip
-    assert "| Positions | Formula | Slip |" in slip
+        assert line in table
     flat = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="flat")
-    assert "1-D gives the pair 0.97, exactly as 2 and 3 that touch (0.97)" in captions(flat)
+    assert "cosine 0.97, like the neighbours 2 and 3 (0.97)" in captions(flat)
     summed = open_app(PAGE, model="preset:vit_digits", positions__view="lecture", positions__case="sum")
-    assert "have cosine 1.00" in captions(summed) and "25\N{NO-BREAK SPACE}% of the 16 codes" in captions(
-        summed
-    )
+    assert "have cosine 1.00" in captions(summed) and "25\N{NO-BREAK SPACE}% of the 16 " in captions(summed)
 
 
 def test_resizing_stretches_the_models_own_table(open_app: OpenApp, trained: str) -> None:
     app = open_app(PAGE, model=trained, positions__view="resize", positions__side="12")
     assert [panel["grid"] for panel in payload(app)[0]["panels"]] == [[8, 8], [12, 12]]
-    said = captions(app)
-    before, after = map(float, re.findall(r"one step away had (\S+) and have (\S+);", said)[0])
+    before, after = map(float, re.findall(r"adjacent patches changes from (\S+) to (\S+),", captions(app))[0])
     assert after > before
-    assert "this model is none of them" in text(app)
+    assert "only for the included checkpoints" in text(app)
     fixed = open_app(PAGE, model="preset:recipe_a", positions__view="resize")
     assert "Only a learned table is stretched" in text(fixed)
 
 
-def test_the_race_is_shown_as_measured(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
+def test_the_stored_race_is_shown(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
     none = open_app(PAGE, model="preset:vit_digits", positions__view="matter")
-    assert "No measured race" in text(none)
+    assert "benchmarks/positions_race.py" in text(none)
     shutil.copy(ROOT / "checkpoints" / "positions_race.json", no_shipped_checkpoints)
     app = open_app(PAGE, model="preset:vit_digits", positions__view="matter", positions__dataset="shapes")
     assert "cannot tell left from above" in captions(app)
@@ -236,10 +236,10 @@ def test_the_race_is_shown_as_measured(open_app: OpenApp, no_shipped_checkpoints
     (link,) = [link for link in app.main.get("page_link") if link.proto.label == "Train this live"]
     assert "live_lab.train=experiment" in link.proto.query_string
     assert "live_lab.race=shapes" in link.proto.query_string
-    assert "not live" in text(app) and "benchmarks/positions_race.py" in text(app)
+    assert "not live" in captions(app) and "benchmarks/positions_race.py" in captions(app)
 
 
-def test_the_measured_race_says_what_the_page_says() -> None:
+def test_the_stored_race_supports_the_page() -> None:
     races = json.loads((ROOT / "checkpoints" / "positions_race.json").read_text())["races"]
     ends = {run["positions"]: run["measured"] for run in races["shapes"]["runs"]}
     assert abs(ends["none"]["accuracy"] - 0.25) < 0.04
@@ -254,7 +254,6 @@ def test_the_measured_race_says_what_the_page_says() -> None:
 
 
 def test_one_position_has_no_other_to_compare_with(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
-    """The patch as large as the picture, which the page of patches proposes to try."""
     config = replace(VIT_DIGITS, patch_size=32)
     states = {step: create_model(config, seed=step).state_dict() for step in (0, 9)}
     card = {"title": "One patch"}
@@ -268,11 +267,11 @@ def test_one_position_has_no_other_to_compare_with(open_app: OpenApp, no_shipped
         positions__stretched="1",
     )
     assert not app.exception
-    assert "one position, and no other to compare it with" in captions(app)
+    assert "only one position" in captions(app)
 
 
-def test_a_models_own_waves_have_the_base_that_they_were_made_with(open_app: OpenApp) -> None:
-    said = [
+def test_the_waves_of_a_model_keep_their_base(open_app: OpenApp) -> None:
+    sentences = [
         captions(
             open_app(
                 PAGE, model="preset:recipe_a", positions__view="table", positions__encoding="model", **more
@@ -280,4 +279,4 @@ def test_a_models_own_waves_have_the_base_that_they_were_made_with(open_app: Ope
         )
         for more in ({}, {"positions__base": "10"})
     ]
-    assert "wavelengths run from" in said[0] and said[0] == said[1]
+    assert "avelengths range from" in sentences[0] and sentences[0] == sentences[1]

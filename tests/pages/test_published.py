@@ -26,7 +26,7 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder of weights, and a hub that nobody answers for."""
     monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr(published, "_fetches", {})
+    monkeypatch.setattr(published, "_downloads", {})
     return tmp_path / "weights"
 
 
@@ -45,10 +45,10 @@ def test_weights_on_the_machine_can_be_looked_at(open_app: OpenApp, weights: Pat
 
 def test_offline_the_reason_is_said_and_the_app_goes_on(open_app: OpenApp, weights: Path) -> None:
     name = find(DEIT).name
-    fetch = published.Fetch(name)
+    fetch = published.Download(name)
     fetch.run()
     assert fetch.finished and "127.0.0.1" in fetch.error
-    published._fetches[name] = fetch
+    published._downloads[name] = fetch
     app = open_app(model="preset:vit_digits")
     app.sidebar.button(key="nouns.more").click().run()
     assert not app.exception
@@ -59,7 +59,7 @@ def test_offline_the_reason_is_said_and_the_app_goes_on(open_app: OpenApp, weigh
 
 
 def test_a_stopped_fetch_leaves_nothing_and_says_nothing(weights: Path) -> None:
-    fetch = published.Fetch(find(DEIT).name)
+    fetch = published.Download(find(DEIT).name)
     fetch.stop.set()
     fetch.run()
     assert fetch.finished and not fetch.error
@@ -70,7 +70,9 @@ def test_the_small_ones_come_first_with_what_they_are_and_can_be_cancelled(
     open_app: OpenApp, weights: Path
 ) -> None:
     name = find(DEIT).name
-    published._fetches[name] = fetch = published.Fetch(name, done_bytes=5_000_000, total_bytes=23_000_000)
+    published._downloads[name] = fetch = published.Download(
+        name, done_bytes=5_000_000, total_bytes=23_000_000
+    )
     app = open_app()
     app.sidebar.button(key="nouns.more").click().run()
     titles = [text.value for text in app.markdown if " MB" in text.value]
@@ -80,7 +82,7 @@ def test_the_small_ones_come_first_with_what_they_are_and_can_be_cancelled(
         "ViT\\-S",
     ]
     assert titles[3].startswith("**Swin\\-T")
-    assert any("1,000 classes; learned from ImageNet" in said.value.replace("\\", "") for said in app.caption)
+    assert any("1,000 classes; trained on ImageNet" in said.value.replace("\\", "") for said in app.caption)
     assert any(weights.name in said.value for said in app.caption)
     others = app.selectbox(key="published._name").options
     assert not any("ViT-L" in option for option in others)
@@ -101,7 +103,7 @@ def test_one_that_is_here_is_shown_in_one_click(open_app: OpenApp, weights: Path
     assert not app.get("dialog")
     file.write_bytes(file.read_bytes()[:-1])  # cut short
     late = open_app(model=f"pretrained:{entry.name}")
-    assert "'More models' fetches it" in late.sidebar.warning[0].value
+    assert "download it under 'More models'" in late.sidebar.warning[0].value
 
 
 def test_two_files_are_fetched_at_once_and_the_others_wait(
@@ -116,7 +118,7 @@ def test_two_files_are_fetched_at_once_and_the_others_wait(
         assert go_on.wait(20)
 
     monkeypatch.setattr(published, "fetch", slow)
-    fetches = [published.Fetch(name) for name in list(PRETRAINED)[:4]]
+    fetches = [published.Download(name) for name in list(PRETRAINED)[:4]]
     threads = [threading.Thread(target=one.run) for one in fetches]
     for thread in threads:
         thread.start()

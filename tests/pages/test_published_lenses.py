@@ -58,7 +58,7 @@ def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenAp
     assert [sheet["title"] for sheet in found["sheets"]] == ["Random weights", "Ours", DEIT.title]
     assert found["arrays"]["tiles2"]["shape"] == [1, 28, 16, 16, 3]
     assert re.search(
-        rf"\*\*{re.escape(DEIT.title)}\*\*: 28 components hold \d+\s%", said(app).replace("\\", "")
+        rf"\*\*{re.escape(DEIT.title)}\*\*: 28 components explain \d+\s%", said(app).replace("\\", "")
     )
 
 

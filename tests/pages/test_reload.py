@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.stores.session import Visit
+from pages.stores.session import UserSession
 from tests.messages import body, unpack
 from tests.pages.conftest import OpenApp, opened_again, said
 
@@ -31,9 +31,9 @@ def painted(app: AppTest) -> AppTest:
 def test_what_is_left_out_stands_in_the_link_and_opens_so(open_app: OpenApp) -> None:
     app = painted(open_app(ATTENTION, model=GREY, image="digits:0", attention__view="ablate"))
     assert said(app, "attention.left_out") == CODE
-    for visit in (app.session_state["_visit"], Visit("somebody-else")):
+    for visit in (app.session_state["_visit"], UserSession("somebody-else")):
         again = opened_again(app, visit)
-        assert begins_with(again)["left_out"] == PAINTED
+        assert begins_with(again)["ablated"] == PAINTED
         assert any("Without 3 of 64 patches and 1 of 16 heads" in c.value for c in again.caption)
         assert said(again, "attention.left_out") == CODE
 
@@ -42,10 +42,10 @@ def test_what_is_left_out_is_kept_from_view_to_view_and_ends_with_another_grid(o
     app = painted(open_app(ATTENTION, model=GREY, image="digits:0", attention__view="ablate"))
     app.segmented_control(key="attention.view._0").set_value("look").run()
     app.segmented_control(key="attention.view._1").set_value("ablate").run()
-    assert begins_with(app)["left_out"] == PAINTED
+    assert begins_with(app)["ablated"] == PAINTED
     mark = begins_with(app)["mark"]
     app.sidebar.selectbox(key="model").set_value("preset:vit_mnist").run()
-    assert begins_with(app)["left_out"] == {"patches": [], "heads": []}
+    assert begins_with(app)["ablated"] == {"patches": [], "heads": []}
     assert begins_with(app)["mark"] != mark
     assert not any("Without" in c.value for c in app.caption)
 
@@ -57,7 +57,7 @@ def test_a_hostile_value_leaves_nothing_out(open_app: OpenApp, value: str) -> No
     app = open_app(
         ATTENTION, model=GREY, image="digits:0", attention__view="ablate", attention__left_out=value
     )
-    assert begins_with(app)["left_out"] == {"patches": [], "heads": []}
+    assert begins_with(app)["ablated"] == {"patches": [], "heads": []}
     assert said(app, "attention.left_out") == "64..16."
 
 
@@ -67,12 +67,12 @@ def test_a_link_stays_below_two_thousand_characters_without_its_longest_value(op
 
         from pages.controls import query_params, session_keys
 
-        with query_params.kept():
+        with query_params.sync_address():
             for index in range(60):
-                query_params.put(f"p.{index}", "1234567890")
-            query_params.put("p.long", 900 * "a")
-            query_params.put("p.longer", 950 * "a")
-            query_params.put("p.longest", 1025 * "a")
+                query_params.set_value(f"p.{index}", "1234567890")
+            query_params.set_value("p.long", 900 * "a")
+            query_params.set_value("p.longer", 950 * "a")
+            query_params.set_value("p.longest", 1025 * "a")
         st.session_state["seen"] = dict(st.session_state[session_keys.WRITTEN])
 
     app = AppTest.from_function(script).run()
@@ -89,7 +89,7 @@ def test_a_reload_knows_that_nobody_chose_the_model_and_a_link_does_not(open_app
     assert "_by_hand" not in reloaded.session_state
     twice = opened_again(reloaded, visit)
     assert "_by_hand" not in twice.session_state
-    assert opened_again(app, Visit("somebody-else")).session_state["_by_hand"]
+    assert opened_again(app, UserSession("somebody-else")).session_state["_by_hand"]
     assert opened_again(app, visit, pin="0.100,0.100").session_state["_by_hand"]  # not what this visit wrote
 
 
@@ -112,16 +112,16 @@ def test_a_visit_notes_few_sessions() -> None:
 
         from pages.controls import query_params
 
-        with query_params.kept():
-            query_params.put("p.a", str(id(st.session_state)))
+        with query_params.sync_address():
+            query_params.set_value("p.a", str(id(st.session_state)))
 
-    visit = Visit("t")
+    visit = UserSession("t")
     for _ in range(9):
         app = AppTest.from_function(script)
         app.session_state["_visit"] = visit
         app.run()
         assert not app.exception
-    assert len(visit.notes[session_restore._SESSIONS]) == session_restore._MOST  # type: ignore[arg-type]
+    assert len(visit.notes[session_restore._SESSIONS]) == session_restore._MAX_SESSIONS  # type: ignore[arg-type]
     assert session_keys.SESSION in app.session_state
 
 

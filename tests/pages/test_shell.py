@@ -21,8 +21,8 @@ from pages.controls import query_params, widgets
 from pages.frame import registry
 from pages.selection import sidebar, thumbnails
 from pages.stores import catalogue, uploads
-from pages.stores.session import Visit
-from pages.streamlit_fixes import guards
+from pages.stores.session import UserSession
+from pages.streamlit_fixes import installation
 from tests.pages.conftest import OpenApp
 from vitviz.models.size import too_large
 from vitviz.plots.theme import HEADS, PALETTES
@@ -46,9 +46,7 @@ def png(height: int = 40, width: int = 64, colour: tuple[int, int, int] = (200, 
 def upload(app: AppTest, name: str, data: bytes) -> AppTest:
     app.session_state["nouns.source"] = "own"
     app.run()
-    return (
-        next(u for u in app.file_uploader if u.label == "Your picture").upload(name, data, "image/png").run()
-    )
+    return next(u for u in app.file_uploader if u.label == "Your image").upload(name, data, "image/png").run()
 
 
 def test_first_visit_shows_every_noun_and_writes_the_link_in_full(open_app):
@@ -154,7 +152,7 @@ def test_an_upload_is_shown_and_removed(open_app):
     assert any(uploads.PRIVACY in text.value for text in app.sidebar.caption)
     np.testing.assert_array_equal(uploads.STORE.get(image.removeprefix("upload:"))[0, 0], (200, 30, 30))
 
-    next(button for button in app.sidebar.button if "Remove" in button.label).click().run()
+    next(button for button in app.sidebar.button if "Delete" in button.label).click().run()
     assert query(app)["image"] == "sample:cat"
     assert uploads.STORE.get(image.removeprefix("upload:")) is None
     assert not app.exception
@@ -188,7 +186,7 @@ def test_a_bad_file_says_why_and_the_previous_picture_stays(open_app):
 
 def test_a_link_to_a_vanished_upload_says_so(open_app):
     app = open_app(image="upload:abcdefghijklmnopqrstuv")
-    assert app.sidebar.warning[0].value == sidebar.GONE
+    assert app.sidebar.warning[0].value == sidebar.IMAGE_EXPIRED
     assert query(app)["image"] == "digits:0"
 
 
@@ -225,7 +223,7 @@ def test_a_checkpoint_offers_its_steps_and_comes_first(open_app, no_shipped_chec
     assert any("Trained on Digits" in text.value for text in app.sidebar.caption)
     app.sidebar.select_slider(key="step").set_value(0).run()
     assert query(app)["step"] == "0"
-    assert any("Before its training on Digits" in text.value for text in app.sidebar.caption)
+    assert any("Before training on Digits" in text.value for text in app.sidebar.caption)
     assert any("random weights" in text.value for text in app.sidebar.markdown)
     assert query(open_app(step="40"))["step"] == "40"
     assert query(open_app(step="41"))["step"] == "40"
@@ -233,7 +231,7 @@ def test_a_checkpoint_offers_its_steps_and_comes_first(open_app, no_shipped_chec
 
 def test_a_damaged_checkpoint_is_not_offered(open_app, no_shipped_checkpoints):
     (no_shipped_checkpoints / "torn.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}")
-    assert "checkpoint:torn" not in catalogue.models(Visit("a visit"))
+    assert "checkpoint:torn" not in catalogue.list_models(UserSession("a visit"))
     open_app()
 
 
@@ -264,7 +262,7 @@ def test_a_link_s_pin_is_read_or_is_the_centre(open_app, text, pin):
     ("value", "text"), [(True, "1"), (0.1, "0.1"), (3, "3"), ((1, 0.5), "1,0.5"), ("mean", "mean")]
 )
 def test_values_in_a_link_are_short(value, text):
-    assert widgets.encode(value) == text
+    assert widgets.encode_value(value) == text
 
 
 def test_every_listed_page_has_its_script_and_its_group():
@@ -272,12 +270,12 @@ def test_every_listed_page_has_its_script_and_its_group():
     for entry in registry.PAGES:
         assert (ROOT / entry.path).is_file()
         assert entry.group in registry.GROUPS
-        assert entry.question.endswith("?")
+        assert entry.question.endswith("?") or entry.slug == "lessons"
 
 
 def test_what_the_model_does_not_see_is_dimmed():
     picture = np.full((40, 80, 3), 255, np.uint8)
-    shown = thumbnails.seen_picture(picture, (0.0, 20.0, 40.0), None, "dark", side_px=80)
+    shown = thumbnails.draw_crop(picture, (0.0, 20.0, 40.0), None, "dark", side_px=80)
     assert shown.shape == (80, 160, 3)
     assert (shown[40, 80] == 255).all()
     assert (shown[40, 10] < 200).all()
@@ -285,14 +283,14 @@ def test_what_the_model_does_not_see_is_dimmed():
 
 def test_few_pixels_stay_squares():
     picture = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
-    shown = thumbnails.seen_picture(picture, (0.0, 0.0, 8.0), None, "light", side_px=80)
+    shown = thumbnails.draw_crop(picture, (0.0, 0.0, 8.0), None, "light", side_px=80)
     np.testing.assert_array_equal(shown[10::20, 10::20], picture)
 
 
 def test_filters_are_tiles_with_grey_at_zero():
     filters = np.zeros((3, 1, 4, 4), np.float32)
     filters[1, 0, 0, 0] = 2.0
-    sheet = thumbnails.filters_picture(filters, side_px=43)  # tiles of 20, three gaps of 2
+    sheet = thumbnails.draw_filters(filters, side_px=43)  # tiles of 20, three gaps of 2
     assert sheet.shape == (86, 86, 4)
     assert tuple(sheet[10, 10]) == (128, 128, 128, 255)
     assert sheet[0, 22, 0] == 255
@@ -300,9 +298,11 @@ def test_filters_are_tiles_with_grey_at_zero():
 
 
 def test_every_preset_has_a_picture():
-    for choice in catalogue.models(Visit("a visit")).values():
-        assert thumbnails.shape_picture(choice.config, "light").shape == (144, 144, 4)
-    big = replace(next(iter(catalogue.models(Visit("a visit")).values())).config, embed_dim=64 * 24, depth=32)
+    for choice in catalogue.list_models(UserSession("a visit")).values():
+        assert thumbnails.draw_architecture(choice.config, "light").shape == (144, 144, 4)
+    big = replace(
+        next(iter(catalogue.list_models(UserSession("a visit")).values())).config, embed_dim=64 * 24, depth=32
+    )
     assert too_large(big)
 
 
@@ -354,6 +354,6 @@ def test_every_run_of_the_app_puts_the_guards_in_place(
     open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(guards, "install", lambda: asked.append("install"))
+    monkeypatch.setattr(installation, "install", lambda: asked.append("install"))
     open_app().run()
     assert len(asked) >= 2

@@ -1,4 +1,4 @@
-"""The start page: the whole model on the chosen picture, what is opened in it, and the way to every page."""
+"""Check the start page: map, opened parts, second map, stored messages and links."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from pages.frame import registry, startup
-from pages.start import map_answers, scene, stored_map
+from pages.start import lens_links, map_messages, stored_map
 from pages.stores import cached, catalogue, lessons
-from pages.stores.session import Visit
+from pages.stores.session import UserSession
 from tests.messages import body, unpack
 from tests.pages.conftest import ROOT, OpenApp, opened_again
 from vitviz.models.presets import PRESETS
 from vitviz.plots.blob import opened, unpacked
 from vitviz.probe import journey as probe
+from vitviz.text import plain
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
 FAMILIES = ("vit_digits", "deit_cifar10", "hybrid_cifar10", "swin_digits", "cnn_digits")
@@ -50,7 +51,7 @@ def test_every_family_has_its_map_and_a_computed_caption(open_app: OpenApp, pres
     header, arrays = views(app)["map"]
     assert [part["id"] for part in header["parts"]][0] == "picture"
     best = header["classes"]["names"][int(arrays["probabilities"].argmax())]
-    assert any(f"the answer is {best} with" in caption.value.lower() for caption in app.main.caption)
+    assert any(plain(f"rediction: {best} (") in caption.value for caption in app.main.caption)
     assert views(app)["part"][0] == {"part": "", "map": "home.map", "arrays": {}}
     for part in header["parts"]:
         link = part["link"]
@@ -60,8 +61,8 @@ def test_every_family_has_its_map_and_a_computed_caption(open_app: OpenApp, pres
 def test_the_numbers_are_those_of_the_chosen_picture(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits", image="digits:5")
     header, arrays = views(app)["map"]
-    choice = catalogue.models(Visit("one"))["preset:vit_digits"]
-    found = cached.captured(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
+    choice = catalogue.list_models(UserSession("one"))["preset:vit_digits"]
+    found = cached.capture_activations(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
     np.testing.assert_allclose(arrays["logits"], found.logits[0], rtol=1e-5)
     assert header["label"].startswith("Digits 5")
 
@@ -75,8 +76,8 @@ def test_a_second_model_stands_below_on_the_same_picture(open_app: OpenApp) -> N
     assert (first["family"], second["family"]) == ("vit", "cnn")
     assert second["label"].startswith("Digits 5") and second["pin"] == first["pin"] == "0.900,0.100"
     assert query(app)["model"] == "preset:vit_digits" and query(app)["home.beside"] == "preset:cnn_digits"
-    choice = catalogue.models(Visit("one"))["preset:cnn_digits"]
-    found = cached.captured(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
+    choice = catalogue.list_models(UserSession("one"))["preset:cnn_digits"]
+    found = cached.capture_activations(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
     np.testing.assert_allclose(views(app)["map2"][1]["logits"], found.logits[0], rtol=1e-5)
     for part in second["parts"]:  # its links lead to lenses of this model, not of the sidebar's
         assert part["link"] is None or "model=preset%3Acnn_digits" in part["link"]["href"]
@@ -103,8 +104,10 @@ def test_a_link_to_no_second_model_shows_none(open_app: OpenApp, said: str) -> N
 
 def test_a_second_model_of_another_set_reads_a_picture_of_its_own(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits", image="digits:5", home__beside="preset:swin_cifar10")
-    assert not views(app)["map2"][0]["label"].startswith("Digits")
-    assert any("in its place" in text.value for text in app.main.markdown)
+    label = views(app)["map2"][0]["label"]
+    assert not label.startswith("Digits")
+    (number,) = re.findall(r"^\D+ (\d+)", label)
+    assert any(f"test image {number}" in text.value for text in app.main.markdown)
 
 
 def test_a_pin_of_the_map_is_the_noun(open_app: OpenApp) -> None:
@@ -201,9 +204,9 @@ def test_every_part_leads_to_a_page_that_can_show_it() -> None:
             "stem",
             "head",
         ):
-            slug, label, _ = scene.lens_of(part, entry.config)
+            slug, label, _ = lens_links.find_lens(part, entry.config)
             assert not slug or label, name
-            assert slug != "filters" or label in ("What E looks for", "What its filters look for"), (
+            assert slug != "filters" or label in ("The filters of E", "Its learned filters"), (
                 name,
                 part,
             )
@@ -212,7 +215,7 @@ def test_every_part_leads_to_a_page_that_can_show_it() -> None:
             if slug == "attention":
                 assert able.attention
     for name, leads in LEADS.items():
-        found = {part: scene.lens_of(part, PRESETS[name].config)[0] for part in leads}
+        found = {part: lens_links.find_lens(part, PRESETS[name].config)[0] for part in leads}
         assert found == leads, name
 
 
@@ -226,8 +229,8 @@ def test_a_parts_link_opens_its_lens_with_the_token_pinned(open_app: OpenApp) ->
 def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever changes the message, the default model or its picture runs `python -m pages.start.stored_map`."""
     monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
-    kept, kept_buffers = opened((SHIPPED / map_answers.STORED).read_bytes())
-    made, buffers = opened(stored_map.first_message(stored_map.default_choice()))
+    kept, kept_buffers = opened((SHIPPED / map_messages.STORED).read_bytes())
+    made, buffers = opened(stored_map.build_first_map(stored_map.get_default_choice()))
     found, wanted = (unpack_parts(header, raw) for header, raw in ((kept, kept_buffers), (made, buffers)))
     assert found.keys() == wanted.keys() and kept["mark"] == made["mark"]
     for name, array in wanted.items():
@@ -244,13 +247,13 @@ def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPat
 def test_the_stored_parts_are_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever changes what a part says, the default model or its picture runs `python -m pages.start.stored_map`."""
     monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
-    kept = (SHIPPED / map_answers.STORED_PARTS).read_bytes()
-    made = stored_map.first_parts(stored_map.default_choice())
+    kept = (SHIPPED / map_messages.STORED_PARTS).read_bytes()
+    made = stored_map.build_first_parts(stored_map.get_default_choice())
     assert opened(kept)[0]["mark"] == opened(made)[0]["mark"]
     found, wanted = unpacked(kept), unpacked(made)
     opens = {
         part["id"]
-        for part in opened((SHIPPED / map_answers.STORED).read_bytes())[0]["parts"]
+        for part in opened((SHIPPED / map_messages.STORED).read_bytes())[0]["parts"]
         if part["opens"]
     }
     assert found.keys() == wanted.keys() == opens
@@ -264,11 +267,11 @@ def test_the_stored_parts_are_what_the_model_computes(monkeypatch: pytest.Monkey
 def test_a_stored_part_is_opened_without_a_model_and_another_tokens_with_it(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("digits_vit.safetensors", map_answers.STORED, map_answers.STORED_PARTS):
+    for name in ("digits_vit.safetensors", map_messages.STORED, map_messages.STORED_PARTS):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     asked = []
-    loaded = cached.loaded
-    monkeypatch.setattr(cached, "loaded", lambda *key: asked.append(key) or loaded(*key))
+    loaded = cached.load_model
+    monkeypatch.setattr(cached, "load_model", lambda *key: asked.append(key) or loaded(*key))
     app = act(open_app(), open=json.dumps({"part": "block.2"}))
     part = views(app)["part"][0]
     assert not asked and (part["part"], part["title"], part["map"]) == ("block.2", "Layer 2", "home.map")
@@ -289,11 +292,11 @@ def unpack_parts(header: dict, buffers: bytes) -> dict[str, np.ndarray]:
 def test_the_stored_map_serves_its_own_model_step_and_picture_alone(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("digits_vit.safetensors", map_answers.STORED):
+    for name in ("digits_vit.safetensors", map_messages.STORED):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     asked = []
-    whole = cached.journey
-    monkeypatch.setattr(cached, "journey", lambda *key: asked.append(key[1:3]) or whole(*key))
+    whole = cached.record_journey
+    monkeypatch.setattr(cached, "record_journey", lambda *key: asked.append(key[1:3]) or whole(*key))
     app = open_app()
     assert query(app)["model"] == "checkpoint:digits_vit" and not asked
     first = views(app)["map"][0]
@@ -307,10 +310,10 @@ def test_the_stored_map_serves_its_own_model_step_and_picture_alone(
 def test_what_a_fresh_server_prepares_is_what_a_part_is_opened_from(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("digits_vit.safetensors", map_answers.STORED):
+    for name in ("digits_vit.safetensors", map_messages.STORED):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
-    startup.first_way()
-    monkeypatch.setattr(probe, "journey", lambda *_: pytest.fail("the way is computed again"))
+    startup.warm_first_map()
+    monkeypatch.setattr(probe, "record_journey", lambda *_: pytest.fail("the way is computed again"))
     app = act(open_app(), open=json.dumps({"part": "block.2"}))
     assert views(app)["part"][0]["part"] == "block.2"
 
@@ -324,7 +327,7 @@ def test_a_broken_stored_map_is_computed_instead(
     open_app: OpenApp, no_shipped_checkpoints: Path, broken: bytes
 ) -> None:
     shutil.copy(SHIPPED / "digits_vit.safetensors", no_shipped_checkpoints / "digits_vit.safetensors")
-    (no_shipped_checkpoints / map_answers.STORED).write_bytes(broken)
+    (no_shipped_checkpoints / map_messages.STORED).write_bytes(broken)
     header, _ = views(open_app())["map"]
     assert header["title"] == "Digits ViT, patch 4"
 
@@ -360,7 +363,7 @@ def test_the_drawers_hold_formulas_code_and_numbers(open_app: OpenApp) -> None:
         return (
             any("\\mathrm" in text.value for text in app.main.markdown),
             any("def " in box.value for box in app.main.code),
-            {"Lengths of all tokens (CSV)", "Classes (CSV)"} <= labels,
+            {"Norms of all tokens (CSV)", "Classes (CSV)"} <= labels,
         )
 
     assert holds() == (False, False, False)
@@ -379,19 +382,26 @@ def _ways(app) -> list[tuple[str, str]]:
 def test_a_newcomer_is_offered_the_first_lesson_and_a_learner_the_stop_that_was_left(
     open_app: OpenApp,
 ) -> None:
-    here = Visit("a learner's")
-    assert lessons.next_stop(here, registry.BY_SLUG)[::2] == ("fifteen", 1)
+    here = UserSession("a learner's")
+    assert lessons.find_next_stop(here, registry.BY_SLUG)[::2] == ("fifteen", 1)
     [(label, address)] = _ways(open_app())
-    assert label == "New here? Walk 'A ViT in fifteen minutes'" and "lesson=fifteen&stop=1" in address
-    lessons.shelf(here).last = "positions"
-    lessons.progress(here, "positions").stop = 3
-    assert lessons.next_stop(here, registry.BY_SLUG)[::2] == ("positions", 3)
-    lessons.progress(here, "positions").done.add(len(lessons.next_stop(here, registry.BY_SLUG)[1].stops))
-    assert lessons.next_stop(here, registry.BY_SLUG)[::2] == ("fifteen", 1)
-    assert _ways(opened_again(open_app(), here))[0][0] == "Walk on: 'A ViT in fifteen minutes'"
+    assert (
+        label == "New here? Start the lesson 'A ViT in fifteen minutes'"
+        and "lesson=fifteen&stop=1" in address
+    )
+    lessons.get_shelf(here).last = "positions"
+    lessons.get_progress(here, "positions").stop = 3
+    assert lessons.find_next_stop(here, registry.BY_SLUG)[::2] == ("positions", 3)
+    lessons.get_progress(here, "positions").done.add(
+        len(lessons.find_next_stop(here, registry.BY_SLUG)[1].stops)
+    )
+    assert lessons.find_next_stop(here, registry.BY_SLUG)[::2] == ("fifteen", 1)
+    assert _ways(opened_again(open_app(), here))[0][0] == "Next lesson: 'A ViT in fifteen minutes'"
     for name in lessons.ORDER:
-        lessons.progress(here, name).done.add(len(lessons.find(here, name, registry.BY_SLUG).stops))
-    assert lessons.next_stop(here, registry.BY_SLUG) is None
+        lessons.get_progress(here, name).done.add(
+            len(lessons.find_lesson(here, name, registry.BY_SLUG).stops)
+        )
+    assert lessons.find_next_stop(here, registry.BY_SLUG) is None
 
 
 def test_an_open_lesson_is_not_offered_beside_itself(open_app: OpenApp) -> None:

@@ -12,15 +12,15 @@ import pytest
 from pages.train.experiments import bug as slip_section
 from pages.train.experiments import hyperparameter as knob_section
 from vitviz.analysis.one_change import Variant, describe_knob, describe_slip
-from vitviz.experiments.bugs import SEEDS, SLIPS
+from vitviz.experiments.bugs import SEEDS, BUGS
 from vitviz.experiments.hyperparameter import BASES
-from vitviz.experiments.hyperparameters import KNOBS
+from vitviz.experiments.hyperparameters import HYPERPARAMETERS
 from vitviz.experiments.result import read_result
-from vitviz.lessons.experiment_measures import knob_variants
+from vitviz.lessons.experiment_measures import list_hyperparameter_variants
 
 Row = dict[str, Any]
 KNOBS_FOUND = read_result("one_knob_digits")
-STORED = [name for name, knob in KNOBS.items() if knob.stored]
+STORED = [name for name, knob in HYPERPARAMETERS.items() if knob.stored]
 
 
 def reached(rows: Sequence[Any]) -> dict[int, float]:
@@ -53,19 +53,19 @@ def said_of(text: str, shares: Sequence[float], points: Sequence[float]) -> None
 
 @pytest.mark.parametrize("name", STORED)
 def test_every_number_of_a_knob_is_in_its_file(name: str) -> None:
-    knob, rows = KNOBS[name], KNOBS_FOUND.rows
+    knob, rows = HYPERPARAMETERS[name], KNOBS_FOUND.rows
     base = [row for row in rows if row["knob"] == "base"]
     own = knob.base(BASES["digits"])
     by_value = {
         f"{value}": base if value == own else [r for r in rows if r["knob"] == name and r["value"] == value]
         for value in knob.values
     }
-    shown = knob_variants(KNOBS_FOUND, knob)
+    shown = list_hyperparameter_variants(KNOBS_FOUND, knob)
     assert [one.name for one in shown] == [value for value, found in by_value.items() if found]
     assert len(shown) > 1, "a stored knob has values to compare"
     for one in shown:
         drawn_like(one, by_value[one.name])
-    columns = knob_section.columns_of(shown, knob_section.base_name(knob))
+    columns = knob_section.build_columns(shown, knob_section.get_base_name(knob))
     for place, one in enumerate(shown):
         tests, gaps = list(reached(by_value[one.name]).values()), differences(by_value[one.name], base)
         if tests:
@@ -77,18 +77,18 @@ def test_every_number_of_a_knob_is_in_its_file(name: str) -> None:
     gaps = [differences(found, base) for found in by_value.values()]
     points = [point for each in gaps if each for point in (*each, mean(each))]
     means = [mean(reached(found).values()) for found in by_value.values() if reached(found)]
-    said_of(describe_knob(shown, knob_section.base_name(knob)), means, points)
+    said_of(describe_knob(shown, knob_section.get_base_name(knob)), means, points)
 
 
-@pytest.mark.parametrize("name", SLIPS)
+@pytest.mark.parametrize("name", BUGS)
 @pytest.mark.parametrize("dataset", SEEDS)
 def test_every_number_of_a_slip_is_in_its_file(dataset: str, name: str) -> None:
     """As 'One slip' draws it, and 'Spot the mistake', which says the same sentence."""
-    found, slip = read_result(f"one_slip_{dataset}"), SLIPS[name]
+    found, slip = read_result(f"one_slip_{dataset}"), BUGS[name]
     right = [r for r in found.rows if r["slip"] == "mended" and r["family"] == slip.family]
     wrong = [r for r in found.rows if r["slip"] == name]
-    sides, rows = slip_section.pair(found, name)
-    columns = slip_section.columns_of(found)
+    sides, rows = slip_section.load_pair(found, name)
+    columns = slip_section.build_columns(found)
     if not (right and wrong):
         assert len(sides) < 2 and slip.title not in columns["Slip"]
         return

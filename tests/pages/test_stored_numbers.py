@@ -66,16 +66,16 @@ def test_what_a_teacher_is_worth_is_in_the_grid_s_file(open_app: OpenApp, name: 
     app = open_app("pages/lenses/distillation/page.py", **DEIT, **asked)
     drawn = lines(app, list(ANSWERS))
     if not pairs(found, "test"):  # a grid in its first hour
-        assert not drawn and "No student has a twin of its seed as yet." in captions(app)
+        assert not drawn and "No student has a twin of its seed" in captions(app)
         return
     for title, key in ANSWERS.items():
         wanted = [mean(values) for values in pairs(found, key).values()]
         assert [y for _, y in drawn[title]] == pytest.approx(wanted, abs=1e-6)
     gained, told = pairs(found, "test"), captions(app)
     best = max(gained, key=lambda size: mean(gained[size]))
-    assert f"worth {gained_points(mean(gained[best]))} points, with {best:,} pictures" in told
+    assert f"worth {gained_points(mean(gained[best]))} points, with {best:,} " in told
     wins = [f"{s:,}" for s, v in gained.items() if len(v) > 1 and mean(v) > max(v) - min(v)]
-    said = re.search(r"The student wins by more than its spread with ([\d, and]+) pictures\.", told)
+    said = re.search(r"The student wins .*?with ([\d, and]+) (?:training )?\w+\.", told)
     assert ([] if said is None else re.findall(r"[\d,]*\d", said[1])) == wins
 
 
@@ -145,7 +145,7 @@ def test_the_guide_s_numbers_are_in_the_grid_s_file(open_app: OpenApp) -> None:
     rows = [row for row in read_result("data_size_cifar10").rows if row["augmented"]]
     app = open_app("pages/which_model/page.py", **{"which_model.view": "guide"}, model="preset:vit_digits")
     told = "\n".join(part.value for part in app.main.markdown).replace(NBSP, " ")
-    said = re.search(r"With ([\d,]+) pictures take the (\w+), not the (\w+)", told)
+    said = re.search(r"With ([\d,]+) training images, choose the (\w+), not the (\w+)", told)
     assert said is not None
     size = int(said[1].replace(",", ""))
     means = {
@@ -160,4 +160,4 @@ def test_the_guide_s_numbers_are_in_the_grid_s_file(open_app: OpenApp) -> None:
         f"Of {len(sizes)} sizes of all sets, augmented, the student wins by more than its spread at {wins or 'none'}"
         in told
     )
-    assert f"by more than its seeds' spread at {wins or 'none'} of {len(sizes)} numbers of pictures" in told
+    assert f"by more than the seeds' spread at {wins or 'none'} of {len(sizes)} dataset sizes" in told

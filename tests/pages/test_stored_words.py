@@ -14,7 +14,7 @@ from statistics import mean, stdev
 import numpy as np
 import pytest
 
-from pages.train.fine_tuning.image_count import MATH, rates
+from pages.train.fine_tuning.image_count import MATH, format_rates
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from tests.pages.told import points, shares, words, written
@@ -31,7 +31,7 @@ DEIT, TUNING, EXPERIMENTS, PICTURE, HYBRIDS = (
         "lenses/distillation",
         "train/fine_tuning",
         "train/experiments",
-        "lenses/on_your_picture",
+        "lenses/on_your_image",
         "lenses/hybrids",
     )
 )
@@ -56,10 +56,8 @@ def test_which_way_of_teaching_is_chosen(open_app: OpenApp, name: str) -> None:
         by = {name: [row for row in rows if row["lesson"] == name] for name in (*names, "twin")}
         chosen = max(names, key=lambda name: mean(row["validation"] for row in by[name]))
         ends = [100 * mean(row["test"] for row in by[name]) for name in (chosen, "twin")]
-        assert (
-            f"With {size:,} pictures the validation pictures choose '{chosen}': {ends[0]:.1f} % of the test pictures"
-            f" against the twin's {ends[1]:.1f} %"
-        ) in text
+        best = text.partition(f"With {size:,} ")[2]
+        assert f"'{chosen}': {ends[0]:.1f} %" in best and f"against the twin's {ends[1]:.1f} %" in best
         assert written([round(ends[0], 1) - round(ends[1], 1)]) <= points(text)  # as both are shown
 
 
@@ -100,9 +98,9 @@ def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> N
 def test_the_rates_that_are_said_are_those_of_the_file(source: str) -> None:
     settings = read_result(PLAN_OF[source].name).settings
     kept = [settings[name] for name in ("learning_rate", "head_learning_rate")]
-    assert [*rates(PLAN_OF[source], source)] == [*kept, settings["scratch_learning_rate"][source]]
-    said = MATH % (PLAN_OF[source].times, *rates(PLAN_OF[source], source))
-    assert all(f"${rate:g}$" in said for rate in rates(PLAN_OF[source], source))
+    assert [*format_rates(PLAN_OF[source], source)] == [*kept, settings["scratch_learning_rate"][source]]
+    said = MATH % (PLAN_OF[source].times, *format_rates(PLAN_OF[source], source))
+    assert all(f"${rate:g}$" in said for rate in format_rates(PLAN_OF[source], source))
 
 
 def size(text: str) -> int:
@@ -118,7 +116,7 @@ def test_what_attention_over_convolutions_is_worth(open_app: OpenApp) -> None:
         by.setdefault(row["model"], []).append(100 * row["test"])
     text, means = words(app), {name: mean(values) for name, values in by.items()}
     attends = max(("written", "scaled", "upright", "corrected"), key=lambda name: means.get(name, 0))
-    assert shares(text.partition("epoch of")[0]) <= written(means.values())
+    assert shares(text.partition("epoch on")[0]) <= written(means.values())
     shown = {name: round(value, 1) for name, value in means.items()}
     wanted = [shown[attends] - shown["control"], shown["written"] - shown["corrected"]]
     assert points(text) == written(wanted)
@@ -140,7 +138,7 @@ def test_who_loses_least_over_many_test_pictures(
         shutil.copy(CHECKPOINTS / f"{name}.safetensors", no_shipped_checkpoints)
     view = {"model": "checkpoint:cifar10_vit", "image": "cifar10-few:65", "on_picture.kind": change}
     app = open_app(PICTURE, **view, **{"on_picture.guess": "shown"})
-    (text,) = [part.value for part in app.main.caption if "test pictures, at" in part.value]
+    (text,) = [part.value for part in app.main.caption if "test images, at" in part.value]
     text = text.replace("\N{NO-BREAK SPACE}", " ")
     found = read_result("robustness")
     values = [row["value"] for row in found.where(change=change, model=names[0])]
@@ -158,7 +156,7 @@ def test_who_loses_least_over_many_test_pictures(
         for choose in (min, max)
     ]
     assert re.findall(r"\((\d[^)]*→[^)]*)\)", text) == ways
-    assert f"Over {found.settings['pictures']:,} test pictures" in text
+    assert f"Over {found.settings['pictures']:,} test images" in text
 
 
 @pytest.mark.parametrize(("px", "counted"), [(6, True), (5, False)])
@@ -172,19 +170,22 @@ def test_how_many_answers_a_shift_changes(
     view["on_picture.shift_px"] = str(px)
     app = open_app(PICTURE, **view)
     label = app.main.button_group(key="on_picture.moves.row").label
-    assert ("Test pictures move 6 px" in label, "The picture moves 5 px" in label) == (counted, not counted)
+    assert ("Test images shift 6 px" in label, "The image shifts 5 px" in label) == (counted, not counted)
     app.main.button_group(key="on_picture.moves.row").set_value("checkpoint:cifar10_cnn_wide").run()
     text = words(app)
     found = read_result("robustness")
     changed = [1 - row["same"] for n in names for row in found.where(change="shift", value=px, model=n)]
-    assert bool(changed) == ("test pictures moved by" in text) == counted
+    assert bool(changed) == ("test images shifted by" in text) == counted
     if counted:
-        told = text.partition("Of 1,000 test pictures moved by 6 px")[2].partition("Two standard errors")
+        told = text.partition("Of 1,000 test images shifted by 6 px")[2].partition("Two standard errors")
         assert shares(told[0]) == written(100 * share for share in changed)
         widest = 200 * max((share * (1 - share) / 1000) ** 0.5 for share in changed)
         assert f"at most {widest:.1f} points" in told[2] and "python -m vitviz.experiment robustness" in text
-        verdict = "right" if changed[0] >= changed[1] else "of "
-        assert f"You said CNN, wide: {100 * changed[0]:.1f} % of its answers change, {verdict}" in text
+        verdict = "correct" if changed[0] >= changed[1] else "wrong"
+        assert (
+            f"Your prediction, CNN, wide, is {verdict}: {100 * changed[0]:.1f} % of its predictions change"
+            in text
+        )
 
 
 @pytest.mark.parametrize("updates", [0, 10, 200])

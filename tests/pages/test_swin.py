@@ -39,9 +39,9 @@ def text(app: AppTest) -> str:
 
 
 def payload(app: AppTest, holds: str, without: str = "\0") -> Payload:
-    """(header, buffers) of the client view that carries an array of this name."""
+    """Return (header, buffers) of the client view that carries an array of this name."""
     for view in app.main.get("bidi_component"):
-        if not view.proto.bytes:  # a script of the shell, without data
+        if not view.proto.bytes:  # a script without data
             continue
         message = body(view.proto.bytes)
         (length,) = struct.unpack_from("<I", message)
@@ -59,7 +59,7 @@ def array(found: Payload, name: str) -> np.ndarray:
 
 
 def said(app: AppTest, key: str) -> str:
-    """What the link says of a control."""
+    """Return the query parameter of a control."""
     value = app.query_params[key]
     return value[0] if isinstance(value, list) else value
 
@@ -73,11 +73,10 @@ def choose(app: AppTest, key: str, value: Any) -> None:
 def test_the_stepper_follows_grid_window_and_shift(open_app: OpenApp) -> None:
     """14 / 7 / 3: 4,128 of 9,604 pairs in 3 of 4 windows; 4 / 2 / 1: the ids counted by hand."""
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3")
-    assert app.title[0].value == "Swin windows"
+    assert app.title[0].value.startswith("Swin")
     choose(app, "swin.grid", 14)
     choose(app, "swin.window", 7)
-    assert "3 of them hold patches" in captions(app)
-    assert "4,128 of 9,604 query–key pairs are masked" in captions(app)
+    assert "in 3 of them: 4,128 of 9,604 query–key pairs" in captions(app)
     choose(app, "swin.grid", 4)
     choose(app, "swin.window", 2)
     found = payload(app, STEPPER)
@@ -85,10 +84,10 @@ def test_the_stepper_follows_grid_window_and_shift(open_app: OpenApp) -> None:
     assert int((array(found, "allowed") == 0).sum()) == 28
     choose(app, "swin.shift", 0)
     assert int((array(payload(app, STEPPER), "allowed") == 0).sum()) == 0
-    assert "no window hears of another until four tokens are merged" in captions(app)
+    assert "4 windows of 4" in captions(app) and "masked" not in captions(app)
 
 
-def test_what_is_reached_and_what_is_measured_agree(open_app: OpenApp) -> None:
+def test_gradients_agree_with_the_masks(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", pin="0.100,0.100", swin__view="travel")
     hops = array(payload(app, REACH), "hops")
     assert hops.shape == (4, 64, 64)
@@ -97,7 +96,7 @@ def test_what_is_reached_and_what_is_measured_agree(open_app: OpenApp) -> None:
     found = payload(app, GRADIENT)
     gradient, reach = array(found, "gradient"), array(found, "reach")
     assert np.array_equal(gradient > 1e-20, reach == 1)
-    assert "In 4 of 4 blocks the gradient is non-zero on exactly the patches" in captions(app)
+    assert "In 4 of 4 blocks" in captions(app)
 
 
 def test_the_bias_and_the_merging_are_the_models_own(open_app: OpenApp) -> None:
@@ -106,7 +105,7 @@ def test_the_bias_and_the_merging_are_the_models_own(open_app: OpenApp) -> None:
     )
     found = payload(app, "table")
     assert array(found, "table").shape == (1, 4, 49) and array(found, "index").shape == (16, 16)
-    assert "(2·4 − 1)(2·4 − 1) = 49 numbers a head stand for all 256 pairs" in captions(app)
+    assert "(2·4 − 1)(2·4 − 1) = 49" in captions(app) and "all 256 query–key pairs" in captions(app)
     choose(app, "swin.view", "merge")
     pyramid = payload(app, PYRAMID)
     model = create_model(
@@ -126,9 +125,9 @@ def test_the_bias_and_the_merging_are_the_models_own(open_app: OpenApp) -> None:
         ("preset:vit_digits", "merge"),
     ],
 )
-def test_a_swin_stands_in_and_says_so(open_app: OpenApp, model: str, view: str) -> None:
+def test_a_substitute_swin_can_be_chosen(open_app: OpenApp, model: str, view: str) -> None:
     app = open_app(PAGE, model=model, image="digits:3", swin__view=view)
-    assert "has no windows; this is" in text(app) and "random weights" in text(app)
+    assert "has no windows" in text(app) and "random weights" in text(app)
     (button,) = (button for button in app.main.button if button.key == "swin.choose")
     button.click().run()
     assert not app.exception
@@ -158,7 +157,7 @@ def test_the_bias_is_shown_over_a_training(open_app: OpenApp, no_shipped_checkpo
 def test_a_swin_of_the_lab_shows_its_bias_over_its_snapshots(
     open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run keeps every step in a file of its own."""
+    """A run stores each snapshot in its own file."""
     monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
     model = SwinConfig(in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), mlp_ratio=1.0)
     recipe = TrainConfig(dataset="digits", epochs=1, batch_size=256, train_fraction=0.3, snapshots=3)
@@ -169,25 +168,24 @@ def test_a_swin_of_the_lab_shows_its_bias_over_its_snapshots(
     assert not app.exception
 
 
-def test_cost_is_measured_when_asked_for(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cost_is_measured_on_click(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
     from pages.stores import timings
     from vitviz.probe.window_cost import Measurement
 
     def known(window: int, dim: int) -> list[Measurement]:
-        return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in timings.sides_of(window)]
+        return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in timings.list_sides(window)]
 
-    monkeypatch.setattr(timings, "attention", known)
+    monkeypatch.setattr(timings, "time_attention", known)
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__view="cost")
     found = re.search(
-        r"the slope is (1\.\d\d|2\.00) for global attention, which tends to 2, and 1\.00 for windows",
-        captions(app),
+        r"the slope is (1\.\d\d|2\.00) \(limit 2\) for global attention and 1\.00 for windows", captions(app)
     )
     assert found is not None and float(found[1]) > 1.9
-    assert "Slopes over these sizes" not in captions(app)
+    assert "Measured slopes" not in captions(app)
     (button,) = (button for button in app.main.button if button.key == "swin.measure")
     button.click().run()
     assert not app.exception
-    assert "Slopes over these sizes: 2.00 global, 1.00 windows" in captions(app)
+    assert re.search(r"Measured slopes: 2\.00 .* 1\.00 for windows", captions(app))
 
 
 def test_a_hostile_link_falls_back(open_app: OpenApp) -> None:
@@ -208,8 +206,8 @@ def test_a_hostile_link_falls_back(open_app: OpenApp) -> None:
     assert said(app, "swin.cost_window") == "7"
 
 
-def test_a_link_s_words_on_another_section_wait_for_it(open_app: OpenApp) -> None:
-    """Links from before the page had sections name no section, and every control."""
+def test_controls_of_other_sections_keep_their_permalink(open_app: OpenApp) -> None:
+    """Old permalinks name controls but no section."""
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__layer="3", swin__head="2")
     assert payload(app, STEPPER)
     assert said(app, "swin.layer") == "3" and said(app, "swin.head") == "2"
@@ -230,22 +228,22 @@ def test_grid_and_window_are_one_choice_for_both_sections(open_app: OpenApp) -> 
     assert "shift 1" in str(payload(app, REACH)[0]["panels"])
     choose(app, "swin.window", 2)
     choose(app, "swin.view", "steps")
-    assert "6 × 6 patches make 9 windows of 4" in captions(app)
+    assert "6 × 6 patches form 9 windows of 4" in captions(app)
 
 
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ([0, 0, 0, 0, 9, 0, 0, 0, 0], "for a token and itself; a token’s bias to itself lies, on average"),
-        ([0, 0, 0, 0, 0, 0, 0, -9, 0], "is −9.000, in head 1, for a query 1 below its key"),
+        ([0, 0, 0, 0, 9, 0, 0, 0, 0], "Largest: 9.000 in head 1, for a token and itself"),
+        ([0, 0, 0, 0, 0, 0, 0, -9, 0], "−9.000 in head 1, for a query 1 below its key"),
         ([9, 0, 0, 0, 0, 0, 0, 0, 0], "for a query 1 above and 1 left of its key"),
-        ([1] * 9, "lies, on average over the heads, at the mean"),
+        ([1] * 9, "of a token to itself is at the table’s mean"),
     ],
 )
-def test_the_bias_is_told_as_its_table_has_it(table: list[float], words: str) -> None:
-    from pages.lenses.swin import bias
+def test_the_bias_caption_describes_its_table(table: list[float], words: str) -> None:
+    from pages.lenses.swin import captions
 
-    assert words in bias.describe(np.array([table], np.float32), (2, 2))
+    assert words in captions.describe_bias(np.array([table], np.float32), (2, 2))
 
 
 def test_the_corner_s_question_is_answered_by_the_view(open_app: OpenApp) -> None:
@@ -266,13 +264,13 @@ def test_the_corner_s_question_is_answered_by_the_view(open_app: OpenApp) -> Non
 def test_the_cost_s_slopes_are_over_tokens(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__view="cost")
     slopes = re.search(
-        r"the slope is ([\d.]+) for global attention, which tends to 2, and ([\d.]+) for", captions(app)
+        r"the slope is ([\d.]+) \(limit 2\) for global attention and ([\d.]+) for", captions(app)
     )
     assert slopes is not None
     assert 1.9 < float(slopes[1]) <= 2 and float(slopes[2]) == 1
 
 
-def test_a_link_says_where_the_steps_and_the_travelling_begin(open_app: OpenApp) -> None:
+def test_a_permalink_sets_the_first_stage_and_block(open_app: OpenApp) -> None:
     link = {"model": "preset:swin_digits", "image": "digits:3"}
     assert payload(open_app(PAGE, **link), STEPPER)[0]["begin"] == 0
     app = open_app(PAGE, **link, swin__stage="mask")
@@ -284,5 +282,5 @@ def test_a_link_says_where_the_steps_and_the_travelling_begin(open_app: OpenApp)
 
 
 def test_the_stages_of_a_link_are_those_of_the_view() -> None:
-    poses = (ROOT / "pages/lenses/swin/swin_stepper_poses.js").read_text("utf-8")
-    assert re.findall(r"key: '(\w+)'", poses) == list(stepper.STAGES)
+    stages = (ROOT / "pages/lenses/swin/swin_stepper_stages.js").read_text("utf-8")
+    assert re.findall(r"key: '(\w+)'", stages) == list(stepper.STAGES)

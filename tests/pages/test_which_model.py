@@ -13,7 +13,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import timings
-from pages.which_model import models, scoreboard
+from pages.which_model import captions as sentences
+from pages.which_model import models
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.scoreboard import Timing
 from vitviz.checkpoint_header import read_header
@@ -30,9 +31,11 @@ GUESSED = {"which_model__times": "shown", "which_model__papers_guess": "shown"}
 
 @pytest.fixture(autouse=True)
 def nothing_timed() -> Iterator[None]:
-    timings.forget()
+    timings._models.clear()
+    timings._attention.clear()
     yield
-    timings.forget()
+    timings._models.clear()
+    timings._attention.clear()
 
 
 def captions(app: AppTest) -> str:
@@ -66,7 +69,7 @@ def test_the_board_lists_every_published_model_and_vit_l_and_h(open_app: OpenApp
     accuracy = dict(zip(names, table.value["Accuracy"], strict=True))
     assert accuracy["ViT-H/14, 518 px, JFT-300M"] == pytest.approx(0.8855)
     assert "All 44 accuracies are cited" in captions(app)
-    assert app.title[0].value == "Which model when?"
+    assert app.title[0].value.startswith("Which model")
 
 
 def test_shipped_models_are_measured_and_the_front_is_named(
@@ -74,17 +77,17 @@ def test_shipped_models_are_measured_and_the_front_is_named(
 ) -> None:
     ship(no_shipped_checkpoints, "digits_cnn", "digits_vit", "digits_swin")
     app = open_app(PAGE, **HERE, which_model__set="digits", which_model__model="checkpoint:digits_vit")
-    assert "All 3 accuracies were measured by this project" in captions(app)
+    assert "All 3 accuracies are measured by this project" in captions(app)
     assert "**Swin**" in captions(app) and "Pareto front" in captions(app)
-    assert "**139,978** parameters" in text(app) and "1,295 pictures" in text(app)
-    assert "measured here on 359 test pictures" in text(app)
+    assert "**139,978** parameters" in text(app) and "1,295 images" in text(app)
+    assert "on 359 test images" in text(app)
 
 
 @pytest.mark.parametrize(
     ("model", "grows"),
     [
-        ("digits_swin", "with the number of tokens, as windows stay as large"),
-        ("digits_vit", "with the square of the tokens"),
+        ("digits_swin", "the number of tokens (windows have a fixed size)"),
+        ("digits_vit", "the square of the number of tokens"),
     ],
 )
 def test_how_the_cost_of_attention_grows(
@@ -92,48 +95,50 @@ def test_how_the_cost_of_attention_grows(
 ) -> None:
     ship(no_shipped_checkpoints, model)
     app = open_app(PAGE, **HERE, which_model__set="digits", which_model__model=f"checkpoint:{model}")
-    assert f"The products with attention, which grow {grows}, are" in captions(app)
+    assert f"which grow with {grows}, are" in captions(app)
 
 
-def test_seconds_of_different_machines_are_said_not_to_compare(
+def test_training_times_of_different_machines_are_not_compared(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ship(no_shipped_checkpoints, "cifar10_cnn", "cifar10_vit")
-    alike = tuple(replace(entry, trained_with="A") for entry in models.board())
+    alike = tuple(replace(entry, trained_with="A") for entry in models.list_models())
     apart = tuple(replace(e, trained_with="B") if e.family == "ViT" else e for e in alike)
     for board, differ in ((alike, False), (apart, True)):
-        monkeypatch.setattr(models, "board", lambda board=board: board)
+        monkeypatch.setattr(models, "list_models", lambda board=board: board)
         app = open_app(PAGE, **HERE, which_model__set="cifar10", which_model__x="training")
-        assert ("counted on different machines" in captions(app)) == differ
+        assert ("from different machines" in captions(app)) == differ
         app = open_app(PAGE, **HERE, which_model__view="guide")
-        assert ("of different machines, which do not compare" in text(app)) == differ
-    monkeypatch.setattr(models, "board", lambda: apart)
+        assert ("different machines, not comparable" in text(app)) == differ
+    monkeypatch.setattr(models, "list_models", lambda: apart)
     app = open_app(PAGE, **HERE, which_model__set="cifar10")
-    assert "counted on different machines" not in captions(app), "no axis has seconds of training"
+    assert "from different machines" not in captions(app), "no axis has seconds of training"
 
 
-def test_models_are_timed_when_asked_and_large_ones_go_by_formula(
+def test_models_are_timed_on_click_and_large_ones_estimated(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ship(no_shipped_checkpoints, "digits_cnn", "digits_vit")
     app = open_app(PAGE, **HERE, which_model__set="digits", which_model__x="ms")
-    assert any("Nothing here has been timed yet" in info.value for info in app.main.info)
+    assert any("Not timed yet" in info.value for info in app.main.info)
     button(app, "which_model.time").click().run()
     assert not app.exception
-    assert len(timings.models()) == 2 and not any(t.random for t in timings.models().values())
-    assert "ms** a picture here, median of" in text(app)
+    assert len(timings.list_model_timings()) == 2 and not any(
+        t.random for t in timings.list_model_timings().values()
+    )
+    assert "ms** per image on this server, median of" in text(app)
     (table,) = app.main.dataframe
-    assert table.value["ms here"].notna().all() and table.value["ms, low to high"].str.contains(" to ").all()
+    assert table.value["ms per image"].notna().all() and table.value["ms, range"].str.contains(" to ").all()
     base = PRETRAINED["vit_base_patch16_224.augreg_in21k_ft_in1k"].config
 
     def known() -> dict[Any, Timing]:
         return {(base, 224): Timing(0.1, 0.09, 0.11, 5, 10**6, 1, True)}
 
-    monkeypatch.setattr(timings, "models", known)
+    monkeypatch.setattr(timings, "list_model_timings", known)
     app = open_app(PAGE, **HERE, which_model__set="imagenet", which_model__model="pretrained:vit_l_16")
     pace = 100 / sum(parameter_count.multiply_adds(base, 224).values())
     rough = pace * sum(parameter_count.multiply_adds(PRETRAINED["vit_l_16"].config, 224).values())
-    assert f"too large to run here: about {rough:,.0f} ms" in text(app)
+    assert f"too large to time: about {rough:,.0f} ms" in text(app)
 
 
 def test_the_question_is_answered_by_the_formulas(open_app: OpenApp) -> None:
@@ -151,7 +156,7 @@ def test_the_question_is_answered_by_the_formulas(open_app: OpenApp) -> None:
     ]
     assert adds[0] > adds[1]
     said_now = captions(app).replace("\\", "")
-    assert "You said Swin-T, 224 px; measured: ViT-S/16, 224 px" in said_now
+    assert re.search("Your prediction: Swin-T, 224 px.*ViT-S/16, 224 px", said_now)
     assert f"{adds[0] / 1e9:.2f} billion" in said_now and f"{adds[1] / 1e9:.2f} billion" in said_now
 
 
@@ -179,16 +184,18 @@ def test_the_papers_numbers_stand_in_their_tables(open_app: OpenApp) -> None:
     tables = [table.value for table in app.main.dataframe]
     assert list(tables[0]["Core-days"]) == [one.core_days for one in published_results.TRANSFERS]
     assert list(tables[0]["ImageNet"]) == [88.55, 87.76, 85.30, 87.54, 88.4]
-    assert list(tables[1]["Counted here"])[-1] == 632_045_800
-    assert "On VTAB, ViT-H/14 (JFT-300M) has 77.63 %, 1.34 points ahead of BiT-L" in captions(app)
+    assert list(tables[1]["Parameters"])[-1] == 632_045_800
+    assert "On VTAB, ViT-H/14 (JFT-300M) reaches 77.63 %, 1.34 points above BiT-L" in captions(app)
     assert "4.0 times fewer" in captions(app)
 
 
 def test_slopes_read_two_and_one(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_app(PAGE, **HERE, which_model__view="length", which_model__patch_px="8", **GUESSED)
     assert "Slopes: 2.00 for attention over all tokens, 1.00 for the linear maps" in captions(app)
-    assert "make N = 784 of 224 px" in captions(app) and "N = 6 D = 4,608" in captions(app)
-    shares = re.search(r"attention is ([\d.]+) % of the layer's", captions(app))
+    assert "N = 784 (patches of 8 px, image of 224 px)" in captions(app) and "N = 6 D = 4,608" in captions(
+        app
+    )
+    shares = re.search(r"Attention is ([\d.]+) % of the layer's", captions(app))
     assert shares is not None
     config = PRESETS["vit_base_16"].config
     layer = 12 * 784 * config.embed_dim**2
@@ -198,11 +205,11 @@ def test_slopes_read_two_and_one(open_app: OpenApp, monkeypatch: pytest.MonkeyPa
     from vitviz.probe.window_cost import Measurement
 
     def known(window: int, dim: int) -> list[Measurement]:
-        return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in timings.sides_of(window)]
+        return [Measurement(s, 1e-9 * s**4, 1e-6 * s**2, s**4, 10 * s**2) for s in timings.list_sides(window)]
 
-    monkeypatch.setattr(timings, "attention", known)
+    monkeypatch.setattr(timings, "time_attention", known)
     button(app, "which_model.clock").click().run()
-    assert "Slopes between the two largest: 2.00 over all, 1.00 in windows" in captions(app)
+    assert "largest sizes: 2.00 for all tokens, 1.00 for windows" in captions(app)
 
 
 def test_the_guide_reads_the_grid_of_data_sizes(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,13 +225,16 @@ def test_the_guide_reads_the_grid_of_data_sizes(open_app: OpenApp, monkeypatch: 
     made = (result.Made("abc", "2026-01-02", "a machine"),)
     settings = {"parameters": {"cnn": 2000, "hybrid": 1000, "vit": 1500, "deit": 9000}}
     grid = result.Result("data_size_cifar10", "A grid", "python made_up.py", settings, made, rows, 7)
-    monkeypatch.setattr("pages.which_model.guide.read_result", lambda name: grid)
+    monkeypatch.setattr(
+        "pages.which_model.guide.read_result",
+        lambda name: grid if name == grid.name else result.read_result(name),
+    )
     app = open_app(PAGE, **HERE, which_model__view="guide")
     found = text(app)
-    assert "**With 250 pictures take the Hybrid, not the ViT.**" in found
+    assert "**With 250 training images, choose the Hybrid, not the ViT.**" in found
     assert "mean of 2 seeds: CNN 30.5 %, Hybrid 40.5 %, ViT 20.5 %" in found
     assert "30.5 % with 250 (2 seeds, ± 0.7); 90.5 % with 48,000 (2 seeds, ± 0.7)" in found
-    assert "measured 2026-01-02 on a machine, commit abc; 63 trainings not made as yet" in found
+    assert "2026-01-02 on a machine, commit abc; 63 trainings missing" in captions(app)
     assert "models of 1,000 to 2,000 parameters, one recipe: A grid" in found  # not the shipped ones
 
 
@@ -237,8 +247,8 @@ def test_the_guide_s_sentences_carry_computed_numbers(
     for name, title in (("cifar10_cnn", "CIFAR-10 CNN"), ("cifar10_vit", "CIFAR-10 ViT, patch 4")):
         right = float(read_header(no_shipped_checkpoints / f"{name}.safetensors").card["test_accuracy"])
         assert f"{title} {100 * right:.1f} %" in found
-    assert "a CNN does better" in found
-    gain = published_results.BESIDE[5].top1 - published_results.BESIDE[2].top1
+    assert "a CNN is more accurate" in found
+    gain = published_results.PAPER_MODELS[5].top1 - published_results.PAPER_MODELS[2].top1
     assert f"DeiT-B gains {gain:.1f} points" in found
     cnn = PRESETS["cnn_cifar10"].config
     growth = sum(parameter_count.multiply_adds(cnn, 64).values()) / sum(
@@ -246,20 +256,20 @@ def test_the_guide_s_sentences_carry_computed_numbers(
     )
     assert f"{growth:.2f} times" in found and 3.99 < growth <= 4
     # A place is 128 numbers, 65 of them; [CLS] itself, which is counted with them elsewhere, tells no place.
-    assert f"{65 * 128:,} learned numbers tell its 65 tokens where they are" in found
-    assert "**For the last points of accuracy: ViT-H/14" in found
+    assert f"{65 * 128:,} learned numbers encode the positions of 65 tokens" in found
+    assert "**For the highest accuracy: ViT-H/14" in found
 
 
 @pytest.mark.parametrize(
     ("measured", "cited", "said"),
     [
-        (3, 0, "All 3 accuracies were measured by this project."),
-        (1, 0, "Its accuracy was measured by this project."),
+        (3, 0, "All 3 accuracies are measured by this project."),
+        (1, 0, "The accuracy is measured by this project."),
         (0, 2, "All 2 accuracies are cited (hollow)."),
-        (0, 1, "Its accuracy is cited (hollow)."),
-        (1, 1, "1 accuracy was measured here, 1 is cited (hollow)."),
-        (4, 2, "4 accuracies were measured here, 2 are cited (hollow)."),
+        (0, 1, "The accuracy is cited (hollow)."),
+        (1, 1, "1 accuracy was measured by this project, 1 is cited (hollow)."),
+        (4, 2, "4 accuracies were measured by this project, 2 are cited (hollow)."),
     ],
 )
-def test_where_the_accuracies_come_from_is_said_of_any_number(measured: int, cited: int, said: str) -> None:
-    assert scoreboard.origin(measured, cited) == said
+def test_the_sources_of_accuracies_are_counted(measured: int, cited: int, said: str) -> None:
+    assert sentences.describe_sources(measured, cited) == said

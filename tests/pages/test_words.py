@@ -1,4 +1,4 @@
-"""The glossary on its own page, and dotted words on the others."""
+"""Check the glossary page and dotted terms on other pages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def texts(app: AppTest) -> str:
 def test_a_word_says_its_shape_in_the_model_s_numbers_and_where_to_go(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", image="digits:0", words__word="attention")
     assert "`(h, T, T)`" in texts(app) and "`(4, 65, 65)`" in texts(app)
-    assert [link.proto.label for link in app.main.get("page_link")][0] == "On the page: Attention explorer"
+    assert [link.proto.label for link in app.main.get("page_link")][
+        0
+    ] == f"Open page: {registry.BY_SLUG['attention'].title}"
     assert "https://arxiv.org/abs/1706.03762" in texts(app)
     app.selectbox(key="words.word").set_value("shifted_window").run()
     assert r"\lfloor M/2 \rfloor" in app.main.latex[0].value
@@ -80,16 +82,16 @@ def test_what_a_fragment_draws_anew_it_dots_anew() -> None:
         from pages.frame import glossary_terms
 
         said = st.session_state["said"] = []
-        glossary_terms.begin()
-        said.append(glossary_terms.marked("A patch becomes a token."))
+        glossary_terms.reset_terms()
+        said.append(glossary_terms.link_new_terms("A patch becomes a token."))
 
         @st.fragment
         def part() -> None:
             for _ in range(2):
-                said.append(glossary_terms.marked("A token meets a query."))
-                said.append(glossary_terms.marked("A key, a query and a patch."))
+                said.append(glossary_terms.link_new_terms("A token meets a query."))
+                said.append(glossary_terms.link_new_terms("A key, a query and a patch."))
                 st.session_state[
-                    session_keys.MARKED
+                    session_keys.LINKED_TERMS
                 ].run = None  # as the next run finds it, of the fragment alone
 
         part()
@@ -111,8 +113,8 @@ def test_no_word_is_dotted_where_it_is_not_ours_or_not_text() -> None:
         f"**{plain('my token & patch')}**",
         "```\ntoken\n```",
     ):
-        assert glossary_terms.with_terms(closed, set())[0] == closed
-    said, seen = glossary_terms.with_terms(f":gray[Token [CLS] is {plain('patch')}'s $E$]", {"E"})
+        assert glossary_terms.link_terms(closed, set())[0] == closed
+    said, seen = glossary_terms.link_terms(f":gray[Token [CLS] is {plain('patch')}'s $E$]", {"E"})
     assert said.startswith(':gray[[Token](#word-token "token (T, D): One vector') and seen == {
         "token",
         "[CLS]",
@@ -123,9 +125,9 @@ def test_no_word_is_dotted_where_it_is_not_ours_or_not_text() -> None:
 
 def test_a_word_that_may_mean_something_else_is_dotted_where_it_is_meant_alone() -> None:
     said = "The largest value, on its own scale"
-    assert glossary_terms.with_terms(said, set(), glossary.OTHERWISE) == (said, set())
-    assert glossary_terms.with_terms(said, set())[1] == {"value", "scale"}
-    forms = {form.lower() for term in TERMS for form in term.written}
+    assert glossary_terms.link_terms(said, set(), glossary.OTHERWISE) == (said, set())
+    assert glossary_terms.link_terms(said, set())[1] == {"value", "scale"}
+    forms = {form.lower() for term in TERMS for form in term.spellings}
     assert forms >= glossary.OTHERWISE
     assert not any(":" in term.word for term in TERMS)  # terms.js parts a title there
 
@@ -146,6 +148,6 @@ def test_the_map_explains_the_words_that_it_writes(
     open_app: OpenApp, model: str, has: list[str], lacks: list[str]
 ) -> None:
     app = open_app("pages/start/page.py", model=model, image="digits:0")
-    (line,) = [part.value for part in app.main.markdown if "The words of this map" in part.value]
+    (line,) = [part.value for part in app.main.markdown if "Terms of this map" in part.value]
     words = re.findall(r"\(#word-(\w+) \"", line)
     assert set(has) <= set(words) and not set(lacks) & set(words)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from vitviz.data import own_datasets
-from vitviz.heartbeat import Clock, Pulses
+from vitviz.heartbeat import Clock, Heartbeats
 from vitviz.training import retention, run_directory, run_lock
 
 HOUR_S = 3600.0
@@ -40,9 +40,9 @@ def set_clocks(patch: pytest.MonkeyPatch) -> Iterator[Clocks]:
         patched.setattr(time, "time", lambda: wall() + clocks.jumped + clocks.passed)
         patched.setattr(time, "monotonic", lambda: counter() + clocks.passed)
         patched.setattr(os, "utime", stamped)
-        patched.setattr(run_lock, "_now", lambda folder: time.time())
-        patched.setattr(run_directory, "_heartbeats", Pulses(run_directory.HEARTBEAT_LIMIT_S))
-        patched.setattr(run_lock, "_holders", Pulses(run_lock.STALE_S))
+        patched.setattr(run_lock, "_read_file_time", lambda folder: time.time())
+        patched.setattr(run_directory, "_heartbeats", Heartbeats(run_directory.HEARTBEAT_LIMIT_S))
+        patched.setattr(run_lock, "_holders", Heartbeats(run_lock.STALE_S))
         patched.setattr(retention, "_clock", Clock(60.0))
         patched.setattr(own_datasets, "_clock", Clock(60.0))
         yield clocks

@@ -81,28 +81,28 @@ def test_a_machine_whose_clock_is_slow_lives_for_who_looks_on(tmp_path: Path, cl
 
 @JUMPS
 def test_a_run_is_not_taken_from_a_server_that_lives(tmp_path: Path, clocks: Clocks, jump_s: float) -> None:
-    assert run_lock.take(tmp_path, "mine")
+    assert run_lock.claim_run(tmp_path, "mine")
     written_now(tmp_path / "claim.json")
     assert run_lock.is_held(tmp_path)
     clocks.jumped += jump_s
-    assert not run_lock.take(tmp_path, "another's")
+    assert not run_lock.claim_run(tmp_path, "another's")
     for _ in range(6):
         clocks.passed += run_lock.BEAT_S
-        assert run_lock.renew(tmp_path, "mine") and not run_lock.take(tmp_path, "another's")
+        assert run_lock.renew(tmp_path, "mine") and not run_lock.claim_run(tmp_path, "another's")
     clocks.passed += run_lock.STALE_S + 1
-    assert run_lock.take(tmp_path, "another's")
+    assert run_lock.claim_run(tmp_path, "another's")
 
 
 def test_a_claim_from_the_future_is_taken_over_when_its_holder_is_silent(
     tmp_path: Path, clocks: Clocks
 ) -> None:
-    assert run_lock.take(tmp_path, "dead")
+    assert run_lock.claim_run(tmp_path, "dead")
     clocks.jumped = 3 * HOUR_S
     written_now(tmp_path / "claim.json")
     clocks.jumped = 0
-    assert not run_lock.take(tmp_path, "mine")
+    assert not run_lock.claim_run(tmp_path, "mine")
     clocks.passed += run_lock.STALE_S + 1
-    assert run_lock.take(tmp_path, "mine")
+    assert run_lock.claim_run(tmp_path, "mine")
 
 
 @JUMPS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pages.frame.registry import BY_SLUG
-from vitviz.lessons.lesson_file import LONGEST_LINE, MOST_DEPTH, MOST_DOTS, read_lesson
+from vitviz.lessons.lesson_file import MAX_DEPTH, MAX_DOTS, MAX_LINE_LENGTH, read_lesson
 from vitviz.lessons.typed_tables import LessonError
 
 GOOD = r'''title = "a.b.c.d.e.f.g.h.i.j [[[[[[[[[[[[[[[[[["  # a.b.c.d.e.f.g.h.i.j.k
@@ -34,23 +34,23 @@ def test_texts_and_comments_may_hold_dots_and_brackets(end: str) -> None:
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"])
 def test_a_line_ends_where_one_of_toml_does(separator: str) -> None:
-    line = f'"{separator}' * LONGEST_LINE
+    line = f'"{separator}' * MAX_LINE_LENGTH
     assert "line 1: expected at most 1600 characters" in refusal(line)
-    assert "line 2: nested deeper" in refusal(f'"{separator}" = 1\n"{separator}"{".a" * (MOST_DOTS + 1)} = 1')
+    assert "line 2: expected less nesting" in refusal(f'"{separator}" = 1\n"{separator}"{".a" * (MAX_DOTS + 1)} = 1')
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        '"=".' + "a." * MOST_DOTS + "a = 1",
-        "a = { " + "a." * MOST_DOTS + "a.a = 1 }",
-        "[" + "a." * MOST_DOTS + "a.a]",
-        "a = " + "[\n" * (MOST_DEPTH + 1),
-        'a = ["]", ' + "[\n'#', \"]]\"," * (MOST_DEPTH + 1),
+        '"=".' + "a." * MAX_DOTS + "a = 1",
+        "a = { " + "a." * MAX_DOTS + "a.a = 1 }",
+        "[" + "a." * MAX_DOTS + "a.a]",
+        "a = " + "[\n" * (MAX_DEPTH + 1),
+        'a = ["]", ' + "[\n'#', \"]]\"," * (MAX_DEPTH + 1),
     ],
 )
 def test_keys_and_brackets_are_bounded_over_the_whole_file(text: str) -> None:
-    assert "nested deeper than a lesson" in refusal(text)
+    assert "expected less nesting" in refusal(text)
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "0x" + "f" * 1500, "-" + "9" * 400])

@@ -18,7 +18,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from pages.stores.session import COOKIE
-from pages.stores.session import Visit as Token
+from pages.stores.session import UserSession as Token
 from tests.browser.conftest import ROOT, free_port, start_server, stop_server
 from tests.cluster import Cluster
 from tests.robustness.run_files import GREY, MODEL, TRAIN
@@ -147,7 +147,7 @@ async def start_run(visitor: Sticky, runs: Path) -> Run:
     """A visitor starts the lab's first recipe, as by a click; waits until it trains."""
     before = set(runs.glob("*/config.json"))
     assert not (await visitor.run("live_lab", LONG)).exceptions
-    assert not (await visitor.press("Start a new run", LONG)).exceptions
+    assert not (await visitor.press("Start training", LONG)).exceptions
     (made,) = set(runs.glob("*/config.json")) - before
     await goes_on(run := Run(made.parent))
     return run

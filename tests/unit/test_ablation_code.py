@@ -1,10 +1,10 @@
-"""What is left out stands in a link, short, and nothing else is taken for it."""
+"""Encoding of ablated patches and heads in a link."""
 
 from __future__ import annotations
 
 import pytest
 
-from pages.lenses.attention.ablation_code import Ablation, AblatableParts
+from pages.lenses.attention.ablation_code import AblatableParts, Ablation
 
 SMALL = AblatableParts((8, 8), (4, 4, 4, 4))
 LARGE = AblatableParts((56, 56), (3, 3, 6, 6, 12, 12, 12, 12, 12, 12, 24, 24))  # Swin-T at 224 px

@@ -161,7 +161,7 @@ LATER = "\n\ndef later() -> None:\n    import {}  # noqa\n"
             "from pages.lenses.patches import puzzle",
             "pages.lenses.patches.puzzle",
         ),
-        ("pages/lenses/block/page.py", LATER.format("pages.lenses.swin.views"), "pages.lenses.swin.views"),
+        ("pages/lenses/block/page.py", LATER.format("pages.lenses.swin.stepper"), "pages.lenses.swin.stepper"),
         ("pages/lenses/block/page.py", "from ..patches import puzzle", "a relative name"),
         ("pages/lenses/block/page.py", "from . import norms", "a relative name"),
         ("pages/frame/startup.py", '_MORE = ("pages.lenses.block.norms",)', "pages.lenses.block.norms"),

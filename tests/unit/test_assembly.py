@@ -18,11 +18,11 @@ from vitviz.analysis.assembly import (
     emptied,
     encode,
     put_wrong,
-    whole,
+    reset_parts,
 )
 from vitviz.data.face_parts import from_the_middle, parts_of
 from vitviz.data.faces import ARRANGEMENTS, PARTS, arranged, faces_dataset
-from vitviz.plots.assembly import Apart, Told, payload
+from vitviz.plots.assembly import Apart, AssemblyHeader, payload
 from vitviz.plots.image_changes import Answered
 from vitviz.plots.photo import photo
 
@@ -69,7 +69,7 @@ def test_put_together_wrong_each_lies_about_anothers_middle() -> None:
     assert (left.x, left.y) == (10, 2) and (right.x, right.y) == (6, 10) and (mouth.x, mouth.y) == (1, 1)
     (alone,) = put_wrong((cut(1, 2, 4, 3),), SIZE)
     assert (alone.x, alone.y) == (SIZE - 4 - 1, SIZE - 3 - 2)
-    assert whole((left, right, mouth)) == EYES
+    assert reset_parts((left, right, mouth)) == EYES
 
 
 @given(cuts())
@@ -118,7 +118,7 @@ def test_the_photograph_travels_whole_and_without_its_parts() -> None:
     chances, views = np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([[[0.0, 1.0]], [[2.0, 0.5]]])
     header, arrays = unpack(
         payload(
-            Apart(frames, (part,), {"nose": cut(2, 4, 4, 2)}, Told(1, -1, 3, False)),
+            Apart(frames, (part,), {"nose": cut(2, 4, 4, 2)}, AssemblyHeader(1, -1, 3, False)),
             [Answered("a", "gradient", chances, views)],
             photo(ground),
             ("cat", "dog"),

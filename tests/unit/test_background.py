@@ -42,7 +42,7 @@ def test_jobs_are_advanced_by_one_other_thread_which_ends() -> None:
     behind = Background(patience_s=1)
     jobs = [Counter(5), Counter(3)]
     for job in (*jobs, *jobs):
-        behind.ask(job)
+        behind.request(job)
     for job in jobs:
         assert job.done.wait(30)
     (thread,) = jobs[0].threads | jobs[1].threads
@@ -51,22 +51,22 @@ def test_jobs_are_advanced_by_one_other_thread_which_ends() -> None:
     thread.join(30)
     assert not thread.is_alive()
     again = Counter(2)
-    behind.ask(again)
+    behind.request(again)
     assert again.done.wait(30)
 
 
 def test_a_job_that_fails_does_not_end_the_others() -> None:
     behind, job = Background(patience_s=1), Counter(3)
-    behind.ask(Broken())
-    behind.ask(job)
+    behind.request(Broken())
+    behind.request(job)
     assert job.done.wait(30)
 
 
 def test_what_was_asked_for_is_forgotten_by_still() -> None:
     behind, job = Background(patience_s=4), Counter(10**9)
-    behind.ask(job)
+    behind.request(job)
     wait(lambda: job.left < 10**9)
-    with behind.still():
+    with behind.pause():
         left = job.left
     wait(lambda: not behind.running)  # a quarter of its patience later
     assert job.left == left

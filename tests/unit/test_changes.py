@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vitviz.analysis import changes
-from vitviz.analysis.changes import CHANGES, Setting, changed, kept, series
+from vitviz.analysis.changes import CHANGES, Setting, apply_change, find_unchanged_range, series
 from vitviz.experiments.robustness import STRENGTHS
 
 SIDE = 8
@@ -21,7 +21,7 @@ def picture(side: int = SIDE) -> np.ndarray:
 def test_the_neutral_strength_is_the_picture_itself(name: str) -> None:
     change = CHANGES[name]
     own = picture()
-    assert changed(own, name, change.neutral) is own
+    assert apply_change(own, name, change.neutral) is own
     assert change.values[change.start] == change.neutral
     assert list(change.values) == sorted(set(change.values))
 
@@ -83,8 +83,8 @@ def test_blur_keeps_a_flat_picture_and_the_sum_of_a_spot() -> None:
 
 def test_light_and_contrast_are_cut_at_the_ends() -> None:
     own = np.full((4, 4, 3), 100, np.uint8)
-    assert changed(own, "brightness", 0.75)[0, 0, 0] == 255
-    assert changed(own, "brightness", -0.25)[0, 0, 0] == 36
+    assert apply_change(own, "brightness", 0.75)[0, 0, 0] == 255
+    assert apply_change(own, "brightness", -0.25)[0, 0, 0] == 36
     own[0] = 200  # mean 125
     flat = changes.contrast(own, 0)
     assert flat[0, 0, 0] == flat[1, 0, 0] == 125
@@ -114,22 +114,22 @@ def test_a_shuffle_keeps_the_multiset_of_patches_and_a_larger_share_moves_more()
 def test_pieces_lie_where_they_were_put() -> None:
     own = picture()
     pieces = (15, *range(1, 15), 0)
-    found = changed(own, "pieces", 1.0, Setting(pieces=pieces))
+    found = apply_change(own, "pieces", 1.0, Setting(pieces=pieces))
     assert np.array_equal(found[:2, :2], own[-2:, -2:]) and np.array_equal(found[:2, 2:], own[:2, 2:])
     with pytest.raises(ValueError, match="permutation"):
-        changed(own, "pieces", 1.0, Setting(pieces=(0,) * 16))
+        apply_change(own, "pieces", 1.0, Setting(pieces=(0,) * 16))
 
 
 def test_a_picture_that_has_no_four_pieces_a_side_is_refused() -> None:
     with pytest.raises(ValueError, match="multiple of 4"):
-        changed(picture(10), "shift", 1)
+        apply_change(picture(10), "shift", 1)
 
 
 def test_an_answer_is_kept_until_it_first_changes_on_either_side() -> None:
     answers = np.array([1, 2, 2, 2, 3, 2])
-    assert kept(answers, 2) == (1, 3)
-    assert kept(np.zeros(5, int), 0) == (0, 4)
-    assert kept(np.array([0, 1]), 0) == (0, 0)
+    assert find_unchanged_range(answers, 2) == (1, 3)
+    assert find_unchanged_range(np.zeros(5, int), 0) == (0, 4)
+    assert find_unchanged_range(np.array([0, 1]), 0) == (0, 0)
 
 
 def test_the_strengths_that_are_stored_lie_on_the_sliders() -> None:

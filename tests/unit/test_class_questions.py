@@ -8,19 +8,28 @@ from pathlib import Path
 import pytest
 
 from vitviz.classes import question_store
+from vitviz.classes.class_question import (
+    ClassQuestion,
+    HistogramBar,
+    build_histogram,
+    describe_answers,
+    parse_measured_answer,
+    parse_question,
+    serialize_measured_answer,
+    validate_answer,
+)
 from vitviz.classes.class_store import ClassStore
 from vitviz.classes.database import NAME, ClassError
-from vitviz.classes.class_question import ClassQuestion, HistogramBar, build_histogram, validate_answer, serialize_measured_answer, parse_question, parse_measured_answer, describe_answers
 from vitviz.lessons.lesson import Link
 from vitviz.lessons.measures import MEASURES
-from vitviz.lessons.question_kinds import Choose, Drag, AnswerKind, MeasuredAnswer, Point
+from vitviz.lessons.question_kinds import AnswerKind, Choose, Drag, MeasuredAnswer, Point
 
 CHOOSE = Choose(("cat", "dog", "<b>ship</b>"))
 SHARE = Drag(0.0, 1.0, 0.01, "%")
 CELLS = Point((2, 3))
 
 
-def asked(kind: AnswerKind = CHOOSE) -> ClassQuestion:
+def make_question(kind: AnswerKind = CHOOSE) -> ClassQuestion:
     measure = MEASURES["looks_at"](layer=2, row=1, col=3)
     proof = Link("attention", (("attention.layer", "2"),))
     return ClassQuestion(
@@ -40,11 +49,11 @@ def code(classes: ClassStore) -> str:
 
 @pytest.mark.parametrize("kind", [CHOOSE, SHARE, CELLS])
 def test_a_question_goes_through_the_file_and_back(kind: AnswerKind) -> None:
-    assert parse_question(str(asked(kind))) == asked(kind)
+    assert parse_question(str(make_question(kind))) == make_question(kind)
 
 
 def test_what_is_no_question_is_none() -> None:
-    good = json.loads(str(asked()))
+    good = json.loads(str(make_question()))
     wrong = [
         {**good, "prompt": ""},
         {**good, "prompt": "x" * 999},
@@ -64,21 +73,29 @@ def test_what_is_no_question_is_none() -> None:
 
 
 def test_an_answer_is_counted_once_and_hidden_until_it_is_shown(classes: ClassStore, code: str) -> None:
-    number = question_store.ask_question(classes, code, asked())
+    number = question_store.ask_question(classes, code, make_question())
     assert question_store.submit_answer(classes, code, number, "a", 1)
     assert not question_store.submit_answer(classes, code, number, "a", 0)
     assert question_store.submit_answer(classes, code, number, "b", 1)
     assert question_store.has_answered(classes, code, number, "a")
     assert not question_store.has_answered(classes, code, number, "c")
-    now = question_store.load_question(classes, code)
-    assert now is not None and (now.stage, now.answers, dict(now.tally)) == ("open", 2, {})
+    state = question_store.load_question(classes, code)
+    assert state is not None and (state.stage, state.answers, dict(state.tally)) == ("open", 2, {})
     question_store.reveal_answers(classes, code, number)
     assert question_store.submit_answer(classes, code, number, "c", 2)
-    now = question_store.load_question(classes, code)
-    assert now is not None and (now.stage, now.answers, dict(now.tally)) == ("shown", 3, {1.0: 2, 2.0: 1})
+    state = question_store.load_question(classes, code)
+    assert state is not None and (state.stage, state.answers, dict(state.tally)) == (
+        "shown",
+        3,
+        {1.0: 2, 2.0: 1},
+    )
     question_store.store_measured_answer(classes, code, number, MeasuredAnswer(2, "It is a ship."))
-    now = question_store.load_question(classes, code)
-    assert now is not None and now.stage == "measured" and now.found == MeasuredAnswer(2.0, "It is a ship.")
+    state = question_store.load_question(classes, code)
+    assert (
+        state is not None
+        and state.stage == "measured"
+        and state.measured == MeasuredAnswer(2.0, "It is a ship.")
+    )
     with pytest.raises(ClassError, match="ended"):
         question_store.submit_answer(classes, code, number, "d", 2)
     assert question_store.load_question(classes, "K7QM4T") is None
@@ -86,7 +103,7 @@ def test_an_answer_is_counted_once_and_hidden_until_it_is_shown(classes: ClassSt
 
 def test_who_answered_what_stands_nowhere(classes: ClassStore, code: str) -> None:
     tokens = [f"token-of-visitor-{i}" for i in range(5)]
-    number = question_store.ask_question(classes, code, asked())
+    number = question_store.ask_question(classes, code, make_question())
     for i, token in enumerate(tokens):
         question_store.submit_answer(classes, code, number, token, i % 3)
     with classes.database.reading() as file:
@@ -108,7 +125,9 @@ def test_who_answered_what_stands_nowhere(classes: ClassStore, code: str) -> Non
 def test_a_mark_of_one_question_says_nothing_of_the_next(classes: ClassStore, code: str) -> None:
     marks = []
     for _ in range(2):
-        question_store.submit_answer(classes, code, question_store.ask_question(classes, code, asked()), "me", 0)
+        question_store.submit_answer(
+            classes, code, question_store.ask_question(classes, code, make_question()), "me", 0
+        )
         with classes.database.reading() as file:
             assert file is not None
             marks += file.execute("SELECT mark FROM answered").fetchall()
@@ -116,20 +135,20 @@ def test_a_mark_of_one_question_says_nothing_of_the_next(classes: ClassStore, co
 
 
 def test_another_question_or_the_end_takes_the_answers_along(classes: ClassStore, code: str) -> None:
-    first = question_store.ask_question(classes, code, asked())
+    first = question_store.ask_question(classes, code, make_question())
     question_store.submit_answer(classes, code, first, "me", 0)
-    second = question_store.ask_question(classes, code, asked(SHARE))
+    second = question_store.ask_question(classes, code, make_question(SHARE))
     assert second > first
     with pytest.raises(ClassError, match="ended"):
         question_store.submit_answer(classes, code, first, "me", 0)
-    with pytest.raises(ClassError, match="an answer lies in"):
+    with pytest.raises(ClassError, match="expected an answer in"):
         question_store.submit_answer(classes, code, second, "me", 7)
     question_store.end_question(classes, code)
     assert question_store.load_question(classes, code) is None
     with pytest.raises(ClassError, match="ended"):
         question_store.store_measured_answer(classes, code, second, MeasuredAnswer(0.5, ""))
-    with pytest.raises(ClassError, match="over"):
-        question_store.ask_question(classes, "K7QM4T", asked())
+    with pytest.raises(ClassError, match="closed"):
+        question_store.ask_question(classes, "K7QM4T", make_question())
 
 
 def test_an_answer_is_one_of_those_that_can_be_given() -> None:
@@ -158,18 +177,25 @@ def test_a_histogram_along_a_scale_has_ten_bars_and_loses_nobody() -> None:
 
 
 def test_how_the_class_did() -> None:
-    assert describe_answers(CHOOSE, {}, MeasuredAnswer(1, "")) == "Nobody has answered."
-    assert describe_answers(CHOOSE, {0.0: 2, 1.0: 3}, MeasuredAnswer(1, "")) == "3 of 5 said so."
-    assert describe_answers(CELLS, {4.0: 1, 5.0: 3}, MeasuredAnswer(4, "")) == "1 of 4 pointed at it."
-    near = describe_answers(SHARE, {0.4: 1, 0.5: 1, 0.61: 1}, MeasuredAnswer(0.5, "")).replace("\N{NO-BREAK SPACE}", " ")
-    assert near == "2 of 3 came close: at most 10.0 % away from it."
+    assert describe_answers(CHOOSE, {}, MeasuredAnswer(1, "")) == "No answers yet."
+    assert describe_answers(CHOOSE, {0.0: 2, 1.0: 3}, MeasuredAnswer(1, "")) == "3 of 5 predicted it."
+    assert describe_answers(CELLS, {4.0: 1, 5.0: 3}, MeasuredAnswer(4, "")) == "1 of 4 chose this patch."
+    near = describe_answers(SHARE, {0.4: 1, 0.5: 1, 0.61: 1}, MeasuredAnswer(0.5, "")).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    assert near == "2 of 3 were close: within 10.0 % of the measured number."
 
 
 def test_answers_that_are_level_are_all_right_also_after_the_file() -> None:
-    found = parse_measured_answer(serialize_measured_answer(MeasuredAnswer(0, "As many.", level=(2,))), CHOOSE)
-    assert found == MeasuredAnswer(0, "As many.", level=(2,)) and found.format_answer(CHOOSE) == "cat and <b>ship</b>"
+    found = parse_measured_answer(
+        serialize_measured_answer(MeasuredAnswer(0, "As many.", level=(2,))), CHOOSE
+    )
+    assert (
+        found == MeasuredAnswer(0, "As many.", level=(2,))
+        and found.format_answer(CHOOSE) == "cat and <b>ship</b>"
+    )
     assert [bar.measured for bar in build_histogram(CHOOSE, {}, found, None)] == [True, False, True]
-    assert describe_answers(CHOOSE, {0.0: 2, 1.0: 3, 2.0: 1}, found) == "3 of 6 said so."
-    assert CHOOSE.describe_verdict(2, found) == "You said <b>ship</b>, and so it is."
-    assert CHOOSE.describe_verdict(1, found) == "You said dog; measured: cat and <b>ship</b>."
+    assert describe_answers(CHOOSE, {0.0: 2, 1.0: 3, 2.0: 1}, found) == "3 of 6 predicted it."
+    assert CHOOSE.describe_verdict(2, found) == "Your prediction, <b>ship</b>, is correct."
+    assert CHOOSE.describe_verdict(1, found) == "Your prediction: dog. Measured: cat and <b>ship</b>."
     assert parse_measured_answer('{"value": 0, "words": "", "level": [7]}', CHOOSE) is None

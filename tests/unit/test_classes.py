@@ -1,4 +1,4 @@
-"""Classes in their file: who teaches, who follows, what is shown, and what is left when clocks and disks go wrong."""
+"""Classes in their database: teacher, learners, shared view, and behaviour when clocks and disks fail."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import pytest
 
 from vitviz.classes import class_store as module
 from vitviz.classes import teacher_images
-from vitviz.classes.class_store import LIFE_S, ClassStore, Attendance, clean_name, hash_member
-from vitviz.classes.code_attempts import CodeAttempts
-from vitviz.classes.codes import LENGTH, SIGNS, generate_code, parse_code, format_code
+from vitviz.classes.class_store import LIFE_S, Attendance, ClassStore, clean_name, hash_member
+from vitviz.classes.codes import ALPHABET, LENGTH, CodeAttempts, format_code, generate_code, parse_code
 from vitviz.classes.database import NAME, ClassError
-from vitviz.classes.shared_view import SharedView, LessonText, is_private, build_shared_view
+from vitviz.classes.shared_view import LessonText, SharedView, build_shared_view, is_private
 from vitviz.lessons.lesson import Link
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,15 +45,15 @@ def classes(tmp_path: Path, clock: Time) -> ClassStore:
 
 
 def long_ago(classes: ClassStore, code: str, seconds: float) -> None:
-    """As if the teacher's last sign had been so long ago, by a clock that nobody has set."""
+    """Age the teacher's last heartbeat without a jump of the clock."""
     with classes.database.writing() as file:
         file.execute("UPDATE class SET seen = seen - ? WHERE code = ?", (seconds, code))
 
 
 def test_a_code_is_read_as_people_type_it() -> None:
     codes = {generate_code() for _ in range(200)}
-    assert len(codes) == 200 and all(len(code) == LENGTH and {*code} <= {*SIGNS} for code in codes)
-    assert not {*"01OIUL"} & {*SIGNS}
+    assert len(codes) == 200 and all(len(code) == LENGTH and {*code} <= {*ALPHABET} for code in codes)
+    assert not {*"01OIUL"} & {*ALPHABET}
     assert parse_code(" k7q-m4t ") == parse_code("K7Q M4T") == "K7QM4T"
     assert format_code("K7QM4T") == "K7Q\N{NO-BREAK SPACE}M4T"
     for wrong in ("", "K7QM4", "K7QM4TT", "K7QM40", "'; DROP", "K" * 999, "ｋ7QM4T"):
@@ -73,7 +72,7 @@ def test_a_class_is_opened_shown_and_closed_by_its_teacher_alone(classes: ClassS
     assert classes.load(code) is not None
     classes.close(code, "teacher")
     assert classes.load(code) is None
-    with pytest.raises(ClassError, match="over"):
+    with pytest.raises(ClassError, match="closed"):
         classes.show(code, PAGE)
 
 
@@ -116,16 +115,18 @@ def test_a_clock_that_is_set_ends_no_class(classes: ClassStore, clock: Time, jum
     classes.sweep()
     assert classes.load(code) is not None
     classes.record_teacher(code)  # its teacher's page says so every few seconds, by the new time
-    assert ClassStore(classes.database.path, clock).look(code) is not None  # another process, which saw no jump
+    assert (
+        ClassStore(classes.database.path, clock).load(code) is not None
+    )  # another process, which saw no jump
 
 
 def test_what_there_may_be_is_bounded(classes: ClassStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(module.MAX_PER_TEACHER):
         code = classes.open("teacher")
-    with pytest.raises(ClassError, match="close one of them"):
+    with pytest.raises(ClassError, match="close one first"):
         classes.open("teacher")
     monkeypatch.setattr(module, "MAX_CLASSES", 3)
-    with pytest.raises(ClassError, match="as many classes as it takes"):
+    with pytest.raises(ClassError, match="maximum of classes"):
         classes.open("another")
     monkeypatch.setattr(module, "MAX_MEMBERS", 2)
     classes.record_learner(code, "a", True)
@@ -133,7 +134,7 @@ def test_what_there_may_be_is_bounded(classes: ClassStore, monkeypatch: pytest.M
     classes.record_learner(code, "b", False)
     with pytest.raises(ClassError, match="full"):
         classes.record_learner(code, "c", True)
-    with pytest.raises(ClassError, match="over"):
+    with pytest.raises(ClassError, match="closed"):
         classes.record_learner("K7QM4T", "a", True)
     assert clean_name("  a\nb\0  " + "x" * 999) == "a b " + "x" * 20 and clean_name("\u202e\n") == ""
 
@@ -141,8 +142,8 @@ def test_what_there_may_be_is_bounded(classes: ClassStore, monkeypatch: pytest.M
 def test_two_processes_write_one_file(classes: ClassStore) -> None:
     code = classes.open("teacher")
     script = (
-        "import sys; from pathlib import Path; from vitviz.classes.class_store import Classes\n"
-        "classes = Classes(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from vitviz.classes.class_store import ClassStore\n"
+        "classes = ClassStore(Path(sys.argv[1]))\n"
         "for i in range(40): classes.record_learner(sys.argv[2], f'{sys.argv[3]} {i}', True)"
     )
     # The fixture's clock is not the other processes': they are counted as members, not as present.
@@ -197,7 +198,7 @@ def test_a_file_that_vanished_is_no_class_and_the_next_begins_anew(classes: Clas
     for path in classes.database.path.parent.iterdir():
         path.unlink()
     assert classes.load(code) is None and classes.count_present(code) == Attendance(0, 0)
-    with pytest.raises(ClassError, match="no class"):
+    with pytest.raises(ClassError, match="no open class"):
         classes.show(code, PAGE)
     assert classes.load(classes.open("teacher")) is not None
 
@@ -214,7 +215,7 @@ def test_a_damaged_file_is_said(classes: ClassStore) -> None:
         lambda: classes.open("teacher"),
         lambda: classes.show(code, PAGE),
     ):
-        with pytest.raises(ClassError, match=f"damaged: its operator can remove {NAME}"):
+        with pytest.raises(ClassError, match=f"damaged: the operator can delete {NAME}"):
             act()
     path.unlink()
     path.mkdir()
@@ -227,7 +228,7 @@ def test_a_file_of_another_version_is_said(classes: ClassStore) -> None:
     with classes.database.writing() as file:
         file.execute("PRAGMA user_version = 99")
     with pytest.raises(ClassError, match="version 99"):
-        ClassStore(classes.database.path).look(code)
+        ClassStore(classes.database.path).load(code)
 
 
 def test_a_file_that_cannot_be_written_is_said_and_can_be_read(
@@ -243,7 +244,9 @@ def test_a_file_that_cannot_be_written_is_said_and_can_be_read(
 
 def test_what_is_shown_goes_through_the_file_and_back() -> None:
     own = SharedView(Link("patches"), words=LessonText("Ours", 1, 3, "A *stop*", "Words, [CLS]", "Look."))
-    assert SharedView.read(str(PAGE)) == PAGE and SharedView.read(str(own)) == own != SharedView(Link("patches"))
+    assert SharedView.parse(str(PAGE)) == PAGE and SharedView.parse(str(own)) == own != SharedView(
+        Link("patches")
+    )
     assert PAGE.query == {"model": "checkpoint:digits_vit", "pin": "cls", "lesson": "fifteen", "stop": "3"}
     for text in (
         "",
@@ -258,7 +261,7 @@ def test_what_is_shown_goes_through_the_file_and_back() -> None:
         f'["patches", "", 1, ["Ours", 1, 3, "", "{"w" * 9999}", ""]]',
         "[" * 9999,
     ):
-        assert SharedView.read(text) is None, text[:20]
+        assert SharedView.parse(text) is None, text[:20]
 
 
 def test_what_is_the_teachers_alone_is_not_shown() -> None:
@@ -286,7 +289,7 @@ def test_a_link_without_room_loses_its_longest_values() -> None:
     written = {"model": "checkpoint:digits_vit", **{f"page.key_{i}": "v" * (20 + i) for i in range(60)}}
     public = build_shared_view("patches", written, {}, frozenset())
     assert public.query["model"] == "checkpoint:digits_vit" and "page.key_0" in public.query
-    assert "page.key_59" not in public.query and SharedView.read(str(public)) == public
+    assert "page.key_59" not in public.query and SharedView.parse(str(public)) == public
 
 
 def test_a_picture_is_kept_without_loss_for_its_class_alone(classes: ClassStore) -> None:
@@ -319,12 +322,14 @@ def test_a_picture_that_is_too_large_is_refused(classes: ClassStore, monkeypatch
         teacher_images.store_image(classes, code, noise)
 
 
-def test_all_classes_pictures_together_are_bounded(classes: ClassStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_classes_pictures_together_are_bounded(
+    classes: ClassStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     picture = np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)
     first, second = (classes.open(teacher) for teacher in ("ann", "bob"))
     kept = teacher_images.store_image(classes, first, picture)
     monkeypatch.setattr(teacher_images, "MAX_TOTAL_BYTES", 6000)  # of noise, one takes 4.8 kB
-    with pytest.raises(ClassError, match="as much as it keeps"):
+    with pytest.raises(ClassError, match="storage for shared images is full"):
         teacher_images.store_image(classes, second, picture)
     assert teacher_images.load_image(classes, first, kept) is not None  # nobody's makes room for another's
     teacher_images.store_image(classes, second, picture[:4, :4])
@@ -334,13 +339,13 @@ def test_all_classes_pictures_together_are_bounded(classes: ClassStore, monkeypa
 
 def test_wrong_tries_are_counted_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     tries, at = CodeAttempts(3, 60.0, names=2), [0.0]
-    monkeypatch.setattr("vitviz.classes.code_attempts.time.monotonic", lambda: at[0])
+    monkeypatch.setattr("vitviz.classes.codes.time.monotonic", lambda: at[0])
     for _ in range(3):
-        assert tries.may("me")
-        tries.wrong("me")
-    assert not tries.may("me") and tries.may("you")
+        assert tries.is_allowed("me")
+        tries.record_failure("me")
+    assert not tries.is_allowed("me") and tries.is_allowed("you")
     at[0] = 61.0
-    assert tries.may("me")
+    assert tries.is_allowed("me")
     for name in ("a", "b", "c"):
-        tries.wrong(name)
-    assert len(tries._wrong) == 2
+        tries.record_failure(name)
+    assert len(tries._failures) == 2

@@ -22,8 +22,8 @@ from vitviz.data.datasets import (
     note_of,
     picture_sets,
 )
-from vitviz.training.batches import test_pictures as prepared_tests
-from vitviz.training.batches import training_data
+from vitviz.training.batches import prepare_test_images as prepared_tests
+from vitviz.training.batches import prepare_training_data
 
 
 def a_set(per_class: int) -> Dataset:
@@ -72,7 +72,7 @@ def test_nothing_is_trained_on_it_but_accuracy_is_measured_with_it() -> None:
     with pytest.raises(
         DatasetError, match="'cifar10-few' has test pictures only, so no model can be trained on it"
     ):
-        training_data(shipped, rgb, TrainConfig(dataset="cifar10-few"))
+        prepare_training_data(shipped, rgb, TrainConfig(dataset="cifar10-few"))
     assert len(prepared_tests(shipped, rgb)) == 200
     assert "cifar10-few" in picture_sets() and "cifar10-few" not in DATASETS
 
@@ -121,7 +121,7 @@ def test_a_model_of_colour_opens_on_what_every_shipped_one_is_sure_of(
     monkeypatch.setenv("VITVIZ_DATA", str(tmp_path))
     number = first_number("cifar10-few")
     assert default_picture("cifar10", 3) == f"cifar10-few:{number}"
-    right = clearest_image.measured()
+    right = clearest_image.measure_confidences()
     assert len(right) >= 6 and number == clearest_image.clearest(right)
     assert (
         right[:, number].min() > 0.85 > right[:, 0].min()

@@ -14,8 +14,8 @@ from vitviz.data.cache import write_dataset
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.datasets import DATASETS, LOOKED_AT, load_dataset, note_of
 from vitviz.data.samples import load_sample, sample
-from vitviz.training.batches import test_pictures as prepared_tests
-from vitviz.training.batches import training_data
+from vitviz.training.batches import prepare_test_images as prepared_tests
+from vitviz.training.batches import prepare_training_data
 
 RGB = Preparation(image_size=32)
 
@@ -77,7 +77,7 @@ def test_what_needs_labels_says_so(crops: Dataset, tmp_path: Path) -> None:
         DatasetError, match="'photos' has no labels, so nobody can say which answers are right"
     )
     with learning:
-        training_data(crops, RGB, TrainConfig(dataset="photos"))
+        prepare_training_data(crops, RGB, TrainConfig(dataset="photos"))
     with knowing:
         prepared_tests(crops, RGB)
     with knowing:

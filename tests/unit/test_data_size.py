@@ -9,7 +9,7 @@ from vitviz.analysis.data_size import (
     at_equal_time,
     crossings,
     curves,
-    describe,
+    describe_sizes,
     gains,
     lacking,
     leads,
@@ -22,7 +22,7 @@ from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import EVEN_UP_TO, GRIDS, RACERS, TITLES, race
 from vitviz.plots.data_size import COLOURS, SYMBOLS
-from vitviz.training.batches import SPLIT_SEED, training_data, validation_split
+from vitviz.training.batches import SPLIT_SEED, prepare_training_data, validation_split
 
 NAMES = {"cnn": "CNN", "vit": "ViT"}
 
@@ -82,7 +82,7 @@ def test_one_seed_is_never_a_clear_lead() -> None:
 
 
 def test_the_sentences_say_where_the_lead_goes() -> None:
-    said = describe(curves(ROWS, NAMES, augmented=True))
+    said = describe_sizes(curves(ROWS, NAMES, augmented=True))
     assert "With 50 pictures CNN leads with 75.0\N{NO-BREAK SPACE}%, 20.0 points above ViT." in said
     assert "Between 50 and 1,000 pictures the lead goes from CNN to ViT." in said
     assert "CNN less ViT: +20.0 points with 50 pictures, \N{MINUS SIGN}1.0 with 1,000." in said
@@ -91,19 +91,19 @@ def test_the_sentences_say_where_the_lead_goes() -> None:
 
 def test_a_lead_that_another_seed_could_turn_is_told_as_such() -> None:
     near = [*ROWS, row("cnn", 1000, 1, 0.92), row("vit", 1000, 1, 0.93)]
-    said = describe(curves(near, NAMES, augmented=True))
+    said = describe_sizes(curves(near, NAMES, augmented=True))
     assert "1.0 points above CNN, which is within the spread of their seeds." in said
     assert "the lead goes from CNN to ViT, within the spread of their seeds." in said
     assert "Every point is the mean of 2 seeds; its bar spans them." in said
     level = [row(name, 50, seed, 0.8) for name in NAMES for seed in (0, 1)]
-    assert "With 50 pictures CNN and ViT lead with 80.0" in describe(curves(level, NAMES, augmented=True))
+    assert "With 50 pictures CNN and ViT lead with 80.0" in describe_sizes(curves(level, NAMES, augmented=True))
 
 
 def test_a_lead_goes_to_nobody_who_was_not_there_before() -> None:
     titles = {**NAMES, "swin": "Swin"}
     found = curves([*ROWS, row("swin", 1000, 0, 0.99)], titles, augmented=True)
-    assert "With 1,000 pictures Swin leads with 99.0" in describe(found)
-    assert "the lead goes" not in describe(found)
+    assert "With 1,000 pictures Swin leads with 99.0" in describe_sizes(found)
+    assert "the lead goes" not in describe_sizes(found)
 
 
 def test_what_was_not_measured_is_told_by_size() -> None:
@@ -116,9 +116,9 @@ def test_what_was_not_measured_is_told_by_size() -> None:
 
 
 def test_few_rows_are_not_called_none() -> None:
-    assert describe([]) == "Nothing has been measured of this as yet."
+    assert describe_sizes([]) == "Nothing has been measured of this as yet."
     alone = curves([row("cnn", 50, 0, 0.8)], NAMES, augmented=True)
-    assert describe(alone).startswith("No size has two models to compare as yet. One seed each")
+    assert describe_sizes(alone).startswith("No size has two models to compare as yet. One seed each")
     assert seeds_said(curves(ROWS[:4], NAMES, augmented=True), "line") == "Every line is the mean of 2 seeds."
 
 
@@ -214,7 +214,7 @@ def test_every_size_has_its_pictures_the_small_ones_as_many_of_every_class(name:
         pytest.skip(f"{name} is not on this machine")
     grid, before = GRIDS[name], 0
     for size in grid.sizes:
-        found = training_data(dataset, grid.preparation, grid.trained_on(size)).train.labels.bincount(
+        found = prepare_training_data(dataset, grid.preparation, grid.trained_on(size)).train.labels.bincount(
             minlength=10
         )
         assert int(found.sum()) == size

@@ -10,7 +10,7 @@ from tests.messages import unpack
 from vitviz.analysis.equivariance import (
     liveliest_channel,
     move_and_stay,
-    moved,
+    shift_map,
     staying,
     unlikeness,
 )
@@ -21,11 +21,11 @@ MAP = np.random.default_rng(0).standard_normal((4, 6, 3))
 
 def test_whole_cells_move_and_half_cells_lie_between() -> None:
     row = np.array([0.0, 2.0, 4.0, 8.0])[None, :, None]
-    assert moved(row, 1)[0, :, 0].tolist() == [0, 2, 4]
-    assert moved(row, 0.5)[0, :, 0].tolist() == [1, 3, 6]
-    assert moved(row, 1.25)[0, :, 0].tolist() == [1.5, 3.5]
+    assert shift_map(row, 1)[0, :, 0].tolist() == [0, 2, 4]
+    assert shift_map(row, 0.5)[0, :, 0].tolist() == [1, 3, 6]
+    assert shift_map(row, 1.25)[0, :, 0].tolist() == [1.5, 3.5]
     with pytest.raises(ValueError, match="0..3"):
-        moved(row, 3.5)
+        shift_map(row, 3.5)
 
 
 def test_equal_maps_are_at_zero_and_unrelated_ones_at_one() -> None:

@@ -1,10 +1,10 @@
-"""What a browser says is read field by field; what is none of what is meant is nothing."""
+"""Check that invalid values from the browser are rejected."""
 
 from __future__ import annotations
 
 import pytest
 
-from pages.lenses.attention.ablation_code import Ablation, AblatableParts
+from pages.lenses.attention.ablation_code import AblatableParts, Ablation
 from pages.train.lab.browser_views import parse_moment
 from pages.views import event_values
 from vitviz.pin import Pin
@@ -22,7 +22,11 @@ def test_what_is_no_number_is_none(odd: object) -> None:
 
 
 def test_numbers_are_taken() -> None:
-    assert (event_values.read_index(0), event_values.read_index(7.0), event_values.read_index_pair([1, 2])) == (0, 7, (1, 2))
+    assert (
+        event_values.read_index(0),
+        event_values.read_index(7.0),
+        event_values.read_index_pair([1, 2]),
+    ) == (0, 7, (1, 2))
 
 
 @pytest.mark.parametrize(
@@ -33,9 +37,9 @@ def test_what_is_no_pin_is_none(odd: object) -> None:
 
 
 def test_pins_are_taken() -> None:
-    assert event_values.read_pin("cls") == Pin(None, "cls") and event_values.read_pin([0.5, 0.25]) == event_values.read_pin(
-        "0.5,0.25"
-    ) == Pin((0.5, 0.25))
+    assert event_values.read_pin("cls") == Pin(None, "cls") and event_values.read_pin(
+        [0.5, 0.25]
+    ) == event_values.read_pin("0.5,0.25") == Pin((0.5, 0.25))
 
 
 def test_fields_of_another_kind_are_the_patterns() -> None:

@@ -1,4 +1,4 @@
-"""The exercises hold what they promise: the solutions pass, and every slip is told by its name."""
+"""Check the exercises: solutions pass, and each common mistake is named."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import torch
 
 from vitviz.exercises import BY_SLUG, EXERCISES, GIVEN, ROOT, Exercise, zip_exercises
 
-# Slug -> (the slip that is named, what of the solution is replaced, by what). `accuracy` is told apart below.
-SLIPS: dict[str, list[tuple[str, str, str]]] = {
+# Slug -> (named mistake, replaced code of the solution, replacement). `accuracy` is tested below.
+MISTAKES: dict[str, list[tuple[str, str, str]]] = {
     "patchify": [
         ("reshape for patchify", "cut.permute(0, 2, 4, 1, 3, 5)", "images"),
         ("columns before rows", "permute(0, 2, 4, 1, 3, 5)", "permute(0, 4, 2, 1, 3, 5)"),
@@ -55,16 +55,16 @@ SLIPS: dict[str, list[tuple[str, str, str]]] = {
         ("no LayerNorm before the MLP", "self.mlp(self.norm2(z))", "self.mlp(z)"),
     ],
     "vit": [
-        ("E is outside the optimiser", "self.embed = nn.Linear(", "self.embed = frozen("),
+        ("E is not a parameter", "self.embed = nn.Linear(", "self.embed = frozen("),
         ("softmax before the cross-entropy", "self.head(self.norm(z[:, 0]))",
          "self.head(self.norm(z[:, 0])).softmax(-1)"),
-        ("not read from [CLS]", "z[:, 0]", "z[:, 1]"),
+        ("logits not read from [CLS]", "z[:, 0]", "z[:, 1]"),
         ("no positions", "z], dim=1) + self.positions", "z], dim=1)"),
     ],
     "trainable_positions": [
         ("requires_grad on a buffer", "model.positions = nn.Parameter(start)",
          "model.register_buffer('positions', start.requires_grad_())"),
-        ("positions start anew", "nn.Parameter(start)", "nn.Parameter(torch.randn_like(start))"),
+        ("positions are reinitialised", "nn.Parameter(start)", "nn.Parameter(torch.randn_like(start))"),
     ],
     "without_cls": [
         ("[CLS] is still in the sequence", "z = self.embed(patchify(images, self.n_patches)) + self.positions\n"
@@ -72,8 +72,8 @@ SLIPS: dict[str, list[tuple[str, str, str]]] = {
          "z = self.embed(patchify(images, self.n_patches)) + self.positions\n"
          "        z = torch.cat([z[:, :1], z], dim=1)\n"
          "        for block in self.blocks:\n            z = block(z)\n        return self.head(self.norm(z).mean"),
-        ("the first patch is read", "self.norm(z).mean(dim=1)", "self.norm(z[:, 0])"),
-        ("a sum instead of a mean", "self.norm(z).mean(dim=1)", "self.norm(z).sum(dim=1)"),
+        ("only the first patch is read", "self.norm(z).mean(dim=1)", "self.norm(z[:, 0])"),
+        ("sum instead of mean", "self.norm(z).mean(dim=1)", "self.norm(z).sum(dim=1)"),
         ("mean before LayerNorm", "self.norm(z).mean(dim=1)", "self.norm(z.mean(dim=1))"),
     ],
 }  # fmt: skip
@@ -102,8 +102,8 @@ def one_thread() -> Iterator[None]:
 
 
 def failures(exercise: Exercise, solution: str) -> list[str]:
-    """What an exercise's tests say about a solution, in this process: a message for every test that fails."""
-    said = []
+    """Run an exercise's tests on a solution in this process and return the message of every failing test."""
+    messages = []
     files = {Path(name).stem: (ROOT / name).read_text("utf-8") for name in exercise.given}
     files |= {Path(name).stem: text for name, text in exercise.files().items()}
     files["task"] = solution
@@ -119,13 +119,13 @@ def failures(exercise: Exercise, solution: str) -> list[str]:
                 try:
                     check()
                 except AssertionError as error:
-                    said.append(str(error))
+                    messages.append(str(error))
     finally:
         for name, module in before.items():
             sys.modules.pop(name, None)
             if module is not None:
                 sys.modules[name] = module
-    return said
+    return messages
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda one: one.slug)
@@ -134,32 +134,33 @@ def test_the_solution_passes(exercise: Exercise) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slug", "name", "old", "new"), [(slug, *slip) for slug, slips in SLIPS.items() for slip in slips]
+    ("slug", "name", "old", "new"),
+    [(slug, *mistake) for slug, mistakes in MISTAKES.items() for mistake in mistakes],
 )
-def test_a_slip_is_told_by_its_name(slug: str, name: str, old: str, new: str) -> None:
+def test_a_mistake_is_named(slug: str, name: str, old: str, new: str) -> None:
     solution = BY_SLUG[slug].solution()
     assert solution.count(old) == 1, f"{old!r} stands {solution.count(old)} times in {slug}"
-    slipped = f"import torch\nfrom torch import nn\n{solution.replace(old, new)}"
-    said = failures(BY_SLUG[slug], slipped + (FROZEN if "frozen(" in new else ""))
-    assert any(name in one for one in said), said
+    mistaken = f"import torch\nfrom torch import nn\n{solution.replace(old, new)}"
+    messages = failures(BY_SLUG[slug], mistaken + (FROZEN if "frozen(" in new else ""))
+    assert any(name in one for one in messages), messages
 
 
-def test_every_slip_that_is_promised_is_made_here() -> None:
+def test_every_listed_mistake_is_tested() -> None:
     for exercise in EXERCISES:
         if exercise.slug != "accuracy":
-            assert tuple(name for name, _, _ in SLIPS[exercise.slug]) == exercise.slips
+            assert tuple(name for name, _, _ in MISTAKES[exercise.slug]) == exercise.mistakes
 
 
 def test_the_budget_is_kept() -> None:
     accuracy = BY_SLUG["accuracy"]
     idle = accuracy.solution().replace("for step in range(steps)", "for step in range(0)")
     wide = failures(accuracy, idle.replace("d=32", "d=64"))
-    assert any("over the budget" in one for one in wide) and any(
-        "pictures of the budget are left" in one for one in wide
+    assert any("too many parameters" in one for one in wide) and any(
+        "images of the budget are left" in one for one in wide
     )
     shares = failures(accuracy, idle.replace("model = ViT(", "model = Shares(") + SHARES)
     assert any("softmax before the cross-entropy" in one for one in shares)
-    with pytest.raises(RuntimeError, match="the budget is spent"):
+    with pytest.raises(RuntimeError, match="the image budget is used up"):
         failures(
             accuracy,
             idle.replace("for step in range(0)", "for step in range(0 * budget.batch(10**6)[0].ndim)"),
@@ -175,7 +176,9 @@ def test_the_files_to_take_away_are_a_task_and_its_tests(slug: str) -> None:
 
 
 def test_an_exercise_gives_no_answer_of_its_own_away() -> None:
-    held = {one.slug: set(zipfile.ZipFile(io.BytesIO(zip_exercises((one.slug,)))).namelist()) for one in EXERCISES}
+    held = {
+        one.slug: set(zipfile.ZipFile(io.BytesIO(zip_exercises((one.slug,)))).namelist()) for one in EXERCISES
+    }
     assert held["block"] & {"exercises/given_block.py", "exercises/given_vit.py"} == set()
     assert "exercises/given_vit.py" not in held["vit"] and "exercises/given_vit.py" in held["accuracy"]
 

@@ -9,7 +9,7 @@ import pytest
 from vitviz import experiment as shell
 from vitviz.experiments import catalogue
 from vitviz.experiments.experiment import Cell, Experiment, collected, run
-from vitviz.experiments.result import RESULTS, Made, Result, ResultError, read_result, told, write_result
+from vitviz.experiments.result import RESULTS, Made, Result, ResultError, read_result, describe_provenance, write_result
 
 
 class Counting:
@@ -63,7 +63,7 @@ def test_results_are_kept_and_read(tmp_path: Path) -> None:
     assert read_result("one", tmp_path) == result
     assert result.where(n=1) == [{"n": 1, "made": 0}] and result.where(n=2) == result.where(n=1, m=1) == []
     assert result.where(m=None, n=1.0) == result.where() == [{"n": 1, "made": 0}]
-    assert told((made, Made("def", "2026-01-05", "a machine"))) == (
+    assert describe_provenance((made, Made("def", "2026-01-05", "a machine"))) == (
         "measured 2026-01-02 to 2026-01-05 on a machine, commit abc, def"
     )
 

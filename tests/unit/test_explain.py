@@ -12,7 +12,7 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture
-from vitviz.probe.explain import Recipe, method_maps_of, order_curve, without
+from vitviz.probe.explain import Recipe, method_maps_of, order_curve, predict_ablated
 from vitviz.probe.logit_lens import readout_weights, stream, stream_names
 
 VIT = ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=24, depth=2, num_heads=2, num_classes=5)
@@ -27,11 +27,11 @@ def loaded(config: ModelConfig) -> LoadedModel:
 def test_without_nothing_is_the_answer_and_a_silenced_head_is_a_zero_in_its_mask() -> None:
     model = loaded(VIT)
     whole = model.probabilities(capture(model.model, IMAGE[None]).logits[0])
-    np.testing.assert_allclose(without(model, IMAGE, (), (), blanked=False), whole, rtol=1e-6)
+    np.testing.assert_allclose(predict_ablated(model, IMAGE, (), (), blanked=False), whole, rtol=1e-6)
     mask = torch.ones(2, 2)
     mask[1, 0] = 0
     masked = capture(model.model, IMAGE[None], head_mask=mask).logits[0]
-    found = without(model, IMAGE, [(1, 0)], (), blanked=False)
+    found = predict_ablated(model, IMAGE, [(1, 0)], (), blanked=False)
     np.testing.assert_allclose(found, model.probabilities(masked), rtol=1e-6)
     assert not np.allclose(found, whole)
 
@@ -43,9 +43,9 @@ def test_a_blanked_patch_is_zero_in_the_picture_and_a_swin_hides_none() -> None:
         blank = IMAGE.copy()
         blank[:, :side, :side] = 0
         expected = model.probabilities(capture(model.model, blank[None]).logits[0])
-        np.testing.assert_allclose(without(model, IMAGE, (), [0], blanked=True), expected, rtol=1e-5)
+        np.testing.assert_allclose(predict_ablated(model, IMAGE, (), [0], blanked=True), expected, rtol=1e-5)
     with pytest.raises(ValueError, match="none can be hidden"):
-        without(loaded(SWIN), IMAGE, (), [0], blanked=False)
+        predict_ablated(loaded(SWIN), IMAGE, (), [0], blanked=False)
 
 
 def test_maps_are_those_that_the_model_allows() -> None:

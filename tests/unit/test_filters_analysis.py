@@ -78,7 +78,7 @@ def test_roughness_tells_ramps_from_noise_and_chessboards() -> None:
 @pytest.mark.parametrize("shape", [(64, 1, 2, 2), (48, 3, 2, 2), (64, 1, 4, 4), (64, 3, 8, 8)])
 def test_random_filters_are_as_rough_as_noise_whatever_their_size(shape: tuple[int, int, int, int]) -> None:
     """Patches of 2 px lose a quarter of their variance with their mean: undivided, noise has 1.33 there."""
-    found = [filters.look(np.random.default_rng(seed).standard_normal(shape)).head for seed in range(40)]
+    found = [filters.measure_filters(np.random.default_rng(seed).standard_normal(shape)).head for seed in range(40)]
     assert np.mean(found) == pytest.approx(1, abs=0.03) and min(found) > filters.NOISY
 
 
@@ -143,8 +143,8 @@ def test_waves_are_told_from_noise() -> None:
     waves = filters.dct_basis(3, 8, 8)
     mixed = np.einsum("dk,kcyx->dcyx", rng.standard_normal((64, 8)) * np.linspace(3, 1, 8), waves)
     noise = rng.standard_normal((64, 3, 8, 8))
-    seen, blind = filters.look(mixed), filters.look(noise)
+    seen, blind = filters.measure_filters(mixed), filters.measure_filters(noise)
     assert seen.waves and seen.head < 0.3 and seen.held == pytest.approx(1)
     assert not blind.waves and blind.head == pytest.approx(1, abs=0.15)
     assert (seen.count, blind.count) == (28, 28) and blind.held < 0.8
-    assert not filters.look(0.1 * mixed + noise).waves
+    assert not filters.measure_filters(0.1 * mixed + noise).waves

@@ -15,7 +15,7 @@ from vitviz.analysis.fine_tuning import (
     in_order,
     judge_moved,
     mean_curve,
-    moved,
+    measure_weight_changes,
     part_of,
     verdict,
 )
@@ -106,11 +106,11 @@ def test_how_far_a_part_moved_is_of_its_own_length() -> None:
         "cls_token": np.full(4, 1e-6),
     }
     after = {"blocks.0.a": np.array([3.0, 0.6]), "blocks.0.b": np.array([4.8]), "cls_token": np.ones(4)}
-    assert moved(before, after) == {"layer 1": pytest.approx(1.0 / 5)}  # [CLS] began at nothing
+    assert measure_weight_changes(before, after) == {"layer 1": pytest.approx(1.0 / 5)}  # [CLS] began at nothing
     still = {"head.w": np.ones(2), "bn.running_mean": np.zeros(2)}
-    assert moved(still, still | {"bn.running_mean": np.ones(2)}) == {"head": 0.0}
+    assert measure_weight_changes(still, still | {"bn.running_mean": np.ones(2)}) == {"head": 0.0}
     with pytest.raises(ValueError, match="the same weights"):
-        moved(before, {})
+        measure_weight_changes(before, {})
 
 
 def test_what_moved_is_said_from_the_numbers() -> None:

@@ -1,4 +1,4 @@
-"""The glossary tells the truth: shapes are the models', pages exist, sources are on arXiv."""
+"""Check the glossary: shapes match the models, pages exist, sources are on arXiv."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vitviz.glossary import SIZES, SOURCES, TERMS, Term, compute_shape, find_ter
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 
-FOUND = [term for term in TERMS if term.found]
+RECORDED = [term for term in TERMS if term.record]
 MODELS = ("vit_digits", "deit_digits", "vit_cifar10")
 
 
@@ -23,8 +23,8 @@ def shape_in(term: Term, name: str) -> tuple[int, ...] | None:
     """The shape of what a term names, as the model has it; None where this model has no such part."""
     config = PRESETS[name].config
     model = create_model(config, seed=0).eval()
-    if term.found.startswith("weight:"):
-        weight = dict(model.named_parameters()).get(term.found.removeprefix("weight:"))
+    if term.record.startswith("weight:"):
+        weight = dict(model.named_parameters()).get(term.record.removeprefix("weight:"))
         if weight is None:
             return None
         if term.word == "E":  # a convolution's weight (D, C, P, P) is E, turned and folded
@@ -32,11 +32,11 @@ def shape_in(term: Term, name: str) -> tuple[int, ...] | None:
         return tuple(size for size in weight.shape if size != 1)
     picture = torch.zeros(1, config.in_chans, config.image_size, config.image_size)
     with torch.no_grad():
-        logits, found = model(picture, record=(term.found,))
-    return tuple(found[term.found].shape[1:])
+        _, records = model(picture, record=(term.record,))
+    return tuple(records[term.record].shape[1:])
 
 
-@pytest.mark.parametrize("term", FOUND, ids=lambda term: term.slug)
+@pytest.mark.parametrize("term", RECORDED, ids=lambda term: term.slug)
 def test_the_shape_is_the_model_s(term: Term) -> None:
     seen = 0
     for name in MODELS:
@@ -58,20 +58,20 @@ def test_every_page_source_group_and_size_exists() -> None:
         assert set(term.shape) <= {*SIZES, *glossary.OTHER_SIZES}, term.word
         assert term.sentence.endswith((".", "?")) and len(term.sentence) <= 125, term.word
     assert {term.source for term in TERMS} == set(SOURCES)
-    assert len({form.lower() for term in TERMS for form in term.written}) == sum(
-        len(t.written) for t in TERMS
+    assert len({form.lower() for term in TERMS for form in term.spellings}) == sum(
+        len(t.spellings) for t in TERMS
     )
 
 
 def test_every_source_is_a_paper_on_arxiv() -> None:
-    for said, address in SOURCES.values():
+    for citation, address in SOURCES.values():
         assert re.fullmatch(r"https://arxiv\.org/abs/\d{4}\.\d{4,5}", address)
-        assert re.search(r"(19|20)\d\d$", said)
+        assert re.search(r"(19|20)\d\d$", citation)
 
 
 def test_the_formulas_are_those_of_the_facts() -> None:
     by = glossary.BY_SLUG
-    assert "2i/D" in by["sinusoidal_positions"].symbol  # and not k/D, the common slip
+    assert "2i/D" in by["sinusoidal_positions"].symbol  # and not k/D, the common mistake
     assert by["score"].symbol == r"QK^\top / \sqrt d"
     config = PRESETS["vit_digits"].config
     assert isinstance(config, ViTConfig)

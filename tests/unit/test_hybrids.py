@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.hybrids import crossing, enlarging, field_box, reached, stem_fields_px
+from vitviz.analysis.hybrids import crossing, enlarging, field_box, time_to_accuracy, stem_fields_px
 from vitviz.config import FlatAttentionConfig, ViTConfig
 from vitviz.experiments import conv_attention, conv_nets
 from vitviz.lessons.convolution_measures import COMPARED_MODELS, list_accuracies, load_stored_result
@@ -73,7 +73,7 @@ def test_crossings_and_reached_levels_by_hand() -> None:
     behind, touching = np.array([0.0, 0.5, 1.0]), np.array([0.2, 0.5, 0.8])  # level where both were measured
     met = crossing((x, behind), (x, touching))
     assert met is not None and met.x == pytest.approx(1.0) and met.accuracy == pytest.approx(0.5)
-    assert reached(x, rising, 0.4) == 1.0 and reached(x, rising, 0.9) is None
+    assert time_to_accuracy(x, rising, 0.4) == 1.0 and time_to_accuracy(x, rising, 0.9) is None
 
 
 def test_a_sheet_keeps_every_map_in_its_place() -> None:

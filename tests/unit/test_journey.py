@@ -1,4 +1,4 @@
-"""Every number of the map against the model's own, computed here layer by layer with torch alone."""
+"""Compare the map's numbers with the model's, computed layer by layer with torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tests.messages import unpack
-from vitviz.analysis.journey import BlockPass, ClassScores, EmbeddedPatches, Journey, FeatureMaps, AddedPositions
+from vitviz.analysis.journey import (
+    AddedPositions,
+    BlockPass,
+    ClassScores,
+    EmbeddedPatches,
+    FeatureMaps,
+    Journey,
+)
 from vitviz.checkpoints import open_model
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
@@ -262,18 +269,18 @@ def test_the_message_is_small_and_says_what_the_journey_holds(path: Path) -> Non
     classes = content(way, "classes")
     np.testing.assert_array_equal(arrays["logits"], np.asarray(classes.logits, np.float32))
     np.testing.assert_array_equal(arrays["probabilities"], np.asarray(classes.probabilities, np.float32))
-    for said, part in zip(header["parts"], way.parts, strict=True):
-        assert said["words"] and said["shape_out"] == list(part.shape_out)
+    for fields, part in zip(header["parts"], way.parts, strict=True):
+        assert fields["words"] and fields["shape_out"] == list(part.shape_out)
         if isinstance(part.content, BlockPass):
-            the_block_travels(said, arrays, part.content)
+            check_block(fields, arrays, part.content)
         if isinstance(part.content, EmbeddedPatches):
-            maps = part.content.vectors.T.reshape(-1, *part.tokens.grid)[said["channels"]]
-            restored(arrays[f"{part.id}.maps"], said["lo"], said["hi"], maps)
+            maps = part.content.vectors.T.reshape(-1, *part.tokens.grid)[fields["channels"]]
+            restored(arrays[f"{part.id}.maps"], fields["lo"], fields["hi"], maps)
             np.testing.assert_allclose(
                 arrays[f"{part.id}.length"], np.linalg.norm(part.content.vectors, axis=1), rtol=1e-5
             )
         if isinstance(part.content, FeatureMaps):
-            for index, (level, told) in enumerate(zip(part.content.levels, said["levels"], strict=True)):
+            for index, (level, told) in enumerate(zip(part.content.levels, fields["levels"], strict=True)):
                 restored(arrays[f"{part.id}.{index}"], told["lo"], told["hi"], level.maps[told["channels"]])
         if isinstance(part.content, AddedPositions):
             table = part.content.table.astype(np.float64)
@@ -286,8 +293,8 @@ def restored(codes: NDArray[np.uint8], lo: list[float], hi: list[float], maps: A
         assert np.abs(low + one / 255 * (high - low) - wanted).max() <= (high - low) / 509
 
 
-def the_block_travels(said: dict, arrays: dict[str, NDArray], block: BlockPass) -> None:
-    name = said["id"]
+def check_block(fields: dict, arrays: dict[str, NDArray], block: BlockPass) -> None:
+    name = fields["id"]
     np.testing.assert_array_equal(arrays[f"{name}.keys"], block.strongest.keys)
     np.testing.assert_array_equal(arrays[f"{name}.head_of"], block.strongest.heads)
     assert np.abs(arrays[f"{name}.weights"] / 65535 - block.strongest.weights).max() < 1e-5
@@ -297,54 +304,44 @@ def the_block_travels(said: dict, arrays: dict[str, NDArray], block: BlockPass) 
         [np.linalg.norm(x, axis=1) for x in (block.entering, *block.added, *block.stream)], axis=1
     )
     np.testing.assert_allclose(arrays[f"{name}.lengths"], by_hand, rtol=1e-5)
-    stream = arrays[f"{name}.stream"] / 127 * said["stream_scale"]
-    assert np.abs(stream - block.stream[..., :32]).max() <= said["stream_scale"] / 253
+    stream = arrays[f"{name}.stream"] / 127 * fields["stream_scale"]
+    assert np.abs(stream - block.stream[..., :32]).max() <= fields["stream_scale"] / 253
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "layers", "classes"),
+    ("name", "model_traits", "layers", "classes"),
     [
         (
             "digits_vit",
             ModelTraits("cls"),
-            "A token is a vector of 64 numbers (stripes show its first ones, orange above 0, blue below): a patch's 16"
-            " numbers times E; [CLS] is one more, without a patch, from which the class is read. The"
-            " vector of its place is added to each: attention by itself knows no order. In each layer a token looks at"
-            " all tokens: attention adds what they tell, the mean of their values, weighted by that look, which the"
-            " maps show; the MLP adds what it makes of the token alone.",
-            "Each class has 64 numbers and a bias of its own: times what is read, [CLS], and summed they make its"
-            " score; the highest wins.",
+            ("64", "16", "[CLS]", "position vector", "all tokens"),
+            ("64", "[CLS]"),
         ),
         (
             "cifar10_deit_soft",
             ModelTraits("cls", distilled=True),
-            "A token is a vector of 128 numbers (stripes show its first ones, orange above 0, blue below): a patch's 48"
-            " numbers times E; [CLS] and [DIST] are 2 more, without a patch, from which the class is read. The vector",
-            "Each class has 128 numbers and a bias of its own for [CLS], and as many for [DIST]",
+            ("128", "48", "[CLS] and [DIST]", "2 more"),
+            ("128", "[CLS] and [DIST]", "mean"),
         ),
-        (
-            "cifar10_hybrid",
-            ModelTraits("cls", stem=True),
-            "a place's 128 channels times a matrix",
-            "times what is read",
-        ),
+        ("cifar10_hybrid", ModelTraits("cls", stem=True), ("128 channels",), ("[CLS]",)),
         (
             "digits_swin",
             ModelTraits("mean", windows=True),
-            "Where two tokens lie to each other is added to their score in attention. In each layer a token looks at"
-            " the tokens of its window",
-            "times what is read, the mean,",
+            ("relative position bias", "window"),
+            ("the mean",),
         ),
-        ("digits_cnn", ModelTraits("mean", convolutions=True), "", "times what is read, the mean,"),
+        ("digits_cnn", ModelTraits("mean", convolutions=True), (), ("the mean",)),
     ],
 )
-def test_the_map_says_what_a_token_a_place_attention_and_a_class_are(
-    name: str, words: ModelTraits, layers: str, classes: str
+def test_the_notes_name_the_model_s_sizes_and_tokens(
+    name: str, model_traits: ModelTraits, layers: tuple[str, ...], classes: tuple[str, ...]
 ) -> None:
     model = shipped(name)
-    said = describe_steps(record_journey(model, values_for(model)), words)
-    assert layers in said["layers"] and bool(layers) == bool(said["layers"])
-    assert classes in said["classes"]
+    journey = record_journey(model, values_for(model))
+    notes = describe_steps(journey, model_traits)
+    assert all(part in notes["layers"] for part in layers) and bool(layers) == bool(notes["layers"])
+    assert all(part in notes["classes"] for part in classes)
+    assert ("[CLS]" in notes["layers"]) == ("cls" in journey.sequence.prefix)
 
 
 BARE = {"recipe_e", "recipe_g", "recipe_g_corrected"}  # one token, or no patch

@@ -13,8 +13,8 @@ from vitviz.config import ModelConfig, TrainConfig, ViTConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameter import BASES
-from vitviz.experiments.hyperparameters import KNOBS, SUBJECT_OF, SUBJECTS
-from vitviz.training.batches import TrainingData, training_data
+from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SUBJECT_OF, SUBJECTS
+from vitviz.training.batches import TrainingData, prepare_training_data
 from vitviz.training.loop import Trainer, bf16_is_fast
 
 SET = "the pictures say it"
@@ -52,7 +52,7 @@ SHORT = replace(BASES["digits"], train=replace(BASES["digits"].train, epochs=0.1
 @lru_cache(maxsize=4)
 def pictures(share: float) -> TrainingData:
     train = replace(SHORT.train, train_fraction=share)
-    return training_data(load_dataset("digits"), SHORT.preparation, train)
+    return prepare_training_data(load_dataset("digits"), SHORT.preparation, train)
 
 
 @lru_cache(maxsize=1)
@@ -72,20 +72,20 @@ def answers(model: ModelConfig, train: TrainConfig) -> Tensor:
 
 def test_every_field_is_a_knob_or_has_a_reason_why_not() -> None:
     known = {field.name for config in (ViTConfig, TrainConfig) for field in fields(config)}
-    assert known == KNOBS.keys() | NOT_OFFERED.keys()
-    assert not KNOBS.keys() & NOT_OFFERED.keys()
-    for name, knob in KNOBS.items():
+    assert known == HYPERPARAMETERS.keys() | NOT_OFFERED.keys()
+    assert not HYPERPARAMETERS.keys() & NOT_OFFERED.keys()
+    for name, knob in HYPERPARAMETERS.items():
         part = ViTConfig if knob.part == "model" else TrainConfig
         assert name in {field.name for field in fields(part)}
 
 
-@pytest.mark.parametrize("name", KNOBS)
+@pytest.mark.parametrize("name", HYPERPARAMETERS)
 def test_a_knob_does_something_on_the_base(name: str) -> None:
     if name == "precision" and not bf16_is_fast(torch.device("cpu")):
         pytest.skip("this processor trains in fp32 in any case")
-    knob = KNOBS[name]
+    knob = HYPERPARAMETERS[name]
     value = next(value for value in reversed(knob.offered(SHORT)) if value != knob.base(SHORT))
-    assert not torch.equal(answers(*knob.turned(SHORT, value)), of_base())
+    assert not torch.equal(answers(*knob.with_value(SHORT, value)), of_base())
 
 
 def test_averages_of_the_weights_differ_within_a_run() -> None:
@@ -93,12 +93,12 @@ def test_averages_of_the_weights_differ_within_a_run() -> None:
     train = replace(SHORT.train, epochs=BASES["digits"].train.epochs)
     updates = Trainer(SHORT.model, train, pictures(train.train_fraction)).total_steps
     assert updates is not None
-    asked = [value for value in KNOBS["ema_decay"].values if isinstance(value, float)]
+    asked = [value for value in HYPERPARAMETERS["ema_decay"].values if isinstance(value, float)]
     assert max(asked) < (1 + updates) / (10 + updates)
 
 
 def test_a_knob_stands_under_what_it_is_about() -> None:
-    assert sorted(name for names in SUBJECTS.values() for name in names) == sorted(KNOBS)
+    assert sorted(name for names in SUBJECTS.values() for name in names) == sorted(HYPERPARAMETERS)
     assert SUBJECT_OF["num_heads"] == "Attention"
 
 
@@ -116,7 +116,7 @@ def test_what_does_nothing_on_the_base_is_no_knob(name: str) -> None:
 
 @pytest.mark.parametrize("dataset", BASES)
 def test_the_base_is_among_the_values_and_numbers_ascend(dataset: str) -> None:
-    for knob in KNOBS.values():
+    for knob in HYPERPARAMETERS.values():
         assert knob.base(BASES[dataset]) in knob.offered(BASES[dataset]), knob.name
         assert knob.numeric or knob.values == tuple(knob.words), knob.name
         numbers = [value for value in knob.values if isinstance(value, int | float)]
@@ -124,24 +124,24 @@ def test_the_base_is_among_the_values_and_numbers_ascend(dataset: str) -> None:
 
 
 def test_only_values_that_make_a_model_are_offered() -> None:
-    patches = KNOBS["patch_size"]
+    patches = HYPERPARAMETERS["patch_size"]
     assert patches.offered(BASES["digits"]) == patches.offered(BASES["shapes"]) == (4, 8, 16, 32)
     assert patches.offered(BASES["mnist"]) == (4, 7, 14)
 
 
 def test_what_may_be_off_is_written_and_read_so() -> None:
-    clip = KNOBS["gradient_clip"]
+    clip = HYPERPARAMETERS["gradient_clip"]
     assert clip.label(None) == "off" and clip.parse("off, 1, .5") == (None, 1.0, 0.5)
-    for name, knob in KNOBS.items():
+    for name, knob in HYPERPARAMETERS.items():
         if knob.numeric:
             assert knob.parse(", ".join(map(knob.label, knob.values))) == knob.values, name
     with pytest.raises(ValueError, match="'Clip the gradient at' must be numbers or 'off' with commas"):
         clip.parse("off, on")
     with pytest.raises(ValueError, match="'Dropout' must be numbers with commas"):
-        KNOBS["dropout"].parse("off, 0.1")
+        HYPERPARAMETERS["dropout"].parse("off, 0.1")
 
 
 def test_a_run_is_as_long_as_its_longest_model() -> None:
-    config = hyperparameters.run_config("digits", "epochs", (1.0, 3.0), epochs=2.0)
+    config = hyperparameters.build_run_config("digits", "epochs", (1.0, 3.0), epochs=2.0)
     assert config.longest == 3.0 and [member.title for member in config.members] == ["1", "3"]
-    assert hyperparameters.run_config("digits", "flip", (True, False), epochs=2.0).longest == 2.0
+    assert hyperparameters.build_run_config("digits", "flip", (True, False), epochs=2.0).longest == 2.0

@@ -1,4 +1,4 @@
-"""What measures say, from made-up rows: ties, missing rows, no shift, too few components."""
+"""Measures of made-up rows: ties, missing rows, no shift, too few components."""
 
 from __future__ import annotations
 
@@ -34,21 +34,19 @@ def result(*rows: dict[str, Any], **settings: Any) -> Result:
 
 
 def test_without_a_shift_nothing_is_mixed() -> None:
-    said = ReadableInCorner(8, 4, 0).measure_answer(AT)
-    assert (
-        said.value == 16 and said.words == "Nothing is rolled: patch 1 may read all 16 patches of its window."
-    )
-    assert "other sides" in ReadableInCorner(8, 4, 2).measure_answer(AT).words
+    answer = ReadableInCorner(8, 4, 0).measure_answer(AT)
+    assert answer.value == 16 and " 16 patches" in answer.words and "mask" not in answer.words
+    assert "mask leaves 4 patches" in ReadableInCorner(8, 4, 2).measure_answer(AT).words
 
 
 def test_components_are_held_against_what_is_exactly_even() -> None:
     from tests.unit.training_helpers import TINY
 
     at: Any = SimpleNamespace(model=SimpleNamespace(model=create_model(TINY, seed=0), config=TINY))
-    said = weight_measures.ExplainedVariance(64).measure_answer(at).words
-    held = min(TINY.embed_dim - 1, TINY.in_chans * TINY.patch_size**2)  # the mean is taken off
-    assert said.startswith(f"The first {held} of {held} components hold 100")  # and not 'the first 64'
-    assert said.endswith("if all held alike, they would hold 100\N{NO-BREAK SPACE}%.")
+    sentence = weight_measures.ExplainedVariance(64).measure_answer(at).words
+    count = min(TINY.embed_dim - 1, TINY.in_chans * TINY.patch_size**2)  # centring removes one dimension
+    assert sentence.startswith(f"The first {count} of {count} ")  # and not 'the first 64'
+    assert sentence.count("100\N{NO-BREAK SPACE}%") + sentence.count("100.0\N{NO-BREAK SPACE}%") == 2
 
 
 @pytest.mark.parametrize("preset", ["hybrid_cifar10", "recipe_d", "vit_digits"])
@@ -58,7 +56,11 @@ def test_what_cls_does_is_asked_where_there_is_one(preset: str) -> None:
     at: Any = SimpleNamespace(model=SimpleNamespace(config=config))
     has = abilities(config).cls_readout
     assert bool(has) == (preset == "vit_digits")
-    for measure in (model_measures.LongerBranch(), model_measures.MostAttendedPatch(), model_measures.MostAttendedPatch(row=2)):
+    for measure in (
+        model_measures.LongerBranch(),
+        model_measures.MostAttendedPatch(),
+        model_measures.MostAttendedPatch(row=2),
+    ):
         assert measure.why_not(at) == has.why_not
     assert not model_measures.MostAttendedPatch(row=2, col=3).why_not(at)
 
@@ -76,21 +78,19 @@ def test_a_race_that_lacks_a_set_or_a_code_is_not_asked_about(
     ]
     race = {"train": {"epochs": 2}, "measured": "2026-01-01", "runs": runs}
     file.write_text(json.dumps({"races": {"digits": race}}))
-    assert not ask.why_not(AT) and "the best of the 2 gets" in ask.measure_answer(AT).words
+    assert not ask.why_not(AT) and "best of the 2 encodings: 100" in ask.measure_answer(AT).words
     assert weight_measures.RaceAccuracy("mnist", "none").why_not(AT)
     assert weight_measures.RaceAccuracy("digits", "sincos_1d").why_not(AT)
 
 
 def test_seeds_are_counted_net_by_net(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
-        {"model": name, "seed": seed, "test": 0.5} for name in convolution_measures.COMPARED_MODELS for seed in range(2)
+        {"model": name, "seed": seed, "test": 0.5}
+        for name in convolution_measures.COMPARED_MODELS
+        for seed in range(2)
     ]
     monkeypatch.setattr(convolution_measures, "kept_result", lambda _: result(*rows[:-1]))
-    assert (
-        convolution_measures.AttentionOverConvolutions()
-        .measure_answer(AT)
-        .words.endswith("each the mean of 1 to 2 seeds.")
-    )
+    assert convolution_measures.AttentionOverConvolutions().measure_answer(AT).words.endswith("1 to 2 seeds.")
 
 
 def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,24 +107,27 @@ def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pyte
 
 def test_without_a_shift_news_stays_in_its_window() -> None:
     alone = PatchesReached(8, 4, 0).measure_answer(AT)
-    assert alone.value == 16 and alone.words.endswith(
-        "after 16 blocks, and it comes no further, however many follow."
-    )
+    assert alone.value == 16 and alone.words.endswith("16 patches of 64 after 16 blocks and no more.")
     for blocks, reached in (
         (1, 16),
         (2, 36),
         (3, 64),
     ):  # a window, then half a window further on two sides, then all
         assert PatchesReached(8, 4, 2, blocks).measure_answer(AT).value == reached
-        assert "no further" not in PatchesReached(8, 4, 2, blocks).measure_answer(AT).words
-    assert PatchesReached(8, 4, 2).measure_answer(AT).value == 64 and BlocksToReach(8, 4, 2).measure_answer(AT).value == 3
+        assert "no more" not in PatchesReached(8, 4, 2, blocks).measure_answer(AT).words
+    assert (
+        PatchesReached(8, 4, 2).measure_answer(AT).value == 64
+        and BlocksToReach(8, 4, 2).measure_answer(AT).value == 3
+    )
 
 
 def test_a_scale_s_end_does_not_tell_the_answer() -> None:
     for measure in (PatchCount(32, 2), PatchCount(32, 8), WindowCost(56, 7), WindowCost(14, 7)):
         kind = measure.get_answer_kind(AT)
         assert isinstance(kind, Drag) and kind.high in (10, 100, 1000)
-        assert kind.format_answer((kind.low + kind.high) / 2) != kind.format_answer(measure.measure_answer(AT).value)
+        assert kind.format_answer((kind.low + kind.high) / 2) != kind.format_answer(
+            measure.measure_answer(AT).value
+        )
 
 
 def test_a_shipped_model_s_accuracy_is_read_off_its_file(tmp_path: Path) -> None:
@@ -132,7 +135,7 @@ def test_a_shipped_model_s_accuracy_is_read_off_its_file(tmp_path: Path) -> None
     assert weight_measures.Accuracy().measure_answer(at).value == 0.5
     card = read_header(weight_measures.SHIPPED / "mnist_vit.safetensors").card
     found = weight_measures.Accuracy("mnist_vit").measure_answer(at)
-    assert found.value == card["test_accuracy"] and found.words.startswith(f"{card['title']} gets ")
+    assert found.value == card["test_accuracy"] and found.words.startswith(card["title"])
     assert weight_measures.Accuracy("no_such_model").why_not(at)
     with pytest.raises(ValueError, match="the name of a shipped checkpoint"):
         weight_measures.Accuracy("../runs/x")

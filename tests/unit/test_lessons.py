@@ -9,11 +9,21 @@ import pytest
 
 from vitviz.lessons import task_checks
 from vitviz.lessons.formula_measures import MaskedPairs, PatchCount, SinusoidSimilarity
-from vitviz.lessons.lesson import MOST_STOPS, MOST_WORDS, Lesson, Link, Question, Stop
-from vitviz.lessons.lesson_file import LONGEST_LINE, MOST_BYTES, read_lesson, write_lesson
+from vitviz.lessons.lesson import MAX_STOPS, MAX_WORDS, Lesson, Link, Question, Stop
+from vitviz.lessons.lesson_file import MAX_BYTES, MAX_LINE_LENGTH, read_lesson, write_lesson
 from vitviz.lessons.measures import MEASURES
-from vitviz.lessons.page_state import PageState
-from vitviz.lessons.task_checks import CHECKS, ControlSet, FactReached, PredictionMade, PageOpen, ImageChosen, TokenPinned, RunProgress, StepInRange
+from vitviz.lessons.task_checks import (
+    CHECKS,
+    ControlSet,
+    FactReached,
+    ImageChosen,
+    PageOpen,
+    PageState,
+    PredictionMade,
+    RunProgress,
+    StepInRange,
+    TokenPinned,
+)
 from vitviz.lessons.typed_tables import LessonError
 
 SLUGS = ("home", "attention", "patches")
@@ -91,59 +101,71 @@ def test_odd_texts_and_every_check_and_measure_read_back_as_written() -> None:
     [
         ("", "the lesson: 'title' is missing"),
         ("title = 3\nstop = []", "the lesson, title: expected str, received int"),
-        ('title = "x"\nstop = []', "the lesson: a lesson has 1 to"),
+        ('title = "x"\nstop = []', "the lesson: expected 1 to"),
         ('title = "x"\nstop = [3]', "stop 1: expected a table, received int"),
-        (GOOD + 'script = "x"', "stop 1: 'script' is no name here"),
+        (GOOD + 'script = "x"', "stop 1: expected a key of"),
         (GOOD.replace('"Click."', '""'), "stop 1: task is empty"),
-        (GOOD.replace('"Look."', '"Look\\u202e."'), "stop 1: words holds a character that cannot be printed"),
+        (GOOD.replace('"Look."', '"Look\\u202e."'), "stop 1: words contains a character"),
         (
-            GOOD.replace("Look.", "so " * (MOST_WORDS + 1)),
-            f"stop 1: words are at most {MOST_WORDS}, received",
+            GOOD.replace("Look.", "so " * (MAX_WORDS + 1)),
+            f"stop 1: expected at most {MAX_WORDS} words, received",
         ),
-        (GOOD.replace("Look.", "x" * 481), "stop 1: words has at most 480 characters, received 481"),
+        (GOOD.replace("Look.", "x" * 481), "stop 1: expected words of at most 480 characters, received 481"),
         (
             GOOD.replace("attention?", "https://example.org/?"),
-            "stop 1, link: a link begins with a page's own name",
+            "stop 1, link: expected a link that begins",
         ),
-        (GOOD.replace("attention?", "//example.org?"), "stop 1, link: a link begins with"),
-        (GOOD.replace("attention?", "javascript:alert(1)?"), "stop 1, link: a link begins with"),
-        (GOOD.replace("attention?", "../attention?"), "stop 1, link: a link begins with"),
-        (GOOD.replace("attention?", "secrets?"), "stop 1, link: 'secrets' is no page of this app"),
-        (GOOD.replace("?model", "?lesson=x&model"), "stop 1, link: 'lesson' is no key of a page's link"),
-        (GOOD.replace("?model", "?<b>=x&model"), "stop 1, link: '<b>' is no key of a page's link"),
-        (GOOD.replace("?model", "?model"[:1] + "a" * 1300), "stop 1, link: a link has at most"),
-        (GOOD.replace("digits_vit", "x" * 257), "stop 1, link: model has at most 256 characters"),
-        (GOOD.replace('"pinned"', '"eval"'), "stop 1, check: the name is one of"),
-        (GOOD.replace('"pinned"', '"pinned", row = 1'), "stop 1, check: a pin is row and col"),
+        (GOOD.replace("attention?", "//example.org?"), "stop 1, link: expected a link that begins"),
+        (GOOD.replace("attention?", "javascript:alert(1)?"), "stop 1, link: expected a link that begins"),
+        (GOOD.replace("attention?", "../attention?"), "stop 1, link: expected a link that begins"),
+        (
+            GOOD.replace("attention?", "secrets?"),
+            "stop 1, link: expected a page of this app, received 'secrets'",
+        ),
+        (
+            GOOD.replace("?model", "?lesson=x&model"),
+            "stop 1, link: expected a key like 'page.control', received 'lesson'",
+        ),
+        (
+            GOOD.replace("?model", "?<b>=x&model"),
+            "stop 1, link: expected a key like 'page.control', received '<b>'",
+        ),
+        (GOOD.replace("?model", "?model"[:1] + "a" * 1300), "stop 1, link: expected a link of at most"),
+        (GOOD.replace("digits_vit", "x" * 257), "stop 1, link: expected one line of at most 256 characters"),
+        (GOOD.replace('"pinned"', '"eval"'), "stop 1, check: expected name to be one of"),
+        (GOOD.replace('"pinned"', '"pinned", row = 1'), "stop 1, check: expected row and col"),
         (
             GOOD.replace('"pinned"', '"pinned", row = true, col = 1'),
             "stop 1, check, row: expected int, received bool",
         ),
-        (GOOD.replace('"pinned"', '"pinned", pixel = 1'), "stop 1, check: 'pixel' is no name here"),
-        (GOOD.replace('"pinned"', '"step"'), "stop 1, check: one of at_least and at_most is needed"),
+        (GOOD.replace('"pinned"', '"pinned", pixel = 1'), "stop 1, check: expected a key of"),
+        (GOOD.replace('"pinned"', '"step"'), "stop 1, check: expected at_least or at_most"),
         (
             GOOD.replace('"pinned"', '"run_past", fraction = nan'),
             "stop 1, check, fraction: expected a number",
         ),
-        (GOOD.replace('"pinned"', '"fact", what = "x"'), "stop 1, check: a fact is one of"),
-        (GOOD.replace('"pinned"', '"guess_made"'), "stop 1: the check guess_made needs a question"),
-        (GOOD + QUESTION.replace("patch_count", "exec"), "stop 1, question: measure is one of"),
+        (GOOD.replace('"pinned"', '"fact", what = "x"'), "stop 1, check: expected a fact of"),
+        (GOOD.replace('"pinned"', '"guess_made"'), "stop 1: expected a question"),
+        (GOOD + QUESTION.replace("patch_count", "exec"), "stop 1, question: expected measure to be one of"),
         (GOOD + QUESTION.replace("32", "100_000_000"), "stop 1, question, with, image_px: expected a number"),
-        (GOOD + QUESTION.replace("32", "1_000_000"), "stop 1, question, with: image_px lies in 4..1024"),
+        (GOOD + QUESTION.replace("32", "1_000_000"), "stop 1, question, with: expected image_px in 4..1024"),
         (
             GOOD + QUESTION.replace("32", '"x"'),
             "stop 1, question, with, image_px: expected int, received str",
         ),
-        (GOOD + QUESTION + 'answer = "256"', "stop 1, question: 'answer' is no name here"),
-        (GOOD + QUESTION + 'proof = "a b=1"', "stop 1, question, proof: 'a b' is no key"),
-        ("title = [[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]", "line 1: nested deeper than a lesson"),
-        (".".join("a" * 40) + " = 1", "line 1: nested deeper than a lesson"),
-        ("x = " + "1" * LONGEST_LINE, "line 1: expected at most"),
-        ("title = [\n" + "[\n" * 5000, "line 17: nested deeper than a lesson"),
-        ("when = 2000-13-45", "the file is no TOML"),
-        ("title = 'x'\ntitle = 'y'", "the file is no TOML"),
-        ('title = "x"\n' + STOP * (MOST_STOPS + 1), "the lesson: a lesson has 1 to"),
-        ("#" * (MOST_BYTES + 1), "the file: expected at most 64 KB"),
+        (GOOD + QUESTION + 'answer = "256"', "stop 1, question: expected a key of"),
+        (
+            GOOD + QUESTION + 'proof = "a b=1"',
+            "stop 1, question, proof: expected a key like 'page.control', received 'a b'",
+        ),
+        ("title = [[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]", "line 1: expected less nesting"),
+        (".".join("a" * 40) + " = 1", "line 1: expected less nesting"),
+        ("x = " + "1" * MAX_LINE_LENGTH, "line 1: expected at most"),
+        ("title = [\n" + "[\n" * 5000, "line 17: expected less nesting"),
+        ("when = 2000-13-45", "the file is not TOML"),
+        ("title = 'x'\ntitle = 'y'", "the file is not TOML"),
+        ('title = "x"\n' + STOP * (MAX_STOPS + 1), "the lesson: expected 1 to"),
+        ("#" * (MAX_BYTES + 1), "the file: expected at most 64 KB"),
     ],
 )
 def test_what_is_no_lesson_is_refused_with_its_place(text: str, says: str) -> None:
@@ -154,7 +176,7 @@ def test_what_is_no_lesson_is_refused_with_its_place(text: str, says: str) -> No
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    with pytest.raises(LessonError, match="expected text in UTF-8, byte 0 is none"):
+    with pytest.raises(LessonError, match="expected UTF-8 text, byte 0 is invalid"):
         read_lesson(b"\xff\xfe", SLUGS)
 
 
@@ -194,7 +216,9 @@ def shown(page: str = "attention", guessed: bool = False, run: float | None = No
         (PredictionMade(), shown(), shown(guessed=True)),
     ],
 )
-def test_a_check_sees_what_was_done_and_nothing_else(check: task_checks.Check, no: PageState, yes: PageState) -> None:
+def test_a_check_sees_what_was_done_and_nothing_else(
+    check: task_checks.Check, no: PageState, yes: PageState
+) -> None:
     assert not check.is_done(no, BEGAN)
     assert check.is_done(yes, BEGAN)
 
@@ -205,5 +229,5 @@ def test_a_patch_cannot_be_pinned_where_a_model_cuts_none() -> None:
 
 
 def test_pages_hand_over_known_facts_alone() -> None:
-    with pytest.raises(ValueError, match="a fact is one of run"):
+    with pytest.raises(ValueError, match="expected a fact of run"):
         PageState("attention", {}, facts={"anything": 1.0})

@@ -52,7 +52,7 @@ class Session(AppSession):
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_click_that_waits_for_its_run_is_served_by_the_next(begun: bool) -> None:
-    """'Start a new run' did nothing when a view asked for a run before the click's had begun."""
+    """'Start training' did nothing when a view asked for a run before the click's had begun."""
     lost_clicks.install()
     runner = Runner(asking(start=True))
     session = Session(runner)

@@ -20,7 +20,7 @@ from vitviz.models.download import weights_file
 from vitviz.models.parameter_count import published_megabytes
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, find
-from vitviz.models.published_weights import SMALL, by_hand, fetch, is_whole, offer, offers
+from vitviz.models.published_weights import SMALL, describe_manual_copy, fetch, is_whole, describe_weights, list_weights
 from vitviz.models.size import MOST_MILLIONS, millions, too_large
 from vitviz.models.zoo import create_model
 
@@ -54,7 +54,7 @@ def test_sizes_are_those_of_the_models(name: str) -> None:
 
 
 def test_the_smallest_good_ones_come_first_and_what_the_app_hides_is_not_offered() -> None:
-    offered = offers()
+    offered = list_weights()
     assert tuple(o.name for o in offered[: len(SMALL)]) == SMALL
     assert [o.title for o in offered[: len(SMALL)]] == [
         "DeiT-Ti/16, 224 px",
@@ -75,7 +75,7 @@ def test_the_smallest_good_ones_come_first_and_what_the_app_hides_is_not_offered
 
 
 def test_an_offer_says_what_a_visitor_wants_to_know(server: Server, tmp_path: Path) -> None:
-    deit, dino = offers()[:2]
+    deit, dino = list_weights()[:2]
     assert (round(deit.megabytes), deit.knows, deit.trained_on) == (23, "1,000 classes", "ImageNet-1k")
     assert (dino.knows, dino.trained_on) == ("no classes", "ImageNet-1k, without labels")
     assert deit.cached is None and deit.path == tmp_path / "weights" / deit.name / "model.safetensors"
@@ -95,7 +95,7 @@ def test_the_command_fetches_into_the_folder_that_the_app_reads(
     body = publish(server, monkeypatch, NAME)
     assert command.main([NAME.partition(".")[0]]) == 0
     path = weights_file(find(NAME))
-    assert path.read_bytes() == body and offer(find(NAME)).cached == path
+    assert path.read_bytes() == body and describe_weights(find(NAME)).cached == path
     assert f"0.0 MB in {path}" in capsys.readouterr().out
     assert command.main([NAME]) == 0 and len(server.asked) == 1
     assert load_pretrained(NAME).title == "DeiT-Ti/16, 224 px"
@@ -105,13 +105,13 @@ def test_all_small_are_four(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
     for name in SMALL:
         publish(server, monkeypatch, name)
     assert command.main(["--all-small"]) == 0
-    assert [o.name for o in offers() if o.cached] == list(SMALL)
+    assert [o.name for o in list_weights() if o.cached] == list(SMALL)
 
 
 def test_the_list_names_each_and_the_folder(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([]) == 0
     listed = capsys.readouterr().out
-    assert all(offer.name in listed for offer in offers()) and "vit_large" not in listed
+    assert all(offer.name in listed for offer in list_weights()) and "vit_large" not in listed
     assert "   23 MB        DeiT-Ti/16, 224 px: 1,000 classes, ImageNet-1k" in listed
     assert os.environ["VITVIZ_WEIGHTS"] in listed and "--all-small the first 4 (311 MB)" in listed
 
@@ -126,7 +126,7 @@ def test_without_network_the_message_says_file_place_and_command(
     assert command.main([NAME, "vit_large_patch16_224", "resnet50"]) == 1
     unreachable, too_big, unknown = capsys.readouterr().err.splitlines()
     assert "127.0.0.1:9 cannot be reached; everything else in the app works without them" in unreachable
-    assert by_hand(find(NAME)) in unreachable
+    assert describe_manual_copy(find(NAME)) in unreachable
     assert f"`python -m vitviz.fetch {NAME}` fetches model.safetensors (23 MB)" in unreachable
     assert f"copy it to `{weights_file(find(NAME))}`" in unreachable
     assert "has 302 million parameters, more than the 100 million that this app shows" in too_big
@@ -146,7 +146,7 @@ def test_a_partial_file_is_no_file_and_is_fetched_again(
     path = weights_file(find(NAME))
     path.parent.mkdir(parents=True)
     path.write_bytes(body[:cut])
-    assert offer(find(NAME)).cached is None
+    assert describe_weights(find(NAME)).cached is None
     assert fetch(find(NAME)).read_bytes() == body and is_whole(path)
 
 

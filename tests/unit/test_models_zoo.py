@@ -11,7 +11,7 @@ import torch
 from vitviz.config import SwinConfig, ViTConfig, from_dict, from_json, to_dict, to_json
 from vitviz.models.costs import count_parameters, meta_model, multiply_adds
 from vitviz.models.zoo import PRESETS, create_model, empty_model
-from vitviz.training.batches import normaliser
+from vitviz.training.batches import make_normaliser
 
 # Counted by construction, independently of this code; multiply-adds in 10^9, attention products included.
 PAPERS = {
@@ -93,7 +93,7 @@ def test_recipe_c_counts_its_places_from_cls() -> None:
 def test_recipe_d_drops_attention_weights_and_reads_pictures_from_minus_one_to_one() -> None:
     preset = PRESETS["recipe_d"]
     assert (preset.config.dropout, preset.config.attention_dropout) == (0.2, 0.2)
-    normalise, _ = normaliser(preset.preparation, torch.float32, torch.device("cpu"))
+    normalise, _ = make_normaliser(preset.preparation, torch.float32, torch.device("cpu"))
     black_white = torch.tensor([0, 255], dtype=torch.uint8).view(2, 1, 1, 1)
     torch.testing.assert_close(normalise(black_white).flatten(), torch.tensor([-1.0, 1.0]))
     x = torch.randn(2, 1, 28, 28)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from pages.train.experiments.hyperparameter import ordered
+from pages.train.experiments.hyperparameter import describe_run
 from tests.messages import unpack
 from vitviz.analysis.gradients import Norms, norms_at
 from vitviz.analysis.gradients import describe as gradients_said
@@ -18,9 +18,9 @@ from vitviz.analysis.one_change import Variant, describe_knob, describe_slip, ga
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments import bugs, deep_models, gradients, hyperparameters, one_change
-from vitviz.experiments.bugs import SLIPS
+from vitviz.experiments.bugs import BUGS
 from vitviz.experiments.hyperparameter import BASES
-from vitviz.experiments.hyperparameters import KNOBS
+from vitviz.experiments.hyperparameters import HYPERPARAMETERS
 from vitviz.experiments.result import Result, Row, read_result
 from vitviz.lessons import experiment_measures
 from vitviz.lessons.question_kinds import MeasuredAnswer
@@ -28,7 +28,7 @@ from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
 from vitviz.plots.one_change import payload, scale
 from vitviz.probe.gradients import gradient_norms
-from vitviz.training.batches import training_data
+from vitviz.training.batches import prepare_training_data
 from vitviz.training.loop import Trainer
 
 NEAR = 0.08  # of an accuracy on 143 pictures: another processor rounds otherwise
@@ -157,11 +157,11 @@ def test_a_gradient_that_vanished_has_words() -> None:
 
 
 @pytest.mark.parametrize("dataset", BASES)
-@pytest.mark.parametrize("name", KNOBS)
+@pytest.mark.parametrize("name", HYPERPARAMETERS)
 def test_a_knob_changes_one_field(name: str, dataset: str) -> None:
-    knob, base = KNOBS[name], BASES[dataset]
+    knob, base = HYPERPARAMETERS[name], BASES[dataset]
     values = knob.offered(base)
-    config = hyperparameters.run_config(dataset, name, values)
+    config = hyperparameters.build_run_config(dataset, name, values)
     assert len(config.members) == len(values) >= 2 and config.preset == f"one_knob:{name}"
     for member, value in zip(config.members, values, strict=True):
         assert member.train is not None
@@ -176,28 +176,28 @@ def test_a_knob_changes_one_field(name: str, dataset: str) -> None:
 
 
 def test_what_a_visitor_asks_of_a_knob_is_checked() -> None:
-    heads = KNOBS["num_heads"]
+    heads = HYPERPARAMETERS["num_heads"]
     assert heads.parse(" 1, 4,4,16 ") == (1, 4, 16)
-    assert KNOBS["dropout"].parse("0, .25") == (0.0, 0.25)
+    assert HYPERPARAMETERS["dropout"].parse("0, .25") == (0.0, 0.25)
     for text, why in (("2", "received 1"), ("1,2,3,4,5,6,7", "received 7"), ("1, two", "whole numbers")):
         with pytest.raises(ValueError, match=why):
             heads.parse(text)
     with pytest.raises(ValueError, match="num_heads 3 does not divide"):
-        hyperparameters.run_config("digits", "num_heads", (1, 3))
+        hyperparameters.build_run_config("digits", "num_heads", (1, 3))
     with pytest.raises(ValueError, match="5 values of 2 seeds are 10 models"):
-        hyperparameters.run_config("digits", "num_heads", heads.values, seeds=2)
+        hyperparameters.build_run_config("digits", "num_heads", heads.values, seeds=2)
     with pytest.raises(ValueError, match="no knob 'volume'"):
-        hyperparameters.run_config("digits", "volume", (1, 2))
-    config = hyperparameters.run_config("digits", "norm", ("pre", "post"), seeds=3, epochs=2.0)
+        hyperparameters.build_run_config("digits", "volume", (1, 2))
+    config = hyperparameters.build_run_config("digits", "norm", ("pre", "post"), seeds=3, epochs=2.0)
     assert [member.train and member.train.seed for member in config.members] == [0, 1, 2, 0, 1, 2]
     assert config.train.epochs == 2.0
 
 
 @pytest.mark.parametrize("dataset", bugs.SEEDS)
-@pytest.mark.parametrize("name", SLIPS)
+@pytest.mark.parametrize("name", BUGS)
 def test_a_slip_is_alone_and_its_line_is_there(name: str, dataset: str) -> None:
-    slip = SLIPS[name]
-    right, wrong = bugs.mended(dataset, slip.family), bugs.slipped(dataset, name)
+    slip = BUGS[name]
+    right, wrong = bugs.configure_fixed(dataset, slip.family), bugs.configure_with_bug(dataset, name)
     changed = {
         field
         for now, before in zip(wrong, right, strict=True)
@@ -207,7 +207,7 @@ def test_a_slip_is_alone_and_its_line_is_there(name: str, dataset: str) -> None:
     assert changed == {*slip.model, *slip.train} and len(changed) == 1
     assert all(0 <= line < len(slip.lines) for line in slip.wrong)
     assert slip.right != slip.lines[slip.wrong[0]]
-    config = bugs.run_config(dataset, name)
+    config = bugs.build_run_config(dataset, name)
     assert [member.name for member in config.members][::3] == ["mended0", "slip0"]
     stored = BASES[dataset].train.epochs or 0
     lasts = {(member.train or config.train).epochs for member in config.members}
@@ -216,9 +216,9 @@ def test_a_slip_is_alone_and_its_line_is_there(name: str, dataset: str) -> None:
 
 def test_unknown_slips_and_variants_are_refused() -> None:
     with pytest.raises(ValueError, match="slip must be one of"):
-        bugs.slipped("digits", "typo")
+        bugs.configure_with_bug("digits", "typo")
     with pytest.raises(ValueError, match="slips are tried on digits, shapes, received 'mnist'"):
-        bugs.mended("mnist")
+        bugs.configure_fixed("mnist")
     with pytest.raises(ValueError, match="variant must be one of"):
         deep_models.deep("middle")
 
@@ -251,10 +251,10 @@ def test_the_first_point_of_a_stored_curve_is_made_again(name: str) -> None:
         and (one.get("knob") == "base" or (one.get("slip"), one.get("family")) == ("mended", "vit"))
     ]
     model, train = (
-        bugs.mended("digits") if name == "one_slip_digits" else (BASES["digits"].model, BASES["digits"].train)
+        bugs.configure_fixed("digits") if name == "one_slip_digits" else (BASES["digits"].model, BASES["digits"].train)
     )
     assert found.settings["epochs"] == train.epochs and found.settings["learning_rate"] == train.learning_rate
-    trainer = Trainer(model, train, training_data(load_dataset("digits"), BASES["digits"].preparation, train))
+    trainer = Trainer(model, train, prepare_training_data(load_dataset("digits"), BASES["digits"].preparation, train))
     updates, _, reached = cell["curve"][0]
     for _ in range(int(updates)):
         trainer.advance()
@@ -272,7 +272,7 @@ def test_a_stored_gradient_at_the_start_is_made_again(tmp_path: Path) -> None:
 
 def test_a_cell_of_each_experiment_is_measured(tmp_path: Path) -> None:
     def built(cell: dict[str, Any]) -> Any:
-        model, train = bugs.slipped("digits", cell["slip"])
+        model, train = bugs.configure_with_bug("digits", cell["slip"])
         return replace(model, depth=1, embed_dim=16), train  # type: ignore[call-overload]
 
     measure = one_change.Measure("digits", built, epochs=0.2)
@@ -283,7 +283,7 @@ def test_a_cell_of_each_experiment_is_measured(tmp_path: Path) -> None:
     assert made["test"] != measure(cell | {"seed": 2}, tmp_path)["test"]
 
     def turned(cell: dict[str, Any]) -> Any:
-        model, train = KNOBS[cell["knob"]].turned(BASES["digits"], cell["value"])
+        model, train = HYPERPARAMETERS[cell["knob"]].with_value(BASES["digits"], cell["value"])
         return replace(model, embed_dim=16), train
 
     made = one_change.Measure("digits", turned, epochs=0.2)(
@@ -293,7 +293,7 @@ def test_a_cell_of_each_experiment_is_measured(tmp_path: Path) -> None:
     assert len(one_change.one_knob("digits").cells) == len(
         {str(cell) for cell in one_change.one_knob("digits").cells}
     )
-    assert {cell["slip"] for cell in one_change.one_slip("shapes").cells} == {"mended", *SLIPS}
+    assert {cell["slip"] for cell in one_change.one_slip("shapes").cells} == {"mended", *BUGS}
 
 
 @pytest.fixture
@@ -321,9 +321,9 @@ def test_predictions_are_answered_from_the_files(kept: Result) -> None:
     assert "every seed the same way" in experiment_measures.BugCost("softmax").measure_answer(at).words
     assert experiment_measures.WeakestGradient().measure_answer(at).value == len(deep_models.VARIANTS) - 1
     assert set(experiment_measures.select_hyperparameter_rows(kept, "num_heads")) == {4, 8}
-    with pytest.raises(ValueError, match="a knob is one of"):
+    with pytest.raises(ValueError, match="expected knob to be one of"):
         experiment_measures.BestHyperparameterValue("volume")
-    with pytest.raises(ValueError, match="a slip is one of"):
+    with pytest.raises(ValueError, match="expected slip to be one of"):
         experiment_measures.BugCost("typo")
 
 
@@ -339,7 +339,7 @@ def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch:
         return experiment_measures.BestHyperparameterValue("activation").measure_answer(at)
 
     level = knob({"gelu": (0.9, 0.8), "relu": (0.91, 0.93), "silu": (0.93, 0.91)})
-    assert level.right == (1, 2) and "ReLU and SiLU are level" in level.words
+    assert level.right == (1, 2) and "ReLU and SiLU are tied" in level.words
     unsure = knob({"gelu": (0.9, 0.9), "relu": (0.88, 0.91), "silu": (0.7, 0.7)})
     assert unsure.right == (0,) and unsure.words.endswith(
         "GELU against ReLU: +0.5 points (−1.0 to 2.0 over 2 seeds), the seeds do not agree."
@@ -364,5 +364,5 @@ def test_a_run_on_a_part_of_the_pictures_says_so() -> None:
             "each of 10\N{NO-BREAK SPACE}% to 100\N{NO-BREAK SPACE}% of the training pictures.",
         ),
     ):
-        values = KNOBS[name].offered(BASES[dataset])
-        assert ordered(hyperparameters.run_config(dataset, name, values)).endswith(told)
+        values = HYPERPARAMETERS[name].offered(BASES[dataset])
+        assert describe_run(hyperparameters.build_run_config(dataset, name, values)).endswith(told)

@@ -38,7 +38,7 @@ def test_a_link_to_a_set_does_not_remove_it(tmp_path: Path, monkeypatch: pytest.
     assert user_datasets.adopt_dataset(guest, note.name)
     assert user_datasets.may_remove(maker, note) and not user_datasets.may_remove(guest, note)
     user_datasets.remove_dataset(guest, note.name)
-    assert guest.sets == () and own_datasets.own_note(note.name, tmp_path) == note
+    assert guest.datasets == () and own_datasets.own_note(note.name, tmp_path) == note
     user_datasets.remove_dataset(maker, note.name)
     assert own_datasets.own_note(note.name, tmp_path) is None
 

@@ -1,4 +1,4 @@
-"""What an opened part says, against sums made here; and questions that no view would ask."""
+"""Compare opened parts with sums computed here, and reject invalid requests."""
 
 from __future__ import annotations
 
@@ -273,7 +273,9 @@ def test_what_no_view_asks_is_ignored(text: object) -> None:
 def test_what_a_view_asks_is_read() -> None:
     asked = PartRequest.parse('{"part":"block.2","head":1,"class":3,"channel":5,"token":"0.5,0.25"}', PIN)
     assert asked == PartRequest("block.2", Pin((0.5, 0.25)), 1, 3, 5)
-    assert PartRequest.parse('{"part":"head","token":"cls","more":[]}', PIN) == PartRequest("head", Pin(None, "cls"))
+    assert PartRequest.parse('{"part":"head","token":"cls","more":[]}', PIN) == PartRequest(
+        "head", Pin(None, "cls")
+    )
     assert PartRequest.parse('{"part":"head"}', PIN) == PartRequest("head", PIN)
 
 

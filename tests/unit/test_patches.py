@@ -169,7 +169,7 @@ def test_the_terms_of_the_sequence_share_one_scale() -> None:
 
 
 def test_patches_apart_leave_the_paper_between_them() -> None:
-    sheet = plots.apart(SHOWN, 4)
+    sheet = plots.separate_patches(SHOWN, 4)
     assert sheet.shape == (10, 10, 3) and (sheet[4:6] == 255).all()
     assert np.array_equal(sheet[6:, 6:], SHOWN[4:, 4:])
     with Image.open(io.BytesIO(plots.png(sheet))) as image:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from vitviz.experiments.lecture_results import PRINTED, printed_of
+from vitviz.experiments.lecture_results import PRINTED, find_printed_line
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import RunConfig
 
@@ -26,13 +26,13 @@ def test_the_lectures_printed_twenty_accuracies_and_seven_losses() -> None:
 def test_a_recipe_that_was_changed_has_no_printed_line(name: str) -> None:
     """Its name stayed, and with it a line of another training."""
     config = as_written(name)
-    assert printed_of(config) is PRINTED[name]
+    assert find_printed_line(config) is PRINTED[name]
     shorter = replace(config, train=replace(config.train, epochs=1.0, seed=5, threads=1))
-    assert printed_of(shorter) is PRINTED[name]
-    assert printed_of(replace(config, preset=None)) is None
-    assert printed_of(replace(config, train=replace(config.train, learning_rate=0.3))) is None
-    assert printed_of(replace(config, model=replace(config.model, depth=1))) is None  # type: ignore[call-arg]
+    assert find_printed_line(shorter) is PRINTED[name]
+    assert find_printed_line(replace(config, preset=None)) is None
+    assert find_printed_line(replace(config, train=replace(config.train, learning_rate=0.3))) is None
+    assert find_printed_line(replace(config, model=replace(config.model, depth=1))) is None  # type: ignore[call-arg]
 
 
 def test_a_recipe_of_which_nothing_was_printed_has_none() -> None:
-    assert printed_of(as_written("recipe_c")) is None
+    assert find_printed_line(as_written("recipe_c")) is None

@@ -78,7 +78,7 @@ def test_families() -> None:
 def test_every_published_classifier_has_a_cited_accuracy_and_no_other() -> None:
     heads = {name for name, known in PRETRAINED.items() if known.config.num_classes}
     assert set(published_results.TOP1) == heads
-    assert all(known.trained_on in published_results.TRAINING_PICTURES for known in PRETRAINED.values())
+    assert all(known.trained_on in published_results.TRAINING_IMAGES for known in PRETRAINED.values())
 
 
 def test_torchvision_s_own_figures() -> None:
@@ -90,7 +90,7 @@ def test_torchvision_s_own_figures() -> None:
     names = [
         name
         for name in published_results.TOP1
-        if published_results.source(name) == published_results.TORCHVISION
+        if published_results.cite_accuracy(name) == published_results.TORCHVISION
     ]
     assert len(names) == 6
     for name in names:
@@ -110,7 +110,7 @@ def test_the_papers_tables() -> None:
         assert size.mlp == size.width * config.mlp_ratio
         counted = sum(parameter_count.parameters(config).values()) / 1e6
         assert counted == pytest.approx(size.millions, rel=0.15)
-    top1 = {one.name: one.top1 for one in published_results.BESIDE}
+    top1 = {one.name: one.top1 for one in published_results.PAPER_MODELS}
     assert [top1[f"DeiT-{s}"] for s in ("Ti", "S", "B")] == [72.2, 79.9, 81.8]
     assert [top1[f"DeiT-{s}, distilled"] for s in ("Ti", "S", "B")] == [74.5, 81.2, 83.4]
     assert [top1[f"Swin-{s}"] for s in ("T", "S", "B")] == [81.2, 83.2, 83.5]
@@ -147,7 +147,7 @@ def test_the_front_strikes_no_name_that_has_another_place() -> None:
     points = [
         plots.Point(name, "ViT", x, y, front=name in ("first", "next", "top")) for name, (x, y) in at.items()
     ]
-    found = plots._places(points, axis, axis, [(400, 300)])
+    found = plots._place_labels(points, axis, axis, [(400, 300)])
     across, up = [40.0 * p.x for p in points], [30.0 * p.y for p in points]
     line = plots._line([(a, u) for p, a, u in zip(points, across, up, strict=True) if p.front])
     for point, place, x, y in zip(points, found, across, up, strict=True):
@@ -172,15 +172,15 @@ def test_names_do_not_lie_on_one_another() -> None:
 def test_the_papers_names_lie_on_nothing_on_a_phone_too(width_px: int) -> None:
     where = [
         (float(sum(parameter_count.multiply_adds(PRESETS[one.preset].config, 224).values())), one.top1)
-        for one in published_results.BESIDE
+        for one in published_results.PAPER_MODELS
     ]
     points = [
         plots.Point(one.name, one.family, *at, front=front)
-        for one, at, front in zip(published_results.BESIDE, where, pareto(where, (False, True)), strict=True)
+        for one, at, front in zip(published_results.PAPER_MODELS, where, pareto(where, (False, True)), strict=True)
     ]
     axes = plots.Axis("multiply-adds", "", True), plots.Axis("top-1", "%", False)
     sizes = [(round(0.82 * wide), 221) for wide in (880, plots.PHONE_PX)]
-    found = plots._places(points, *axes, sizes)
+    found = plots._place_labels(points, *axes, sizes)
     room = plots._Room(points, *axes, (round(0.82 * width_px), 221))
     assert all(found)
     room.taken = [room.box(i, place) for i, place in enumerate(found)]

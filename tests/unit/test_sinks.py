@@ -59,7 +59,7 @@ def test_sinks_of_earlier_layers_are_told_where_the_last_one_has_none() -> None:
 
     class Shown:
         layers = layers_of(PRESETS["vit_digits"].config)[:3]
-        prefix, shown = (), "A model"
+        prefix, safe_title = (), "A model"
 
     class Titled:
         title = "a set"
@@ -70,5 +70,5 @@ def test_sinks_of_earlier_layers_are_told_where_the_last_one_has_none() -> None:
     }
     first, second = told.values()
     assert "4.2 times the median in layer 1 and 1.5 times in layer 2." in first
-    assert first.endswith("than 3 times the median; in earlier layers 1 is, most in layer 1 (1).")
-    assert "1.5 times the median in layer 2, the last one." in second and "no sinks among" in second
+    assert "3 times the median" in first and first.endswith("have 1, most in layer 1 (1).")
+    assert "1.5 times the median in layer 2, the last layer." in second and "no attention sinks" in second

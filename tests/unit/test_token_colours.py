@@ -52,7 +52,7 @@ def test_colours_do_not_flip_or_change_places(order: tuple[int, ...], signs: tup
     x = cloud()
     fitted = c.principal(x)
     before = fitted.scores(x)
-    mixed = fitted.turned(order, np.array(signs, float))
+    mixed = fitted.with_value(order, np.array(signs, float))
     found = c.following(before, mixed, mixed.scores(x))
     np.testing.assert_allclose(found.scores(x), before, atol=1e-9)
     assert found.order == (1, 2, 3)

@@ -12,7 +12,7 @@ from vitviz.checkpoints import load_checkpoint, read_header
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.costs import count_parameters, meta_model
 from vitviz.models.zoo import create_model
-from vitviz.training.cards import cards
+from vitviz.training.cards import write_cards
 from vitviz.training.checkpoint_export import measure
 from vitviz.training.presets import TRAINING_PRESETS
 
@@ -29,7 +29,7 @@ def test_a_card_states_what_its_file_reaches(name: str) -> None:
 
 
 def test_the_page_of_cards_is_written_from_the_headers() -> None:
-    assert (CHECKPOINTS / "README.md").read_text() == cards(CHECKPOINTS)
+    assert (CHECKPOINTS / "README.md").read_text() == write_cards(CHECKPOINTS)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

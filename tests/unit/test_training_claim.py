@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.training_helpers import GREY, TINY, digits_run
 from vitviz.config import TrainConfig
-from vitviz.heartbeat import Pulses
+from vitviz.heartbeat import Heartbeats
 from vitviz.training import run_lock
 from vitviz.training.executor import Executor, ExecutorError
 from vitviz.training.queue_order import Order
@@ -52,7 +52,7 @@ class Server(Executor):
 def silent(directory: Path) -> None:
     """The holder of a claim has died: nobody renews it. Who asks now has not looked on."""
     os.utime(directory / "claim.json", (1.0, 1.0))
-    run_lock._holders = Pulses(run_lock.STALE_S)
+    run_lock._holders = Heartbeats(run_lock.STALE_S)
 
 
 def test_of_many_that_claim_a_run_one_succeeds(tmp_path: Path) -> None:
@@ -60,27 +60,27 @@ def test_of_many_that_claim_a_run_one_succeeds(tmp_path: Path) -> None:
         directory = tmp_path / str(attempt)
         directory.mkdir()
         if attempt % 2:  # a dead one lies there
-            assert run_lock.take(directory, "dead")
+            assert run_lock.claim_run(directory, "dead")
             silent(directory)
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(run_lock.take, [directory] * 8, "abcdefgh"))
+            found = list(pool.map(run_lock.claim_run, [directory] * 8, "abcdefgh"))
         assert sum(found) == 1
-        assert run_lock.holds(directory, "abcdefgh"[found.index(True)])
+        assert run_lock.is_claimed_by(directory, "abcdefgh"[found.index(True)])
         assert [path.name for path in directory.iterdir()] == ["claim.json"]
 
 
 def test_a_claim_is_renewed_released_and_taken_over_only_from_the_dead(tmp_path: Path) -> None:
-    assert run_lock.take(tmp_path, "a") and run_lock.take(tmp_path, "a")
-    assert not run_lock.take(tmp_path, "b") and not run_lock.renew(tmp_path, "b")
+    assert run_lock.claim_run(tmp_path, "a") and run_lock.claim_run(tmp_path, "a")
+    assert not run_lock.claim_run(tmp_path, "b") and not run_lock.renew(tmp_path, "b")
     run_lock.release(tmp_path, "b")
     assert run_lock.is_held(tmp_path)
     silent(tmp_path)
-    assert run_lock.renew(tmp_path, "a") and not run_lock.take(tmp_path, "b")
+    assert run_lock.renew(tmp_path, "a") and not run_lock.claim_run(tmp_path, "b")
     silent(tmp_path)
     assert not run_lock.is_held(tmp_path)
-    assert run_lock.take(tmp_path, "b") and not run_lock.renew(tmp_path, "a")
+    assert run_lock.claim_run(tmp_path, "b") and not run_lock.renew(tmp_path, "a")
     run_lock.release(tmp_path, "b")
-    assert not run_lock.is_held(tmp_path) and run_lock.take(tmp_path, "a")
+    assert not run_lock.is_held(tmp_path) and run_lock.claim_run(tmp_path, "a")
 
 
 def test_two_servers_on_one_folder_train_a_run_once(tmp_path: Path) -> None:
@@ -119,12 +119,12 @@ def test_a_trainer_that_has_lost_its_run_writes_nothing_more(tmp_path: Path) -> 
 
     Session(run, "cpu", listen=taken_over).perform()
     assert written == [(run.directory / name).read_bytes() for name in ("records.jsonl", "status.json")]
-    assert run_lock.holds(run.directory, "another")
+    assert run_lock.is_claimed_by(run.directory, "another")
 
 
 def test_a_run_that_another_trains_is_left_alone(tmp_path: Path) -> None:
     run = digits_run(tmp_path)
-    assert run_lock.take(run.directory, "another")
+    assert run_lock.claim_run(run.directory, "another")
     before = sorted(path.name for path in run.directory.rglob("*"))
     assert Session(run, "cpu").perform().state == "new"
     assert sorted(path.name for path in run.directory.rglob("*")) == before
@@ -139,9 +139,9 @@ def test_who_comes_late_to_a_dead_claim_removes_no_new_one(
     def late(at: Path, **how: bool) -> bool:
         found = look(at, **how)
         if at == path:
-            assert run_lock.take(tmp_path, "new")
+            assert run_lock.claim_run(tmp_path, "new")
         return found
 
     monkeypatch.setattr(run_lock, "_stale", late)
     run_lock._clear_away(path)
-    assert run_lock.holds(tmp_path, "new")
+    assert run_lock.is_claimed_by(tmp_path, "new")

@@ -19,7 +19,7 @@ from vitviz.training.executor import LocalExecutor
 from vitviz.training.loop import Trainer
 from vitviz.training.races import CODES, RACES, positions_race
 from vitviz.training.records import Event, StepRecord
-from vitviz.training.run_config import Member, RunConfig, config_from_values, values_of
+from vitviz.training.run_config import Member, RunConfig, config_from_values, config_to_values
 from vitviz.training.run_directory import Run, RunError, list_runs
 from vitviz.training.session import Session
 
@@ -261,7 +261,7 @@ def test_resumed_equals_uninterrupted_for_unequal_recipes(tmp_path: Path) -> Non
 
 
 def test_a_config_without_members_recipes_is_read_as_it_was_written(tmp_path: Path) -> None:
-    values = values_of(own_recipes(tmp_path).config())
+    values = config_to_values(own_recipes(tmp_path).config())
     assert config_from_values(values).members == OWN
     assert [set(entry) for entry in values["members"]][0] == {"name", "title", "model"}
     for entry in values["members"]:

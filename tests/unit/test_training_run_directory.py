@@ -179,7 +179,7 @@ def test_rename_duplicate_list_and_delete(tmp_path: Path) -> None:
 def test_a_trainer_that_died_silently_reads_as_interrupted(tmp_path: Path) -> None:
     run = digits_run(tmp_path)
     session = Session(run, "cpu", token="mine")
-    assert run_lock.take(run.directory, "mine")
+    assert run_lock.claim_run(run.directory, "mine")
     session._say("running")
     text = (run.directory / "status.json").read_text()
     (run.directory / "status.json").write_text(text.replace('"heartbeat": ', '"heartbeat": 1e3, "was": '))

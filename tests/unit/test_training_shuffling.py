@@ -11,7 +11,7 @@ import torch
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.config import TrainConfig
 from vitviz.models.zoo import create_model
-from vitviz.training.batches import Pictures
+from vitviz.training.batches import PreparedImages
 from vitviz.training.model_trainers import make_lanes
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
@@ -34,7 +34,7 @@ def test_a_patch_as_large_as_the_picture_leaves_the_others_something_to_shuffle(
 
 def test_patches_are_moved_whole_and_none_is_lost() -> None:
     images = torch.arange(2 * 16, dtype=torch.uint8).view(2, 1, 4, 4)
-    mixed = shuffle_patches(Pictures(images, torch.tensor([0, 1])), 2).images
+    mixed = shuffle_patches(PreparedImages(images, torch.tensor([0, 1])), 2).images
 
     def patches(picture: torch.Tensor) -> list[list[int]]:
         return [picture[0, r : r + 2, c : c + 2].flatten().tolist() for r in (0, 2) for c in (0, 2)]
@@ -44,12 +44,12 @@ def test_patches_are_moved_whole_and_none_is_lost() -> None:
     orders = [[patches(b).index(p) for p in patches(a)] for b, a in zip(images, mixed, strict=True)]
     assert orders[0] != orders[1]  # each picture has its own order
     with pytest.raises(ValueError, match="patches of 3 px do not fit pictures of 4 x 4 px"):
-        shuffle_patches(Pictures(images, torch.tensor([0, 1])), 3)
+        shuffle_patches(PreparedImages(images, torch.tensor([0, 1])), 3)
 
 
 def test_a_bag_of_patches_has_no_order() -> None:
     """Logits of a model without positions are the same for whole and shuffled pictures; with positions they are not."""
-    pictures = Pictures(torch.rand(4, 1, 32, 32), torch.zeros(4, dtype=torch.int64))
+    pictures = PreparedImages(torch.rand(4, 1, 32, 32), torch.zeros(4, dtype=torch.int64))
     mixed = shuffle_patches(pictures, TINY.patch_size)
     for config, same in ((replace(TINY, positions="none"), True), (TINY, False)):
         model = create_model(config, seed=0).eval()

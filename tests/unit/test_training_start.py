@@ -19,11 +19,11 @@ from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model
 from vitviz.training import fine_tuning
 from vitviz.training.archive import export_run, import_run
-from vitviz.training.batches import training_data
+from vitviz.training.batches import prepare_training_data
 from vitviz.training.fine_tuning import Method, Source, Task, part_of, race
 from vitviz.training.loop import Trainer
 from vitviz.training.records import Event, StepRecord
-from vitviz.training.run_config import RunConfig, config_from_values, values_of
+from vitviz.training.run_config import RunConfig, config_from_values, config_to_values
 from vitviz.training.run_directory import START, Run, RunError
 from vitviz.training.session import Session
 from vitviz.training.start_weights import start_file
@@ -72,7 +72,7 @@ def test_the_record_says_with_which_weights_it_began(tmp_path: Path) -> None:
     run = begun(tmp_path)
     tuned, scratch = (member.config().train for member in run.members())
     assert (tuned.start_from, tuned.start_digest) == ("Seven letters", "beef5:40")
-    assert scratch.start_from is None and config_from_values(values_of(run.config())) == run.config()
+    assert scratch.start_from is None and config_from_values(config_to_values(run.config())) == run.config()
 
 
 def test_both_see_the_same_pictures_with_the_same_budget_and_seeds() -> None:
@@ -177,10 +177,10 @@ def test_so_many_of_each_class_are_learned_from() -> None:
     """Of MNIST's first 200 pictures none was a 2 and 45 were a 5: validation has the first of each class."""
     data = load_dataset("digits")
     train = TrainConfig(a_class=13, batch_size=32, validation_fraction=0.3)
-    learned = training_data(data, GREY, train).train
+    learned = prepare_training_data(data, GREY, train).train
     assert learned.labels.bincount().tolist() == [13] * 10
-    most = training_data(data, GREY, replace(train, a_class=90)).train.labels.bincount()
-    whole = training_data(data, GREY, replace(train, a_class=None)).train.labels.bincount()
+    most = prepare_training_data(data, GREY, replace(train, a_class=90)).train.labels.bincount()
+    whole = prepare_training_data(data, GREY, replace(train, a_class=None)).train.labels.bincount()
     assert most.tolist() == whole.clamp(max=90).tolist()
     with pytest.raises(ValueError, match="a_class must be at least 1 and has no train_fraction beside it"):
         TrainConfig(a_class=13, train_fraction=0.5)

@@ -27,11 +27,11 @@ SMALL = {"image_size": 16, "in_chans": 1, "num_classes": 3}
 
 def test_every_class_has_as_many_pictures_and_the_seed_draws_them() -> None:
     labels = np.repeat(np.arange(4), 9)
-    one, again, other = (transfer.drawn(labels, 5, seed) for seed in (0, 0, 1))
+    one, again, other = (transfer.draw_indices(labels, 5, seed) for seed in (0, 0, 1))
     assert np.bincount(labels[one]).tolist() == [5] * 4 and len({*one.tolist()}) == 20
     assert one.tolist() == again.tolist() != other.tolist()
     with pytest.raises(ValueError, match="one class has 9"):
-        transfer.drawn(labels, 10, 0)
+        transfer.draw_indices(labels, 10, 0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pages.train.fine_tuning.tuning_ways import judged
+from pages.train.fine_tuning.tuning_ways import describe_prediction
 from vitviz.analysis.one_change import Variant
 from vitviz.experiments import tuning_plan
 from vitviz.experiments.catalogue import EXPERIMENTS
@@ -34,9 +34,9 @@ def test_a_guessed_way_that_lies_behind_by_chance_is_said_to() -> None:
         return Variant(title, title, np.empty((2, 0)), dict(enumerate(tests)), (), 1)
 
     ways = {"a": way("A", 0.9, 0.8), "b": way("B", 0.88, 0.83), "c": way("C", 0.8, 0.7)}
-    assert judged(ways, "b").startswith("You said 'B': right")
-    assert judged(ways, "a").endswith("−0.5 points (−3.0 to 2.0 over 2 seeds), the seeds do not agree.")
-    assert judged(ways, "c").endswith("every seed the same way.")
+    assert describe_prediction(ways, "b").startswith("You said 'B': right")
+    assert describe_prediction(ways, "a").endswith("−0.5 points (−3.0 to 2.0 over 2 seeds), the seeds do not agree.")
+    assert describe_prediction(ways, "c").endswith("every seed the same way.")
 
 
 def test_one_cell_of_each_way_is_measured_and_twice_the_same(

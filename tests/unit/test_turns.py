@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 
-from vitviz.fair_lock import Turns
+from vitviz.fair_lock import FairLock
 
 
-def waiting(turns: Turns, count: int) -> None:
+def waiting(turns: FairLock, count: int) -> None:
     beat = threading.Event()
     while len(turns._line) < count:
         beat.wait(0.001)
 
 
 def test_it_is_given_in_the_order_in_which_it_was_asked_for() -> None:
-    turns, order = Turns(), []
+    turns, order = FairLock(), []
 
     def work(name: int) -> None:
         with turns:
@@ -32,7 +32,7 @@ def test_it_is_given_in_the_order_in_which_it_was_asked_for() -> None:
 
 
 def test_one_holder_at_a_time_and_free_after_an_error() -> None:
-    turns, held, most = Turns(), [], []
+    turns, held, most = FairLock(), [], []
 
     def work() -> None:
         for _ in range(200):

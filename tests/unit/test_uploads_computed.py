@@ -26,7 +26,7 @@ def test_memory_is_that_of_arrays_tensors_and_texts() -> None:
 
 
 def test_what_was_asked_about_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    store: Store[np.ndarray] = Store(per_visit=3, computed_bytes=250)
+    store: Store[np.ndarray] = Store(per_user=3, computed_bytes=250)
     made: list[str] = []
     keys = dict.fromkeys("abc")
     for name in keys:

@@ -1,4 +1,4 @@
-"""Lines that views draw are told apart without their colours: each of several says which of them it is, by its dash."""
+"""Check that views distinguish several lines by dashes, not only by colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wants no motion gets none: what moves goes through the kit, which asks, and style sheets ask, too."""
+"""Check that animations and style sheets respect reduced motion."""
 
 from __future__ import annotations
 

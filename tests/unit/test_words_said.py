@@ -1,6 +1,6 @@
 """How numbers are said within a sentence."""
 
-from vitviz.text import apart, percent, unbroken, with_titles
+from vitviz.text import percent_difference, percent, unbroken, with_titles
 
 
 def test_a_size_stays_on_one_line_and_the_sentence_around_it_does_not() -> None:
@@ -20,5 +20,5 @@ def test_a_refusal_has_the_page_s_titles_for_its_fields() -> None:
 def test_a_difference_is_that_of_the_shares_as_they_are_shown() -> None:
     """0.4 points stood beside 94.0 and 94.5 %."""
     assert (percent(0.94040), percent(0.94455)) == ("94.0\N{NO-BREAK SPACE}%", "94.5\N{NO-BREAK SPACE}%")
-    assert apart(0.94455, 0.94040) == 0.5 and apart(0.94040, 0.94455) == -0.5
-    assert apart(1.0, 0.2506, digits=0) == 75
+    assert percent_difference(0.94455, 0.94040) == 0.5 and percent_difference(0.94040, 0.94455) == -0.5
+    assert percent_difference(1.0, 0.2506, digits=0) == 75

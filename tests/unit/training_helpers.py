@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from vitviz.config import Preparation, TrainConfig, ViTConfig
-from vitviz.training.batches import Pictures, TrainingData
+from vitviz.training.batches import PreparedImages, TrainingData
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 
@@ -23,12 +23,12 @@ def toy_data(count: int = 100) -> TrainingData:
     """Bright left half or bright right half."""
     dice = torch.Generator().manual_seed(0)
 
-    def part(size: int) -> Pictures:
+    def part(size: int) -> PreparedImages:
         labels = torch.randint(0, 2, (size,), generator=dice)
         images = torch.randint(0, 100, (size, 1, 8, 8), generator=dice)
         images[labels == 0, :, :, :4] += 120
         images[labels == 1, :, :, 4:] += 120
-        return Pictures(images.to(torch.uint8), labels)
+        return PreparedImages(images.to(torch.uint8), labels)
 
     return TrainingData(part(count), part(40), part(40), PREPARATION, ("left", "right"))
 

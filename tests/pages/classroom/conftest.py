@@ -1,4 +1,4 @@
-"""A class that has been opened, and files that are let go of."""
+"""Fixtures: an open class, and databases that are closed after each test."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def let_go_of_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def teacher(open_app: OpenApp) -> AppTest:
-    """Who has opened a class."""
+    """The app of a user who has opened a class."""
     app = open_app(ROOM, model="preset:vit_digits")
-    assert not stored.classes().database.path.exists()
+    assert not stored.get_classes().database.path.exists()
     app.button(key="class_room.open").click().run()
     assert not app.exception and place(app).leads
     return app

@@ -1,4 +1,4 @@
-"""A class in tests of pages: who has opened one, who has come, and what their bars say."""
+"""Helpers for tests of classes: memberships, learners, class bars and page text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages.classroom import membership
-from pages.classroom.membership import Place
+from pages.classroom.membership import Membership
 from pages.frame import registry
 from tests.pages.conftest import OpenApp
 
@@ -16,8 +16,8 @@ ATTENTION = "pages/lenses/attention/page.py"
 LAB = "pages/train/lab/page.py"
 
 
-def place(app: AppTest) -> Place:
-    found: Place = app.session_state["_class"]
+def place(app: AppTest) -> Membership:
+    found: Membership = app.session_state["_class"]
     return found
 
 
@@ -26,17 +26,17 @@ def code_of(app: AppTest) -> str:
 
 
 def at(app: AppTest) -> str:
-    """The slug of the page that an app shows."""
+    """Return the slug of the page that an app shows."""
     return str(app.session_state["_page"])
 
 
 def learns(open_app: OpenApp, teacher: AppTest) -> AppTest:
-    """A learner who has opened the class's link."""
+    """Return the app of a learner who has opened the class's link."""
     return there(open_app(ROOM, **{"class": code_of(teacher)}))
 
 
 def there(app: AppTest) -> AppTest:
-    """A browser goes along to the page that it was led to; AppTest has to be told."""
+    """Move the app to the shared page, as a browser does by itself."""
     assert not app.exception, [error.message for error in app.exception]
     app._page_hash = calc_hash(at(app))
     return app
@@ -47,11 +47,11 @@ def bar(app: AppTest) -> str:
 
 
 def press(app: AppTest, label: str) -> AppTest:
-    """Presses the button of a name."""
+    """Press the button with a label."""
     return next(button for button in app.button if button.label == label).click().run()
 
 
 def words(app: AppTest) -> str:
-    """All that a page says, as its visitor reads it."""
+    """Return all text of a page as its user reads it."""
     parts = [*app.main.markdown, *app.main.caption, *app.main.warning]
     return "\n".join(part.value for part in parts).replace("\\", "").replace("\N{NO-BREAK SPACE}", " ")

@@ -1,4 +1,4 @@
-"""A class's challenge on its pages: opened, handed in from the lab, on a board whose runs are looked at alone."""
+"""A class's challenge on its pages: opened, runs submitted from the lab and shown on the board."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.classroom.challenge_board import START, html, said
+from pages.classroom.challenge_board import CHALLENGE_QUERY, describe_status, format_board
 from pages.stores import board, runs
 from pages.stores import classes as stored
-from pages.stores.board import Row
+from pages.stores.board import BoardRow
 from tests.pages.classroom.helpers import LAB, ROOM, code_of, learns, place, press, there, words
 from tests.pages.conftest import OpenApp
 from tests.pages.lab.helpers import FakeExecutor
@@ -25,7 +25,7 @@ def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
     folder = tmp_path / "runs"
     folder.mkdir(exist_ok=True)
     fake = FakeExecutor(folder)
-    monkeypatch.setattr(runs, "executor", lambda: fake)
+    monkeypatch.setattr(runs, "get_executor", lambda: fake)
     monkeypatch.setattr(board, "_boards", {})
     monkeypatch.setattr(board, "_READ_S", 0.0)
     return fake
@@ -33,23 +33,23 @@ def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
 
 @pytest.fixture
 def challenged(teacher: AppTest, executor: FakeExecutor) -> AppTest:
-    """A teacher who has opened the challenge."""
-    press(teacher, "Open a challenge")
-    assert challenge.now(stored.classes(), code_of(teacher)) is not None
+    """The app of a teacher who has opened a challenge."""
+    press(teacher, "Open challenge")
+    assert challenge.load_challenge(stored.get_classes(), code_of(teacher)) is not None
     return teacher
 
 
 def to_the_lab(app: AppTest) -> AppTest:
-    """By the link beside the board, whose form keeps the rules."""
+    """Open the lab by the link beside the board, with settings that keep the rules."""
     app.switch_page(LAB)
-    for key, value in START.items():
+    for key, value in CHALLENGE_QUERY.items():
         app.query_params[key] = value
     return there(app.run())
 
 
 def handed_in(app: AppTest) -> Run:
-    (entry,) = challenge.entries(stored.classes(), code_of(app))
-    run = runs.find(entry.run)
+    (entry,) = challenge.load_entries(stored.get_classes(), code_of(app))
+    run = runs.find_run(entry.run)
     assert run is not None
     return run
 
@@ -74,7 +74,7 @@ def test_a_run_is_handed_in_from_the_lab_and_stands_on_the_board(
     assert config.owner == learner.session_state["_visit"].owner
     there(learner.switch_page(ROOM).run())
     table = " ".join(str(each.proto) for each in challenged.run().get("html"))
-    assert "&lt;b&gt;Ada&lt;/b&gt;" in table and "waits, turn 2" in table and "<b>Ada" not in table
+    assert "&lt;b&gt;Ada&lt;/b&gt;" in table and "waiting, position 2" in table and "<b>Ada" not in table
     done(run, 0.975)
     assert "97.5" in " ".join(str(each.proto) for each in challenged.run().get("html"))
 
@@ -103,15 +103,17 @@ def test_what_is_against_the_rules_says_why(challenged: AppTest) -> None:
     challenged.switch_page(LAB).run()
     challenged.selectbox(key="live_lab.dataset").set_value("shapes").run()
     assert challenged.button(key="live_lab._hand_in").disabled
-    assert "Not yet: the challenge is trained on Digits" in words(challenged)
+    assert "the challenge trains on Digits" in words(challenged)
     assert place(challenged).challenge
 
 
 def test_the_board_says_how_a_run_stands(executor: FakeExecutor) -> None:
-    row = Row("run", "me", "Ada", "running", 50_000, None, 0.5, 0.25)
-    assert said(row).replace("\N{NO-BREAK SPACE}", " ") == "25 % trained, 50.0 % on validation"
+    row = BoardRow("run", "me", "Ada", "running", 50_000, None, 0.5, 0.25)
+    assert (
+        describe_status(row).replace("\N{NO-BREAK SPACE}", " ") == "25 % trained, validation accuracy 50.0 %"
+    )
     executor.slots = 2  # type: ignore[attr-defined]
-    assert said(replace(row, state="queued", turn=3)) == "waits, turn 3: about 40 s"
-    assert said(replace(row, state="diverged")) == "diverged"
+    assert describe_status(replace(row, state="queued", turn=3)) == "waiting, position 3: about 40 s"
+    assert describe_status(replace(row, state="diverged")) == "diverged"
     many = [replace(row, run=str(i), who=str(i)) for i in range(40)]
-    assert html(many, "39").count("<tr") == 1 + 30 + 1 and "class=mine" in html(many, "39")
+    assert format_board(many, "39").count("<tr") == 1 + 30 + 1 and "class=mine" in format_board(many, "39")

@@ -1,4 +1,4 @@
-"""A class as its teacher and its learners see it: opened, joined, followed, let go; and what nobody else sees."""
+"""Classes on the pages: opened, joined, followed, left, and what stays private."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from pages.classroom import class_bar, membership
 from pages.stores import classes as stored
 from pages.stores import lessons, uploads
-from pages.stores.session import Visit
+from pages.stores.session import UserSession
 from tests.pages.classroom.helpers import (
     ATTENTION,
     PATCHES,
@@ -30,11 +30,11 @@ from tests.pages.classroom.helpers import (
     words,
 )
 from tests.pages.conftest import OpenApp, opened_again, said
-from vitviz.classes.classes import MOST_MEMBERS
-from vitviz.classes.codes import spaced
+from vitviz.classes.class_store import MAX_MEMBERS
+from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
 from vitviz.lessons.lesson import Lesson, Link, Stop
-from vitviz.lessons.task_checks import Page
+from vitviz.lessons.task_checks import PageOpen
 
 
 def test_a_class_is_opened_in_one_click(teacher: AppTest) -> None:
@@ -42,7 +42,7 @@ def test_a_class_is_opened_in_one_click(teacher: AppTest) -> None:
     assert said(teacher, "class") == code
     page = " ".join(str(each.proto) for each in teacher.get("html"))
     assert f"class_room?class={code}" in page and "data:image/png;base64," in page
-    assert "nobody has come yet" in bar(teacher) and spaced(code) in bar(teacher)
+    assert "no learners yet" in bar(teacher) and format_code(code) in bar(teacher)
 
 
 def test_who_opens_the_link_is_in_and_follows(teacher: AppTest, open_app: OpenApp) -> None:
@@ -52,7 +52,7 @@ def test_who_opens_the_link_is_in_and_follows(teacher: AppTest, open_app: OpenAp
     there(learner.run())
     assert at(learner) == "attention" and said(learner, "model") == "preset:vit_digits"
     teacher.run()
-    assert "1 follows" in bar(teacher)
+    assert "1 following" in bar(teacher)
     for app in (teacher, learner):
         assert app.main.markdown[0].value == bar(app)  # above the page
 
@@ -78,11 +78,11 @@ def test_looking_around_lets_go_and_back_to_class_returns(teacher: AppTest, open
     learner.button(key="class.around").click().run()
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
-    assert at(learner) == "patches" and "on your own" in bar(learner)
+    assert at(learner) == "patches" and "not following" in bar(learner)
     teacher.run()
-    assert "0 follow, 1 looks around" in bar(teacher)
+    assert "0 following, 1 not following" in bar(teacher)
     there(learner.button(key="class.back").click().run())
-    assert at(learner) == "attention" and "you follow" in bar(learner)
+    assert at(learner) == "attention" and "following the teacher" in bar(learner)
 
 
 def test_who_goes_to_another_page_looks_around(teacher: AppTest, open_app: OpenApp) -> None:
@@ -111,20 +111,22 @@ def test_a_lesson_of_the_teachers_own_is_read_once_it_is_shown_and_as_long_as_it
 ) -> None:
     learner = learns(open_app, teacher)
     stops = (
-        Stop("First *stop*", Link("patches"), "Words of mine <b>alone</b>.", "Look once.", Page("patches")),
-        Stop("Second stop", Link("patches"), "More words.", "Look twice.", Page("patches")),
+        Stop(
+            "First *stop*", Link("patches"), "Words of mine <b>alone</b>.", "Look once.", PageOpen("patches")
+        ),
+        Stop("Second stop", Link("patches"), "More words.", "Look twice.", PageOpen("patches")),
     )
-    lessons.shelf(teacher.session_state["_visit"]).own[lessons.MINE] = Lesson("Ours", stops)
+    lessons.get_shelf(teacher.session_state["_visit"]).own[lessons.MINE] = Lesson("Ours", stops)
     teacher.switch_page(PATCHES)
     teacher.query_params |= {"lesson": lessons.MINE, "stop": "1"}
     teacher.run()
-    assert "mine" not in words(there(learner.run())) and "does not read your lesson" in words(teacher)
-    press(teacher, "Show your lesson to the class")
+    assert "mine" not in words(there(learner.run())) and "does not see your lesson" in words(teacher)
+    press(teacher, "Share lesson with the class")
     there(learner.run())
     panel = [each.value for each in learner.main.markdown]
     assert "**First \\*stop\\***" in panel and any("mine \\<b" in each for each in panel)
     assert at(learner) == "patches" and learner.session_state["_lesson"] is None
-    assert "Your teacher's lesson: Ours" in words(learner) and "does not read" not in words(teacher)
+    assert "lesson: Ours" in words(learner) and "does not see" not in words(teacher)
     teacher.query_params["stop"] = "2"
     teacher.run()
     assert "More words." in words(there(learner.run())) and "mine" not in words(learner)
@@ -137,7 +139,7 @@ def test_a_lesson_of_the_teachers_own_is_read_once_it_is_shown_and_as_long_as_it
 
 
 def test_no_link_makes_a_teacher(teacher: AppTest) -> None:
-    other = opened_again(teacher, Visit("another"))
+    other = opened_again(teacher, UserSession("another"))
     assert not place(other).leads
     assert "class_room.close" not in {button.key for button in other.button}
     again = opened_again(teacher, teacher.session_state["_visit"])
@@ -148,16 +150,16 @@ def test_a_teachers_upload_is_seen_once_it_is_shown(teacher: AppTest, open_app: 
     held = io.BytesIO()
     Image.fromarray(np.full((40, 40, 3), 90, np.uint8)).save(held, "PNG")
     here = teacher.session_state["_visit"]
-    image = uploads.keep(here, held.getvalue())
+    image = uploads.store_image(here, held.getvalue())
     learner = learns(open_app, teacher)
     before = said(learner, "image")
     teacher = opened_again(teacher, here, image=image)
     teacher.switch_page(PATCHES).run()
     there(learner.run())
     assert at(learner) == "patches" and said(learner, "image") == before
-    assert any(class_bar.KEPT in each.value for each in teacher.caption)
+    assert any(class_bar.STORAGE_NOTICE in each.value for each in teacher.caption)
     secret = image.removeprefix("upload:").encode()
-    path = stored.classes().database.path
+    path = stored.get_classes().database.path
     assert all(secret not in each.read_bytes() for each in path.parent.glob(f"{path.name}*"))
     teacher.button(key="class.show").click().run()
     there(learner.run())
@@ -166,7 +168,7 @@ def test_a_teachers_upload_is_seen_once_it_is_shown(teacher: AppTest, open_app: 
     uploads.STORE.entries.clear()  # as in another process, or after the teacher has left
     there(learner.run())
     assert said(learner, "image") == copy and uploads.STORE.get(copy.removeprefix("upload:")) is not None
-    stored.classes().close(code_of(teacher), here.owner)
+    stored.get_classes().close(code_of(teacher), here.owner)
     there(learner.run())
     assert uploads.STORE.get(copy.removeprefix("upload:")) is None
 
@@ -178,7 +180,7 @@ def test_a_class_that_is_over_is_said_and_the_page_goes_on(teacher: AppTest, ope
     teacher.button(key="class_room.close").click().run()
     assert teacher.session_state["_class"] is None and "class" not in teacher.query_params
     there(learner.run())
-    assert [each.value for each in learner.warning] == [membership.OVER] and at(learner) == "patches"
+    assert [each.value for each in learner.warning] == [membership.CLASS_CLOSED] and at(learner) == "patches"
     assert not learner.run().warning
 
 
@@ -187,11 +189,11 @@ def test_wrong_codes_are_said_and_too_many_have_to_wait(open_app: OpenApp) -> No
     for _ in range(10):
         app.text_input(key="class_room._code").set_value("K7QM4T")
         press(app, "Join")
-        assert "over, or there is none" in app.warning[0].value
+        assert "No open class" in app.warning[0].value
     press(app, "Join")
     assert "five minutes" in app.warning[0].value
     app = open_app(PATCHES, **{"class": "<script>"})
-    assert [each.value for each in app.warning] == [membership.NONE]
+    assert [each.value for each in app.warning] == [membership.CLASS_UNKNOWN]
 
 
 def test_the_operator_may_ask_for_a_code(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,22 +205,22 @@ def test_the_operator_may_ask_for_a_code(open_app: OpenApp, monkeypatch: pytest.
     app.button(key="class_room.open").click().run()
     assert place(app).leads
     for _ in range(10):
-        assert not stored.may_open("wrong", "1.2.3.4")
+        assert not stored.check_operator_code("wrong", "1.2.3.4")
     with pytest.raises(Exception, match="too many"):
-        stored.may_open("Dürer 1471", "1.2.3.4")
-    assert stored.may_open("Dürer 1471", "4.3.2.1")
+        stored.check_operator_code("Dürer 1471", "1.2.3.4")
+    assert stored.check_operator_code("Dürer 1471", "4.3.2.1")
 
 
 def test_who_is_in_no_class_costs_nothing(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "classes", lambda: pytest.fail("the file of classes was asked for"))
+    monkeypatch.setattr(stored, "get_classes", lambda: pytest.fail("the file of classes was asked for"))
     app = open_app(PATCHES)
     app.run()
     assert "_class" not in app.session_state
 
 
 def test_a_damaged_file_is_one_sentence_on_every_page(teacher: AppTest, open_app: OpenApp) -> None:
-    path = stored.classes().database.path
-    stored.classes().database.close()
+    path = stored.get_classes().database.path
+    stored.get_classes().database.close()
     for beside in path.parent.glob(f"{path.name}-*"):
         beside.unlink()
     path.write_bytes(b"no database, though long enough to be looked at " * 100)
@@ -241,13 +243,15 @@ def test_who_is_in_a_class_that_cannot_be_reached_now_follows_again(
 
     monkeypatch.setattr(st, "fragment", noted)
     with monkeypatch.context() as patch:
-        patch.setattr(stored.classes().database, "known", busy)
+        patch.setattr(stored.get_classes().database, "query_cached", busy)
         learner.run()
-        assert "busy" in " ".join(each.value for each in learner.caption) and "you follow" in bar(learner)
-        assert asked.pop(class_bar.PULSE)
+        assert "busy" in " ".join(each.value for each in learner.caption) and "following the teacher" in bar(
+            learner
+        )
+        assert asked.pop(class_bar.HEARTBEAT)
         late = open_app(PATCHES, **{"class": code_of(teacher)})
         assert "busy" in late.warning[0].value and said(late, "class") == code_of(teacher)
-        assert asked.pop(class_bar.PULSE) == class_bar.AGAIN_S  # who stands at the door knocks
+        assert asked.pop(class_bar.HEARTBEAT) == class_bar.RETRY_S  # who stands at the door knocks
     teacher.switch_page(ATTENTION).run()
     there(learner.run())
     assert at(learner) == "attention" and not learner.exception
@@ -264,7 +268,7 @@ def test_a_knock_runs_the_page_again_and_no_page_for_ever(
         class_bar, "get_script_run_ctx", lambda: SimpleNamespace(fragment_ids_this_run=["x"] if alone else [])
     )
     monkeypatch.setattr(class_bar.st, "rerun", lambda: again.append(True))
-    class_bar._knock()
+    class_bar._retry()
     assert bool(again) == alone
 
 
@@ -273,8 +277,8 @@ def busy(*_: object) -> None:
 
 
 def test_a_full_class_is_said(teacher: AppTest, open_app: OpenApp) -> None:
-    for i in range(MOST_MEMBERS):
-        stored.classes().here(code_of(teacher), str(i), True)
+    for i in range(MAX_MEMBERS):
+        stored.get_classes().record_learner(code_of(teacher), str(i), True)
     learner = open_app(PATCHES, **{"class": code_of(teacher)})
     assert any("full" in each.value for each in learner.caption)
 
@@ -283,9 +287,9 @@ def test_a_nickname_is_bounded_and_kept(teacher: AppTest, open_app: OpenApp) -> 
     learner = learns(open_app, teacher)
     learner.text_input(key="class_room._name").set_value("Ada \n <b>")
     there(learner.run())
-    with stored.classes().database.reading() as file:
+    with stored.get_classes().database.reading() as file:
         assert file is not None
         assert file.execute("SELECT name FROM member").fetchall() == [("Ada <b>",)]
     learner.button(key="class_room.leave").click().run()
     assert learner.session_state["_class"] is None
-    assert stored.classes().present(code_of(teacher)).here == 0
+    assert stored.get_classes().count_present(code_of(teacher)).present == 0

@@ -13,11 +13,11 @@ from tests.pages.lab.helpers import FakeExecutor
 
 @pytest.fixture
 def folder(tmp_path: Path, no_shipped_checkpoints: Path) -> Iterator[Path]:
-    shared_results.forget()
+    shared_results.clear_caches()
     path = tmp_path / "runs"
     path.mkdir()
     yield path
-    shared_results.forget()
+    shared_results.clear_caches()
 
 
 @pytest.fixture
@@ -25,5 +25,5 @@ def executor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
     from pages.stores import runs
 
     fake = FakeExecutor(folder)
-    monkeypatch.setattr(runs, "executor", lambda: fake)
+    monkeypatch.setattr(runs, "get_executor", lambda: fake)
     return fake

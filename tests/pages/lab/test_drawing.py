@@ -20,7 +20,7 @@ def test_of_many_classes_the_most_probable_are_told_by_their_names() -> None:
         create_model(config, seed=1), config, preparation, classes, "many", "cifar100", 1, "many@1"
     )
     seen = prepare(np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8), preparation)
-    arrays, answer = image_prediction._answer(model, seen)
+    arrays, answer = image_prediction._predict(model, seen)
     logits = capture(model.model, seen.input[None], record=("logits",)).logits[0]
     assert answer["classes"] == [
         f"class {index}" for index in np.argsort(-logits)[: image_prediction.MOST_CLASSES]

@@ -83,7 +83,7 @@ def test_a_family_is_switched_there_and_back(open_app: OpenApp, executor: FakeEx
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ({"family": "cnn", "cnn_widths": "16, wide"}, "channels per stage must be whole numbers"),
+        ({"family": "cnn", "cnn_widths": "16, wide"}, "channels per stage must be integers"),
         ({"family": "cnn", "cnn_widths": "16,32"}, "one entry per stage"),
         ({"family": "cnn", "cnn_blocks": "1,0,1"}, "Channels and Blocks per stage must be at least 1"),
         ({"family": "swin", "swin_num_heads": "3,6"}, "Heads 3 does not divide stage 0's width 32"),
@@ -92,7 +92,7 @@ def test_a_family_is_switched_there_and_back(open_app: OpenApp, executor: FakeEx
         ({"family": "hybrid", "patch_size": "5"}, "does not divide"),
         ({"family": "deit"}, "a DeiT needs a teacher"),
         ({"family": "flat_attention", "flat_attention_widths": "64"}, "widths must be two integers"),
-        ({"validation_fraction": "0.9"}, "Held out must lie in (0, 0.5]"),
+        ({"validation_fraction": "0.9"}, "Validation fraction must lie in (0, 0.5]"),
         ({"optimizer": "sgd", "momentum": "1.5"}, "momentum must lie in [0, 1)"),
     ],
 )
@@ -124,13 +124,13 @@ def test_a_deit_is_taught_by_a_model_of_the_same_pictures(
     assert config.train.distill_from == str(no_shipped_checkpoints / "digits_cnn.safetensors")
     assert config.train.distillation == "soft"
     readout = app.main.selectbox(key="live_lab.readout")
-    assert readout.disabled and "reads its class token" in readout.help
+    assert readout.disabled and "class token" in readout.help
     assert started(choose(app, "family", "vit"), executor).train.distill_from is None
 
 
 def test_what_has_no_meaning_is_disabled_with_its_reason(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = open_app(PAGE, live_lab__schedule="constant")
-    for key, reason in (("warmup_fraction", "does not warm up"), ("momentum", "only SGD reads it")):
+    for key, reason in (("warmup_fraction", "does not warm up"), ("momentum", "only SGD uses this setting")):
         control = app.main.number_input(key=f"live_lab.{key}")
         assert control.disabled and reason in control.help
     assert not choose(app, "optimizer", "sgd").main.number_input(key="live_lab.momentum").disabled
@@ -156,11 +156,15 @@ def test_a_zip_of_pictures_becomes_the_data_set(
 ) -> None:
     app = upload(open_app(PAGE), archive())
     dataset = app.main.selectbox(key="live_lab.dataset")
-    assert own_datasets.is_own(dataset.value) and dataset.options[-1] == "Yours: pets"
+    assert own_datasets.is_own(dataset.value) and dataset.options[-1].endswith(": pets")
     table = next(frame.value for frame in app.main.dataframe if "Class" in frame.value)
-    assert table.to_dict("list") == {"Class": ["cool", "warm"], "To learn from": [10, 10], "To test": [2, 2]}
+    assert table.to_dict("list") == {
+        "Class": ["cool", "warm"],
+        "Training images": [10, 10],
+        "Test images": [2, 2],
+    }
     words = "\n".join(caption.value for caption in app.main.caption)
-    assert "1 file was left out" in words and "notes" in words
+    assert "1 file was skipped" in words and "notes" in words
     config = started(app, executor)
     assert config.train.dataset == dataset.value and config.train.batch_size == 4
     assert (config.model.num_classes, config.model.in_chans, config.preparation.in_chans) == (2, 3, 3)
@@ -192,7 +196,7 @@ def form_of(app: AppTest) -> dict[str, str]:
     [
         (b"not a zip", "not a zip archive"),
         (archive(12, only=(1, 2, 3)), "'only' can be used, 1 files were left out"),
-        (archive(1), "Two classes of two pictures or more are needed; none can be used"),
+        (archive(1), "none can be used"),
     ],
 )
 def test_a_zip_that_is_no_set_says_why(
@@ -213,7 +217,7 @@ def test_a_reading_that_is_broken_off_keeps_nothing_and_says_so(
     from streamlit.runtime.scriptrunner import RerunException
     from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 
-    from pages.train.lab import own_dataset
+    from pages.train.lab import dataset_upload
 
     app, drawn = open_app(PAGE), []
 
@@ -224,11 +228,11 @@ def test_a_reading_that_is_broken_off_keeps_nothing_and_says_so(
         return type("Bar", (), {"progress": staticmethod(progress)})
 
     with monkeypatch.context() as patch:
-        patch.setattr(own_dataset.st, "progress", progress)
+        patch.setattr(dataset_upload.st, "progress", progress)
         app.main.file_uploader[0].upload("pets.zip", archive(), "application/zip").run()
-    assert len(drawn) == 2 and "of 25 pictures" in drawn[1]
+    assert len(drawn) == 2 and "of 25 images" in drawn[1]
     app.run()
-    assert own_dataset.CANCELLED in errors(app)
+    assert dataset_upload.CANCELLED in errors(app)
     assert not list(folder.glob("sets/*"))
 
 
@@ -251,7 +255,7 @@ def test_a_visit_keeps_a_few_sets(open_app: OpenApp, executor: FakeExecutor) -> 
     app = open_app(PAGE)
     for index in range(4):
         upload(app, archive(3), f"set {index}.zip")
-    assert "3 sets of pictures here already: remove one first" in errors(app)
+    assert "You have 3 datasets already" in errors(app)
 
 
 def test_a_larger_picture_makes_a_larger_model(open_app: OpenApp, executor: FakeExecutor) -> None:
@@ -265,7 +269,7 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     open_app: OpenApp, executor: FakeExecutor, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "secrets", type("Named", (), {"token_urlsafe": lambda count: "r" * 22}))
-    maker = session.Visit("r" * 22).owner
+    maker = session.UserSession("r" * 22).owner
     note = own_datasets.keep_pictures(load_zip(archive(), image_size=16), "pets", folder, maker)
     model = ViTConfig(image_size=16, patch_size=8, embed_dim=16, depth=1, num_heads=2, num_classes=2)
     train = TrainConfig(dataset=note.name, epochs=1, batch_size=8, seed=3, snapshots=2)
@@ -278,9 +282,9 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     assert {"confusion", "worst", "distance"} <= set(arrays)
     from pages.stores import runs
 
-    choice = runs._choice(run)
+    choice = runs._build_choice(run)
     assert choice is not None and (choice.trained_on, note.name in choice.note) == (
-        "your own pictures",
+        "your own images",
         False,
     )
     # The validation split does not follow the run's seed: what is judged was never trained on.
@@ -290,7 +294,7 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
     shown = arrays["worst"][0].reshape(-1, 16, 16, 3)
     assert all(any(np.array_equal(one, other) for other in pictures) for one in shown)
 
-    assert "deleted from the server" in app.main.button(key="live_lab._own_remove").help
+    assert "from the server" in app.main.button(key="live_lab._own_remove").help
     app.main.button(key="live_lab._own_remove").click().run()
     assert not app.exception
     app.run()
@@ -307,6 +311,6 @@ def test_who_did_not_bring_a_set_can_only_forget_it(
     note = own_datasets.keep_pictures(load_zip(archive(), image_size=16), "pets", folder, "another")
     app = open_app(PAGE, live_lab__dataset=note.name)
     button = app.main.button(key="live_lab._own_remove")
-    assert button.label == "Forget these pictures" and "only the visit that brought them" in button.help
+    assert button.label == "Remove from my list" and "Only the session that uploaded them" in button.help
     button.click().run()
     assert not app.exception and own_datasets.own_note(note.name, folder) is not None

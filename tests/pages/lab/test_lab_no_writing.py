@@ -17,7 +17,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import runs
-from pages.train.lab.polling import part
+from pages.train.lab.polling import rerun_if_deleted
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button
 from tests.robustness.no_writing import read_only
 from vitviz.config import TrainConfig, ViTConfig
@@ -70,13 +70,13 @@ def test_what_cannot_be_written_is_said(
     app = belongs(open_app(PAGE, live_lab__run=run.id), run)
     with read_only(folder, monkeypatch):
         start_button(app).click().run()
-        assert warned(app) == "It cannot start: the runs' folder cannot be written (Read-only file system)."
+        assert "could not start" in warned(app) and "(Read-only file system)" in warned(app)
         app.main.text_input(key=f"live_lab._name_{run.id}").set_value("Renamed").run()
-        assert warned(app) == "The name could not be kept (Read-only file system)."
+        assert warned(app) == "The name could not be saved (Read-only file system)."
         app.main.button(key="live_lab._share").click().run()
-        assert warned(app) == "It could not be shared (Read-only file system)."
+        assert warned(app) == "The run could not be shared (Read-only file system)."
         app.main.button(key="live_lab._delete").click().run()
-        assert warned(app) == "It could not be removed (Read-only file system)."
+        assert warned(app) == "The run could not be deleted (Read-only file system)."
     assert run.config().name == "A tiny one" and run.snapshots()
     assert not app.run().exception and not app.main.warning
 
@@ -104,7 +104,7 @@ def test_a_stop_that_did_not_arrive_is_not_said_to_be_under_way(
         app.main.button(key="live_lab._stop").click().run()
         assert tried == [run.id] and not app.exception
     app.run()
-    said = "It finishes the step that is under way"
+    said = "Stopping after the current step"
     assert not any(said in caption.value for caption in app.main.caption)
     app.main.button(key="live_lab._stop").click().run()
     assert any(said in caption.value for caption in app.main.caption)
@@ -129,13 +129,13 @@ def test_own_pictures_that_cannot_be_stored_or_removed_are_said(
     app = open_app(PAGE)
     with read_only(executor.folder, monkeypatch):
         upload(app)
-        assert "The pictures could not be stored (Read-only file system)." in errors(app)
+        assert "could not be stored (Read-only file system)." in errors(app)
     upload(app)
     assert app.main.selectbox(key="live_lab.dataset").value.startswith("own:")
     with read_only(executor.folder, monkeypatch):
         assert not app.run().exception
         app.main.button(key="live_lab._own_remove").click().run()
-        assert "The pictures could not be removed (Read-only file system)." in errors(app)
+        assert "The images could not be deleted (Read-only file system)." in errors(app)
     assert app.main.selectbox(key="live_lab.dataset").value.startswith("own:")
 
 
@@ -143,9 +143,7 @@ def test_runs_that_go_while_they_are_looked_at_are_said(open_app: OpenApp, run: 
     app = belongs(open_app(PAGE, live_lab__run=run.id), run)
     lens = open_app("pages/lenses/patches/page.py", model=f"run:{run.id}")
     shutil.rmtree(folder)
-    assert (
-        not app.run().exception and warned(app) == "1 run is gone: removed, or kept no longer on this server."
-    )
+    assert not app.run().exception and warned(app) == "1 run is missing: deleted or expired on this server."
     assert not app.run().main.warning
     assert not lens.run().exception
     assert lens.sidebar.selectbox(key="model").value != f"run:{run.id}"
@@ -158,11 +156,11 @@ def test_a_part_that_polls_runs_the_page_anew_where_its_run_has_gone(
 ) -> None:
     anew: list[bool] = []
     monkeypatch.setattr("streamlit.rerun", lambda: anew.append(True))
-    draw = part(lambda shown, focus: focus.config())
+    draw = rerun_if_deleted(lambda shown, focus: focus.config())
     draw([run], run)
     (run.directory / "snapshots").rename(run.directory / "elsewhere")
     with pytest.raises(RunError):  # what is wrong with a run that is there is not hidden
-        part(lambda shown: shown[0].snapshot_path())([run])
+        rerun_if_deleted(lambda shown: shown[0].snapshot_path())([run])
     shutil.rmtree(run.directory)
     draw([run], run)
     assert anew == [True]
@@ -178,7 +176,7 @@ def upload(app: AppTest) -> None:
                     picture, "PNG"
                 )
                 archive.writestr(f"{kind}/{place}.png", picture.getvalue())
-    (uploader,) = [one for one in app.get("file_uploader") if one.label.startswith("A zip")]
+    (uploader,) = [one for one in app.get("file_uploader") if one.label.startswith("Zip with one folder")]
     uploader.upload("pets.zip", buffer.getvalue(), "application/zip")
     app.run()
     assert not app.exception, app.exception[0].message
@@ -191,8 +189,7 @@ def test_a_cluster_that_does_not_answer_is_said_to_who_waits(
     executor.silent = "the Dask cluster at tcp://127.0.0.1:1 does not answer"
     app = open_app(PAGE, live_lab__run=run.id)
     (bar,) = app.main.get("progress")
-    said = "Waiting for a free place: number 2 in the queue; the Dask cluster at tcp://127.0.0.1:1 does not answer"
-    assert bar.proto.text == said
+    assert "position 2; the Dask cluster at tcp://127.0.0.1:1 does not answer" in bar.proto.text
 
 
 def test_who_brings_in_too_many_runs_is_told_so(
@@ -204,7 +201,7 @@ def test_who_brings_in_too_many_runs_is_told_so(
     app, data = open_app(PAGE), export_run(trained)
 
     def bring() -> None:
-        (uploader,) = [one for one in app.get("file_uploader") if one.label.startswith("A run that was")]
+        (uploader,) = [one for one in app.get("file_uploader") if one.label == "Zip of a downloaded run"]
         uploader.upload("run.zip", data, "application/zip")
         app.run()
         assert not app.exception, app.exception[0].message

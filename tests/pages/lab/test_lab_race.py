@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.stores import runs
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
 from vitviz.experiments import bugs
 from vitviz.training.archive import export_run, import_run
-from vitviz.training.races import CODES, positions_race
+from vitviz.training.races import CODES, QUESTIONS, positions_race
 from vitviz.training.run_config import RunConfig
-from vitviz.training.run_directory import Run
+from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 
 EXPERIMENT = {"live_lab__train": "experiment"}
@@ -55,7 +56,7 @@ def test_the_experiment_is_chosen_and_started(open_app: OpenApp, executor: FakeE
     assert not app.exception, app.exception[0].message
     segmented(app, "live_lab.race").set_value("digits").run()
     app.main.number_input(key="live_lab.race_seed").set_value(3).run()
-    assert "5 models in turn (No positions, 1-D sinusoidal, 2-D summed" in captions(app)
+    assert "5 models (No positions, 1-D sinusoidal, 2-D summed" in captions(app)
     start_button(app).click().run()
     assert not app.exception, app.exception[0].message
     ((order, config),) = executor.orders
@@ -65,16 +66,20 @@ def test_the_experiment_is_chosen_and_started(open_app: OpenApp, executor: FakeE
     assert config.owner and config.lease_s
     header, arrays = view(app, "race_view")
     assert [racer["title"] for racer in header["racers"]] == list(CODES.values())
-    assert header["waiting"] == "The curves begin when a trainer takes it up.", "it is queued as yet"
+    assert header["waiting"] == runs.describe_missing_curve(Status("queued")), "it is queued as yet"
     assert all(curve.shape == (2, 0) for curve in arrays.values())
 
 
 def test_models_of_one_name_are_told_apart_by_their_seeds(open_app: OpenApp, executor: FakeExecutor) -> None:
-    """Six buttons said 'Mended', 'Mended', 'Mended', 'With the slip', 'With the slip', 'With the slip'."""
-    config = bugs.run_config("digits", "softmax")
+    """Two times three buttons of the experiment had the same names."""
+    config = bugs.build_run_config("digits", "softmax")
     run = Run.create(executor.folder, config)
     app = open_app(PAGE, live_lab__run=run.id)
-    names = [f"{kind}, seed {seed}" for kind in ("Mended", "With the slip") for seed in bugs.LIVE_SEEDS]
+    names = [
+        f"{kind}, seed {seed}"
+        for kind in dict.fromkeys(member.title for member in config.members)
+        for seed in bugs.LIVE_SEEDS
+    ]
     assert [option.content for option in segmented(app, "live_lab.member").proto.options] == names
     assert [racer["title"] for racer in view(app, "race_view")[0]["racers"]] == names
     segmented(app, "live_lab.look").set_value("curves").run()
@@ -99,7 +104,7 @@ def test_the_experiment_says_its_task_and_a_start_takes_a_picture_of_its_set(
     open_app: OpenApp, executor: FakeExecutor
 ) -> None:
     app = open_app(PAGE, **EXPERIMENT, live_lab__race="shapes", image="digits:3")
-    assert "The question: where does the warm object lie, seen from the cool one?" in captions(app)
+    assert QUESTIONS["shapes"] in captions(app)
     under = [picture.caption for part in app.main.get("image") for picture in part.proto.imgs]
     assert [caption for caption in under if caption] == ["left", "right", "above", "below"]
     start_button(app).click().run()

@@ -30,7 +30,7 @@ def test_who_has_a_link_looks_on_until_the_maker_lets_in(
     assert name.disabled is not let_in
     assert "live_lab.edit" not in guest.query_params  # the address that is passed on lets nobody in
     said = " ".join(part.value for part in [*guest.main.info, *guest.main.warning, *guest.main.markdown])
-    assert ("lets nobody change the run" in said) is not let_in
+    assert ("editing was revoked" in said) is not let_in
     guest.main.button(key="live_lab._delete").click().run()
     assert not guest.exception and run.directory.exists() is not let_in
 
@@ -45,7 +45,7 @@ def test_who_has_a_link_steers_nothing(
     write_status(run.directory / "status.json", asdict(now))
     app = open_app(PAGE, live_lab__run=run.id)
     assert steering(app) == set()
-    assert any("its maker steers it" in caption.value for caption in app.main.caption)
+    assert any("belongs to another session" in caption.value for caption in app.main.caption)
     assert (
         steering(belongs(app, run))
         == {

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pages.train.lab import config_summary, fields, flip_pictures, settings
+from pages.train.lab import config_summary, fields, flip_book_images, settings
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp
 from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
@@ -29,11 +29,11 @@ TINY = ViTConfig(image_size=32, patch_size=32, in_chans=1, embed_dim=16, depth=1
         ),
         (SwinConfig(depths=(2, 6), num_heads=(3, 6)), "Swin: windows of 4 × 4 tokens, 2–6 layers, width 48"),
         (CNNConfig(widths=(8, 16), blocks=(1, 2)), "CNN: 1–2 residual blocks of 8–16 channels"),
-        (FlatAttentionConfig(), "Lecture E: 'attention' over the flat picture"),
+        (FlatAttentionConfig(), "Lecture E: 'attention' over the flat image"),
     ],
 )
 def test_a_model_in_words(config: ViTConfig, words: str) -> None:
-    assert config_summary.model_words(config) == words
+    assert config_summary.describe_model(config) == words
 
 
 def test_a_run_that_got_the_free_threads_differs_in_none(
@@ -41,21 +41,25 @@ def test_a_run_that_got_the_free_threads_differs_in_none(
 ) -> None:
     asked = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3, threads=0))
     run = Run.create(tmp_path, asked.on_threads(2))
-    monkeypatch.setattr(config_summary.runs, "status", lambda run: replace(run.status(), state="running"))
-    assert config_summary.beside(asked, run) == " These are the settings of the run on the stage."
+    monkeypatch.setattr(
+        config_summary.runs, "read_status", lambda run: replace(run.status(), state="running")
+    )
+    assert config_summary.describe_differences(asked, run) == " The run shown uses these settings."
     other = replace(asked, train=replace(asked.train, seed=7, threads=1))
-    assert config_summary.beside(other, run).endswith("the new one differs in Threads, Seed.")
+    assert config_summary.describe_differences(other, run).endswith(
+        "differs from the run shown in Threads, Seed."
+    )
 
 
 def test_what_ends_one_of_several_models_early_is_said() -> None:
     aimed = TrainConfig(dataset="digits", epochs=6, stop_accuracy=0.9)
     whole = replace(aimed, stop_accuracy=None)
     members = (Member("a", "A", TINY, whole), Member("b", "B", TINY, aimed))
-    said = config_summary.describe(RunConfig(TINY, GREY_32, whole, members=members)).replace(
+    said = config_summary.describe_config(RunConfig(TINY, GREY_32, whole, members=members)).replace(
         "\N{NO-BREAK SPACE}", " "
     )
     assert said.endswith(
-        "each by its own recipe: 6 epochs; 6 epochs, or until 90.0 % of the held-out pictures are right"
+        "one recipe each: 6 epochs; 6 epochs, or until the validation accuracy reaches 90.0 %"
     )
 
 
@@ -63,23 +67,25 @@ def test_what_ends_one_of_several_models_early_is_said() -> None:
     ("counts", "said"),
     [
         ([[3, 0], [0, 3]], ""),
-        ([[2, 1], [0, 3]], "; one a is read as b"),
-        ([[2, 1], [1, 2]], "; no mistake is made twice"),
-        ([[1, 2], [1, 2]], "; most often a is read as b (2 times)"),
+        ([[2, 1], [0, 3]], "; only mistake: a predicted as b"),
+        ([[2, 1], [1, 2]], "; no mistake occurs twice"),
+        ([[1, 2], [1, 2]], "; most common: a predicted as b (2 times)"),
     ],
 )
 def test_no_mistake_is_called_the_most_frequent_that_was_made_once(
     counts: list[list[int]], said: str
 ) -> None:
-    assert flip_pictures._most_often(np.array(counts), ("a", "b")) == said
+    assert flip_book_images._describe_most_common_mistake(np.array(counts), ("a", "b")) == said
 
 
 def test_several_models_are_described_as_one_only_where_they_are_alike() -> None:
     members = [Member(name, name, replace(TINY, depth=depth)) for name, depth in (("a", 1), ("b", 2))]
     config = RunConfig(TINY, GREY_32, TrainConfig(dataset="digits", epochs=3), members=tuple(members))
-    assert "each a" not in config_summary.describe(config)  # the first one's layers are not the second's
+    assert ", each: " not in config_summary.describe_config(
+        config
+    )  # the first one's layers are not the second's
     alike = replace(config, members=(members[0], replace(members[1], model=TINY)))
-    assert f"each a {config_summary.model_words(TINY)}" in config_summary.describe(alike)
+    assert f", each: {config_summary.describe_model(TINY)}" in config_summary.describe_config(alike)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +97,14 @@ def test_several_models_are_described_as_one_only_where_they_are_alike() -> None
         ({"epochs": None, "seconds": 20.0}, "20\N{NO-BREAK SPACE}s"),
         (
             {"stop_accuracy": 0.97, "patience": 1.0},
-            "3 epochs, or until 97.0\N{NO-BREAK SPACE}% of the held-out pictures are right"
-            " or 1 epoch brings nothing better",
+            "3 epochs, or until the validation accuracy reaches 97.0\N{NO-BREAK SPACE}%"
+            " or 1 epoch without improvement",
         ),
     ],
 )
 def test_a_length_in_words(length: dict[str, float | None], words: str) -> None:
     config = RunConfig(TINY, GREY_32, replace(TrainConfig(dataset="digits", epochs=3), **length))  # type: ignore[arg-type]
-    assert config_summary.describe(config).endswith(f", {words}")
+    assert config_summary.describe_config(config).endswith(f", {words}")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +112,7 @@ def test_a_length_in_words(length: dict[str, float | None], words: str) -> None:
     [
         ("dataset", "mnist", "MNIST"),
         ("dataset", "digits", "Digits"),
-        ("dataset", "own:AAAAAAAAAAAAAAAAAAAAAA", "your own pictures"),
+        ("dataset", "own:AAAAAAAAAAAAAAAAAAAAAA", "your own images"),
         ("optimizer", "adamw", "AdamW"),
         ("positions", "sincos_2d_sum", "sinusoidal, 2-D summed"),
         ("model", "vit", "ViT"),
@@ -120,26 +126,28 @@ def test_a_length_in_words(length: dict[str, float | None], words: str) -> None:
     ],
 )
 def test_a_setting_is_said_in_the_words_of_the_form(name: str, value: object, words: str) -> None:
-    assert settings.said(name, value) == words
+    assert settings.format_setting(name, value) == words
 
 
 def test_a_teachers_path_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings.model_form, "teacher_of", lambda path: None)
-    assert settings.said("distill_from", "/srv/runs/2026-secret/snapshots/9.npz") == "a model that is gone"
+    monkeypatch.setattr(settings.model_form, "find_teacher_key", lambda path: None)
+    assert settings.format_setting("distill_from", "/srv/runs/2026-secret/snapshots/9.npz") == "deleted model"
 
 
 @pytest.mark.parametrize(
     ("name", "title"),
-    [("embed_dim", "Width D"), ("mlp_ratio", "MLP ratio"), ("num_heads", "Heads"), ("dataset", "Data set")],
+    [("embed_dim", "Width D"), ("mlp_ratio", "MLP ratio"), ("num_heads", "Heads"), ("dataset", "Dataset")],
 )
 def test_a_column_keeps_its_capitals(name: str, title: str) -> None:
-    assert settings.title(name) == title
+    assert settings.get_title(name) == title
 
 
 def test_a_refusal_names_controls_and_no_fields() -> None:
-    words = fields.said("depths and num_heads must have one entry per stage, received (2,) and (3, 6)")
+    words = fields.translate_field_names(
+        "depths and num_heads must have one entry per stage, received (2,) and (3, 6)"
+    )
     assert words == "Blocks per stage and Heads must have one entry per stage, received (2,) and (3, 6)"
-    assert fields.said("stem widths must be integers of at least 1").startswith(
+    assert fields.translate_field_names("stem widths must be integers of at least 1").startswith(
         "Channels of the convolutions"
     )
 
@@ -152,7 +160,7 @@ def test_names_of_classes_out_of_an_uploaded_race_are_text(
 
     run = Run.create(folder, positions_race("digits", epochs=1.0))
     seen: list[tuple[str, ...]] = []
-    monkeypatch.setattr(race, "_classes", lambda run: ("**a**", "$b$"))
+    monkeypatch.setattr(race, "_load_classes", lambda run: ("**a**", "$b$"))
     monkeypatch.setattr(results, "describe", lambda racers, classes: seen.append(classes))
     app = open_app(PAGE, live_lab__run=run.id)
     assert not app.exception
@@ -172,4 +180,4 @@ def test_a_table_of_runs_says_settings_as_the_form_does(
     assert table["dataset"].tolist() == ["Digits", "MNIST"]
     assert table["State"].tolist() == ["new", "new"]
     said = "\n".join(caption.value for caption in app.main.caption)
-    assert "Only settings that differ are listed: Width D; MLP ratio; data set." in said
+    assert "Width D; MLP ratio; dataset." in said

@@ -54,7 +54,7 @@ def test_models_of_the_form_are_put_together_and_trained_in_one_run(
     open_app: OpenApp, executor: FakeExecutor
 ) -> None:
     app = open_app(PAGE, **SEVERAL)
-    assert any("A run of several needs 2 models or more" in caption.value for caption in app.main.caption)
+    assert any("Add at least 2 models" in caption.value for caption in app.main.caption)
     assert start_button(app).proto.disabled and not errors(app)
     press(app, "_add")
     app.main.number_input(key="live_lab.depth").set_value(3).run()
@@ -63,7 +63,7 @@ def test_models_of_the_form_are_put_together_and_trained_in_one_run(
     press(app, "_add")
     assert names(app) == ["ViT", "ViT Blocks 3", "CNN"]
     shown = [caption.value.replace(FOREIGN, "") for caption in app.main.caption]
-    assert any("3 models in turn (ViT, ViT Blocks 3, CNN)" in words for words in shown)
+    assert any("3 models (ViT, ViT Blocks 3, CNN)" in words for words in shown)
     press(app, "_out_0")
     start_button(app).click().run()
     config = executor.orders[-1][1]
@@ -86,8 +86,8 @@ def test_one_click_begins_with_three_families_and_the_link_holds_them(
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ({"dataset": "shapes"}, "all read the same pictures, and the others read Digits"),
-        ({"unit": "seconds"}, "counted in epochs"),
+        ({"dataset": "shapes"}, "share one dataset, here Digits"),
+        ({"unit": "seconds"}, "must train for epochs"),
         ({"depth": "0"}, "Blocks must be an integer of at least 1"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import threading
 import time
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pages.stores import runs
+from pages.stores import runs, session
 from pages.train.experiments import live_runs
 from pages.train.fine_tuning import tuning_race
 from pages.train.lab import live_settings, run_view
@@ -58,9 +59,9 @@ def run(trained: Run, folder: Path, executor: FakeExecutor) -> Run:
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ("stopped", "It ended before its first evaluation."),
-        ("queued", "Its curves begin when a trainer takes it up."),
-        ("running", "The first record comes within a second or two."),
+        ("stopped", "The run ended before its first evaluation."),
+        ("queued", "Waiting to start…"),
+        ("running", "The first record is expected within two seconds."),
     ],
 )
 def test_a_run_without_records_says_what_its_state_is(
@@ -80,10 +81,10 @@ def test_a_stopped_run_does_not_say_that_a_snapshot_is_on_its_way(
     write_status(run.directory / "status.json", asdict(Status("stopped", message="taken out of the queue")))
     app = open_app(PAGE, live_lab__run=run.id)
     for key in ("life", "pad"):
-        assert view(app, key)[0]["waiting"] == "This run ended before its first snapshot."
+        assert view(app, key)[0]["waiting"] == "The run ended before its first snapshot."
     write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=time.time())))
     app.run()
-    assert view(app, "pad")[0]["waiting"] == "The first snapshot is on its way."
+    assert view(app, "pad")[0]["waiting"] == "Waiting for the first snapshot…"
 
 
 def test_a_reload_keeps_the_curves_beside_and_the_moment(
@@ -170,7 +171,7 @@ def test_the_flip_book_grows_until_every_snapshot_is_there(open_app: OpenApp, ru
     assert arrays["distance"].shape == (steps, 2, 2)
     assert arrays["confusion"].shape == (steps, 1, 1, 10, 10)
     assert (arrays["similarity"][:, 0, 0, 0, 0] == 255).all()  # a position is like itself
-    assert "Neighbours" in header["pictures"][1]["captions"][0]
+    assert len(re.findall(r"\d\.\d\d", header["pictures"][1]["captions"][0])) == 2, "two similarities"
 
 
 def test_a_single_patch_has_its_pictures_too(open_app: OpenApp, folder: Path, executor: FakeExecutor) -> None:
@@ -188,13 +189,13 @@ def test_the_page_itself_computes_no_frame_and_two_visits_share_them(
     from pages.train.lab import snapshots
 
     made: list[tuple[int, str]] = []
-    compute = snapshots.frame
+    compute = snapshots.compute_frame
 
     def counted(run_id: str, version: snapshots.Version, *rest: Any) -> snapshots.Frame:
         made.append((version.step, threading.current_thread().name))
         return compute(run_id, version, *rest)
 
-    monkeypatch.setattr(snapshots, "frame", counted)
+    monkeypatch.setattr(snapshots, "compute_frame", counted)
     one = open_app(PAGE, live_lab__run=run.id)
     other = open_app(PAGE, live_lab__run=run.id, pin="0.1,0.1")  # another attention, the same frames
     until(one, lambda: view(one, "life")[0]["steps"] == run.snapshots())
@@ -212,13 +213,13 @@ def test_another_pin_keeps_the_book_until_its_own_is_whole(
 
     app = open_app(PAGE, live_lab__run=run.id)
     until(app, lambda: view(app, "life")[0]["steps"] == run.snapshots())
-    compute, go_on = snapshots.attention, threading.Event()
+    compute, go_on = snapshots.compute_attention, threading.Event()
 
     def held(run_id: str, version: snapshots.Version, *rest: Any) -> np.ndarray | None:
         assert go_on.wait(60)
         return compute(run_id, version, *rest)
 
-    monkeypatch.setattr(snapshots, "attention", held)
+    monkeypatch.setattr(snapshots, "compute_attention", held)
     app.query_params["pin"] = "0.1,0.1"
     app.run()
     assert view(app, "life")[0]["steps"] == run.snapshots()
@@ -235,7 +236,7 @@ def test_a_snapshot_that_cannot_be_read_is_said_and_holds_nothing_up(open_app: O
     until(app, lambda: view(app, "life")[0]["steps"] == rest)
     until(app, lambda: not app.session_state["live_lab._growing"])
     said = "\n".join(warning.value for warning in app.main.warning)
-    assert f"There are no pictures of step {broken}: " in said.replace("\\", "")
+    assert f"step {broken}: " in said.replace("\\", "")
 
 
 def test_a_snapshot_made_anew_is_shown_anew_and_one_let_go_is_not_offered(
@@ -317,7 +318,7 @@ def test_rename_copy_and_delete(open_app: OpenApp, run: Run) -> None:
     app.main.button(key="live_lab._delete").click().run()
     assert not app.exception
     assert not run.directory.exists()
-    assert "Start a run" in app.main.info[0].value
+    assert "Start training" in app.main.info[0].value
 
 
 def test_every_step_of_a_run_opens_in_a_lens(open_app: OpenApp, run: Run) -> None:
@@ -330,7 +331,7 @@ def test_every_step_of_a_run_opens_in_a_lens(open_app: OpenApp, run: Run) -> Non
 
 def test_a_hostile_run_id_is_no_run(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = open_app(PAGE, live_lab__run="../../etc", model="run:../../etc")
-    assert "Start a run" in app.main.info[0].value
+    assert "Start training" in app.main.info[0].value
 
 
 def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run) -> None:
@@ -354,7 +355,7 @@ def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run)
     (label,) = view(app, "curves")[0]["runs"]
     assert label["changes"] == [{"step": 21, "label": "lr 0.0001"}]
     words = "\n".join(caption.value for caption in app.main.caption)
-    assert "Changed while it trained: peak learning rate 0.003 → 0.0001 at step 21." in words
+    assert "peak learning rate 0.003 → 0.0001 at step 21." in words
     write_status(run.directory / "status.json", asdict(replace(status, learning_rate=2e-4)))
     app.run()
     assert app.main.number_input(key=key).value == 2e-4, (
@@ -367,11 +368,8 @@ def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run)
 
 def test_a_link_to_a_run_that_is_gone_says_so_once(open_app: OpenApp, run: Run) -> None:
     app = open_app(PAGE, live_lab__run="250101-120000-0123456789abcdef")
-    assert any("The run of this link is gone" in warning.value for warning in app.main.warning)
-    assert not any("is gone" in warning.value for warning in app.run().main.warning)
-    assert not any(
-        "is gone" in warning.value for warning in open_app(PAGE, live_lab__run=run.id).main.warning
-    )
+    assert any("run of this link is missing" in warning.value for warning in app.main.warning)
+    assert not app.run().main.warning and not open_app(PAGE, live_lab__run=run.id).main.warning
 
 
 def test_who_may_not_change_a_run_steers_nothing_by_a_tab_that_is_still_open(
@@ -380,14 +378,13 @@ def test_who_may_not_change_a_run_steers_nothing_by_a_tab_that_is_still_open(
     """The buttons of an editor who was sent out went on working until the next drawing."""
     told: list[object] = []
     monkeypatch.setattr(runs, "may_change", lambda visit, run: False)
-    monkeypatch.setattr(run_view.visit, "current", lambda: None)
-    monkeypatch.setattr(live_runs.visit, "current", lambda: None)
-    monkeypatch.setattr(runs, "executor", lambda: SimpleNamespace(stop=told.append, resume=told.append))
+    monkeypatch.setattr(session, "get_current", lambda: None)
+    monkeypatch.setattr(runs, "get_executor", lambda: SimpleNamespace(stop=told.append, resume=told.append))
     monkeypatch.setattr(Run, "control", lambda self, what, **values: told.append(what))
     run_view.st.session_state[f"live_lab._set_weight_decay_{run.id}"] = 0.1
-    run_view._tell(run, told.append, True)
-    live_settings.apply(run, "weight_decay")
-    live_runs._stop(run)
+    run_view._send_command(run, told.append, True)
+    live_settings.apply_change(run, "weight_decay")
+    live_runs._stop_run(run)
     for what in ("stop", "resume"):
-        tuning_race._steer(run, what)
+        tuning_race._control_race(run, what)
     assert told == []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pages.train.lab import snapshot_views, snapshots
+from pages.train.lab import flip_book, snapshots
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, start_button, until, view
 from vitviz.checkpoint_header import Header, read_header
 from vitviz.text import percent
@@ -22,7 +22,7 @@ NAME = "digits_vit"
 def nothing_computes_on() -> Iterator[None]:
     """A thread that still computes pictures would be torn down with the interpreter."""
     yield
-    snapshot_views.forget()
+    flip_book.clear_caches()
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_it_reads_a_picture_of_its_own_set(
     """A preset with random weights has no training to show: the one that the app opens with stands there."""
     app = open_app(PAGE, model="preset:vit_cifar10", image="shapes:3")
     assert view(app, "recorded")[0]["focus"] == f"checkpoint:{NAME}"
-    assert any("**Digits 3, " in caption.value for caption in app.main.caption)
+    assert any("Digits test image 3" in caption.value for caption in app.main.caption)
 
 
 def test_the_chosen_models_own_training_plays(
@@ -98,4 +98,4 @@ def test_the_chosen_models_own_training_plays(
 ) -> None:
     app = open_app(PAGE, model="checkpoint:cifar10_vit")
     assert view(app, "recorded")[0]["focus"] == "checkpoint:cifar10_vit"
-    assert not any("in its place" in caption.value for caption in app.main.caption)
+    assert not any("**CIFAR-10 " in caption.value for caption in app.main.caption), "no image is substituted"

@@ -18,7 +18,7 @@ from tests.robustness.zip_traps import archive as written
 from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
-from vitviz.training.run_config import RunConfig, values_of
+from vitviz.training.run_config import RunConfig, config_to_values
 
 Attacks = dict[str, Callable[[], bytes]]
 MB = 2**20
@@ -254,7 +254,7 @@ def _deep_run(depth: int, snapshots: int) -> dict[str, bytes]:
     )
     config = RunConfig(model, GREY, replace(TRAIN, snapshots=snapshots), name="deep")
     state = dict(create_model(model, seed=0).state_dict())
-    files = {"config.json": json.dumps(values_of(config)).encode(), "status.json": _STATUS}
+    files = {"config.json": json.dumps(config_to_values(config)).encode(), "status.json": _STATUS}
     for step in range(snapshots):
         card = {"title": "deep", "step": step, "epoch": 0.0, "seconds": 0.0}
         part = Checkpoint(model, GREY, config.train, tuple(map(str, range(10))), [], {step: state}, card)

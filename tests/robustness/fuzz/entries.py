@@ -220,7 +220,7 @@ def _commands(folder: Path) -> Entry:
 
 def _records(folder: Path) -> Entry:
     """What a page reads of a run while its trainer, or a torn disk, writes it."""
-    from pages.stores.runs import Log
+    from pages.stores.runs import RunLog
 
     run = _trained(folder)
     records, config = (run.directory / name for name in ("records.jsonl", "config.json"))
@@ -236,7 +236,7 @@ def _records(folder: Path) -> Entry:
 
     def take(data: bytes) -> None:
         records.write_bytes(data)
-        log = Log(run).read()
+        log = RunLog(run).read()
         log.training(), log.validation(), log.best()
         (run.directory / "status.json").write_bytes(data)
         run.status()

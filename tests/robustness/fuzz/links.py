@@ -73,7 +73,7 @@ class Parameters:
     def record(self, slug: str) -> Iterator[None]:
         """Record what the page reads from its link, writes into it and offers as options."""
         self._slug = slug
-        take, put, settle = query_params.take, query_params.put, widgets.settle_choice
+        take, put, settle = query_params.take_value, query_params.set_value, widgets.resolve_option
 
         def recorded_take(key: str) -> str | None:
             self.add(key)
@@ -84,13 +84,13 @@ class Parameters:
             put(key, value)
 
         def recorded_settle(key: str, options: Sequence[Any], default: Any = None) -> Any:
-            self.add(key, *map(widgets.encode, list(options)[:50]))
+            self.add(key, *map(widgets.encode_value, list(options)[:50]))
             return settle(key, options, default)
 
         with (
-            patch.object(query_params, "take", recorded_take),
-            patch.object(query_params, "put", recorded_put),
-            patch.object(widgets, "settle_choice", recorded_settle),
+            patch.object(query_params, "take_value", recorded_take),
+            patch.object(query_params, "set_value", recorded_put),
+            patch.object(widgets, "resolve_option", recorded_settle),
         ):
             yield
 
@@ -196,7 +196,7 @@ def _server(folder: Path) -> Iterator[None]:
         stack.enter_context(patch.dict(os.environ, environment))
         stack.enter_context(patch.object(catalogue, "CHECKPOINTS", folder / "checkpoints"))
         stack.enter_context(patch.object(manifest_scanner, "scan_component_manifests", nothing))
-        stack.enter_context(patch.object(startup, "begin", lambda: None))
+        stack.enter_context(patch.object(startup, "start_warm_up", lambda: None))
         stack.enter_context(patch_config_options({"client.showErrorDetails": "full"}))
-        stack.enter_context(patch.object(popover, "_is_open", lambda place: True))
+        stack.enter_context(patch.object(popover, "_read_open", lambda place: True))
         yield

@@ -69,10 +69,10 @@ def test_only_who_may_resume_a_run_reads_of_resuming_it(tmp_path: Path, said: st
 def test_a_visit_leaves_with_its_last_tab(monkeypatch: pytest.MonkeyPatch) -> None:
     """One tab of two was closed, and two minutes later the other's picture was gone."""
     left: list[str] = []
-    monkeypatch.setattr(session, "_leaving", [left.append])
-    monkeypatch.setattr(session, "_sessions", Counter({"mine": 2, "other": 1}))
+    monkeypatch.setattr(session, "_disconnect_callbacks", [left.append])
+    monkeypatch.setattr(session, "_tab_counts", Counter({"mine": 2, "other": 1}))
     session._disconnect("mine")
     assert not left
     session._disconnect("mine")
     session._disconnect("other")
-    assert left == ["mine", "other"] and not session._sessions
+    assert left == ["mine", "other"] and not session._tab_counts

@@ -25,7 +25,7 @@ def lived(monkeypatch: pytest.MonkeyPatch, first_look: Callable[[], None]) -> li
         async with startup.lifespan(st.App("app.py")):
             happened.append("open")
 
-    monkeypatch.setattr(startup.warm_up, "first_look", look)
+    monkeypatch.setattr(startup.warm_up, "open_first_page", look)
     monkeypatch.setattr(startup, "start_warm_up", lambda: happened.append("begin"))
     with ThreadPoolExecutor(1) as apart:  # a browser's test may have left this thread with a loop of its own
         apart.submit(asyncio.run, live()).result()
@@ -43,12 +43,12 @@ def test_a_page_that_fails_keeps_nobody_out(
         raise OSError("the disk is gone")
 
     assert lived(monkeypatch, fail) == ["look", "begin", "open"]
-    assert "could not be looked at in advance" in caplog.text
+    assert "could not be opened in advance" in caplog.text
 
 
 def test_nor_does_one_that_takes_too_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(startup, "_FIRST_S", 0.01)
+    monkeypatch.setattr(startup, "_FIRST_PAGE_TIMEOUT_S", 0.01)
     assert lived(monkeypatch, lambda: time.sleep(0.2)) == ["look", "begin", "open"]
-    assert "could not be looked at in advance" in caplog.text
+    assert "could not be opened in advance" in caplog.text

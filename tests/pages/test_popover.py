@@ -39,12 +39,12 @@ def test_a_form_says_the_same_open_and_closed(open_app: OpenApp, name: str) -> N
     app = open_app(LAB, live_lab__recipe="deit_digits")
     closed = (
         dict(app.query_params),
-        [caption.value for caption in app.caption if "would train" in caption.value],
+        [caption.value for caption in app.caption if "New run" in caption.value],
     )
     app.session_state[f"live_lab.behind_{name}"] = True
     app.run()
     assert not app.exception
-    captions = [caption.value for caption in app.caption if "would train" in caption.value]
+    captions = [caption.value for caption in app.caption if "New run" in caption.value]
     assert (dict(app.query_params), captions) == closed and captions
 
 

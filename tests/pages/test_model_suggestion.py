@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.frame import registry
 from pages.stores import catalogue, uploads, user_datasets
-from pages.stores.session import Visit
+from pages.stores.session import UserSession
 from tests.pages.conftest import OpenApp, opened_again
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import default_picture, first_number
@@ -53,7 +53,10 @@ def write(folder: Path, name: str, preset: str, data: str, accuracy: float, **sh
         states = {step: create_model(config, seed=step).state_dict() for step in (0, 40)}
         classes = tuple(str(index) for index in range(config.num_classes))
         train = TrainConfig(dataset=data)
-        card = {"title": f"{catalogue.data_title(data)} {name.split('_')[1]}", "test_accuracy": accuracy}
+        card = {
+            "title": f"{catalogue.get_dataset_title(data)} {name.split('_')[1]}",
+            "test_accuracy": accuracy,
+        }
         save_checkpoint(path, Checkpoint(config, found.preparation, train, classes, [], states, card))
         _WRITTEN[name] = path.read_bytes()
     path.write_bytes(_WRITTEN[name])
@@ -68,7 +71,7 @@ def png(colour: tuple[int, int, int] = (200, 30, 30), size: tuple[int, int] = (6
 def upload(app: AppTest, data: bytes) -> AppTest:
     app.session_state["nouns.source"] = "own"
     app.run()
-    uploader = next(u for u in app.file_uploader if u.label == "Your picture")
+    uploader = next(u for u in app.file_uploader if u.label == "Your image")
     return uploader.upload("photo.png", data, "image/png").run()
 
 
@@ -94,7 +97,7 @@ def test_a_photo_takes_a_grey_vit_that_nobody_chose_to_a_vit_of_photos_though_a_
     assert app.query_params["step"] == "40"
     assert app.query_params["attention.layer"] == "3"
     assert app.query_params["pin"] == "cls"
-    assert "CIFAR\\-10 vit is shown instead, right on 74.4" in sentences(app)
+    assert "CIFAR\\-10 vit is shown instead (74.4" in sentences(app)
     assert button(app, "nouns.imagenet_said") and not button(app, "nouns.imagenet")
 
     button(app, "nouns.undo").click().run()
@@ -175,7 +178,7 @@ def test_a_reload_is_no_choice_and_somebody_else_s_link_is(open_app: OpenApp) ->
     assert button(
         opened_again(reloaded, app.session_state["_visit"]), "nouns.undo"
     )  # the way back survives too
-    theirs = upload(opened_again(app, Visit("somebody-else")), png())
+    theirs = upload(opened_again(app, UserSession("somebody-else")), png())
     assert theirs.query_params["model"] == GREY
     assert button(theirs, "nouns.fitting")
 
@@ -234,21 +237,23 @@ def test_the_size_named_is_the_upload_s_own(open_app: OpenApp) -> None:
     app = upload(open_app(model=HYBRID), png(size=(4000, 3000)))
     assert uploads.STORE.get(app.query_params["image"].removeprefix("upload:")).shape == (1774, 2365, 3)
     said = " ".join(caption.value for caption in app.sidebar.caption)
-    assert "4,000 × 3,000 px; the model sees the bright square at 32 × 32 px" in said.replace("\xa0", " ")
+    assert "4,000 × 3,000 px; the model sees the bright square, resized to 32 × 32 px" in said.replace(
+        "\xa0", " "
+    )
     app = upload(app, png(size=(300, 300)))
     said = " ".join(caption.value for caption in app.sidebar.caption)
-    assert "300\xa0×\xa0300\xa0px, seen whole at 32\xa0×\xa032\xa0px" in said
+    assert "300\xa0×\xa0300\xa0px, resized to 32\xa0×\xa032\xa0px" in said
 
 
 @pytest.mark.parametrize(
     ("parameter", "value", "reason"),
     [
-        ("model", "run:250101-120000-0123456789abcdef", "That run is gone"),
-        ("model", "checkpoint:no_such", "That model is not on this server"),
-        ("model", "pretrained:deit_tiny_patch16_224.fb_in1k", "'More models' fetches it"),
-        ("model", "pretrained:vit_l_16", "larger than what this app shows"),
+        ("model", "run:250101-120000-0123456789abcdef", "This run was deleted"),
+        ("model", "checkpoint:no_such", "This model is not on this server"),
+        ("model", "pretrained:deit_tiny_patch16_224.fb_in1k", "download it under 'More models'"),
+        ("model", "pretrained:vit_l_16", "too large"),
         ("image", "cifar100:5", "CIFAR-100 is not on this server"),
-        ("image", "sample:nobody", "That sample picture is not on this server"),
+        ("image", "sample:nobody", "This sample image is not on this server"),
     ],
 )
 def test_a_link_to_what_is_gone_says_so(
@@ -274,13 +279,13 @@ def test_a_link_to_what_is_gone_says_so(
 
 def test_models_are_looked_for_once_a_run(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    real = catalogue.models
+    real = catalogue.list_models
 
     def count(visit: object):
         asked.append(visit)
         return real(visit)
 
-    monkeypatch.setattr(catalogue, "models", count)
+    monkeypatch.setattr(catalogue, "list_models", count)
     app = open_app("pages/lenses/filters/page.py")
     assert len(asked) == 1
     app.run()
@@ -315,7 +320,7 @@ def test_a_zip_in_colour_on_a_grey_body_is_offered_one_of_photos(
                 one = tuple(part + 2 * number + ord(name) % 2 for part in colour)  # no copies
                 archive.writestr(f"{name}/{number}.png", png(one, (32, 32)))
     app = open_app("pages/train/fine_tuning/page.py", model=GREY)
-    note = user_datasets.keep(app.session_state["_visit"], file.getvalue(), "mine", 32)
+    note = user_datasets.store_dataset(app.session_state["_visit"], file.getvalue(), "mine", 32)
     app.query_params["fine_tuning.dataset"] = note.name
     app.run()
     assert not app.exception, [error.message for error in app.exception]

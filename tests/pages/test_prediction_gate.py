@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.lenses.hybrids import one_token_net, training_curves
-from pages.lenses.on_your_picture import kernels, translation
+from pages.lenses.on_your_image import kernels, translation
 from pages.studies.data import augmentation, papers, training_time
 from pages.train.experiments import norms, positions
 from pages.which_model import paper_tables, token_cost
@@ -23,7 +23,7 @@ from vitviz.experiments.result import Made, Result, write_result
 
 DATA, HYBRIDS, PICTURE, WHICH = (
     f"pages/{name}/page.py"
-    for name in ("studies/data", "lenses/hybrids", "lenses/on_your_picture", "which_model")
+    for name in ("studies/data", "lenses/hybrids", "lenses/on_your_image", "which_model")
 )
 EXPERIMENTS = "pages/train/experiments/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3"}
@@ -66,16 +66,14 @@ def grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_lines_over_time_begin_and_a_guess_shows_the_rest(open_app: OpenApp) -> None:
     app = open_app(DATA, **{"data.view": "time"})
     assert points(app) == {"CNN": 2, "ViT": 2} and "At the end" not in text(app)
-    assert "CNN is done first, after 4 s." in app.main.button_group(key="data.time_guess.row").label.replace(
+    assert "first, after 4 s." in app.main.button_group(key="data.time_guess.row").label.replace(
         "\N{NO-BREAK SPACE}", " "
     )
     app.main.button_group(key="data.time_guess.row").set_value("vit").run()
     assert not app.exception and said(app, "data.time_guess") == "vit"
     assert points(app) == {"CNN": 4, "ViT": 4}
-    assert "At the end, on the 143 validation pictures, of which one is 0.7 points:" in text(app)
-    assert "You said ViT: not so, CNN lies 38.5 points above it." in text(
-        app
-    )  # 81 against half of 85 percent
+    assert "0.7 points" in text(app)
+    assert "ViT: not so, CNN lies 38.5 points above it." in text(app)  # 81 against half of 85 percent
 
 
 @pytest.mark.usefixtures("grid")
@@ -83,70 +81,76 @@ def test_the_gains_wait_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(DATA, **{"data.view": "augmented"})
     assert not app.main.get("plotly_chart") and "Augmentation gives" not in text(app)
     app.main.button_group(key="data.gain_guess.row").set_value("vit").run()
-    assert points(app) == {"CNN": 1, "ViT": 1} and "You said ViT: +5.0 points, right" in text(app)
+    assert points(app) == {"CNN": 1, "ViT": 1} and "ViT: +5.0 points, right" in text(app)
     wrong = open_app(DATA, **{"data.view": "augmented", "data.gain_guess": "cnn"})
-    assert "You said CNN: +1.0 points. ViT gains most, +5.0." in text(wrong)
+    assert "CNN: +1.0 points" in text(wrong)
 
 
 def test_a_level_pair_is_neither_right_nor_wrong() -> None:
     titles = {"cnn": "CNN", "vit": "ViT"}
-    assert "level with ViT" in training_time.judged({"cnn": 0.9, "vit": 0.9001}, titles, "cnn")
-    assert "right, 10.0 points above CNN" in training_time.judged({"cnn": 0.8, "vit": 0.9}, titles, "vit")
+    assert "level with ViT" in training_time.describe_prediction({"cnn": 0.9, "vit": 0.9001}, titles, "cnn")
+    assert "right, 10.0 points above CNN" in training_time.describe_prediction(
+        {"cnn": 0.8, "vit": 0.9}, titles, "vit"
+    )
     level = {"cnn": ("CNN", 1.01), "vit": ("ViT", 1.04)}
-    assert "right: none gains more" in augmentation.judged(level, "cnn")
+    assert "right: none gains more" in augmentation.describe_prediction(level, "cnn")
 
 
 def test_the_picture_moves_once_a_model_is_guessed(open_app: OpenApp) -> None:
     app = open_app(PICTURE, on_picture__view="shift", **TWO)
     header, _ = message(app, "on_picture.moved")
     assert [len(row["tiles"]) for row in header["rows"]] == [3] and not app.main.get("plotly_chart")
-    assert header["heads"] == ["The picture", *header["heads"][1:]] and len(header["heads"]) == 3
-    assert "Moved by" not in text(app)
+    assert header["heads"] == ["Image", *header["heads"][1:]] and len(header["heads"]) == 3
+    assert "Shift of" not in text(app)
     app.main.button_group(key="on_picture.moves.row").set_value("preset:vit_digits").run()
     header, _ = message(app, "on_picture.moved")
     assert [len(row["tiles"]) for row in header["rows"]] == [3, 3] and said(app, "on_picture.moves")
-    told = text(app).partition("this much changes its class: ")[2]
+    told = text(app).partition("Probability that changes its class: ")[2]
     cnn, vit = (float(share) for share in re.findall(r"(\d+\.\d) %", told)[:2])
-    verdict = ", right" if vit >= cnn else f", of {header['rows'][0]['title']}'s {cnn:.1f} %"
-    assert f": {vit:.1f} % of its probability changes class{verdict}" in text(app)
+    verdict = "correct" if vit >= cnn else "wrong"
+    assert f"is {verdict}: {vit:.1f} % of its probability changes class" in text(app)
     app.slider(key="on_picture.shift_px").set_value(4).run()
-    assert "Moved by 4 px" in text(app), "another shift does not hide what was guessed"
+    assert "Shift of 4 px" in text(app), "another shift does not hide what was guessed"
 
 
 def test_the_answer_that_changes_most_is_said() -> None:
     turned = {"a": ("A", 0.1), "b": ("B", 0.25)}
-    assert translation.judged(turned, "b", translation.PROBABILITY).endswith(
-        "changes class, right: of no other more."
-    )
-    assert "10.0\N{NO-BREAK SPACE}% of its answers change, of B's 25.0" in translation.judged(
-        turned, "a", translation.ANSWERS
+    right = translation.judge_prediction(turned, "b", translation.PROBABILITY)
+    assert "correct" in right and "25.0" in right
+    assert (
+        "wrong: 10.0\N{NO-BREAK SPACE}% of its predictions change; B: 25.0"
+        in translation.judge_prediction(turned, "a", translation.PREDICTIONS)
     )
 
 
 def test_a_head_s_other_weights_wait_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(PICTURE, on_picture__view="kernels", on_picture__second="5", **TWO)
     header, _ = message(app, "on_picture.head_maps")
-    assert [len(row["tiles"]) for row in header["rows"]] == [2, 1] and "keeps most" not in text(app)
+    assert [len(row["tiles"]) for row in header["rows"]] == [2, 1] and "Highest of" not in text(app)
     app = open_app(PICTURE, on_picture__view="kernels", on_picture__second="5", on_picture__stays="3", **TWO)
     header, _ = message(app, "on_picture.head_maps")
     assert [len(row["tiles"]) for row in header["rows"]] == [2, 2]
-    (mean,) = re.findall(r"the mean is (\d+) %", text(app))
-    assert f"the heads keep {mean} % on average" in text(app)
+    (mean,) = re.findall(r"mean: (\d+) %", text(app))
+    assert f"the heads keep {mean} % of their weights" in text(app)
 
 
 @pytest.mark.parametrize(("share", "right"), [(0.0, "0"), (0.26, "1"), (0.5, "2"), (0.8, "3"), (1.0, "3")])
 def test_a_share_lies_in_one_quarter(share: float, right: str) -> None:
-    assert [guess for guess in kernels.SHARES if "right" in kernels.judged(share, guess)] == [right]
+    assert [guess for guess in kernels.SHARES if "correct" in kernels.judge_prediction(share, guess)] == [
+        right
+    ]
 
 
 def test_what_a_place_of_the_stem_reads_is_guessed_first(open_app: OpenApp) -> None:
     app = open_app(HYBRIDS, **HYBRID)
-    assert "Outlined in the picture: the 4 × 4 px" in text(app) and "After convolution 3:" not in text(app)
+    assert "Outlined: the 4 × 4 px" in text(app) and "Convolution 3 outputs" not in text(app)
     app.main.button_group(key="hybrids.reads.row").set_value("9").run()
-    assert "You said 9 × 9 px: right, it has read 9 × 9 px." in text(app) and "reads 9 × 9 px" in text(app)
+    assert "correct: 9 × 9 px." in text(app) and "receptive field of 9 × 9 px" in text(app)
     (box,) = _boxes(app)
     assert box["x1"] - box["x0"] <= 9 and box["x1"] - box["x0"] > 4
-    assert "You said 4 × 4 px: not so" in text(open_app(HYBRIDS, hybrids__reads="4", **HYBRID))
+    assert "Your prediction: 4 × 4 px. Computed: 9 × 9 px" in text(
+        open_app(HYBRIDS, hybrids__reads="4", **HYBRID)
+    )
 
 
 def _boxes(app: AppTest) -> list[dict[str, float]]:
@@ -156,13 +160,16 @@ def _boxes(app: AppTest) -> list[dict[str, float]]:
 
 def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
     app = open_app(HYBRIDS, hybrids__view="flat", **HYBRID)
-    assert [metric.value for metric in app.main.metric] == ["?", "?"] and "makes 1" not in text(app)
+    assert [metric.value for metric in app.main.metric] == [
+        "?",
+        "?",
+    ] and "softmax of a single score" not in text(app)
     app.main.button_group(key="hybrids.weight.row").set_value("1").run()
     assert [metric.value for metric in app.main.metric] == ["1.000000", "1.000000"]
-    assert "You said 1: right, here it is 1 in every layer." in text(app)
-    assert "not so" in one_token_net.judged(1.0, 1.0, "picture") and "not so" in one_token_net.judged(
-        0.5, 1.0, "1"
-    )
+    assert "correct: 1 in every layer." in text(app)
+    assert "correct" not in one_token_net.judge_prediction(
+        1.0, 1.0, "picture"
+    ) and "correct" not in one_token_net.judge_prediction(0.5, 1.0, "1")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +177,9 @@ def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
 )
 def test_how_soon_is_one_of_four(hybrid_s: float | None, right: str) -> None:
     assert [
-        of for of in training_curves.SOONER if ": right" in training_curves.judged(100.0, hybrid_s, of, "s")
+        of
+        for of in training_curves.PREDICTIONS
+        if "correct:" in training_curves.judge_prediction(100.0, hybrid_s, of, "s")
     ] == [right]
 
 
@@ -179,7 +188,7 @@ def test_where_ways_of_fine_tuning_cross_waits_for_a_guess(open_app: OpenApp) ->
     app = open_app("pages/train/fine_tuning/page.py", **view)
     assert {*points(app).values()} == {1} and "comes level" not in text(app)
     app.main.button_group(key="fine_tuning.grown_guess.row").set_value("scratch").run()
-    assert max(points(app).values()) > 4 and "You said From scratch" in text(app)
+    assert max(points(app).values()) > 4 and "From scratch" in text(app)
 
 
 def racers(app: AppTest, key: str) -> list[str]:
@@ -194,11 +203,11 @@ def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
     assert "Best of" not in text(app) and "This is the base, 'Optimiser' at AdamW." in text(app)
     row = app.main.button_group(key="experiments.knob_guess.row")
     named = [option.replace("\\", "") for option in row.options]
-    assert named == ["AdamW", "Adam (L2)", "SGD", "Muon", "Just show me"]
+    assert named == ["AdamW", "Adam (L2)", "SGD", "Muon", "Skip"]
     row.set_value("2").run()
     assert not app.exception and said(app, "experiments.knob_guess") == "2"
     assert len(racers(app, "experiments.knob_view")) == 4 and app.main.dataframe
-    assert "You said SGD; measured: " in text(app) and "Best of 4" in text(app)
+    assert "SGD. Measured: Adam (L2)" in text(app) and "Best of 4" in text(app)
     app.main.selectbox(key="experiments.knob").set_value("depth").run()
     assert len(racers(app, "experiments.knob_view")) == 1, "another knob is another question"
 
@@ -209,8 +218,8 @@ def test_a_slip_s_cost_waits_for_a_guess(open_app: OpenApp) -> None:
     assert racers(app, "experiments.slip_view") == ["Mended"] and not app.main.dataframe
     assert "without it" not in text(app)
     app.main.button_group(key="experiments.slip_guess.row").set_value("2").run()
-    assert racers(app, "experiments.slip_view") == ["Mended", "With the slip"] and app.main.dataframe
-    assert "You said it brings more than 2 points; measured: less than 2 points either way." in text(app)
+    assert racers(app, "experiments.slip_view") == ["Mended", "With the bug"] and app.main.dataframe
+    assert re.search(r"more than 2 points.*less than 2 points", text(app)), text(app)
     app.main.button_group(key="experiments.slip_set").set_value("shapes").run()
     assert racers(app, "experiments.slip_view") == ["Mended"]
 
@@ -227,9 +236,11 @@ def test_what_each_norm_mixes_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(EXPERIMENTS, **DIGITS, experiments__view="norms")
     assert app.main.get("plotly_chart") and not app.main.dataframe
     app.main.button_group(key="experiments.norm_guess.row").set_value("group").run()
-    assert app.main.dataframe and "You said Group norm: not so, Batch norm alone." in text(app)
-    assert norms.judged({"layer": 0.0, "batch": 0.2}, "batch").endswith("right, Batch norm alone.")
-    assert norms.judged({"layer": 0.0}, norms.NONE) == "You said none of them: right, none of them."
+    assert app.main.dataframe and "Group norm: not so, Batch norm alone." in text(app)
+    assert norms.describe_prediction({"layer": 0.0, "batch": 0.2}, "batch").endswith(
+        "right, Batch norm alone."
+    )
+    assert norms.describe_prediction({"layer": 0.0}, norms.NONE).endswith("right, none of them.")
 
 
 def test_what_positions_are_worth_waits_for_a_guess(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
@@ -241,13 +252,15 @@ def test_what_positions_are_worth_waits_for_a_guess(open_app: OpenApp, no_shippe
     race = json.loads(file.read_text())["races"]["mnist"]["runs"]
     reached = {run["positions"]: run["measured"]["accuracy"] for run in race}
     points = 100 * (max(reached.values()) - reached["none"])
-    assert f"You said 10 to 25 points: not so, it ends {points:.1f} points below it." in text(app)
+    assert f"{points:.1f} points" in text(app)
     assert app.main.dataframe
 
 
 @pytest.mark.parametrize(("points", "right"), [(-1, "2"), (2, "2"), (2.1, "10"), (24, "25"), (75, "more")])
 def test_a_distance_lies_in_one_range(points: float, right: str) -> None:
-    assert [guess for guess in positions.LESS if ": right" in positions.judged(points, guess)] == [right]
+    assert [
+        guess for guess in positions.GAP_RANGES if ": right" in positions.describe_prediction(points, guess)
+    ] == [right]
 
 
 def test_attention_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
@@ -256,9 +269,11 @@ def test_attention_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
     assert len(app.main.columns) == 2, "no row of columns stands empty"
     assert not [one for one in app.main.button if one.key == "which_model.clock"]
     row = app.main.button_group(key="which_model.times.row")
-    assert "makes 3,136 tokens of 784" in row.label
+    assert "3,136 instead of 784 tokens" in row.label
     row.set_value("8").run()
-    assert "You said 8 times: not so, 16 times; the linear maps take 4 times as many." in text(app)
+    assert "Your prediction: 8 times. Computed: 16 times for attention, 4 times for the linear maps." in text(
+        app
+    )
     assert len(points(app)) == 3 and "Slopes: 2.00" in text(app)
 
 
@@ -268,20 +283,20 @@ def test_the_vits_of_the_cited_table_wait_for_a_guess(open_app: OpenApp) -> None
     assert not app.main.dataframe
     app.main.button_group(key="data.papers_guess.row").set_value("ImageNet-21k").run()
     assert not app.exception and said(app, "data.papers_guess") == "ImageNet-21k"
-    assert "You said after ImageNet-21k: not so, after JFT-300M." in text(app)
+    assert "after JFT-300M" in text(app)
     assert len(points(app)) == 6 and app.main.dataframe and "lies 0.5 points above it" in text(app)
-    assert papers.judged("JFT-300M").endswith("right.")
+    assert papers.describe_prediction("JFT-300M").endswith("right.")
 
 
 def test_the_vits_of_the_paper_wait_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(WHICH, **DIGITS, which_model__view="papers")
-    assert "These are the CNNs" in text(app) and len(app.main.dataframe) == 1
+    assert "Predict to see the ViTs" in text(app) and len(app.main.dataframe) == 1
     app.main.button_group(key="which_model.papers_guess.row").set_value("vit_more").run()
-    told = "You said the ViT, for more: not so, it is the ViT, for fewer core-days."
-    assert told in text(app) and len(app.main.dataframe) == 2 and "points ahead of" in text(app)
+    told = "Your prediction: the ViT, for more. Published: the ViT, for fewer core-days."
+    assert told in text(app) and len(app.main.dataframe) == 2 and "points above" in text(app)
     known = [
         one
         for one in paper_tables.published_results.TRANSFERS
         if one.family == "CNN" or one.data == "ImageNet-21k"
     ]
-    assert "right" in paper_tables.judged(known, "ImageNet", "cnn_more")
+    assert "correct:" in paper_tables.judge_prediction(known, "ImageNet", "cnn_more")

@@ -14,10 +14,10 @@ from tests.pages.lab.helpers import PAGE
 
 __all__ = ["executor", "folder"]
 LABELS = (
-    "Your picture",
-    "A .safetensors file with timm's names",
-    "A zip with one folder of pictures per class",
-    "A run that was downloaded here or elsewhere",
+    "Your image",
+    "A .safetensors file with timm's parameter names",
+    "Zip with one folder of images per class",
+    "Zip of a downloaded run",
 )
 
 
@@ -27,7 +27,7 @@ def test_every_uploader_takes_a_file_that_has_gone_for_none(
 ) -> None:
     app = open_app(PAGE)
     app.session_state["nouns.source"] = "own"  # the sidebar's uploader of pictures
-    app.session_state[session_keys.MORE] = True  # the dialog's of weights
+    app.session_state[session_keys.MODEL_DIALOG] = True  # the dialog's of weights
     app.run()
     uploaders = {uploader.label: uploader for uploader in app.get("file_uploader")}
     assert set(LABELS) == set(uploaders), "a new uploader is tested here too"

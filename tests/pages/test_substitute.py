@@ -23,7 +23,7 @@ from vitviz.models.presets import GREY_32, RGB_32
         ("patches", "hybrid_cifar10", {}, "overlapping", "vit_cifar10"),
         ("filters", "recipe_e", {}, "no filters to draw", "vit_mnist"),
         ("filters", "cnn_digits", {"filters__view": "express"}, "never cuts it into patches", "vit_digits"),
-        ("distance", "recipe_e", {}, "no grid of patches", "vit_mnist"),
+        ("attention_distance", "recipe_e", {}, "no grid of patches", "vit_mnist"),
         ("positions", "cnn_digits", {"positions__view": "resize"}, "Only a learned table", "vit_digits"),
     ],
 )
@@ -42,18 +42,18 @@ def test_a_click_shows_a_model_that_has_what_the_page_shows(
 def test_the_first_picture_stands_for_the_first_and_any_other_for_its_number() -> None:
     colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
     own = default_picture("cifar10", 3)
-    assert substitute._fitting(colour, "digits:0") == own
-    assert substitute._fitting(colour, "digits:3") == f"{own.partition(':')[0]}:3"
+    assert substitute._find_matching_image(colour, "digits:0") == own
+    assert substitute._find_matching_image(colour, "digits:3") == f"{own.partition(':')[0]}:3"
     grey = replace(colour, config=ViTConfig(in_chans=1), preparation=GREY_32, trained_on="digits")
-    assert substitute._fitting(grey, own) == "digits:0"
-    assert substitute._fitting(grey, "sample:cat") == "digits:0"
+    assert substitute._find_matching_image(grey, own) == "digits:0"
+    assert substitute._find_matching_image(grey, "sample:cat") == "digits:0"
 
 
 def test_a_few_of_a_set_are_of_that_set_where_the_whole_one_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """With CIFAR-10 on the machine its 200 pictures were 'not like those that it learned from'."""
     monkeypatch.setattr(substitute, "default_pictures", lambda trained_on, in_chans: "cifar10")
     colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
-    assert substitute._fitting(colour, f"{cifar10_few.NAME}:65") == f"{cifar10_few.NAME}:65"
+    assert substitute._find_matching_image(colour, f"{cifar10_few.NAME}:65") == f"{cifar10_few.NAME}:65"
 
 
 def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,11 +66,11 @@ def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch:
     )
     large = replace(better, key="large", config=ViTConfig(image_size=224, patch_size=16), curve=((9, 1.0),))
     there = [colour, grey, shapes, worse, better, large]
-    monkeypatch.setattr(selection, "models", lambda: {choice.key: choice for choice in there})
+    monkeypatch.setattr(selection, "list_models", lambda: {choice.key: choice for choice in there})
 
     def nearest_to(choice: ModelChoice) -> str:
-        monkeypatch.setattr(selection, "choice", lambda: choice)
-        return substitute.nearest(substitute.plain_vit).key
+        monkeypatch.setattr(selection, "get_model_choice", lambda: choice)
+        return substitute.find_nearest_model(substitute.is_plain_vit).key
 
     assert nearest_to(replace(worse, key="cnn")) == "better"
     assert nearest_to(replace(shapes, key="cnn")) == "shapes"
