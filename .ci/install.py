@@ -35,7 +35,7 @@ SECTIONS = ("global", "install", ":env:")  # as pip reads them: the last one hol
 
 
 def settings(listed: str) -> dict[str, str]:
-    """What `pip config list` says, `section.key='value'` a line, by the name of the key."""
+    """Return the settings of `pip config list`, `section.key='value'` a line, by the name of the key."""
     found: dict[str, tuple[int, str]] = {}
     for line in listed.splitlines():
         name, _, value = line.partition("=")

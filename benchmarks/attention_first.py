@@ -84,7 +84,7 @@ def main() -> None:
 
     image = prepare(decode_image(file), preset.preparation).input
     attn = capture(ours, image[None], record=("blocks.*.attn",)).attention()
-    plan = faithfulness.schedule(np.random.default_rng(0).random(196), 16)
+    plan = faithfulness.create_schedule(np.random.default_rng(0).random(196), 16)
     blanked = faithfulness.blank_patches(image, np.concatenate([plan.deletion, plan.insertion]), (14, 14))
     first = medians({"ours": first_attention, "theirs": bare}, arguments.rounds)
     others = medians(

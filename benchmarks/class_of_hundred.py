@@ -89,7 +89,7 @@ class Visitor:
         self.ended: dict[str, float] = {}
 
     async def open(self, slug: str, **query: str) -> None:
-        """Opens the app at an address."""
+        """Open the app at an address."""
         self._socket = await websockets.connect(
             self._address, subprotocols=["streamlit"], max_size=None, open_timeout=60, ping_interval=None
         )
@@ -101,7 +101,7 @@ class Visitor:
         await self._ask(page=calc_hash(slug))
 
     async def poll(self, fragment: str) -> None:
-        """What a browser asks at a fragment's interval."""
+        """Return the request of a browser at a fragment's interval."""
         await self._ask(self.page, fragment)
 
     async def press(self, label: str) -> None:
@@ -110,7 +110,7 @@ class Visitor:
         await self._ask(self.page, fragment, button)
 
     async def drag(self, value: float) -> None:
-        """Moves the slider that is there."""
+        """Move the slider that is there."""
         slider, fragment = self.slider
         await self._ask(self.page, fragment, slider=(slider, value))
 
@@ -137,7 +137,7 @@ class Visitor:
                 pass
 
     def _take(self, data: str | bytes) -> bool:
-        """Takes a message; whether it ends what was asked for."""
+        """Handle a message; return True if it ends the request."""
         assert isinstance(data, bytes)
         self.bytes += len(data)
         message = ForwardMsg.FromString(data)
@@ -188,7 +188,7 @@ async def follow(learner: Visitor, until: asyncio.Event, count: list[int]) -> No
 async def shown(
     teacher: Visitor, learners: list[Visitor], slug: str, code: str, index: int
 ) -> tuple[float, float]:
-    """Seconds from the teacher's click until the last learner's page has begun, and until it has ended."""
+    """Return the seconds from the teacher's click until the last learner's page has begun, and until it has ended."""
     page, clicked = calc_hash(slug), time.perf_counter()
     await teacher.go(slug, model="checkpoint:digits_vit", image=f"digits:{index}", **{"class": code})
 
@@ -230,7 +230,7 @@ async def answered(learners: list[Visitor], classes: ClassStore, code: str) -> f
 async def measure(
     server: subprocess.Popen[bytes], port: int, runs: Path, count: int, rounds: int
 ) -> Measured:
-    """A class of so many."""
+    """Return a class of so many."""
     found, address = Measured(count), f"ws://127.0.0.1:{port}/_stcore/stream"
     teacher, learners = Visitor(address), [Visitor(address) for _ in range(count)]
     await teacher.open("class_room")
@@ -268,7 +268,7 @@ async def measure(
 
 
 async def rest(server: psutil.Process) -> None:
-    """Waits until what is heavy has loaded behind the first page, and every page was looked at in advance."""
+    """Wait until what is heavy has loaded behind the first page, and every page was looked at in advance."""
     spent = RESTING_S
     while spent >= RESTING_S:
         await asyncio.sleep(1.0)
@@ -284,7 +284,7 @@ def cpu_s(process: psutil.Process) -> float:
 
 
 def table(measured: list[Measured]) -> list[str]:
-    """One row a class, and whether the aims are kept."""
+    """Return one row a class, and whether the aims are kept."""
     rows = [
         "| learners | last has the state, median (largest) | last has the picture, median (largest) | asks every"
         " | a poll, CPU | a poll, bytes | all have answered |",

@@ -62,7 +62,7 @@ class Seen:
 
 
 async def stay(port: int, until: float, think: float, seen: Seen) -> None:
-    """A visit: from page to page at random, and every fragment that polls at its own pace."""
+    """Simulate a session: random pages, and each polling fragment at its own interval."""
     try:
         visitor = Visitor(port)
         await visitor.open()
@@ -82,7 +82,7 @@ async def stay(port: int, until: float, think: float, seen: Seen) -> None:
 
 
 async def alone(port: int, rounds: int) -> Seen:
-    """One visitor goes through all pages; on the last round every switch of a page is turned once."""
+    """Return one visitor goes through all pages; on the last round every switch of a page is turned once."""
     seen, visitor = Seen(), Visitor(port)
     await visitor.open()
     await visitor.run()
@@ -99,7 +99,7 @@ async def alone(port: int, rounds: int) -> Seen:
 
 @contextmanager
 def servers(count: int, runs: Path) -> Iterator[list[tuple[int, psutil.Process]]]:
-    """Processes of the app that share one folder, with their ports."""
+    """Start processes of the app that share one folder, with their ports."""
     started = []
     try:
         for number in range(count):
@@ -116,7 +116,7 @@ def servers(count: int, runs: Path) -> Iterator[list[tuple[int, psutil.Process]]
 
 @contextmanager
 def training(runs: Path, count: int) -> Iterator[Callable[[], int]]:
-    """Runs of one thread, as the lab starts them; gives the pictures that they have seen, together."""
+    """Train runs of one thread, as the lab does; return the number of images that they processed."""
     from live_updates import first_record_s, seen
 
     from vitviz.training.executor import LocalExecutor
@@ -139,7 +139,7 @@ def memory_mb(processes: list[psutil.Process]) -> float:
 
 
 async def measure(a: argparse.Namespace, runs: Path) -> str:
-    """The row of one class."""
+    """Return the row of one class."""
     trains = training(runs, a.training) if a.training else nullcontext()
     with servers(a.processes, runs) as started, trains as trained:
         ports, processes = [port for port, _ in started], [process for _, process in started]
@@ -181,7 +181,7 @@ async def speed_of(trained: Callable[[], int], wait: asyncio.Future[object] | ob
 
 
 def report(a: argparse.Namespace, first: Seen, seen: Seen) -> None:
-    """What every page took, for whoever looks for the slow one."""
+    """Print the time of every page."""
     for name, answers in sorted(seen.runs.items()):
         print(f"{name or '(first visit)':20} {spread(answers)}")
     if seen.polls:
@@ -193,7 +193,7 @@ def report(a: argparse.Namespace, first: Seen, seen: Seen) -> None:
 
 
 def spread(answers: list[Answer]) -> str:
-    """How many runs, how long they took, and their bytes."""
+    """Return how many runs, how long they took, and their bytes."""
     times = seconds(answers)
     return (
         f"{len(times):5} runs, median {1000 * statistics.median(times):6.0f} ms, p95 {1000 * p95(times):6.0f} ms,"
@@ -202,12 +202,12 @@ def spread(answers: list[Answer]) -> str:
 
 
 def seconds(answers: list[Answer]) -> list[float]:
-    """How long each took."""
+    """Return how long each took."""
     return [answer.seconds for answer in answers]
 
 
 def p95(values: list[float]) -> float:
-    """The 95th percentile."""
+    """Return the 95th percentile."""
     return sorted(values)[int(0.95 * (len(values) - 1))]
 
 

@@ -23,7 +23,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from vitviz.analysis.student_tokens import combined, disagreement, discordance, follows_teacher  # noqa: E402
+from vitviz.analysis.student_tokens import combine_heads, disagreement, discordance, repeated_mistake_share  # noqa: E402
 from vitviz.checkpoint_header import Header, read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.config import TrainConfig, ViTConfig  # noqa: E402
@@ -36,7 +36,7 @@ BATCH = 250
 
 
 def twin_of(header: Header, shipped: dict[str, Header]) -> str | None:
-    """The shipped model with the student's config and training, but without the token and the teacher."""
+    """Return the shipped model with the student's config and training, but without the token and the teacher."""
     if not isinstance(header.config, ViTConfig) or header.train is None:
         return None
     config = replace(header.config, distilled=False)
@@ -64,7 +64,7 @@ def logits(path: Path, images: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def measure(name: str, shipped: dict[str, Header], small: bool) -> dict[str, Any]:
-    """One student against its teacher and its twin; `small`: on pictures that are always here."""
+    """Return one student against its teacher and its twin; `small`: on pictures that are always here."""
     header = shipped[name]
     assert header.train is not None and header.train.distill_from is not None
     teacher, twin = Path(header.train.distill_from).stem, twin_of(header, shipped)
@@ -80,7 +80,7 @@ def measure(name: str, shipped: dict[str, Header], small: bool) -> dict[str, Any
         "[CLS] head": student["logits_cls"],
         "[DIST] head": student["logits_dist"],
         "both heads": student["logits"],
-        "both, added": combined(student["logits_cls"], student["logits_dist"])["sum"],
+        "both, added": combine_heads(student["logits_cls"], student["logits_dist"])["sum"],
     }
     if twin is not None:
         voices["twin"] = logits(CHECKPOINTS / f"{twin}.safetensors", dataset.test_images)["logits"]
@@ -99,7 +99,7 @@ def measure(name: str, shipped: dict[str, Header], small: bool) -> dict[str, Any
         "discordant": None
         if twin is None
         else round(discordance(decided["both heads"], decided["twin"], labels), 4),
-        "repeats": [round(follows_teacher(made, decisions[0], labels), 4) for made in decisions],
+        "repeats": [round(repeated_mistake_share(made, decisions[0], labels), 4) for made in decisions],
     }
 
 

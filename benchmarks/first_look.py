@@ -88,7 +88,7 @@ class Look:
 
 
 def look(browser: Browser, port: int, page: str, model: str) -> Look:
-    """A visitor without a cache opens a page with a model, '' for the one that the page opens with."""
+    """Return a visitor without a cache opens a page with a model, '' for the one that the page opens with."""
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     try:
         tab = context.new_page()
@@ -104,7 +104,7 @@ def look(browser: Browser, port: int, page: str, model: str) -> Look:
 
 
 def warm_looks(browser: Browser, folder: Path, pages: list[str], models: list[str]) -> list[Look]:
-    """Every page with every model, each for the first time, on one server that has torch loaded."""
+    """Return every page with every model, each for the first time, on one server that has torch loaded."""
     port = free_port()
     env = {"VITVIZ_RUNS": str(folder / "warm"), "VITVIZ_AHEAD": "0"}
     server = start_server("app.py", port, folder / "server.log", env)
@@ -117,7 +117,7 @@ def warm_looks(browser: Browser, folder: Path, pages: list[str], models: list[st
 
 
 def cold_look(browser: Browser, folder: Path, page: str) -> Look:
-    """A page as the first that a fresh server shows."""
+    """Return a page as the first that a fresh server shows."""
     port = free_port()
     server = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "cold")})
     try:
@@ -127,7 +127,7 @@ def cold_look(browser: Browser, folder: Path, page: str) -> Look:
 
 
 def table(warm: list[Look], cold: list[Look]) -> str:
-    """A row a page: the median and the slowest of the models, and the cold server's."""
+    """Return a row a page: the median and the slowest of the models, and the cold server's."""
     lines = [
         "| page | warm: picture, median | slowest | with | all, median | slowest | cold: picture | all |",
         "|---|---|---|---|---|---|---|---|",
@@ -150,13 +150,13 @@ def table(warm: list[Look], cold: list[Look]) -> str:
 
 
 def within(looks: list[Look], most_s: float) -> str:
-    """How many of the looks had their picture in time."""
+    """Return how many of the looks had their picture in time."""
     good = sum(one.picture_s <= most_s for one in looks)
     return f"{good} of {len(looks)} within {most_s} s"
 
 
 def main() -> None:
-    """Times every look, prints each, and writes the table."""
+    """Time every page view, print each, and write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

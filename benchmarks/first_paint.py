@@ -106,7 +106,7 @@ def page_switches(page: Page, count: int, pages: int | None) -> list[tuple[str, 
 
 
 def control_changes(page: Page, count: int) -> list[float]:
-    """Milliseconds from a click on the sidebar's next picture to its name on the page."""
+    """Return the milliseconds from a click on the sidebar's next picture to its name on the page."""
     times = []
     for turn in range(1, count + 1):
         page.locator(STEP_UP).first.wait_for()  # the sidebar is drawn after the first script has ended

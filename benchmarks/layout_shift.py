@@ -54,14 +54,14 @@ ROW = '[data-testid="stMain"] [data-testid="stButtonGroup"]'
 
 
 def moved(page: Page) -> tuple[float, str]:
-    """What has moved since it was last asked, and the largest move."""
+    """Return what has moved since it was last asked, and the largest move."""
     page.wait_for_timeout(1000)
     moves = page.evaluate("() => window.moves.splice(0)")
     return sum(value for value, _ in moves), max(moves, default=(0, ""))[1]
 
 
 def visit(browser: Browser, address: str, screen: dict[str, object], heights: dict[str, int]) -> None:
-    """Opens a page, then one of its sections after the other, and prints what moves."""
+    """Open a page, then each of its sections, and print the elements that move."""
     context = browser.new_context(**screen)  # type: ignore[arg-type]
     page = context.new_page()
     page.set_default_timeout(120_000)
@@ -89,7 +89,7 @@ def visit(browser: Browser, address: str, screen: dict[str, object], heights: di
 
 
 def main() -> None:
-    """Opens every page."""
+    """Open every page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

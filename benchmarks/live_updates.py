@@ -73,7 +73,7 @@ class Visit:
         await self.run(self.pages[page], query)
 
     async def run(self, page_hash: str = "", query: str = "") -> float:
-        """Seconds from asking for a page until its script has finished."""
+        """Return the seconds from asking for a page until its script has finished."""
         self._page, self._query = page_hash, query
         message = BackMsg()
         message.rerun_script.widget_states.SetInParent()
@@ -139,7 +139,7 @@ class Visit:
 
 @contextmanager
 def server(runs: Path) -> Iterator[int]:
-    """The app on a free port; ended at the end."""
+    """Start the app on a free port and stop it at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -197,7 +197,7 @@ class Watched:
 
 
 async def watched(port: int, run: Run, visitors: int, seconds: float) -> Watched:
-    """The run's speed, the polls and what came of them, while so many watch."""
+    """Return the run's speed, the polls and what came of them, while so many watch."""
     visits = [Visit(port) for _ in range(visitors)]
     for visit in visits:
         await visit.open("live_lab", f"live_lab.run={run.id}")
@@ -215,7 +215,7 @@ async def watched(port: int, run: Run, visitors: int, seconds: float) -> Watched
 
 
 async def updates_seen(port: int, run: Run, seconds: float) -> float:
-    """How often a second the curves show newer values, in a real browser: their spoken summary ends in them."""
+    """Return how often a second the curves show newer values, in a real browser: their spoken summary ends in them."""
     path = os.environ.get("VITVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
@@ -236,7 +236,7 @@ async def updates_seen(port: int, run: Run, seconds: float) -> float:
 
 
 async def newer(curves: Locator, last: str | None, seconds: float) -> str | None:
-    """The curves' summary once it differs from `last`, or as it is after so many seconds."""
+    """Return the curves' summary once it differs from `last`, or as it is after so many seconds."""
     end = time.perf_counter() + seconds
     while True:
         now = await curves.get_attribute("aria-label")
@@ -246,7 +246,7 @@ async def newer(curves: Locator, last: str | None, seconds: float) -> str | None
 
 
 async def other_page(port: int, seconds: float) -> list[float]:
-    """Seconds per run of another page, one after another."""
+    """Return the seconds per run of another page, one after another."""
     visit = Visit(port)
     await visit.open("patches", "")
     end, times = time.perf_counter() + seconds, []
@@ -295,7 +295,7 @@ def main() -> None:
 
 
 def measure(folder: Path, port: int, watchers: list[int], seconds: float) -> list[str]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     executor = LocalExecutor(folder, slots=2)
     try:
         run, first = first_record_s(executor, 0)
@@ -325,7 +325,7 @@ def end(executor: LocalExecutor, run: Run) -> None:
 
 
 def rows_of(port: int, run: Run, count: int, seconds: float) -> list[str]:
-    """What so many watchers cost a run, and what they see of it."""
+    """Return what so many watchers cost a run, and what they see of it."""
     before, found, after = (asyncio.run(watched(port, run, some, seconds)) for some in (0, count, 0))
     speed, base = found.speed, statistics.mean((before.speed, after.speed))
     slower = f"{100 * (1 - speed / base):.1f} %" if base else "not known: no record came in this time"

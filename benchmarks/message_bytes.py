@@ -91,7 +91,7 @@ class Ear:
 
 @contextmanager
 def server(checkout: Path) -> Iterator[str]:
-    """A checkout's app on a free port, with runs of its own; ended at the end."""
+    """Start a checkout's app on a free port, with runs of its own; ended at the end."""
     with tempfile.TemporaryDirectory() as runs:
         port = free_port()
         process = subprocess.Popen(
@@ -114,7 +114,7 @@ def server(checkout: Path) -> Iterator[str]:
 
 
 def heard(page: Page, ear: Ear, what: str, act: Callable[[], object]) -> Row:
-    """What arrives from an act until nothing arrives any more."""
+    """Return what arrives from an act until nothing arrives any more."""
     ear.reset()
     act()
     ear.last = time.monotonic()
@@ -124,7 +124,7 @@ def heard(page: Page, ear: Ear, what: str, act: Callable[[], object]) -> Row:
 
 
 def attention(page: Page, address: str, ear: Ear) -> Iterator[Row]:
-    """A first visit of the attention page, a pin, a change of layer, the same visit once more."""
+    """Return a first visit of the attention page, a pin, a change of layer, the same visit once more."""
 
     def visit() -> None:
         page.goto(f"{address}/{ATTENTION}")
@@ -137,7 +137,7 @@ def attention(page: Page, address: str, ear: Ear) -> Iterator[Row]:
 
 
 def lab(page: Page, address: str, ear: Ear, polls: int) -> Iterator[Row]:
-    """A poll of the live lab that brings a view, while a small ViT trains: the mean and the largest of many."""
+    """Return a poll of the live lab that brings a view, while a small ViT trains: the mean and the largest of many."""
     page.goto(f"{address}/{LAB}")
     page.get_by_role("button", name="Start training").click()
     page.locator(".timeline-where").get_by_text(re.compile(r"snapshot \d")).wait_for(timeout=PATIENCE_MS)
@@ -151,7 +151,7 @@ def lab(page: Page, address: str, ear: Ear, polls: int) -> Iterator[Row]:
 
 
 def measure(checkout: Path, polls: int) -> list[Row]:
-    """All rows of one checkout, in a fresh browser context a page."""
+    """Return all rows of one checkout, in a fresh browser context a page."""
     rows: list[Row] = []
     with sync_playwright() as play, server(checkout) as address:
         browser = play.chromium.launch(executable_path=chromium_path(), args=FLAGS)

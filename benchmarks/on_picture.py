@@ -28,8 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
-from vitviz.analysis.assembly import assembled, put_wrong  # noqa: E402
-from vitviz.analysis.changes import CHANGES, series  # noqa: E402
+from vitviz.analysis.assembly import assemble, misplace_parts  # noqa: E402
+from vitviz.analysis.changes import CHANGES, apply_all_strengths  # noqa: E402
 from vitviz.checkpoint_header import read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.data.face_parts import parts_of  # noqa: E402
@@ -76,7 +76,7 @@ DRAG = """(node, [from, to, said]) => new Promise((resolve, reject) => {
 
 
 def loaded() -> list[LoadedModel]:
-    """The five models at their last step."""
+    """Return the five models at their last step."""
     paths = [ROOT / "checkpoints" / f"cifar10_{name}.safetensors" for name in MODELS]
     return [open_model(path, read_header(path).steps[-1]) for path in paths]
 
@@ -86,8 +86,8 @@ def computing(models: list[LoadedModel], rounds: int) -> dict[str, tuple[int, fl
     torch.set_num_threads(1)
     seen = prepare(load_sample("cat"), models[0].preparation).shown
     parts = tuple(parts_of("cat", prepare(load_sample("cat"), models[0].preparation).box, len(seen)).values())
-    pictures = {name: lambda name=name: series(seen, name) for name in CHANGES}
-    pictures["a face in parts"] = lambda: assembled(seen, put_wrong(parts, len(seen)))[None]
+    pictures = {name: lambda name=name: apply_all_strengths(seen, name) for name in CHANGES}
+    pictures["a face in parts"] = lambda: assemble(seen, misplace_parts(parts, len(seen)))[None]
     found = {}
     for name, make in pictures.items():
         spent = []
@@ -102,7 +102,7 @@ def computing(models: list[LoadedModel], rounds: int) -> dict[str, tuple[int, fl
 
 
 def opened(page: Page, url: str, kind: str, component: str) -> Locator:
-    """A change's view once it has drawn."""
+    """Return a change's view once it has drawn."""
     page.goto(f"{url}/{PAGE}&{kind}")
     view = page.locator(f"[data-component={component}][data-ready=true]")
     view.wait_for(timeout=PATIENCE_MS)
@@ -110,7 +110,7 @@ def opened(page: Page, url: str, kind: str, component: str) -> Locator:
 
 
 def steps(page: Page, url: str, rounds: int) -> dict[str, list[float]]:
-    """Milliseconds of steps to and fro, by change."""
+    """Return the milliseconds of steps to and fro, by change."""
     found = {}
     for name in ("shift", "noise", "blur"):
         view = opened(page, url, f"on_picture.kind={name}", "sweep_view")
@@ -151,7 +151,7 @@ def drags(
 
 
 def in_browser(rounds: int) -> tuple[dict[str, list[float]], dict[str, tuple[list[float], float]]]:
-    """Milliseconds of every step and of every drag, as a visitor has them."""
+    """Return the milliseconds of every step and of every drag, as a visitor has them."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         env = {"VITVIZ_RUNS": folder, "VITVIZ_AHEAD": "0"}
@@ -175,7 +175,7 @@ def table(
     moved: dict[str, list[float]],
     dragged: dict[str, tuple[list[float], float]],
 ) -> list[str]:
-    """What was measured, beside the aims."""
+    """Return what was measured, beside the aims."""
     rows = ["| change | steps | five models, whole slider, CPU | a step of it |", "|---|---|---|---|"]
     rows += [
         f"| {name} | {count} | {ms:.0f} ms | {ms / count:.1f} ms |" for name, (count, ms) in computed.items()

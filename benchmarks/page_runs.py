@@ -104,7 +104,7 @@ class Visitor:
 
 
 def app(runs: Path) -> Runtime:
-    """The app on a runtime of its own in this process, which has no other."""
+    """Return the app on a runtime of its own in this process, which has no other."""
     os.environ |= {"VITVIZ_RUNS": str(runs), "VITVIZ_AHEAD": "0"}
     os.chdir(ROOT)  # where Streamlit looks for its settings
     from pages.frame import startup
@@ -118,7 +118,7 @@ def app(runs: Path) -> Runtime:
 
 
 async def measure(runtime: Runtime, rounds: int, wanted: list[str], profile: str) -> dict[str, Cost]:
-    """The costs of the pages by address; `profile` also prints where the time of one page goes."""
+    """Return the costs of the pages by address; `profile` also prints where the time of one page goes."""
     await runtime.start()
     visitor = Visitor(runtime)
     await visitor.run()
@@ -163,7 +163,7 @@ async def print_profile(visitor: Visitor, name: str, others: list[str]) -> None:
 
 
 def table(costs: dict[str, Cost]) -> list[str]:
-    """The rows: each page, then how many keep the aims."""
+    """Return the rows: each page, then how many keep the aims."""
     rows = ["| page | CPU, median | largest | bytes | again, CPU | bytes |", "|---|---|---|---|---|---|"]
     for name, cost in costs.items():
         cpu, sizes = zip(*cost.switched, strict=True)

@@ -60,7 +60,7 @@ def race(name: str, epochs: float | None) -> dict[str, Any]:
 
 
 def result(member: Run) -> dict[str, Any]:
-    """What the pages read of one model: its curve, and its last measurement, on the test pictures."""
+    """Return what the pages read of one model: its curve, and its last measurement, on the test pictures."""
     records, _ = member.records()
     curve = [
         [round(record["epoch"], 3), round(record["accuracy"], 4)]
@@ -76,7 +76,7 @@ def result(member: Run) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit that is measured, short; empty outside a repository."""
+    """Return the commit that is measured, short; empty outside a repository."""
     told = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )

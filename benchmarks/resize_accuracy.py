@@ -36,7 +36,7 @@ BATCH = 64
 
 
 def stretched_model(loaded: LoadedModel, side: int, as_list: bool) -> torch.nn.Module:
-    """The model for a grid of side x side patches, its learned table stretched one way or the other."""
+    """Return the model for a grid of side x side patches, its learned table stretched one way or the other."""
     config: Any = loaded.config
     bigger = create_model(replace(config, image_size=side * config.patch_size))
     state = dict(loaded.model.state_dict())
@@ -52,7 +52,7 @@ def stretched_model(loaded: LoadedModel, side: int, as_list: bool) -> torch.nn.M
 
 
 def accuracy(model: torch.nn.Module, inputs: np.ndarray, labels: np.ndarray) -> float:
-    """Share of right answers, in [0, 1]."""
+    """Return the share of right answers, in [0, 1]."""
     right = 0
     with torch.inference_mode():
         for start in range(0, len(inputs), BATCH):
@@ -62,7 +62,7 @@ def accuracy(model: torch.nn.Module, inputs: np.ndarray, labels: np.ndarray) -> 
 
 
 def measure(path: Path, limit: int) -> dict[str, Any]:
-    """Accuracy at several sizes of one checkpoint's own test pictures."""
+    """Return the accuracy at several sizes of one checkpoint's own test pictures."""
     loaded = open_model(path)
     config: Any = loaded.config
     dataset = load_dataset(str(loaded.trained_on))

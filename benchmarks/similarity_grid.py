@@ -39,7 +39,7 @@ def median_ms(work: Callable[[], object], repeats: int) -> float:
 
 
 def mosaic(grid: int, panels: int) -> bytes:
-    """What the page does on the server for `panels` encodings, from the formula to the message."""
+    """Return what the page does on the server for `panels` encodings, from the formula to the message."""
     kinds: tuple[position_similarity.Encoding, ...] = ("sincos_1d", "sincos_2d_concat")
     made = []
     for kind in kinds[:panels]:
@@ -51,7 +51,7 @@ def mosaic(grid: int, panels: int) -> bytes:
 
 
 def subplots(grid: int) -> str:
-    """The same picture as one Plotly heat map per tile."""
+    """Return the same picture as one Plotly heat map per tile."""
     from plotly.subplots import make_subplots
 
     similarity = position_similarity.cosine_similarity(
@@ -67,7 +67,7 @@ def subplots(grid: int) -> str:
 
 
 def in_browser(repeats: int) -> list[float]:
-    """Milliseconds from choosing another width D to the drawn mosaic of 14 x 14 tiles."""
+    """Return the milliseconds from choosing another width D to the drawn mosaic of 14 x 14 tiles."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser.conftest import FLAGS, chromium_path, free_port, settle, start_server, stop_server

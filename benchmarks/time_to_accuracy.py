@@ -72,7 +72,7 @@ class Pictures(TorchDataset):
 
 
 def sines(count: int, dim: int) -> Tensor:
-    """(count, dim): sin(p / 10000^(2i/D)) and its cosine in turn (Vaswani et al. 2017)."""
+    """Return (count, dim): sin(p / 10000^(2i/D)) and its cosine in turn (Vaswani et al. 2017)."""
     table = torch.zeros(count, dim)
     angle = torch.arange(count)[:, None] / 10000 ** (torch.arange(0, dim, 2) / dim)
     table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
@@ -260,7 +260,7 @@ def epoch(
     criterion: nn.Module,
     steps: int | None = None,
 ) -> list[float]:
-    """The loop of every notebook; seconds of each step of an epoch, loading included, or of its first steps."""
+    """Return the loop of every notebook; seconds of each step of an epoch, loading included, or of its first steps."""
     times, mark = [], time.perf_counter()
     for x, y in loader:
         optimizer.zero_grad()
@@ -284,7 +284,7 @@ class Ours:
 
 
 def given(name: str) -> RunConfig:
-    """A preset as the lab starts it where it is alone."""
+    """Return a preset as the lab starts it where it is alone."""
     preset = TRAINING_PRESETS[name]
     asked = RunConfig(preset.model, preset.preparation, replace(preset.train, threads=0))
     return asked.on_threads(os.cpu_count() or 1)

@@ -119,7 +119,7 @@ class Peer:
 
 
 class Ours:
-    """This project's model, weights and optimiser, stepped as vitviz.training.loop does."""
+    """The project's model, weights and optimiser, stepped as vitviz.training.loop does."""
 
     def __init__(self, dropout: float, dtype: torch.dtype, parts: int) -> None:
         config = TrainConfig(
@@ -187,7 +187,7 @@ def trained(
     train: tuple[Tensor, Tensor],
     test: tuple[Tensor, Tensor],
 ) -> float:
-    """Test accuracy after a few epochs, in percent; the order of pictures is the same for every side."""
+    """Return the test accuracy after a few epochs, in percent; the order of pictures is the same for every side."""
     torch.set_num_threads(threads)
     generator = torch.Generator().manual_seed(0)
     for _ in range(epochs):

@@ -13,7 +13,7 @@ MAX_LAYERS = 512  # each takes half a millisecond to lay out
 
 
 def check_buildable(config: ModelConfig, most_layers: int) -> None:
-    """Refuse a config whose model would not even be worth laying out.
+    """Check that a config is small enough to build.
 
     Args:
         config: of the model, from a file or a form.

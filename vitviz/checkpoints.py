@@ -90,7 +90,7 @@ def checkpoint_bytes(checkpoint: Checkpoint, half: bool = False) -> bytes:
 
 
 def save_checkpoint(path: str | Path, checkpoint: Checkpoint, half: bool = False) -> None:
-    """Write a checkpoint beside `path`, then rename it, so that a torn one never carries its name."""
+    """Write a checkpoint atomically."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -122,11 +122,11 @@ def load_checkpoint(
     if _digest(text, table, raw[start:]) != header.digest or raw[8:start] != _encode_header(
         table, text, header.digest
     ):
-        raise CheckpointError("the checkpoint's digest does not match: the file was changed or damaged")
+        raise CheckpointError("the checkpoint's digest does not match: the file was modified or damaged")
     wanted = header.steps[-1] if step is None else step
     if wanted not in header.steps:
         known = ", ".join(map(str, header.steps))
-        raise CheckpointError(f"the checkpoint has no step {wanted}; it has {known}")
+        raise CheckpointError(f"expected one of the steps {known}, received {wanted}")
     expected = _expected_tensors(header.config, len(table))
     moments: dict[int, dict[str, Any]] = {moment: {} for moment in header.steps}
     for name, entry in table.items():
@@ -152,7 +152,7 @@ def load_checkpoint(
 
 
 def open_model(source: str | Path | bytes, step: int | None = None) -> LoadedModel:
-    """Return the model of a checkpoint at a step (None: the last), frozen and ready to be looked at.
+    """Return the model of a checkpoint at a step (None: the last), frozen and in evaluation mode.
 
     Raises:
         CheckpointError: as `load_checkpoint`.

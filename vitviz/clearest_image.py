@@ -22,7 +22,7 @@ LEARNED = "cifar10"
 
 
 def clearest(right: NDArray[np.float64]) -> int:
-    """Return the image whose least sure model is the surest.
+    """Return the index of the image whose least confident model is most confident.
 
     Args:
         right: (models, images) probability of each image's own class.
@@ -45,7 +45,7 @@ def measure_confidences(folder: Path = cifar10_few.FOLDER) -> NDArray[np.float64
 
 
 def main() -> None:
-    """Writes the number beside what else is said about the images."""
+    """Write the index of the image into the description of the 200 images."""
     right = measure_confidences()
     number = clearest(right)
     file = cifar10_few.FOLDER / cifar10_few.WORDS

@@ -270,7 +270,7 @@ def to_json(config: Config) -> str:
 
 
 def from_json(text: str) -> Config:
-    """Return the config that `to_json` wrote; raises ValueError where it does not fit."""
+    """Return the config written by `to_json`; raises ValueError if it is invalid."""
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:

@@ -13,7 +13,7 @@ def is_integer(value: object) -> bool:
 
 
 def positive(config: object, *names: str) -> None:
-    """These fields are integers of at least 1."""
+    """Check that these fields are integers of at least 1."""
     for name in names:
         value = getattr(config, name)
         if not is_integer(value) or value < 1:
@@ -21,7 +21,7 @@ def positive(config: object, *names: str) -> None:
 
 
 def fraction(config: object, *names: str) -> None:
-    """These fields lie in [0, 1)."""
+    """Check that these fields lie in [0, 1)."""
     for name in names:
         value = getattr(config, name)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 <= value < 1.0:
@@ -29,7 +29,7 @@ def fraction(config: object, *names: str) -> None:
 
 
 def one_of(config: object, name: str, allowed: object) -> None:
-    """This field is one of a Literal's values."""
+    """Check that this field is one of a Literal's values."""
     options = get_args(allowed)
     if getattr(config, name) not in options:
         raise ValueError(f"{name} must be one of {', '.join(options)}, received {getattr(config, name)!r}")
@@ -62,7 +62,7 @@ def typed(config: Any) -> None:
 
 
 def check_finite_numbers(config: object, *names: str) -> None:
-    """These fields are tuples of finite numbers."""
+    """Check that these fields are tuples of finite numbers."""
     for name in names:
         if not all(_is_finite(value) for value in getattr(config, name)):
             raise ValueError(f"{name} must hold finite numbers, received {getattr(config, name)!r}")

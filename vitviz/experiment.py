@@ -1,6 +1,6 @@
 """Measure a named experiment: `python -m vitviz.experiment NAME` writes checkpoints/results/NAME.json.
 
-It can be stopped at any time: the same command goes on where it stopped. What is measured is written as it is found.
+The same command continues an interrupted measurement; every row is written at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure the cells that are missing, and write the file of results after each."""
+    """Measure the missing cells and write the results after each."""
     options = _options(arguments)
     experiment = EXPERIMENTS[options.name]()
     folder = options.folder or PROJECT / "runs" / "experiments" / options.name
@@ -38,14 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m vitviz.experiment", description=main.__doc__)
     parser.add_argument("name", choices=sorted(EXPERIMENTS))
-    parser.add_argument("--cells", type=int, help="only so many, from the first")
-    parser.add_argument("--folder", type=Path, help="keeps what was measured; default runs/experiments/NAME")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the file of results")
+    parser.add_argument("--cells", type=int, help="number of cells to measure, from the first")
+    parser.add_argument(
+        "--folder", type=Path, help="folder of intermediate results; default: runs/experiments/NAME"
+    )
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results file")
     return parser.parse_args(arguments)
 
 
 def _rows(experiment: Experiment, folder: Path, cells: Sequence[Cell]) -> Iterator[Row]:
-    """Here, or on the cluster that $VITVIZ_DASK names."""
+    """Measure here, or on the cluster in $VITVIZ_DASK."""
     address = os.environ.get("VITVIZ_DASK", "").strip()
     return run_on_cluster(experiment, folder, cells, address) if address else run(experiment, folder, cells)
 

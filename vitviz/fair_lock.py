@@ -1,7 +1,7 @@
-"""A lock that is given in the order in which it was asked for.
+"""Provide a lock that is granted in the order of requests.
 
-`threading.Lock` may be taken again at once by whoever let go of it: a visit that decodes ten thousand images would
-keep every other waiting.
+`threading.Lock` can be taken again by the thread that just released it: a session that decodes ten thousand images
+would starve all others.
 """
 
 from __future__ import annotations

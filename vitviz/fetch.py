@@ -1,4 +1,4 @@
-"""Fetch published weights into the folder that the app reads: python -m vitviz.fetch deit_tiny_patch16_224."""
+"""Download published weights into the app's folder: python -m vitviz.fetch deit_tiny_patch16_224."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from vitviz.models.published_weights import SMALL, Offer, fetch, list_weights
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fetch the named weights, or list what can be fetched; returns 1 where one of them could not be had."""
+    """Download the named weights, or list all; returns 1 if a download failed."""
     parser = argparse.ArgumentParser(prog="python -m vitviz.fetch", description=main.__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="one of the list; its tag may be left out")
-    parser.add_argument("--all-small", action="store_true", help=f"the first {len(SMALL)} of the list")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="name from the list; its tag is optional")
+    parser.add_argument(
+        "--all-small", action="store_true", help=f"download the first {len(SMALL)} of the list"
+    )
     options = parser.parse_args(arguments)
     names = [*(SMALL if options.all_small else ()), *options.names]
     if not names:
@@ -27,10 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def listing(offered: Sequence[Offer]) -> str:
-    """Return one line for each of the weights, and where their files are kept."""
+    """Return one line per entry, and the folder of the files."""
     width = max(len(offer.name) for offer in offered)
     lines = [
-        f"{offer.name:<{width}}  {offer.megabytes:5,.0f} MB  {'here' if offer.cached else '    '}"
+        f"{offer.name:<{width}}  {offer.megabytes:5,.0f} MB  {'cached' if offer.cached else '      '}"
         f"  {offer.title}: {offer.knows}, {offer.trained_on}"
         for offer in offered
     ]
@@ -39,8 +41,9 @@ def listing(offered: Sequence[Offer]) -> str:
         [
             *lines,
             "",
-            f"The files are kept in {weights_folder()} ($VITVIZ_WEIGHTS names another folder).",
-            f"python -m vitviz.fetch NAME… fetches some, --all-small the first {len(SMALL)} ({small:,.0f} MB).",
+            f"The files are stored in {weights_folder()} (change it with $VITVIZ_WEIGHTS).",
+            f"Run python -m vitviz.fetch NAME… to download some, --all-small for the first {len(SMALL)}"
+            f" ({small:,.0f} MB).",
         ]
     )
 
@@ -63,11 +66,11 @@ def _with_bar(entry: Pretrained) -> str:
             bar.update(done - bar.n)
 
         path = fetch(entry, draw)
-    return f"{path.stat().st_size / 1e6:,.1f} MB in {path}"
+    return f"{path.stat().st_size / 1e6:,.1f} MB, {path}"
 
 
 if __name__ == "__main__":
     try:
         raise SystemExit(main())
-    except KeyboardInterrupt:  # what was under way has been removed
-        raise SystemExit("stopped") from None
+    except KeyboardInterrupt:
+        raise SystemExit("Interrupted; partial files were removed.") from None

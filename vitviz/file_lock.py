@@ -1,7 +1,4 @@
-"""One at a time among all threads and processes that see a folder: the system's own lock on a file in it.
-
-It ends with whoever holds it, however that ends, so nobody waits for the dead.
-"""
+"""Lock a file between threads and processes with the operating system's lock, which ends with its holder."""
 
 from __future__ import annotations
 
@@ -18,19 +15,19 @@ _AGAIN_S = 0.05
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(handle: int) -> None:
+    def _lock_handle(handle: int) -> None:
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
 
 else:
     import fcntl
 
-    def _take(handle: int) -> None:
+    def _lock_handle(handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
 def locked(path: Path, meanwhile: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Waits for a file's lock and holds it; the file holds nothing and goes with the lock.
+    """Wait for a file's lock and hold it; the empty file is removed afterwards.
 
     Args:
         meanwhile: called again and again while another has it; an error that it raises ends the waiting.
@@ -71,7 +68,7 @@ def _lies_at(path: Path, handle: int) -> bool:
 
 def _try_lock(handle: int) -> bool:
     try:
-        _take(handle)
+        _lock_handle(handle)
     except (BlockingIOError, PermissionError):
         return False
     return True

@@ -1,7 +1,6 @@
-"""The lesson's fine-tuning of published weights: python -m vitviz.fine_tune vit_small_patch16_224 --out s.safetensors.
+"""Fine-tune published weights: python -m vitviz.fine_tune vit_small_patch16_224 --out s.safetensors.
 
-The weights are fetched once, as by `python -m vitviz.fetch`. The file that is written opens in the app once it lies in
-`checkpoints/`.
+The weights are downloaded once. The written file opens in the app if it is in `checkpoints/`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from vitviz.training.provenance import processor
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Swap the head, train as the lesson does, count the test images, write the file; 1 where that cannot be."""
+    """Replace the head, fine-tune, test and write the checkpoint; returns 1 on an error."""
     options = _options(arguments)
     try:
         loaded, dataset = load_pretrained(options.name), load_dataset(options.data)
@@ -48,48 +47,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m vitviz.fine_tune", description=main.__doc__)
-    parser.add_argument("name", help="of a published ViT, as `python -m vitviz.fetch` lists them")
-    parser.add_argument("--out", type=Path, required=True, help="the checkpoint to write")
+    parser.add_argument("name", help="published ViT, from the list of `python -m vitviz.fetch`")
+    parser.add_argument("--out", type=Path, required=True, help="path of the checkpoint")
     parser.add_argument("--data", choices=sorted(DATASETS), default="cifar10")
     parser.add_argument("--epochs", type=int, default=lesson.EPOCHS)
-    parser.add_argument("--pictures", type=int, help="learn from the first so many, and count as many")
+    parser.add_argument("--pictures", type=int, help="number of training and of test images, the first ones")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args(arguments)
 
 
 def _check(loaded: LoadedModel, dataset: Dataset) -> None:
-    """Raises ValueError where the lesson's recipe does not fit the model or the set."""
+    """Check that the recipe fits the model and the dataset."""
     if not isinstance(loaded.config, ViTConfig):
-        raise ValueError(f"the lesson fine-tunes a ViT, received a {loaded.config.kind}")
+        raise ValueError(f"expected a ViT, received a {loaded.config.kind}")
     channels = dataset.test_images.shape[3]
     if channels != loaded.config.in_chans:
         raise ValueError(
-            f"the model takes {loaded.config.in_chans} channels, {dataset.name} has images of {channels}"
+            f"expected images with {loaded.config.in_chans} channels, received {dataset.name} with {channels}"
         )
     size = 2 * sum(parameter_count.parameters(loaded.config).values())  # in fp16
     if size > MAX_BYTES:
         raise ValueError(
-            f"its file of {size >> 20:,} MB could not be opened, which takes up to {MAX_BYTES >> 20} MB"
+            f"the checkpoint would have {size >> 20:,} MB, more than the limit of"
+            f" {MAX_BYTES >> 20} MB: choose a smaller model"
         )
 
 
 def _train(options: argparse.Namespace, loaded: LoadedModel, dataset: Dataset) -> Checkpoint:
-    """Return the fine-tuned model with a card whose accuracy is that of all, or of the first, test images."""
+    """Return the fine-tuned model with a card, tested on all or the first test images."""
     config = replace(loaded.config, num_classes=len(dataset.classes))
     side = loaded.vit.config.image_size
     learned = _tensors(dataset.train_images, dataset.labels_of("train"), options.pictures)
     tested = _tensors(dataset.test_images, dataset.labels_of("test"), options.pictures)
-    model = lesson.head_swapped(loaded.model, loaded.vit.config, len(dataset.classes), options.seed)
+    model = lesson.replace_head(loaded.model, loaded.vit.config, len(dataset.classes), options.seed)
     begun = time.monotonic()
 
-    def told(epoch: int, loss: float) -> None:
+    def print_epoch(epoch: int, loss: float) -> None:
         spent = time.monotonic() - begun
         print(f"epoch {epoch} of {options.epochs}: loss {loss:.4f}, {spent:,.0f} s", flush=True)
 
-    lesson.fine_tune(model, *learned, options.epochs, side, options.seed, told)
+    lesson.fine_tune(model, *learned, options.epochs, side, options.seed, print_epoch)
     card = {
         "title": f"{loaded.title} on {DATASETS[options.data].title}",
-        "summary": "Published weights, fine-tuned as the lesson does: a new head, two learning rates, a cosine.",
+        "summary": "Published weights, fine-tuned with a new head, two learning rates and a cosine schedule.",
         "dataset": options.data,
         "pictures": len(learned[0]),
         "seconds": round(time.monotonic() - begun, 1),
@@ -122,13 +122,13 @@ def _state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _recipe(options: argparse.Namespace, loaded: LoadedModel, fraction: float) -> TrainConfig:
-    """Return what the file says of its training; the lesson holds nothing out and warms nothing up."""
+    """Return the TrainConfig stored in the file; the lesson has no validation split and no warm-up."""
     return TrainConfig(
         dataset=options.data,
         train_fraction=fraction,
         epochs=options.epochs,
         batch_size=lesson.BATCH,
-        learning_rate=lesson.BODY_RATE,
+        learning_rate=lesson.BACKBONE_RATE,
         head_learning_rate=lesson.HEAD_RATE,
         weight_decay=lesson.DECAY,
         warmup_fraction=0.0,

@@ -1,8 +1,7 @@
 """Detect dead processes by their heartbeat, independent of wall-clock changes.
 
-The age of the last word is what a first look goes by. Who looks again goes by what it saw with the clock that only
-counts: a word that changed a moment ago is of one who lives, one that stood still for too long is of one who died,
-whatever time stands in it.
+The first check uses the age of the heartbeat. Later checks use the monotonic clock: a process whose heartbeat changed
+recently is alive, one whose heartbeat did not change for too long is dead.
 """
 
 from __future__ import annotations

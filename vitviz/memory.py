@@ -13,7 +13,7 @@ _MOST = 2**31 - 1
 
 
 def keep_freed() -> None:
-    """Let this process keep what it frees, for the next update to use.
+    """Keep freed memory in this process for the next update.
 
     By default every map over some MiB is a mapping of its own, whose pages the system clears again at each update:
     up to an eighth of a convolutional network's training.
@@ -25,6 +25,6 @@ def keep_freed() -> None:
 
 
 def give_back() -> None:
-    """Return to the system what is free: glibc keeps it, in an arena for each of many threads."""
+    """Return free memory to the system, from the arenas of all threads."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").malloc_trim(0)

@@ -1,4 +1,4 @@
-"""The pin: the token that a user has chosen, by its place in the image or by its name.
+"""Represent the selected token by its position in the image or by its name.
 
 It is kept from page to page and from model to model, so it holds no index: a place is (x, y) in [0, 1] of the image
 that the model sees, x to the right and y downwards, and a prefix token is 'cls', 'dist' or 'reg1'. On a grid of
@@ -24,7 +24,7 @@ _CENTRE = (0.5, 0.5)
 
 @dataclass(frozen=True)
 class Pin:
-    """A place (x, y), or the name of a prefix token; `Pin()` is the centre.
+    """A position (x, y) or the name of a prefix token; `Pin()` is the centre.
 
     Raises:
         ValueError: if the place lies outside the image, or no prefix token is called so.
@@ -41,15 +41,17 @@ class Pin:
                 )
             return
         if self.prefix:
-            raise ValueError(f"a pin is a place or a prefix token, received {self.place} and {self.prefix!r}")
+            raise ValueError(
+                f"expected a position or a prefix token, received {self.place} and {self.prefix!r}"
+            )
         x, y = self.place
         if not (0 <= x <= 1 and 0 <= y <= 1):
-            raise ValueError(f"a place lies in [0, 1] both ways, received {self.place}")
+            raise ValueError(f"a position must lie in [0, 1] x [0, 1], received {self.place}")
         object.__setattr__(self, "place", (round(x, 3), round(y, 3)))
 
     @classmethod
     def parse(cls, text: str) -> Pin | None:
-        """Return what a link or a view says: 'x,y', 'cls', 'dist', 'reg1'; None for anything that is no pin."""
+        """Parse 'x,y', 'cls', 'dist' or 'reg1' from a link or view; None if invalid."""
         if _PREFIX.fullmatch(text):
             return cls(None, text)
         x, y = map(parse_float, text.partition(",")[::2])
@@ -79,7 +81,7 @@ class Pin:
 
     @property
     def point(self) -> tuple[float, float]:
-        """The place; a prefix token has none, so the centre stands for it."""
+        """The position; the centre for a prefix token."""
         return _CENTRE if self.place is None else self.place
 
     def cell(self, grid: tuple[int, int]) -> int:

@@ -14,7 +14,7 @@ Columns = Mapping[str, "Sequence[object] | NDArray[Any]"]
 
 
 def csv_text(columns: Columns) -> str:
-    """Return a head of names, then one line a row; real numbers with six digits, text quoted where it needs to be.
+    """Return a CSV text with a header line; numbers have six digits.
 
     Raises:
         ValueError: if the columns are not of one length.

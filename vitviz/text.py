@@ -1,4 +1,4 @@
-"""Numbers and other people's words as they are said beside an image."""
+"""Format numbers and user texts for the interface."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def round_share(share: float, digits: int = 1) -> str:
-    """Return a share with at least so many digits, and as many as it takes not to read 100 % of what is less."""
+    """Return a percentage with enough digits that less than 100 % is never rounded to it."""
     places = next((n for n in range(digits, 5) if share >= 1 or round(100 * share, n) < 100), 5)
     return percent(share, places)
 
 
 def of_each(progress: float) -> str:
-    """Return how far models are that take their turns in unequal steps: no one of them speaks for all."""
+    """Return the progress of models that make unequal steps."""
     return f"{percent(progress, 0)} of each model's training"
 
 
 def with_titles(refusal: str, titles: Mapping[str, str]) -> str:
-    """A config's refusal with a page's titles for its fields; of a field without one the words: 'layer decay'."""
+    """Return a config's error with titles for field names; without a title, 'layer_decay' becomes 'layer decay'."""
     return re.sub(
         r"\b[a-z]+(?:_[a-z0-9]+)+\b",
         lambda found: titles.get(found[0], found[0].replace("_", " ")),
@@ -57,13 +57,13 @@ def percent_difference(share: float, other: float, digits: int = 1) -> float:
 
 
 def cut(text: str, most: int = 80) -> str:
-    """Text from outside for a sentence: one printable line of at most so many characters, an ellipsis for the rest."""
+    """Return foreign text as one printable line of limited length, with an ellipsis."""
     start = " ".join("".join(c if c.isprintable() else " " for c in text[: most + 1]).split())
     return start if len(text) <= most else f"{start[: most - 1]}…"
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, within a sentence: of an error of the system's what it says, without number and path."""
+    """Return the cause of an error for a sentence, without error number and path."""
     return getattr(error, "strerror", None) or str(error)
 
 

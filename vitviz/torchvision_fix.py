@@ -1,4 +1,4 @@
-"""Import torchvision beside a torch build that its compiled operators were not made for.
+"""Import torchvision with a torch build for which its compiled operators were not built.
 
 Beside torch's CPU build the package index's torchvision (made for CUDA) cannot load its compiled operators:
 `import torchvision`, and with it timm, stops at 'operator torchvision::nms does not exist'. Models,
@@ -20,7 +20,7 @@ _declared: list[Any] = []  # a torch Library takes its operators along when it i
 
 
 def import_torchvision() -> ModuleType:
-    """torchvision, imported as usual where that works and with its two operators declared where it does not.
+    """Import torchvision, declaring its two missing operators if needed.
 
     Call it before the first import of timm. Safe to call again, and from several threads.
 

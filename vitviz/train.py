@@ -1,6 +1,6 @@
 """Train a preset from the shell: python -m vitviz.train digits_vit --seed 0 --out checkpoints/digits_vit.safetensors.
 
-The run directory is resumable: the same command goes on where it stopped.
+The same command continues an interrupted run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 
 
 class _Bar:
-    """A progress bar in updates, with loss and accuracies beside it."""
+    """A progress bar of updates with loss and accuracies."""
 
     def __init__(self, title: str) -> None:
         self._bar = tqdm(desc=title, unit="step", dynamic_ncols=True, mininterval=0.5)
@@ -47,7 +47,7 @@ class _Bar:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train, then write the checkpoint with its card; returns 0 when the training came to its end."""
+    """Train, then write the checkpoint with its card; returns 0 if the training completed."""
     options = _options(arguments)
     preset = _configured(TRAINING_PRESETS[options.preset], options)
     try:
@@ -71,18 +71,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m vitviz.train", description=main.__doc__)
     parser.add_argument("preset", choices=sorted(TRAINING_PRESETS))
-    parser.add_argument("--out", type=Path, required=True, help="the checkpoint to write")
+    parser.add_argument("--out", type=Path, required=True, help="path of the checkpoint")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--run", type=Path, help="the run's directory; resumed where it exists")
+    parser.add_argument("--run", type=Path, help="run directory; an existing one is resumed")
     parser.add_argument("--device", default="auto", help="cpu, cuda or auto")
-    parser.add_argument("--epochs", type=float, help="instead of the preset's")
-    parser.add_argument("--threads", type=int, help="that share each batch; 1 by default")
-    parser.add_argument("--snapshots", type=int, help="keep at most so many in the checkpoint")
+    parser.add_argument("--epochs", type=float, help="number of epochs; default: the preset's")
+    parser.add_argument("--threads", type=int, help="threads that split each batch; default: 1")
+    parser.add_argument("--snapshots", type=int, help="maximum number of snapshots in the checkpoint")
     return parser.parse_args(arguments)
 
 
 def _command(options: argparse.Namespace) -> str:
-    """Return what to type to train it again, from the project's folder."""
+    """Return the command that repeats the training."""
     words = ["python", "-m", "vitviz.train", options.preset, "--seed", str(options.seed)]
     for name in ("epochs", "threads", "snapshots"):
         if getattr(options, name) is not None:
@@ -91,7 +91,7 @@ def _command(options: argparse.Namespace) -> str:
 
 
 def _configured(preset: TrainingPreset, options: argparse.Namespace) -> TrainingPreset:
-    # One unless said: what was stored can be trained again.
+    # One thread by default, so that stored checkpoints are reproducible.
     train = replace(preset.train, seed=options.seed, threads=options.threads or 1)
     if options.epochs is not None:
         train = replace(train, epochs=options.epochs, seconds=None)
@@ -99,7 +99,7 @@ def _configured(preset: TrainingPreset, options: argparse.Namespace) -> Training
 
 
 def _run(directory: Path, preset: TrainingPreset) -> Run:
-    """Return the run in a directory, a new one where there is none.
+    """Return the run in a directory, created if missing.
 
     Raises:
         RunError: if the directory holds another training, or one that a process works on.
@@ -112,9 +112,13 @@ def _run(directory: Path, preset: TrainingPreset) -> Run:
     run = Run(directory)
     found = run.config()
     if (found.model, found.preparation, found.train) != (asked.model, asked.preparation, asked.train):
-        raise RunError(f"{directory} holds another training ({found.preset}) than the one that was asked for")
+        raise RunError(
+            f"{directory} holds another training ({found.preset}): choose another directory with --run"
+        )
     if run.status().active:
-        raise RunError(f"process {run.status().pid} works on {directory}")
+        raise RunError(
+            f"process {run.status().pid} is training in {directory}: stop it or choose another directory with --run"
+        )
     return run
 
 

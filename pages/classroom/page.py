@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pages.classroom import join_form, learner_view, membership, teacher_view
-from pages.frame import page, registry
+from pages.frame import page
 
-entry = registry.BY_SLUG[membership.SLUG]
-page.header(entry.title, entry.question)
+page.header("class_room")
 member = membership.get_membership()
 if member is None:
     join_form.draw()

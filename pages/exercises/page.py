@@ -68,7 +68,7 @@ def draw_files(exercise: Exercise) -> None:
                 page.source(text, height=480)
 
 
-page.header("Exercises", registry.BY_SLUG["exercises"].question)
+page.header("exercises")
 exercise = choose_exercise()
 task_column, figure_column = st.columns([1, 1], gap="large")
 with task_column:

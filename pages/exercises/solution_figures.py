@@ -15,7 +15,7 @@ from pages.selection.subject import Subject, load_current, load_subject
 from vitviz import sinusoids
 from vitviz.analysis.patches import patchify
 from vitviz.analysis.position_similarity import cosine_similarity
-from vitviz.analysis.readout import answer_of
+from vitviz.analysis.readout import predict_from_stream
 from vitviz.models.abilities import as_vit
 from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.theme import DASHES, DIVERGING, PALETTES, SEQUENTIAL, colorscale
@@ -144,7 +144,7 @@ def _draw_patch_logits() -> str:
     config = as_vit(subject.model.config)
     last = subject.capture((f"blocks.{config.depth - 1}",))[f"blocks.{config.depth - 1}"][0]
     weights = readout_weights(subject.model.vit)
-    reading = answer_of(last, weights, "mean", subject.layout.prefix)
+    reading = predict_from_stream(last, weights, "mean", subject.layout.prefix)
     winner = int(reading.order[0])
     logits = reading.normed[subject.layout.num_prefix_tokens :] @ weights.weight[winner]
     page.figure(_build_heatmap(logits.reshape(subject.layout.grid), "column", "row", signed=True), KEY)

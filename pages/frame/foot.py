@@ -52,7 +52,7 @@ def render_strip(parts: tuple[str, ...]) -> str:
 
 
 def describe_parts(parts: tuple[str, ...]) -> str:
-    """Return a sentence such as 'This page covers patches and E, on the way from image to classes.'"""
+    """Return a sentence such as 'This page covers patches and E, on the way from image to classes'."""
     if len(parts) == len(registry.PARTS):
         return "<p>This page covers the whole way from image to classes.</p>"
     return f"<p>This page covers {join_words(parts)}, on the way from image to classes.</p>"

@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import popover
-from pages.frame import glossary_terms
+from pages.frame import glossary_terms, registry
 from pages.questions import prediction
 from pages.streamlit_fixes import element_cache
 from vitviz.tables import Columns, csv_text
@@ -62,13 +62,19 @@ def show_file_errors() -> Iterator[None]:
         )
 
 
-def header(title: str, question: str) -> None:
-    """Draw the page's title and question."""
+def header(slug: str, title: str = "") -> None:
+    """Draw the title and the question of a page of the registry.
+
+    Args:
+        slug: the page's address.
+        title: replaces the title of the menu.
+    """
+    entry = registry.BY_SLUG[slug]
     st.html(f"<style>{_read_style()}</style>")
     glossary_terms.reset_terms()
     with st.container(gap="xxsmall"):
-        st.title(title, anchor=False)
-        glossary_terms.write_question(question)
+        st.title(title or entry.title, anchor=False)
+        glossary_terms.write_question(entry.question)
 
 
 @cache

@@ -21,7 +21,7 @@ from streamlit import App
 from pages.frame import warm_up
 from pages.selection.selection import Selection
 from pages.stores import cached, catalogue, classes, runs, uploads
-from vitviz.data import image_worker, own_datasets
+from vitviz.data import image_worker, uploaded_datasets
 from vitviz.data.datasets import default_picture
 from vitviz.memory import give_back
 from vitviz.training import retention
@@ -122,7 +122,7 @@ def remove_expired() -> None:
         store.sweep()
     classes.sweep()
     try:
-        own_datasets.sweep(runs.get_folder())
+        uploaded_datasets.sweep(runs.get_folder())
     except OSError:  # a full or missing disk must not end the thread
         logging.getLogger(__name__).warning("datasets could not be removed", exc_info=True)
     try:

@@ -95,7 +95,7 @@ def _format_rows(group: str) -> list[str]:
     ]
 
 
-page.header("Words", registry.BY_SLUG["words"].question)
+page.header("words")
 st.html(f"<style>{STYLE}</style>")
 draw_word(choose_word())
 page.caption(

@@ -43,8 +43,7 @@ def _format_answer(answer: Answer) -> tuple[str, str, str, str]:
     return answer.prompt, answer.guessed, answer.measured, answer.where
 
 
-entry = registry.BY_SLUG["lessons"]
-page.header(entry.title, entry.question)
+page.header("lessons")
 cards.draw(lessons.list_shipped(registry.BY_SLUG))
 cards.draw_class_lessons(lessons.list_class_lessons(registry.BY_SLUG))
 file_upload.draw()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,5}")
 _NAME = re.compile(r"[a-z_]{1,32}")
-_SOURCES = {"sample": "Samples", "dataset": "Datasets", "own": "Your image"}
+_SOURCES = {"sample": "Samples", "dataset": "Datasets", "own": "Upload"}
 _IMAGE_PX = 112  # longer side of the thumbnail
 _TALL_PX, _WIDE_PX = 160, 256  # longer side of a thumbnail with an aspect ratio above 2
 IMAGE_EXPIRED = "This image has expired: an upload is deleted when its session ends. Another image is shown."

@@ -13,7 +13,7 @@ from pages.stores import cached
 from pages.stores.catalogue import get_dataset_title
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
-from vitviz.data.datasets import default_pictures, first_number, note_of, tested
+from vitviz.data.datasets import default_pictures, find_note, first_number, tested
 from vitviz.models.abilities import abilities
 from vitviz.text import plain
 
@@ -119,7 +119,7 @@ def choose_image(choice: ModelChoice, subject: str = "This model was") -> tuple[
     labels = dataset.test_labels
     label = "" if labels is None else f" ({dataset.classes[int(labels[int(index)])]})"
     return matching, (
-        f"{_describe_training(choice, subject)}, so **{note_of(name).title} test image {int(index):,}{label}** is"
+        f"{_describe_training(choice, subject)}, so **{find_note(name).title} test image {int(index):,}{label}** is"
         " shown instead."
     )
 

@@ -22,7 +22,7 @@ from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.part_request import PartRequest
 from vitviz.pin import Pin
-from vitviz.plots.blob import opened, unpacked
+from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.plots.map import pack_map
 from vitviz.plots.map_contents import MOST_PAIRS
 from vitviz.plots.map_part import pack_part
@@ -53,7 +53,7 @@ def load_part(choice: ModelChoice, current: Selection, request: PartRequest) -> 
     if request == PartRequest(request.part, Pin()):
         shown = cached.prepare_image(current.image, choice.preparation, current.offset).shown
         message = _load_stored(STORED_PARTS, choice, current.step, shown)
-        stored = None if message is None else unpacked(message).get(request.part)
+        stored = None if message is None else unpack_arrays(message).get(request.part)
         if stored is not None:
             return stored.tobytes()
     model = cached.load_model(choice, current.step)
@@ -96,7 +96,7 @@ def _read_stored(file: Path, modified_ns: int) -> tuple[bytes, str]:
     """Return a stored message and its mark; empty if the file is unreadable."""
     try:
         message = file.read_bytes()
-        return message, str(opened(message)[0]["mark"])
+        return message, str(open_blob(message)[0]["mark"])
     except (OSError, ValueError, KeyError, TypeError, struct.error):
         return b"", ""
 

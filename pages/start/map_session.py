@@ -22,7 +22,7 @@ from vitviz.data.datasets import default_pictures
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots import map_part
-from vitviz.plots.blob import opened
+from vitviz.plots.blob import open_blob
 from vitviz.plots.map import Links, MapSession, add_session
 
 _map = register(__file__, "map", "map", "map_panel")
@@ -49,7 +49,7 @@ class MapFrame:
         """Draw the map and its open part, follow a clicked link, and return the map's message."""
         target = self._apply_events()
         message = map_messages.load_map(self.choice, self.current)
-        parts = opened(message)[0]["parts"]
+        parts = open_blob(message)[0]["parts"]
         config = self.choice.config
         links = lens_links.build_links([part["id"] for part in parts], config, self.overrides)
         if target in links:
@@ -100,7 +100,7 @@ class MapFrame:
         return map_part.add_session(message, title, links.get(request.part), self.key)
 
     def _build_session(self, message: bytes, links: Links) -> MapSession:
-        header, _ = opened(message)
+        header, _ = open_blob(message)
         layout = TokenLayout(
             tuple(header["prefix"]), (header["grid"][0], header["grid"][1]), header["patch_px"]
         )

@@ -22,7 +22,7 @@ from pages.start.map_session import MapFrame
 from pages.stores import lessons, session
 from pages.streamlit_fixes import element_cache
 from vitviz.models.abilities import abilities
-from vitviz.plots.blob import opened, unpacked
+from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.text import plain
 
 VIEW = "home.map"
@@ -119,7 +119,7 @@ def draw() -> None:
 
 def draw_caption(message: bytes) -> None:
     """Draw the map's glossary terms and its caption."""
-    header, _ = opened(message)
+    header, _ = open_blob(message)
     kinds = dict.fromkeys(part["id"].partition(".")[0] for part in header["parts"])
     words = {form: word for kind in kinds for form, word in GLOSSARY_FORMS.get(kind, {}).items()}
     if "dist" in header["prefix"]:
@@ -145,7 +145,7 @@ def list_code() -> list[Callable[..., object]]:
 
 def draw_tables(message: bytes) -> None:
     """Draw download buttons for the token norms and the class probabilities."""
-    header, arrays = opened(message)[0], unpacked(message)
+    header, arrays = open_blob(message)[0], unpack_arrays(message)
     blocks = [part for part in header["parts"] if part["kind"] == "block"]
     rows: dict[str, list[Any]] = {
         name: [] for name in ("layer", "token", "in", "attention adds", "between", "MLP adds")
@@ -203,9 +203,7 @@ with st.container(
     horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", gap="small"
 ):
     with st.container(width="content"):
-        page.header(
-            "See what a Vision Transformer computes", "How does an image become a class, part by part?"
-        )
+        page.header("home", "See what a Vision Transformer computes")
     draw_lesson_link()
 draw()
 map_message = map_messages.load_map(selection.get_model_choice(), selection.get_current())

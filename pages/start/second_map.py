@@ -12,7 +12,7 @@ from pages.selection import model_list, selection, substitute
 from pages.selection.selection import Selection
 from pages.start.map_session import MapFrame
 from pages.stores.model_choice import ModelChoice
-from vitviz.plots.blob import opened
+from vitviz.plots.blob import open_blob
 from vitviz.text import plain
 
 VIEW = "home.map2"
@@ -49,7 +49,7 @@ def draw() -> None:
         second_selection,
         {"model": second.key, "step": str(second.last_step), "image": image},
     ).draw()
-    page.caption(plain(str(opened(message)[0]["caption"])))
+    page.caption(plain(str(open_blob(message)[0]["caption"])))
 
 
 def _choose_model() -> ModelChoice | None:

@@ -19,7 +19,7 @@ from vitviz.analysis.part_request import PartRequest
 from vitviz.data.datasets import default_pictures, first_number, load_dataset
 from vitviz.data.preparation import Prepared, prepare
 from vitviz.pin import Pin
-from vitviz.plots.blob import opened, pack, sealed
+from vitviz.plots.blob import open_blob, pack, seal
 from vitviz.plots.map_part import pack_part
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def get_default_choice() -> ModelChoice:
 def build_first_map(choice: ModelChoice) -> bytes:
     """Build the map of a shipped model at its last step for the first image of its dataset, with its mark."""
     model, prepared, journey = _record_first(choice)
-    header, buffers = opened(build_map(model, journey, prepared.shown))
-    return sealed(header | {"mark": build_mark(model.digest, prepared.shown)}, buffers)
+    header, buffers = open_blob(build_map(model, journey, prepared.shown))
+    return seal(header | {"mark": build_mark(model.digest, prepared.shown)}, buffers)
 
 
 def build_first_parts(choice: ModelChoice) -> bytes:

@@ -83,6 +83,6 @@ def _load_row(entry: Entry) -> BoardRow:
         test_accuracy=status.test_accuracy if status.state == "done" else None,
         accuracy=status.accuracy,
         progress=status.progress,
-        turn=runs.get_executor().place(run) if status.state == "queued" else None,
+        turn=runs.get_executor().queue_position(run) if status.state == "queued" else None,
         last_step=max(run.snapshots(), default=None) if status.state == "done" else None,
     )

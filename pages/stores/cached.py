@@ -230,10 +230,10 @@ def load_dataset(name: str) -> Dataset:
     Raises:
         vitviz.data.dataset.DatasetError: if it is not on this machine and cannot be downloaded.
     """
-    from vitviz.data.own_datasets import is_own, load_own
+    from vitviz.data.uploaded_datasets import is_uploaded, load_uploaded
 
     # A user's dataset is cached by `load_own`: here it would outlive its removal.
-    return load_own(name, runs.get_folder()) if is_own(name) else _load_dataset(name)
+    return load_uploaded(name, runs.get_folder()) if is_uploaded(name) else _load_dataset(name)
 
 
 @shared(max_entries=4, spinner="Loading the dataset …")
@@ -294,8 +294,8 @@ def encode_photo(image: str, preparation: Preparation, offset: Offset, seen: boo
     from vitviz.plots import photo
 
     if seen:
-        return photo.photo(prepare_image(image, preparation, offset).shown)
-    return photo.photo(seen_crop(load_image(image), preparation, offset))
+        return photo.encode_photo(prepare_image(image, preparation, offset).shown)
+    return photo.encode_photo(seen_crop(load_image(image), preparation, offset))
 
 
 def capture_activations(

@@ -201,6 +201,6 @@ def _read_filters(path: Path, modified_ns: int, step: int) -> np.ndarray | None:
 
 def list_datasets() -> Mapping[str, str]:
     """Return titles of the available datasets with test images, by name."""
-    from vitviz.data.datasets import note_of, picture_sets
+    from vitviz.data.datasets import find_note, picture_sets
 
-    return {name: note_of(name).title for name in picture_sets()}
+    return {name: find_note(name).title for name in picture_sets()}

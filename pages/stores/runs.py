@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 LEASE_S = 300.0  # browsers throttle hidden tabs to about one poll per minute, and lens pages do not poll
 _TOUCH_S = 5.0
-_RESUME_HINT = re.compile(r"(?:;|, and) resume ")  # separates a trainer's message from the hint how to resume
+_RESUME_HINT = re.compile(
+    r"(?:;|, and|\.) [Rr]esume "
+)  # separates a trainer's message from the hint how to resume
 MAX_RUNS = 24  # runs per user
 
 
@@ -157,13 +159,13 @@ def list_models(run: Run) -> list[Run]:
 
 def get_title(run: Run) -> str:
     """Return a run's name; a member's follows its experiment's."""
-    return f"{run.whole.config().name} · {name_model(run)}" if run.is_member else run.config().name
+    return f"{run.root_run.config().name} · {name_model(run)}" if run.is_member else run.config().name
 
 
 def name_model(model: Run) -> str:
     """Return a model's name, with its seed if others of the run have the same name."""
     config = model.config()
-    namesakes = [member for member in model.whole.config().members if member.title == config.name]
+    namesakes = [member for member in model.root_run.config().members if member.title == config.name]
     return config.name if len(namesakes) < 2 else f"{config.name}, seed {config.train.seed}"
 
 
@@ -174,15 +176,15 @@ def read_status(run: Run) -> Status:
     """Return a run's status; a run queued by a server that has ended counts as interrupted."""
     from vitviz.training import run_lock
 
-    status, whole = run.status(), run.whole
+    status, whole = run.status(), run.root_run
     if (
         status.state == "queued"
-        and get_executor().place(whole) is None
+        and get_executor().queue_position(whole) is None
         and whole.id not in get_executor().running()
     ):
         again = run.status()  # the worker may have started it meanwhile
         if again.state == "queued" and not run_lock.is_held(whole.directory):
-            message = "the server was restarted while this run waited; resume puts it back into the queue"
+            message = "The server was restarted while this run was queued. Resume to queue it again."
             return replace(again, state="interrupted", message=message)
         return again
     return status
@@ -197,17 +199,17 @@ def may_change(user: UserSession, run: Run) -> bool:
 
 def describe_status(user: UserSession, run: Run, status: Status) -> str:
     """Return the status message, with the hint how to resume only for users who may resume."""
-    return status.message if may_change(user, run) else describe_event(status)
+    return status.message.removesuffix(".") if may_change(user, run) else describe_event(status)
 
 
 def describe_event(status: Status) -> str:
     """Return the status message without the hint how to resume."""
-    return _RESUME_HINT.split(status.message)[0]
+    return _RESUME_HINT.split(status.message)[0].removesuffix(".")
 
 
 def describe_wait(user: UserSession, run: Run) -> str:
     """Describe a run's position in the queue and the user's run that is training, in Markdown."""
-    position, running = get_executor().place(run), get_executor().running()
+    position, running = get_executor().queue_position(run), get_executor().running()
     if run.id in running:
         return "starting"
     own = next((other for other in list_runs(user) if other.id in running and is_maker(user, other)), None)
@@ -263,7 +265,7 @@ def join_run(user: UserSession, run_id: str, key: str) -> bool:
 
 
 def is_maker(user: UserSession, run: Run) -> bool:
-    return run.whole.config().owner == user.owner
+    return run.root_run.config().owner == user.owner
 
 
 def mark_active(user: UserSession) -> None:
@@ -325,7 +327,9 @@ def list_racers(run: Run) -> list[Racer]:
     for member in list_models(run):
         records = open_log(member.id).read()
         accuracies = records.validation()[[1, -1]]
-        racers.append(race.racer(member.directory.name, member.config().name, accuracies, records.shuffled))
+        racers.append(
+            race.create_racer(member.directory.name, member.config().name, accuracies, records.shuffled)
+        )
     return racers
 
 
@@ -341,7 +345,7 @@ def list_choices(user: UserSession) -> tuple[ModelChoice, ...]:
 
 def _build_choice(run: Run) -> ModelChoice | None:
     from vitviz.data.datasets import data_title
-    from vitviz.data.own_datasets import spoken
+    from vitviz.data.uploaded_datasets import hide_secret_name
     from vitviz.training.run_directory import RunError
 
     try:  # the run may be deleted or restarted at any of these calls
@@ -359,7 +363,7 @@ def _build_choice(run: Run) -> ModelChoice | None:
         note=f"Trained here on {plain(data_title(config.train.dataset))}; {best}.",
         config=config.model,
         preparation=config.preparation,
-        trained_on=spoken(config.train.dataset),
+        trained_on=hide_secret_name(config.train.dataset),
         steps=tuple(steps),
         curve=tuple((int(step), float(value)) for step, value in zip(table[0], table[-1], strict=True)),
         path=path,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pages.stores import runs
-from vitviz.data import own_datasets
+from vitviz.data import uploaded_datasets
 
 if TYPE_CHECKING:
     from pages.stores.session import UserSession
@@ -22,22 +22,25 @@ _TOUCH_S = 60.0
 _removing: list[Callable[[], None]] = []
 
 
-def list_datasets(user: UserSession) -> dict[str, own_datasets.OwnNote]:
+def list_datasets(user: UserSession) -> dict[str, uploaded_datasets.UploadedNote]:
     """Return datasets that the user uploaded or trained on, by name, newest first."""
     trained_on = (run.config().train.dataset for run in runs.list_runs(user))
-    names = dict.fromkeys((*user.datasets, *filter(own_datasets.is_own, trained_on)))
-    notes = {name: own_datasets.own_note(name, runs.get_folder()) for name in names}
+    names = dict.fromkeys((*user.datasets, *filter(uploaded_datasets.is_uploaded, trained_on)))
+    notes = {name: uploaded_datasets.read_note(name, runs.get_folder()) for name in names}
     return {name: note for name, note in notes.items() if note is not None}
 
 
 def is_available(name: str) -> bool:
     """Return True unless a run's dataset is a user's that was removed or has expired."""
-    return not own_datasets.is_own(name) or own_datasets.own_note(name, runs.get_folder()) is not None
+    return (
+        not uploaded_datasets.is_uploaded(name)
+        or uploaded_datasets.read_note(name, runs.get_folder()) is not None
+    )
 
 
 def adopt_dataset(user: UserSession, name: str) -> bool:
     """Add a dataset to the user's session by its unguessable name; return False if it is missing."""
-    if own_datasets.own_note(name, runs.get_folder()) is None:
+    if uploaded_datasets.read_note(name, runs.get_folder()) is None:
         return False
     if name not in user.datasets:
         user.datasets = (name, *user.datasets)
@@ -51,7 +54,7 @@ def store_dataset(
     image_size: int,
     progress: Callable[[int, int], None] | None = None,
     address: str = "",
-) -> own_datasets.OwnNote:
+) -> uploaded_datasets.UploadedNote:
     """Read a zip and store its images.
 
     Args:
@@ -65,7 +68,7 @@ def store_dataset(
     from vitviz.data.folder import load_zip
     from vitviz.training.run_directory import RunError
 
-    known = [name for name in user.datasets if own_datasets.own_note(name, runs.get_folder())]
+    known = [name for name in user.datasets if uploaded_datasets.read_note(name, runs.get_folder())]
     if len(known) >= MAX_DATASETS:
         raise DatasetError(f"You have {len(known)} datasets already: delete one first.")
     try:
@@ -74,7 +77,7 @@ def store_dataset(
         raise DatasetError(f"{error}.") from error
     title = " ".join("".join(c if c.isprintable() else " " for c in title).split())[:MAX_TITLE_LENGTH]
     images = load_zip(data, image_size=image_size, progress=progress)
-    note = own_datasets.keep_pictures(images, title or "your images", runs.get_folder(), user.owner)
+    note = uploaded_datasets.store_images(images, title or "your images", runs.get_folder(), user.owner)
     user.datasets = (note.name, *known)
     return note
 
@@ -84,15 +87,15 @@ def on_removal(callback: Callable[[], None]) -> None:
     _removing.append(callback)
 
 
-def may_remove(user: UserSession, note: own_datasets.OwnNote) -> bool:
+def may_remove(user: UserSession, note: uploaded_datasets.UploadedNote) -> bool:
     return note.owner == user.owner
 
 
 def remove_dataset(user: UserSession, name: str) -> None:
     """Remove a dataset from the server if the user uploaded it, else from the session only."""
-    note = own_datasets.own_note(name, runs.get_folder())
+    note = uploaded_datasets.read_note(name, runs.get_folder())
     if note is not None and may_remove(user, note):
-        own_datasets.remove(name, runs.get_folder())
+        uploaded_datasets.remove(name, runs.get_folder())
         for callback in _removing:
             callback()
     user.datasets = tuple(other for other in user.datasets if other != name)
@@ -104,4 +107,4 @@ def mark_active(user: UserSession) -> None:
     if user.datasets and now - user.datasets_marked_at >= _TOUCH_S:
         user.datasets_marked_at = now
         for name in user.datasets:
-            own_datasets.touch(name, runs.get_folder())
+            uploaded_datasets.touch(name, runs.get_folder())

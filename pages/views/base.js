@@ -104,12 +104,7 @@ class Life {
     console.error(error);
     delete this.parent[LIFE];
     this.root.replaceChildren();
-    el(
-      this.root,
-      'p',
-      { role: 'alert' },
-      'The code of this figure could not be loaded. Reload the page.',
-    );
+    el(this.root, 'p', { role: 'alert' }, 'The code of this figure could not be loaded. Reload the page.');
   }
 
   watch() {

@@ -26,9 +26,7 @@ export function linesOf(header, chosen, n, row) {
   lines.push([row ? 'To itself' : 'From itself', share(n.self)]);
   const among = header.windowed ? header.slots : chosen.length;
   lines.push(
-    row
-      ? [EFFECTIVE, `${n.keys.toFixed(1)} of ${among}`]
-      : ['Received in total', `${n.total.toFixed(2)} (uniform: 1)`],
+    row ? [EFFECTIVE, `${n.keys.toFixed(1)} of ${among}`] : ['Received in total', `${n.total.toFixed(2)} (uniform: 1)`],
   );
   return lines;
 }

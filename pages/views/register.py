@@ -9,7 +9,7 @@ A view is a JavaScript module beside the Python module that mounts it, with an o
     _swatch = register(__file__, "swatch")
 
     def swatch(values: np.ndarray, *, key: str) -> int | None:
-        \"""Draw a heat map of values (rows, cols) float32; return the cell that was clicked in this run.\"""
+        # Draw a heat map of values (rows, cols) float32; return the cell that was clicked in this run.
         payload = pack({"label": "Similarity", "lo": -1.0, "hi": 1.0}, values=values)
         return _swatch(payload, key=key, triggers=("pick",)).pick
 

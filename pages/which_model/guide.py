@@ -355,7 +355,7 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
         f"A teacher helps a ViT on ImageNet-1k; {small if duels else 'no result for small datasets yet'}.",
         f"DeiT-B gains {gain:.1f} points from the hard labels of a CNN ({top1['DeiT-B']} to"
         f" {top1['DeiT-B, distilled']} %).{shipped}"
-        f"{f' {teacher_effect.tally(duels, augmented=True)}' if duels else ''}",
+        f"{f' {teacher_effect.describe_tally(duels, augmented=True)}' if duels else ''}",
         f"cited: {published_results.DEIT_PAPER}"
         + ("; measured by this project" if shipped else "")
         + ("; students of 'How much data?', augmented" if duels else ""),
@@ -370,7 +370,7 @@ def load_duels() -> dict[str, list[Duel]]:
             rows = read_result(f"data_size_{name}").rows
         except ResultError:
             continue
-        if duels := teacher_effect.duels(rows, augmented=True):
+        if duels := teacher_effect.compute_duels(rows, augmented=True):
             by_title[DATASETS[name].title] = duels
     return by_title
 
@@ -380,11 +380,11 @@ def load_selected_duels() -> list[Duel]:
     selected: list[Duel] = []
     for name in GRIDS:
         try:
-            lessons = teacher_effect.lessons(read_result(f"teaching_{name}").rows)
+            lessons = teacher_effect.group_lessons(read_result(f"teaching_{name}").rows)
         except ResultError:
             continue
         pairs = teacher_effect.select_lessons(lessons)
-        selected += [duel for pair in pairs if (duel := teacher_effect.duel_of(*pair))]
+        selected += [duel for pair in pairs if (duel := teacher_effect.create_duel(*pair))]
     return selected
 
 

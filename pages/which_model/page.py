@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.which_model import guide, paper_tables, scoreboard, token_cost
 
 VIEWS = {
@@ -23,8 +23,7 @@ class PageControls(widgets.ControlValues, page="which_model"):
     view: str
 
 
-entry = registry.BY_SLUG["which_model"]
-page.header(entry.title, entry.question)
+page.header("which_model")
 widgets.keep_pending(
     scoreboard.BoardControls, paper_tables.TableControls, token_cost.CostControls, token_cost.GrowthPrediction
 )

@@ -20,8 +20,8 @@ from vitviz.analysis.scoreboard import (
     Quantity,
     Timings,
     on_one_machine,
-    ordered,
     pareto,
+    sort_entries,
 )
 from vitviz.lessons.cost_measures import MoreMultiplyAdds
 from vitviz.lessons.lesson import Question
@@ -192,7 +192,7 @@ def _draw_table(entries: Sequence[Entry], known: Timings) -> None:
                 format_func=lambda q: "Name" if q == "title" else QUANTITIES[q].title.capitalize(),
             )
         down = widgets.toggle(BoardControls.key("down"), "Descending", True)
-    columns = build_columns(ordered(entries, sort, down, known), known)
+    columns = build_columns(sort_entries(entries, sort, down, known), known)
     page.table(columns, {"Accuracy": partial(percent, digits=2)}, _FORMATS, "which_model.table")
     page.csv("All models (CSV)", columns, "models.csv", "which_model.csv")
 

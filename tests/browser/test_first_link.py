@@ -19,7 +19,7 @@ def test_the_first_visit_of_a_server_may_be_a_link_to_a_page(browser: Browser, t
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{port}/patches?model=preset:vit_digits")
         settle(page)
-        expect(page.locator('[data-testid="stMain"] h1')).to_have_text("Patches and embedding")
+        expect(page.locator('[data-testid="stMain"] h1')).to_have_text("Patches")
         expect(page.get_by_role("dialog")).to_have_count(0)
         page.close()
     finally:

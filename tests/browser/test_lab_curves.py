@@ -52,7 +52,7 @@ def go(page: Page, slug: str) -> None:
     """To a page through the navigation."""
     entry = registry.BY_SLUG[slug]
     page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).click()
-    page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text=entry.title).click()
+    page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(entry.title, exact=True).click()
 
 
 def read_at(page: Page, share: float) -> str:
@@ -124,7 +124,7 @@ def test_a_change_is_marked_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -
     record = {"kind": "event", "event": "changed", "step": 30, "learning_rate": 7e-4}
     append_lines(run.directory / "records.jsonl", [record])
     page.reload()
-    said = re.compile("changed while it trained: lr 0.0007 at step 30")
+    said = re.compile("changed during training: lr 0.0007 at step 30")
     expect(page.locator(".curves-canvas")).to_have_attribute("aria-label", said, timeout=WAIT_MS)
     expect(page.get_by_label("Training step")).to_be_enabled(timeout=WAIT_MS)
     assert all(was != now for was, now in zip(before, shots(), strict=True))
@@ -233,7 +233,7 @@ def test_a_popover_that_opens_late_shows_what_the_form_says(visit: Visit) -> Non
     page.wait_for_url(re.compile("live_lab.seed=7"), timeout=WAIT_MS)  # a run of the script between
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Optimizer").click()
-    for label, value in (("Learning rate", "0.003"), ("Weight decay", "0.2"), ("Warm-up share", "0.1")):
+    for label, value in (("Learning rate", "0.003"), ("Weight decay", "0.2"), ("Warm-up fraction", "0.1")):
         expect(page.get_by_label(label, exact=True)).to_have_value(value)
     expect(page.get_by_role("switch", name="Train the patch embedding")).to_be_checked()
     page.get_by_label("Learning rate", exact=True).fill("0.002")

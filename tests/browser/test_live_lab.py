@@ -89,7 +89,7 @@ def test_a_small_vit_learns_digits_and_is_looked_into(visit: Visit) -> None:
     page.locator(".timeline-card").filter(has_text="Similarity of position embeddings").get_by_role(
         "button", name="open"
     ).click()
-    expect(page.locator("h1")).to_have_text("Positional encodings", timeout=30_000)
+    expect(page.locator("h1")).to_have_text("Positions", timeout=30_000)
     page.wait_for_url(re.compile(r"positions\?model=run%3A.*&step=0&"), timeout=30_000)
 
     page.goto(lab)  # as a fresh visit: the link holds the run
@@ -151,7 +151,7 @@ def test_pause_scrub_resume_and_reload(visit: Visit) -> None:
     assert step_of(page) >= moved
     press(page, "Stop")
     expect(badge(page, "stopped")).to_be_visible(timeout=TRAINING_MS)
-    expect(page.get_by_text("resume goes on from here")).to_be_visible(timeout=TRAINING_MS)
+    expect(page.get_by_text("Resume to continue from here")).to_be_visible(timeout=TRAINING_MS)
 
 
 def test_a_killed_worker_is_said_and_resumed(visit: Visit, runs_folder: Path) -> None:
@@ -190,14 +190,14 @@ def test_a_run_travels_to_another_visit(visit: Visit, tmp_path: Path) -> None:
     track = other.get_by_label("Training step")
     expect(track).to_be_enabled(timeout=TRAINING_MS)
     other.locator(".timeline-card").first.get_by_role("button", name="open").click()
-    expect(other.locator("h1")).to_have_text("Attention explorer", timeout=TRAINING_MS)
+    expect(other.locator("h1")).to_have_text("Attention", timeout=TRAINING_MS)
     other.wait_for_url(re.compile(rf"attention\?model=run%3A.*&step={last}&"), timeout=TRAINING_MS)
 
 
 def test_a_change_while_it_trains_takes_effect_and_is_said(visit: Visit, runs_folder: Path) -> None:
     page = visit(LONG + "&live_lab.seed=3&live_lab.schedule=constant&live_lab.depth=1", height=1400)
     start(page)
-    press(page, "Change while it trains")
+    press(page, "Change during training")
     rate = page.get_by_label("Peak learning rate")
     rate.fill("0.0007")
     rate.press("Enter")

@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import frames_sent, settle
-from vitviz.analysis.assembly import assembled, encode, put_wrong
+from vitviz.analysis.assembly import assemble, encode_parts, misplace_parts
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.config import Preparation
@@ -80,7 +80,7 @@ def test_before_a_guess_no_curve_is_drawn_but_where_the_slider_has_been(visit: V
 def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit: Visit) -> None:
     picture = make_image()
     page = visit("words?model=checkpoint:cifar10_vit&image=cifar10-few:3")
-    page.get_by_text("Your image", exact=True).click()
+    page.get_by_text("Upload", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "waves.png", "mimeType": "image/png", "buffer": encode_png(picture)}
     )
@@ -136,15 +136,15 @@ def test_a_face_is_put_together_wrong_by_a_click_by_hand_and_by_keys(visit: Visi
     parts = tuple(parts_of("cat", (0.0, 75.5, 300.0), 32).values())
     before = read_predictions(page)
     view.get_by_role("button", name="Misplace parts").click()
-    wrong = put_wrong(parts, 32)
-    expect(view).to_have_attribute("data-parts", encode(wrong))  # the server has answered to it
+    wrong = misplace_parts(parts, 32)
+    expect(view).to_have_attribute("data-parts", encode_parts(wrong))  # the server has answered to it
     assert (
         read_predictions(page)
-        == [f"{name} {percent(chance)}" for name, chance in predict_classes(assembled(prepare_cat(), wrong))]
+        == [f"{name} {percent(chance)}" for name, chance in predict_classes(assemble(prepare_cat(), wrong))]
         != before
     )
     view.get_by_role("button", name="Restore parts").click()
-    expect(view).to_have_attribute("data-parts", encode(parts))
+    expect(view).to_have_attribute("data-parts", encode_parts(parts))
     assert read_predictions(page) == before
 
     settle(page)  # what the answer moves has moved
@@ -159,10 +159,10 @@ def test_a_face_is_put_together_wrong_by_a_click_by_hand_and_by_keys(visit: Visi
     page.mouse.up()
     nose.press("ArrowLeft")
     moved = replace(parts[2], x=parts[2].x - 7, y=parts[2].y - 10)
-    expect(view).to_have_attribute("data-parts", encode((*parts[:2], moved, parts[3])))
-    page.wait_for_url(f"**on_picture.apart={encode((*parts[:2], moved, parts[3]))}**")
+    expect(view).to_have_attribute("data-parts", encode_parts((*parts[:2], moved, parts[3])))
+    page.wait_for_url(f"**on_picture.apart={encode_parts((*parts[:2], moved, parts[3]))}**")
     page.reload()
-    expect(view).to_have_attribute("data-parts", encode((*parts[:2], moved, parts[3])), timeout=120_000)
+    expect(view).to_have_attribute("data-parts", encode_parts((*parts[:2], moved, parts[3])), timeout=120_000)
 
 
 def prepare_cat() -> np.ndarray:

@@ -49,7 +49,7 @@ def test_an_uploaded_photo_is_cut_into_patches(visit: Visit) -> None:
     page = visit("patches?model=preset:vit_cifar10")
     file = io.BytesIO()
     Image.fromarray(skimage.data.astronaut()).save(file, "JPEG")
-    page.get_by_text("Your image", exact=True).click()
+    page.get_by_text("Upload", exact=True).click()
     page.locator("input[type=file]").first.set_input_files(
         {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": file.getvalue()}
     )

@@ -82,7 +82,7 @@ def test_pointing_at_a_patch_names_it_and_a_click_pins_it(visit):
 
 def test_a_photo_is_uploaded_and_removed(visit):
     page = visit("?model=preset:vit_tiny_16")
-    page.get_by_text("Yours", exact=True).click()
+    page.get_by_text("Upload", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": photo()}
     )
@@ -96,7 +96,7 @@ def test_a_photo_is_uploaded_and_removed(visit):
 
 def test_a_file_that_is_no_picture_changes_nothing(visit):
     page = visit("?model=preset:vit_digits&image=digits:3")
-    page.get_by_text("Yours", exact=True).click()
+    page.get_by_text("Upload", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "photo.png", "mimeType": "image/png", "buffer": b"not a picture"}
     )
@@ -118,7 +118,7 @@ def test_narrow_screens_do_not_scroll_sideways(visit):
 
 
 SECOND_STATION = """(map) => {
-  for (const _ of [1, 2]) map.querySelector('[aria-label="Next station"]').click();
+  for (const _ of [1, 2]) map.querySelector('[aria-label="Next step"]').click();
   return Number(map.querySelector('.mp-controls input').value);
 }"""  # where the journey stands right after two clicks
 

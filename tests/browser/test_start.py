@@ -36,7 +36,7 @@ def test_the_journey_plays_and_a_layer_opens_to_its_numbers(visit: Visit) -> Non
     page.get_by_role("button", name="Show tables").click()
     expect(page.locator(".mp-panel").get_by_role("table").last).to_be_visible()
     page.locator(".mp-panel").get_by_role("link").click()
-    expect(page.get_by_role("heading", name="Inside one block", level=1)).to_be_visible()
+    expect(page.get_by_role("heading", name="Inside a block", level=1)).to_be_visible()
     page.wait_for_function("() => location.search.includes('block.layer=2')")
 
 

@@ -15,9 +15,9 @@ Visit = Callable[..., Page]
 
 
 TITLES = {
-    "/patches": "Patches and embedding",
-    "/positions": "Positional encodings",
-    "/block": "Inside one block",
+    "/patches": "Patches",
+    "/positions": "Positions",
+    "/block": "Inside a block",
 }
 
 
@@ -33,7 +33,7 @@ def test_back_and_forward_go_a_page_with_one_press(visit: Visit) -> None:
     arrived(page, "/patches")
     for slug in ("/positions", "/block"):
         page.locator('[data-testid="stTopNavSection"]').filter(has_text="The model").click()
-        page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text=TITLES[slug]).click()
+        page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(TITLES[slug], exact=True).click()
         arrived(page, slug)
     for slug in ("/positions", "/patches"):
         page.go_back()

@@ -63,7 +63,7 @@ def go(page: Page, slug: str) -> None:
     """To a page through the navigation."""
     entry = registry.BY_SLUG[slug]
     page.locator('[data-testid="stTopNavSection"]').filter(has_text=entry.group).click()
-    page.locator('[data-testid="stTopNavDropdownLink"]').filter(has_text=entry.title).click()
+    page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(entry.title, exact=True).click()
     arrived(page, slug)
 
 
@@ -135,7 +135,7 @@ def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_
     arrived(page, "home")
     before = said(page)
     assert before["model"] == "checkpoint:digits_vit"
-    page.get_by_text("Yours", exact=True).click()
+    page.get_by_text("Upload", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": data}
     )

@@ -26,13 +26,13 @@ class Browser:
         self._events: dict[str, list[str]] = {}
         self._said: object = None
         self._says = False
-        component, states = register._component, ElementTree.get_widget_states
+        component, states = register._create_component, ElementTree.get_widget_states
 
         def spied(*, key: str, **given: Any) -> Any:
             self._events[key] = [name[3:-7] for name in given if name.startswith("on_")]
             return component()(key=key, **given)
 
-        patch.setattr(register, "_component", lambda: spied)
+        patch.setattr(register, "_create_component", lambda: spied)
         patch.setattr(ElementTree, "get_widget_states", lambda tree: self._spoken(tree, states(tree)))
 
     @contextmanager

@@ -58,7 +58,7 @@ def test_every_view_of_every_kind_of_model(open_app, model):
     for view in DRAWN:
         link = {"attention__view": view, "attention__beside": "model"}
         app = open_app(PAGE, model=model, image="digits:0", **link)
-        assert app.title[0].value == "Attention explorer"
+        assert app.title[0].value == "Attention"
         shown = [node.proto.id for node in app.main.get("bidi_component") if node.proto.bytes]
         missing = MISSING_ABILITIES.get((model, view))
         drawn = missing is None or (model, view) == PARTLY

@@ -46,10 +46,10 @@ def test_the_block_page_walks_through_every_kind_of_vit(open_app: OpenApp, model
     header, arrays = read_view(app, "block.flow")
     titles = [step["title"] for step in header["steps"]]
     projects = "Output projection" in titles
-    assert titles[0] == "Into the block" and len(titles) == 12 + projects
+    assert titles[0] == "Block input" and len(titles) == 12 + projects
     assert projects == (model != "preset:recipe_c")
     # Every sum is the stream plus the branch before it.
     steps = {i: arrays[f"s{i}"] for i in range(len(titles))}
     total = titles.index("Residual sum")
-    branch = titles.index("Output projection" if projects else "All heads, one after the other")
+    branch = titles.index("Output projection" if projects else "Concatenation of all heads")
     np.testing.assert_allclose(steps[total], steps[0] + steps[branch], atol=1e-5)

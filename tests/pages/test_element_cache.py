@@ -56,7 +56,7 @@ def test_what_is_a_visitors_own_is_not_kept() -> None:
     app = AppTest.from_string(SCRIPT)
     app.session_state["own"] = True
     assert words(app.run()) == words(app.run()) == ["card 0", "card 1", "card 2"]
-    assert app.session_state["made"] == 2 and not element_cache._messages._places
+    assert app.session_state["made"] == 2 and not element_cache._messages.values()
 
 
 def test_what_is_drawn_elsewhere_cannot_be_sent_again() -> None:
@@ -65,7 +65,7 @@ def test_what_is_drawn_elsewhere_cannot_be_sent_again() -> None:
         "import streamlit as st\nfrom pages.streamlit_fixes import element_cache\n"
         "element_cache.draw_cached(st.container(), lambda: st.sidebar.caption('beside'))"
     ).run()
-    assert app.exception and not element_cache._messages._places[next(iter(element_cache._messages._places))].value
+    assert app.exception and not element_cache._messages.values()
 
 
 TABLE = """
@@ -80,11 +80,12 @@ page.table(found, {"Accuracy": gained} if "gains" in st.session_state else {}, {
 
 def test_a_table_is_put_together_once_and_anew_for_other_numbers() -> None:
     element_cache._messages.clear()
-    app = AppTest.from_string(TABLE).run()
+    app = AppTest.from_string(TABLE, default_timeout=60).run()
     (table,) = app.dataframe
     assert not app.exception and table.value["Accuracy"].tolist()[0] == 0.5 and table.proto.placeholder == "–"
-    before, made = table.proto.arrow_data.data, len(element_cache._messages._places)
-    assert app.run().dataframe[0].proto.arrow_data.data == before and len(element_cache._messages._places) == made
+    before, made = table.proto.arrow_data.data, len(element_cache._messages.values())
+    assert app.run().dataframe[0].proto.arrow_data.data == before
+    assert len(element_cache._messages.values()) == made
     app.session_state["first"] = 0.25
     assert app.run().dataframe[0].value["Accuracy"].tolist()[0] == 0.25
     app.session_state["gains"] = True

@@ -1,8 +1,9 @@
-"""Experiments: what the page says is what its files hold; one click orders the run that is described."""
+"""Test the experiments page: its numbers are those of its result files."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
@@ -14,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Dataframe
 
 from pages.train.experiments import positions
-from pages.train.experiments.hyperparameter import AGAINST
+from pages.train.experiments.hyperparameter import DIFFERENCE
 from pages.train.experiments.papers import link_papers
 from tests.messages import message
 from tests.pages.conftest import ROOT, OpenApp
@@ -23,10 +24,10 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments import bugs
-from vitviz.experiments.bugs import FIXED, BUGS
+from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
-from vitviz.experiments.result import read_result_if_any, read_result
-from vitviz.lessons.experiment_measures import select_hyperparameter_rows, select_bug_rows
+from vitviz.experiments.result import read_result, read_result_if_any
+from vitviz.lessons.experiment_measures import select_bug_rows, select_hyperparameter_rows
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.text import gained, percent
@@ -43,7 +44,12 @@ def opened(open_app: OpenApp, view: str, **more: str) -> AppTest:
 
 
 def captions(app: AppTest) -> str:
-    return " ".join(caption.value for caption in app.main.caption)
+    return " ".join(caption.value for caption in app.main.caption).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def spaced(share: float) -> str:
+    """Return a share as captions() has it, with a plain space."""
+    return percent(share).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def written(table: Dataframe, name: str) -> list[str]:
@@ -68,14 +74,14 @@ def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) 
         shown = {racer["title"]: racer["dots"] for racer in view(app, "experiments.knob_view")["racers"]}
         assert shown == tests
         best = max((value for value in tests if tests[value]), key=lambda value: mean(tests[value]))
-        assert (
-            f"Best of {sum(map(bool, tests.values()))}: {best} with {percent(mean(tests[best]))}"
-            in captions(app)
-        )
-        assert found.made[0].commit in captions(app) and link_papers(HYPERPARAMETERS[name].said) in captions(app)
+        text = captions(app)
+        assert f"{best} with {spaced(mean(tests[best]))}" in text
+        assert re.search(rf"of {sum(map(bool, tests.values()))}\b", text)
+        citation = link_papers(HYPERPARAMETERS[name].literature).replace("\N{NO-BREAK SPACE}", " ")
+        assert found.made[0].commit in text and citation in text
         (table,) = app.main.dataframe
-        against = table.value[AGAINST]
-        assert written(table, AGAINST) == ["–" if value != value else gained(value) for value in against]
+        against = table.value[DIFFERENCE]
+        assert written(table, DIFFERENCE) == ["–" if value != value else gained(value) for value in against]
         assert written(table, "Mean") == [percent(value) for value in table.value["Mean"]]
         assert list(table.value["Value"]) == list(tests)
         for title, value in zip(table.value["Value"], table.value["Mean"], strict=True):
@@ -84,7 +90,7 @@ def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) 
 
 def test_every_paper_of_a_knob_is_a_link() -> None:
     for knob in HYPERPARAMETERS.values():
-        assert not knob.said or link_papers(knob.said).startswith("["), knob.name
+        assert not knob.literature or link_papers(knob.literature).startswith("["), knob.name
     assert link_papers("Smith 2017: so") == "[Smith 2017](https://arxiv.org/abs/1506.01186): so"
 
 
@@ -101,10 +107,10 @@ def test_what_a_slip_costs_stands_in_the_file(open_app: OpenApp, dataset: str) -
         app = opened(open_app, "slip", experiments__slip=name, experiments__slip_set=dataset)
         right, wrong = (select_bug_rows(found, key) for key in (f"{FIXED}:{slip.family}", name))
         if not (right and wrong):
-            assert "was not measured on this set as yet" in captions(app)
+            assert not app.main.get("bidi_component")
             continue
         reached = [mean(row["test"] for row in rows) for rows in (right, wrong)]
-        assert f"{percent(reached[0])} without it, {percent(reached[1])} with it" in captions(app)
+        assert re.search(rf"{spaced(reached[0])} without .*{spaced(reached[1])} with", captions(app))
         dots = [racer["dots"] for racer in view(app, "experiments.slip_view")["racers"]]
         assert dots == [[row["test"] for row in rows] for rows in (right, wrong)]
 
@@ -123,7 +129,7 @@ def test_a_puzzle_tells_nothing_before_a_line_is_chosen(open_app: OpenApp) -> No
     radio.set_value(wrong).run()
     assert slip.why in app.main.warning[0].value and slip.right.strip() in app.main.warning[0].value
     app.main.radio(key=f"experiments._line_{name}").set_value(slip.wrong[0]).run()
-    assert app.main.success[0].value.startswith("Yes.")
+    assert slip.why in app.main.success[0].value and not app.main.warning
 
 
 def test_a_puzzle_shows_the_set_that_tells_the_slip_from_the_mended_code(open_app: OpenApp) -> None:
@@ -137,21 +143,20 @@ def test_a_puzzle_shows_the_set_that_tells_the_slip_from_the_mended_code(open_ap
 
 def test_the_gradients_are_the_file_s_and_can_be_computed_here(open_app: OpenApp) -> None:
     app = opened(open_app, "gradient", experiments__updates="10")
-    assert "After 10 updates the first block's gradient" in captions(app)
+    assert "10 updates" in captions(app)
     here = opened(open_app, "gradient", experiments__here="1", experiments__deep="2")
-    assert "Seed 0, 128 digits, fp32. At the start the first block's gradient" in captions(here)
+    assert re.search(r"Seed 0, 128 digits, fp32\..* residuals [\d.]+", captions(here))
     assert len(here.main.get("plotly_chart")) == 2
     assert open_drawers(here) == [MATH, CODE]
 
 
 def test_batch_norm_alone_depends_on_the_other_pictures(open_app: OpenApp) -> None:
-    said = captions(opened(open_app, "norms"))
-    assert "under LayerNorm, Instance norm, Group norm they do not" in said and "under Batch norm (" in said
-    assert "the first 3 test pictures of Digits: the first 8 of 65 tokens" in said
+    text = captions(opened(open_app, "norms"))
+    assert re.search(r"under Batch norm \(0\.\d+\).* LayerNorm, Instance norm, Group norm\b", text)
+    assert re.search(r"3 test \w+ of Digits: the first 8 of 65 tokens", text)
     app = open_app(PAGE, experiments__view="norms", model="preset:cnn_digits", image="digits:3")
-    assert not app.exception and "block of a ViT" in " ".join(
-        part.value for part in (*app.main.info, *app.main.caption)
-    )
+    assert not app.exception and not app.main.get("plotly_chart")
+    assert "ViT" in " ".join(part.value for part in (*app.main.info, *app.main.caption))
 
 
 def test_norms_take_a_width_that_four_groups_do_not_divide_and_name_the_pictures(
@@ -165,9 +170,9 @@ def test_norms_take_a_width_that_four_groups_do_not_divide_and_name_the_pictures
         config, preset.preparation, TrainConfig(dataset="own:x"), classes, [], states, {"title": "Thirty"}
     )
     save_checkpoint(no_shipped_checkpoints / "thirty.safetensors", checkpoint)
-    said = captions(opened(open_app, "norms", model="checkpoint:thirty"))
-    assert "16 of 30 channels, for group norm in 3 groups" in said and "under Batch norm (" in said
-    assert "test pictures of Digits, which are not like those that it learned from: " in said
+    text = captions(opened(open_app, "norms", model="checkpoint:thirty"))
+    assert "16 of 30 channels, for group norm in 3 groups" in text and "under Batch norm (" in text
+    assert re.search(r"of Digits, [^:]*\bnot\b[^:]*: ", text), "the model was not trained on digits"
 
 
 def test_positions_are_shown_beside_the_lecture_s_two_tables(
@@ -181,12 +186,11 @@ def test_positions_are_shown_beside_the_lecture_s_two_tables(
         name: next(run for run in race["runs"] if run["positions"] == "none")["measured"]["accuracy"]
         for name, race in races.items()
     }
-    said = captions(app)
+    text = captions(app)
     for name, value in none.items():
         epochs = f"{races[name]['train']['epochs']:g} epochs"
-        assert f"on {DATASETS[name].title} after {epochs} none has {percent(value)}" in said
-    assert "27 points apart" in said
-    assert "No table measured here does worse than none" in said
+        assert re.search(rf"{DATASETS[name].title} after {epochs}[^%]* {spaced(value)}", text)
+    assert "27 points apart" in text and "measured on MNIST." not in text
     for race in races.values():  # one that does is said to, and on which set
         race["runs"][0]["measured"]["accuracy"] = 1.0 if race is races["mnist"] else 0.0
-    assert "is measured on MNIST." in positions.describe_races(races)
+    assert "measured on MNIST." in positions.describe_races(races)

@@ -27,7 +27,7 @@ from tests.pages.conftest import OpenApp, opened_again, said
 from tests.pages.odd_words import Browser, deaf_to
 from tests.rows import rows
 from vitviz.config import TrainConfig, ViTConfig
-from vitviz.data import own_datasets
+from vitviz.data import uploaded_datasets
 from vitviz.data.folder import load_zip
 from vitviz.models.presets import RGB_32
 from vitviz.models.pretrained_list import find
@@ -58,7 +58,7 @@ AS_IT_IS = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of runs with a stranger's pictures, on which one is trained that a stranger named."""
     folder = tmp_path_factory.mktemp("strangers") / "runs"
-    note = own_datasets.keep_pictures(load_zip(strangers_zip(), image_size=16), TITLE, folder)
+    note = uploaded_datasets.store_images(load_zip(strangers_zip(), image_size=16), TITLE, folder)
     model = ViTConfig(image_size=16, patch_size=4, embed_dim=16, depth=2, num_heads=2, num_classes=2)
     train = TrainConfig(dataset=note.name, epochs=1, batch_size=4, snapshots=2)
     run = Run.create(folder.parent, RunConfig(model, replace(RGB_32, image_size=16), train))
@@ -147,7 +147,7 @@ def test_no_view_of_a_page_reads_a_strangers_names_or_tells_by_colour_alone(
 def test_no_page_reads_the_names_of_a_strangers_zip(open_app: OpenApp, own_run: str, path: str) -> None:
     app = open_app(path, model=f"run:{own_run}")
     for data in (strangers_zip(), strangers_zip(1)):  # the second is refused, with the names of its files
-        send(app, "A zip", f"{TITLE}.zip", data)
+        send(app, ("A zip", "Zip with one folder"), f"{TITLE}.zip", data)
         assert not (found := read_as_written(app)), found
     assert any("evil" in element.value for element in app.main.error)
 
@@ -185,7 +185,7 @@ def test_no_page_reads_the_words_of_a_strangers_lesson(open_app: OpenApp) -> Non
     app = open_app("pages/lessons/page.py")
     for last in ("'answer'", "'<img src=evil.test>'"):  # the second is refused, in its own words
         text = f"title = {words!r}\nabout = {words!r}\nminutes = 5\n[[stop]]\n{stop}\n{question}{last}"
-        send(app, "Open a lesson", f"{TITLE}.toml", text.encode())
+        send(app, "Upload a lesson", f"{TITLE}.toml", text.encode())
         assert not (found := read_as_written(app)), found
     assert len(app.warning) == 1
     app.button(key="lessons.copy").click().run()
@@ -196,7 +196,7 @@ def test_no_page_reads_the_words_of_a_strangers_lesson(open_app: OpenApp) -> Non
     assert not (found := read_as_written(shown)), found
 
 
-def send(app: AppTest, label: str, name: str, data: bytes) -> None:
+def send(app: AppTest, label: str | tuple[str, ...], name: str, data: bytes) -> None:
     (uploader,) = [one for one in app.get("file_uploader") if one.label.startswith(label)]
     uploader.upload(name, data, "application/octet-stream").run()
     assert not app.exception, app.exception

@@ -16,7 +16,7 @@ from pages.lenses.hybrids import training_curves
 from pages.lenses.hybrids.captions import describe_curves, describe_trainings
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.hybrids import time_to_accuracy
-from vitviz.analysis.recipes import differing
+from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.checkpoint_header import Header, read_header
 from vitviz.experiments.conv_nets import TITLES
 from vitviz.experiments.result import RESULTS, read_result
@@ -181,7 +181,7 @@ def test_all_differences_of_the_trainings_are_named() -> None:
         for family, name in training_curves.CHECKPOINTS.items()
     }
     trains = {family: header.train for family, header in known.items() if header.train}
-    said = differing(trains)
+    said = describe_recipe_differences(trains)
     assert said and said in describe(known)
     for field, words in (("epochs", "epochs"), ("learning_rate", "rate"), ("weight_decay", "decay")):
         differs = len({getattr(train, field) for train in trains.values()}) > 1
@@ -189,8 +189,8 @@ def test_all_differences_of_the_trainings_are_named() -> None:
     erased = [family for family, train in trains.items() if train.erase_px]
     assert f"for {join_words(erased)}" in said.partition("squares cut out")[2]
     student = trains | {"DeiT": replace(trains["ViT"], distill_from="a.safetensors")}
-    assert differing(student).endswith("; a teacher for DeiT")
-    assert differing(dict.fromkeys("ab", trains["ViT"])) == ""
+    assert describe_recipe_differences(student).endswith("; a teacher for DeiT")
+    assert describe_recipe_differences(dict.fromkeys("ab", trains["ViT"])) == ""
 
 
 def test_seconds_of_different_machines_are_not_compared(

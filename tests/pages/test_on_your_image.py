@@ -24,7 +24,7 @@ from pages.lenses.on_your_image.part_state import PartControls
 from pages.lenses.on_your_image.perturbation_state import PerturbationView
 from tests.messages import message
 from tests.pages.conftest import OpenApp, opened_again, said
-from vitviz.analysis.assembly import Part, assembled, cut, emptied, encode, put_wrong
+from vitviz.analysis.assembly import Part, assemble, cut_part, encode_parts, fill_holes, misplace_parts
 from vitviz.analysis.changes import CHANGES, WHOLE, apply_change
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import first_number, load_dataset
@@ -261,12 +261,12 @@ def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> No
 def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None:
     from pages.stores import cached, catalogue, session
 
-    put = (Part(4, 4, 8, 6, 18, 20), cut(20, 4, 6, 6))
-    app = open_app(PAGE, on_picture__view="parts", on_picture__apart=encode(put), **OPEN)
+    put = (Part(4, 4, 8, 6, 18, 20), cut_part(20, 4, 6, 6))
+    app = open_app(PAGE, on_picture__view="parts", on_picture__apart=encode_parts(put), **OPEN)
     header, arrays = message(app, "on_picture.parts")
     own = np.array(np.broadcast_to(cached.load_dataset("digits").test_images[3], (32, 32, 3)))
     assert header["parts"] == [[4, 4, 8, 6, 18, 20], [20, 4, 6, 6, 20, 4]]
-    assert np.array_equal(arrays["frames"], [own, assembled(own, put), emptied(own, put)])
+    assert np.array_equal(arrays["frames"], [own, assemble(own, put), fill_holes(own, put)])
     choices = catalogue.list_models(session.UserSession("x" * 22))
     lost = []
     for i, key in enumerate(MODELS.split(",")):
@@ -278,7 +278,7 @@ def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None
     assert header["watched"] == header["truth"] == int(cached.load_dataset("digits").test_labels[3])
     if max(lost) > 0:
         assert f"{read_model_names()[int(np.argmax(lost))]} loses most" in read_captions(app)
-    assert said(app, "on_picture.apart") == encode(put)
+    assert said(app, "on_picture.apart") == encode_parts(put)
 
 
 def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: OpenApp) -> None:
@@ -291,11 +291,11 @@ def test_parts_begin_on_the_cat_and_a_guess_is_answered_by_one_click(open_app: O
     assert all(part[:2] == part[4:] for part in header["parts"]) and "in place" in read_captions(app)
     told = open_app(PAGE, on_picture__view="parts", on_picture__guess="preset:vit_cifar10", **chosen)
     (text,) = [line.value for line in told.main.markdown if "misplaced parts" in line.value]
-    named = {name: cut(*at) for name, at in header["named"].items()}
+    named = {name: cut_part(*at) for name, at in header["named"].items()}
     wrong = open_app(
         PAGE,
         on_picture__view="parts",
-        on_picture__apart=encode(put_wrong(tuple(named.values()), 32)),
+        on_picture__apart=encode_parts(misplace_parts(tuple(named.values()), 32)),
         **chosen,
     )
     _, after = message(wrong, "on_picture.parts")
@@ -342,10 +342,10 @@ def test_a_hostile_arrangement_falls_back(open_app: OpenApp, apart: str) -> None
 
 
 def test_what_a_browser_says_of_parts_is_checked() -> None:
-    before = PartControls(encode((cut(0, 0, 4, 4),)), False)
+    before = PartControls(encode_parts((cut_part(0, 0, 4, 4),)), False)
     for hostile in ({"apart": 3, "apart_seen": 1}, {"apart": ["0"], "apart_seen": []}, {}):
         assert part_state.parse_state(hostile, before, 32) == before
-    moved = encode((Part(0, 0, 4, 4, 9, 9),))
+    moved = encode_parts((Part(0, 0, 4, 4, 9, 9),))
     assert part_state.parse_state({"apart": moved, "apart_seen": True}, before, 32) == PartControls(
         moved, True
     )

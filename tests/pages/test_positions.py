@@ -96,7 +96,7 @@ def test_the_caption_is_computed(open_app: OpenApp) -> None:
     app = open_app(
         PAGE, model="preset:vit_digits", positions__left="sincos_2d_concat", positions__right="none"
     )
-    step = position_similarity.structure(
+    step = position_similarity.measure_structure(
         position_similarity.cosine_similarity(position_similarity.encode("sincos_2d_concat", (8, 8), 64)),
         (8, 8),
     ).either_step
@@ -228,7 +228,7 @@ def test_the_stored_race_is_shown(open_app: OpenApp, no_shipped_checkpoints: Pat
     assert "benchmarks/positions_race.py" in text(none)
     shutil.copy(ROOT / "checkpoints" / "positions_race.json", no_shipped_checkpoints)
     app = open_app(PAGE, model="preset:vit_digits", positions__view="matter", positions__dataset="shapes")
-    assert "cannot tell left from above" in captions(app)
+    assert "PE(row) + PE(column)" in captions(app)
     stored = json.loads((ROOT / "checkpoints" / "positions_race.json").read_text())["races"]["shapes"]
     measured = [run["measured"] for run in stored["runs"]]
     shown = [racer["measured"] for racer in payload(app)[0]["racers"]]

@@ -17,7 +17,7 @@ from pages.stores.session import UserSession
 from tests.messages import body, unpack
 from tests.pages.conftest import ROOT, OpenApp, opened_again
 from vitviz.models.presets import PRESETS
-from vitviz.plots.blob import opened, unpacked
+from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.probe import journey as probe
 from vitviz.text import plain
 
@@ -222,15 +222,15 @@ def test_every_part_leads_to_a_page_that_can_show_it() -> None:
 def test_a_parts_link_opens_its_lens_with_the_token_pinned(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits", pin="0.100,0.900")
     app = act(app, go="block.3")
-    assert app.title[0].value == "Inside one block"
+    assert app.title[0].value == "Inside a block"
     assert query(app)["pin"] == "0.100,0.900" and query(app)["block.layer"] == "3"
 
 
 def test_the_stored_map_is_what_the_model_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever changes the message, the default model or its picture runs `python -m pages.start.stored_map`."""
     monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
-    kept, kept_buffers = opened((SHIPPED / map_messages.STORED).read_bytes())
-    made, buffers = opened(stored_map.build_first_map(stored_map.get_default_choice()))
+    kept, kept_buffers = open_blob((SHIPPED / map_messages.STORED).read_bytes())
+    made, buffers = open_blob(stored_map.build_first_map(stored_map.get_default_choice()))
     found, wanted = (unpack_parts(header, raw) for header, raw in ((kept, kept_buffers), (made, buffers)))
     assert found.keys() == wanted.keys() and kept["mark"] == made["mark"]
     for name, array in wanted.items():
@@ -249,11 +249,11 @@ def test_the_stored_parts_are_what_the_model_computes(monkeypatch: pytest.Monkey
     monkeypatch.setattr(catalogue, "CHECKPOINTS", SHIPPED)
     kept = (SHIPPED / map_messages.STORED_PARTS).read_bytes()
     made = stored_map.build_first_parts(stored_map.get_default_choice())
-    assert opened(kept)[0]["mark"] == opened(made)[0]["mark"]
-    found, wanted = unpacked(kept), unpacked(made)
+    assert open_blob(kept)[0]["mark"] == open_blob(made)[0]["mark"]
+    found, wanted = unpack_arrays(kept), unpack_arrays(made)
     opens = {
         part["id"]
-        for part in opened((SHIPPED / map_messages.STORED).read_bytes())[0]["parts"]
+        for part in open_blob((SHIPPED / map_messages.STORED).read_bytes())[0]["parts"]
         if part["opens"]
     }
     assert found.keys() == wanted.keys() == opens

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from vitviz.data import own_datasets
+from vitviz.data import uploaded_datasets
 from vitviz.heartbeat import Clock, Heartbeats
 from vitviz.training import retention, run_directory, run_lock
 
@@ -44,7 +44,7 @@ def set_clocks(patch: pytest.MonkeyPatch) -> Iterator[Clocks]:
         patched.setattr(run_directory, "_heartbeats", Heartbeats(run_directory.HEARTBEAT_LIMIT_S))
         patched.setattr(run_lock, "_holders", Heartbeats(run_lock.STALE_S))
         patched.setattr(retention, "_clock", Clock(60.0))
-        patched.setattr(own_datasets, "_clock", Clock(60.0))
+        patched.setattr(uploaded_datasets, "_clock", Clock(60.0))
         yield clocks
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from tests.robustness.clocks import HOUR_S, Clocks, set_clocks, written_now
 from tests.unit.training_helpers import digits_run
-from vitviz.data import own_datasets
+from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import Dataset
-from vitviz.data.folder import OwnPictures
+from vitviz.data.folder import UploadedImages
 from vitviz.training import retention, run_lock
 from vitviz.training.files import write_status
 from vitviz.training.records import StepRecord
@@ -132,7 +132,7 @@ def test_a_run_that_nobody_watches_ends_all_the_same(tmp_path: Path, clocks: Clo
         clocks.passed += 20
 
     status = Session(run, "cpu", listen=slept).perform()
-    assert status.state == "stopped" and "nobody watched" in status.message
+    assert status.state == "stopped" and "no browser" in status.message
 
 
 def leased(root: Path) -> Run:
@@ -173,24 +173,29 @@ def test_a_run_of_a_clock_that_was_wrong_stays_unless_its_room_is_needed(
     assert sweep(tmp_path, Limits(DAY_S, 1)) == [run.id]
 
 
-def some_pictures() -> OwnPictures:
+def some_pictures() -> UploadedImages:
     pictures, labels = np.zeros((4, 16, 16, 3), np.uint8), np.array([0, 0, 1, 1])
-    return OwnPictures(Dataset("own", pictures, labels, pictures, labels, ("a", "b")), ())
+    return UploadedImages(Dataset("own", pictures, labels, pictures, labels, ("a", "b")), ())
 
 
 @JUMPS
 def test_a_set_that_is_in_use_is_not_removed_and_one_that_is_not_goes(
     tmp_path: Path, clocks: Clocks, jump_s: float
 ) -> None:
-    used, unused = (own_datasets.keep_pictures(some_pictures(), "mine", tmp_path) for _ in range(2))
+    used, unused = (uploaded_datasets.store_images(some_pictures(), "mine", tmp_path) for _ in range(2))
     clocks.jumped = 3 * jump_s
-    own_datasets.sweep(tmp_path)
-    assert own_datasets.own_note(used.name, tmp_path) and own_datasets.own_note(unused.name, tmp_path)
-    clocks.passed += own_datasets.SETTLE_S + 1
-    own_datasets.touch(used.name, tmp_path)
-    own_datasets.sweep(tmp_path)  # a time that has yet to come is now's from here on
-    clocks.passed += own_datasets.KEEP_S - 60
-    own_datasets.touch(used.name, tmp_path)
+    uploaded_datasets.sweep(tmp_path)
+    assert uploaded_datasets.read_note(used.name, tmp_path) and uploaded_datasets.read_note(
+        unused.name, tmp_path
+    )
+    clocks.passed += uploaded_datasets.SETTLE_S + 1
+    uploaded_datasets.touch(used.name, tmp_path)
+    uploaded_datasets.sweep(tmp_path)  # a time that has yet to come is now's from here on
+    clocks.passed += uploaded_datasets.KEEP_S - 60
+    uploaded_datasets.touch(used.name, tmp_path)
     clocks.passed += 120
-    own_datasets.sweep(tmp_path)
-    assert own_datasets.own_note(used.name, tmp_path) and own_datasets.own_note(unused.name, tmp_path) is None
+    uploaded_datasets.sweep(tmp_path)
+    assert (
+        uploaded_datasets.read_note(used.name, tmp_path)
+        and uploaded_datasets.read_note(unused.name, tmp_path) is None
+    )

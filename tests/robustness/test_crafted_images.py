@@ -177,7 +177,7 @@ def test_a_lack_of_memory_is_said(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr("PIL.PngImagePlugin.PngImageFile.load", lack)
-    with pytest.raises(ImageError, match="too much memory to decode: make it smaller"):
+    with pytest.raises(ImageError, match="needs too much memory"):
         decode_image(small("PNG"))
 
 
@@ -186,7 +186,7 @@ def test_a_server_that_may_start_no_process_says_so(workers, monkeypatch):
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    with pytest.raises(ImageError, match="cannot start the process that decodes images; try again later"):
+    with pytest.raises(ImageError, match="cannot start a process"):
         workers.decode(small("PNG"))
 
 

@@ -57,8 +57,8 @@ def members_of(run: Run, **changes: Any) -> bytes:
         ({"members__..__records.jsonl": b""}, "not a run"),
         ({"members__learned__config_json": b"{}"}, "not a run"),
         ({"members__learned__resume_st": b""}, "not a run"),
-        ({"members__other__records.jsonl": b""}, "belongs to no model"),
-        ({"records.jsonl": b""}, "belongs to no model"),
+        ({"members__other__records.jsonl": b""}, "unexpected file"),
+        ({"records.jsonl": b""}, "unexpected file"),
         ({"members__learned__snapshots__00000009_st": b"junk"}, "00000009"),
         ({"members__learned__status_json": None}, "status"),
         ({"members__learned__status_json": b"[]"}, "status"),
@@ -84,7 +84,7 @@ def test_zips_that_are_no_experiments_leave_nothing_behind(
 def test_a_members_snapshot_must_be_of_its_own_model(tmp_path: Path, compared: Run) -> None:
     none, learned = compared.members()
     given = {"members__learned__snapshots__00000000_st": none.snapshot_path(0).read_bytes()}
-    with pytest.raises(RunError, match="another model"):
+    with pytest.raises(RunError, match="does not match the model"):
         import_run(tmp_path, rezipped(compared, **given))
     gone = {f"members__learned__snapshots__{step:08d}_st": None for step in learned.snapshots()}
     with pytest.raises(RunError, match="no snapshot"):
@@ -119,7 +119,7 @@ def test_a_damaged_resume_of_an_experiment_is_said(tmp_path: Path, compared: Run
     (run.directory / "resume.safetensors").write_bytes(damage)
     status = Session(run, "cpu").perform()
     assert status.state == "failed" and "saved state is damaged" in status.message
-    alone = compared.config().of(compared.config().members[1])
+    alone = compared.config().for_member(compared.config().members[1])
     other = Run.create(tmp_path, replace(alone, created=0.0))
     Session(other, "cpu").perform()
     (run.directory / "resume.safetensors").write_bytes((other.directory / "resume.safetensors").read_bytes())

@@ -211,26 +211,26 @@ def never(*_: object) -> None:
     ("data", "why"),
     [
         (b"", "is empty"),
-        (b"\0" * (images.MAX_BYTES + 1), "20.0 MB; a picture may have up to 20 MB"),
-        (b"hello, world", "not a picture"),
-        (b"\0" * 100, "not a picture"),
+        (b"\0" * (images.MAX_BYTES + 1), "20.0 MB; the limit is 20 MB"),
+        (b"hello, world", "not an image"),
+        (b"\0" * 100, "not an image"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "SVG"),
         (b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- x --><svg/>", "SVG"),
         (b"%PDF-1.7", "PDF"),
         (b"PK\x03\x04....", "zip archive"),
         (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC"),
         (b"\0\0\0\x18ftypavif\0\0\0\0", "AVIF"),
-        (b"RIFF\x24\0\0\0WAVEfmt ", "not a picture"),
+        (b"RIFF\x24\0\0\0WAVEfmt ", "not an image"),
         (png_header(13_000, 13_000), "13000 × 13000 pixels, 169 megapixels"),
         (png_header(60_000, 60_000), "60000 × 60000"),
         (png_header(0, 5), "PNG"),
-        (b"\x89PNG\r\n\x1a\n", "starts like a PNG"),
-        (b"\xff\xd8\xff", "starts like a JPEG"),
-        (b"GIF89a", "starts like a GIF"),
+        (b"\x89PNG\r\n\x1a\n", "looks like a PNG"),
+        (b"\xff\xd8\xff", "looks like a JPEG"),
+        (b"GIF89a", "looks like a GIF"),
         (b"BM" + b"\xff" * 60, "BMP"),
         (b"II*\0\xff\xff\xff\xff", "TIFF"),
-        (b"RIFF\x04\0\0\0WEBP", "starts like a WebP"),
-        (b"\xff\xd8\xff\xe0" + b"\xff\xda" * 100, "passes"),
+        (b"RIFF\x04\0\0\0WEBP", "looks like a WebP"),
+        (b"\xff\xd8\xff\xe0" + b"\xff\xda" * 100, "scans"),
     ],
 )
 def test_what_is_not_shown_is_refused_before_a_pixel_is_decoded(data, why, monkeypatch):
@@ -248,7 +248,7 @@ def test_what_is_not_shown_is_refused_before_a_pixel_is_decoded(data, why, monke
 
 @pytest.mark.parametrize("size", [(16_000_000, 1), (1, 16_000_000), (32_769, 1)])
 def test_a_side_is_bounded_too(size):
-    with pytest.raises(ImageError, match=f"{size[0]} × {size[1]} pixels; a side may have up to 32,768"):
+    with pytest.raises(ImageError, match=f"{size[0]} × {size[1]} pixels; the limit per side is 32,768"):
         decode_image(png_header(*size))
 
 
@@ -272,7 +272,7 @@ def scans(picture: Image.Image, count: int) -> bytes:
 
 def test_a_jpegs_passes_are_bounded_by_its_pixels():
     assert decode_image(scans(Image.new("RGB", (512, 512)), 64)).shape == (512, 512, 3)
-    with pytest.raises(ImageError, match="in 64 passes over 17 megapixels; at this size up to 16 passes"):
+    with pytest.raises(ImageError, match="64 scans over 17 megapixels; the limit at this size is 16"):
         decode_image(scans(Image.new("RGB", (4096, 4096)), 64))
 
 
@@ -281,12 +281,12 @@ def test_only_a_jpeg_of_one_pass_is_decoded_small(options):
     """In several passes all its coefficients are held: 0.4 GB for 64 megapixels."""
     data = bytearray(encode(Image.new("RGB", (4096, 4104)), "JPEG", **options))
     if options["progressive"]:
-        with pytest.raises(ImageError, match="drawn in several passes; such a one may have up to 16"):
+        with pytest.raises(ImageError, match="limit for progressive JPEGs is 16"):
             decode_image(bytes(data))
     else:
         assert decode_image(bytes(data)).shape == (2052, 2048, 3)
         data[data.index(b"\xff\xda") + 4] = 1  # the first scan draws one layer only
-        with pytest.raises(ImageError, match="drawn in several passes"):
+        with pytest.raises(ImageError, match="progressive"):
             decode_image(bytes(data))
 
 
@@ -316,7 +316,7 @@ def test_a_jpeg_above_its_limit(quarters):
 def test_cut_off_files_say_so_on_decoding(kind):
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     data = encode(Image.fromarray(noise), kind)
-    with pytest.raises(ImageError, match="cut off or damaged|cannot be read"):
+    with pytest.raises(ImageError, match="truncated or damaged|cannot be decoded"):
         decode_image(data[: len(data) * 2 // 3])
 
 

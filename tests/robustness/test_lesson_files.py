@@ -36,7 +36,9 @@ def test_texts_and_comments_may_hold_dots_and_brackets(end: str) -> None:
 def test_a_line_ends_where_one_of_toml_does(separator: str) -> None:
     line = f'"{separator}' * MAX_LINE_LENGTH
     assert "line 1: expected at most 1600 characters" in refusal(line)
-    assert "line 2: expected less nesting" in refusal(f'"{separator}" = 1\n"{separator}"{".a" * (MAX_DOTS + 1)} = 1')
+    assert "line 2: expected less nesting" in refusal(
+        f'"{separator}" = 1\n"{separator}"{".a" * (MAX_DOTS + 1)} = 1'
+    )
 
 
 @pytest.mark.parametrize(

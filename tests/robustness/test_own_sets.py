@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from vitviz.config import TrainConfig, ViTConfig
-from vitviz.data import own_datasets
+from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import load_dataset
 from vitviz.data.folder import MAX_CLASSES, load_zip
@@ -41,12 +41,12 @@ def archive(count: int = 12, **colours: tuple[int, int, int]) -> bytes:
 
 
 @pytest.fixture
-def note(tmp_path: Path) -> own_datasets.OwnNote:
-    return own_datasets.keep_pictures(load_zip(archive(), image_size=16), "pets", tmp_path)
+def note(tmp_path: Path) -> uploaded_datasets.UploadedNote:
+    return uploaded_datasets.store_images(load_zip(archive(), image_size=16), "pets", tmp_path)
 
 
-def test_what_is_kept_is_found_by_its_name(note: own_datasets.OwnNote, tmp_path: Path) -> None:
-    assert own_datasets.own_note(note.name, tmp_path) == note
+def test_what_is_kept_is_found_by_its_name(note: uploaded_datasets.UploadedNote, tmp_path: Path) -> None:
+    assert uploaded_datasets.read_note(note.name, tmp_path) == note
     assert (note.title, note.image_size, note.classes) == ("pets", 16, ("cool", "warm"))
     assert [a + b for a, b in zip(note.train_counts, note.test_counts, strict=True)] == [12, 12]
     assert note.left_out == 1 and note.reasons[0].startswith("warm/notes.txt: ")
@@ -66,59 +66,59 @@ def test_what_is_kept_is_found_by_its_name(note: own_datasets.OwnNote, tmp_path:
     ],
 )
 def test_a_guessed_or_hostile_name_finds_nothing(
-    note: own_datasets.OwnNote, tmp_path: Path, name: str
+    note: uploaded_datasets.UploadedNote, tmp_path: Path, name: str
 ) -> None:
-    assert own_datasets.own_note(name, tmp_path) is None
+    assert uploaded_datasets.read_note(name, tmp_path) is None
     with pytest.raises(DatasetError):
         load_dataset(name, runs_folder=tmp_path)
-    own_datasets.touch(name, tmp_path)
-    own_datasets.remove(name, tmp_path)
-    assert own_datasets.own_note(note.name, tmp_path) == note
+    uploaded_datasets.touch(name, tmp_path)
+    uploaded_datasets.remove(name, tmp_path)
+    assert uploaded_datasets.read_note(note.name, tmp_path) == note
 
 
 def test_names_do_not_repeat(tmp_path: Path) -> None:
     pictures = load_zip(archive(3), image_size=8)
-    names = {own_datasets.keep_pictures(pictures, "pets", tmp_path).name for _ in range(5)}
-    assert len(names) == 5 and all(own_datasets.is_own(name) for name in names)
+    names = {uploaded_datasets.store_images(pictures, "pets", tmp_path).name for _ in range(5)}
+    assert len(names) == 5 and all(uploaded_datasets.is_uploaded(name) for name in names)
 
 
-def test_a_removed_set_is_gone_at_once(note: own_datasets.OwnNote, tmp_path: Path) -> None:
+def test_a_removed_set_is_gone_at_once(note: uploaded_datasets.UploadedNote, tmp_path: Path) -> None:
     load_dataset(note.name, runs_folder=tmp_path)
-    own_datasets.remove(note.name, tmp_path)
+    uploaded_datasets.remove(note.name, tmp_path)
     assert list((tmp_path / "sets").iterdir()) == []
-    with pytest.raises(DatasetError, match="no longer on the server"):
+    with pytest.raises(DatasetError, match="expired on the server"):
         load_dataset(note.name, runs_folder=tmp_path)
 
 
 def test_a_set_that_nobody_uses_is_swept_and_one_in_use_stays(
-    note: own_datasets.OwnNote, tmp_path: Path
+    note: uploaded_datasets.UploadedNote, tmp_path: Path
 ) -> None:
-    other = own_datasets.keep_pictures(load_zip(archive(3), image_size=8), "used", tmp_path)
-    long_ago = time.time() - own_datasets.KEEP_S - 60
+    other = uploaded_datasets.store_images(load_zip(archive(3), image_size=8), "used", tmp_path)
+    long_ago = time.time() - uploaded_datasets.KEEP_S - 60
     for path in (tmp_path / "sets").iterdir():
         os.utime(path, (long_ago, long_ago))
-    own_datasets.touch(other.name, tmp_path)
-    own_datasets.sweep(tmp_path)
-    assert own_datasets.own_note(note.name, tmp_path) is None
-    assert own_datasets.own_note(other.name, tmp_path) == other
+    uploaded_datasets.touch(other.name, tmp_path)
+    uploaded_datasets.sweep(tmp_path)
+    assert uploaded_datasets.read_note(note.name, tmp_path) is None
+    assert uploaded_datasets.read_note(other.name, tmp_path) == other
 
 
 def test_what_a_write_left_is_swept_and_files_that_vanish_disturb_nobody(
-    note: own_datasets.OwnNote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    note: uploaded_datasets.UploadedNote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torn = tmp_path / "sets" / ".half-written.npz"
     torn.write_bytes(b"half")
-    own_datasets.sweep(tmp_path)
+    uploaded_datasets.sweep(tmp_path)
     assert torn.exists()  # it may be under way
-    long_ago = time.time() - own_datasets.KEEP_S - 60
+    long_ago = time.time() - uploaded_datasets.KEEP_S - 60
     os.utime(torn, (long_ago, long_ago))
     listed = list((tmp_path / "sets").glob("*.npz"))
     gone = tmp_path / "sets" / ("A" * 22 + ".npz")
     monkeypatch.setattr(Path, "glob", lambda *_: iter([*listed, gone]))  # removed by another visit meanwhile
-    own_datasets.sweep(tmp_path)
-    assert not torn.exists() and own_datasets.own_note(note.name, tmp_path) == note
-    assert own_datasets.is_own(
-        own_datasets.keep_pictures(load_zip(archive(3), image_size=8), "more", tmp_path).name
+    uploaded_datasets.sweep(tmp_path)
+    assert not torn.exists() and uploaded_datasets.read_note(note.name, tmp_path) == note
+    assert uploaded_datasets.is_uploaded(
+        uploaded_datasets.store_images(load_zip(archive(3), image_size=8), "more", tmp_path).name
     )
 
 
@@ -132,30 +132,32 @@ def test_a_zip_with_a_nameless_file_is_read_without_it(name: str) -> None:
 
 
 def test_a_full_store_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_datasets, "MAX_STORED_BYTES", 1000)
+    monkeypatch.setattr(uploaded_datasets, "MAX_STORED_BYTES", 1000)
     with pytest.raises(DatasetError, match="no room"):
-        own_datasets.keep_pictures(load_zip(archive()), "pets", tmp_path)
+        uploaded_datasets.store_images(load_zip(archive()), "pets", tmp_path)
     assert not list(tmp_path.rglob("*.npz"))
 
 
-def test_a_damaged_set_says_what_to_do(note: own_datasets.OwnNote, tmp_path: Path) -> None:
+def test_a_damaged_set_says_what_to_do(note: uploaded_datasets.UploadedNote, tmp_path: Path) -> None:
     (file,) = (tmp_path / "sets").glob("*.npz")
     file.write_bytes(b"no arrays")
     with pytest.raises(DatasetError, match="upload them again"):
         load_dataset(note.name, runs_folder=tmp_path)
     file.with_suffix(".json").write_text('{"name": 3}')
-    assert own_datasets.own_note(note.name, tmp_path) is None
+    assert uploaded_datasets.read_note(note.name, tmp_path) is None
 
 
 def test_too_many_classes_and_odd_names_are_refused() -> None:
     many = {f"c{index}": (index, 0, 0) for index in range(MAX_CLASSES + 1)}
-    with pytest.raises(DatasetError, match=f"{MAX_CLASSES} are accepted"):
+    with pytest.raises(DatasetError, match=f"limit is {MAX_CLASSES}"):
         load_zip(archive(1, **many))
     with pytest.raises(DatasetError, match="at most 60 characters"):
         load_zip(archive(2, **{"x" * 61: (1, 2, 3), "y": (3, 2, 1)}))
 
 
-def test_a_run_trains_on_it_and_names_its_classes(note: own_datasets.OwnNote, tmp_path: Path) -> None:
+def test_a_run_trains_on_it_and_names_its_classes(
+    note: uploaded_datasets.UploadedNote, tmp_path: Path
+) -> None:
     model = ViTConfig(image_size=16, patch_size=8, embed_dim=16, depth=1, num_heads=2, num_classes=2)
     train = TrainConfig(
         dataset=note.name, epochs=8, batch_size=8, learning_rate=3e-3, validation_fraction=0.2, snapshots=2
@@ -166,5 +168,5 @@ def test_a_run_trains_on_it_and_names_its_classes(note: own_datasets.OwnNote, tm
     from vitviz.checkpoints import open_model
 
     assert open_model(run.snapshot_path()).classes == ("cool", "warm")
-    own_datasets.remove(note.name, tmp_path)
+    uploaded_datasets.remove(note.name, tmp_path)
     assert Session(run, device="cpu").perform().message.startswith("These pictures are no longer")

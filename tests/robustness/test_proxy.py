@@ -91,7 +91,7 @@ def wait_for(port: int) -> None:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
             return
         except OSError:
-            assert time.monotonic() < end, "the proxy does not answer"
+            assert time.monotonic() < end, "the proxy does not respond"
             time.sleep(0.1)
 
 

@@ -72,7 +72,7 @@ def test_damaged_files_are_said_not_raised_into_pages(tmp_path: Path, damage: by
     (run.directory / "status.json").write_bytes(damage)
     assert run.status().state == "new"
     (run.directory / "config.json").write_bytes(damage)
-    with pytest.raises(RunError, match="config cannot be used"):
+    with pytest.raises(RunError, match="config is invalid"):
         run.config()
 
 
@@ -117,7 +117,7 @@ def test_a_teacher_of_other_classes_is_refused_before_the_first_step(tmp_path: P
     train = replace(config.train, dataset="shapes", distill_from=str(finished.snapshot_path()))
     run = Run.create(finished.directory.parent, replace(config, model=student, train=train))
     status = Session(run, "cpu").perform()
-    assert status.state == "failed" and "knows 10 classes, the student learns 4" in status.message
+    assert status.state == "failed" and "10 and 4" in status.message
 
 
 def test_a_run_does_not_go_on_with_another_teacher(tmp_path: Path, finished: Run) -> None:
@@ -128,9 +128,7 @@ def test_a_run_does_not_go_on_with_another_teacher(tmp_path: Path, finished: Run
     assert Session(student, "cpu").perform().state == "done"
     shutil.copy(finished.snapshot_path(finished.snapshots()[0]), teacher)
     status = Session(student, "cpu").perform()
-    assert (
-        status.state == "failed" and "another teacher than the one that this run began with" in status.message
-    )
+    assert status.state == "failed" and "was changed since this run started" in status.message
 
 
 def test_a_teacher_that_gives_probabilities_is_refused(tmp_path: Path) -> None:
@@ -141,7 +139,7 @@ def test_a_teacher_that_gives_probabilities_is_refused(tmp_path: Path) -> None:
     train = replace(config.train, distill_from=str(teacher.snapshot_path()))
     student = Run.create(tmp_path, replace(new_run(tmp_path).config(), train=train))
     status = Session(student, "cpu").perform()
-    assert status.state == "failed" and "gives probabilities, not logits" in status.message
+    assert status.state == "failed" and "must output logits" in status.message
 
 
 def test_a_trainer_beats_while_it_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_a_small_zip_of_pictures_costs_little(method: int) -> None:
     data = archive([Entry(f"{label}/{number}.png", trap, method) for label in "ab" for number in range(2)])
 
     def load() -> None:
-        with pytest.raises(DatasetError, match="4 files were left out"):
+        with pytest.raises(DatasetError, match="skipped files: 4"):
             load_zip(data)
 
     assert peak_bytes(load) < 2 * 2**20
@@ -70,7 +70,7 @@ def test_a_small_zip_of_a_run_costs_little(tmp_path: Path, method: int) -> None:
     data = archive([Entry("config.json", packed(LARGE, method), method)])
 
     def load() -> None:
-        with pytest.raises(RunError, match="config.json in the zip cannot be used"):
+        with pytest.raises(RunError, match="config.json in the zip"):
             import_run(tmp_path, data)
 
     assert peak_bytes(load) < 2 * 2**20 and not list(tmp_path.iterdir())
@@ -78,14 +78,14 @@ def test_a_small_zip_of_a_run_costs_little(tmp_path: Path, method: int) -> None:
 
 def test_sizes_are_added_before_anything_is_unpacked() -> None:
     entries = [Entry(f"{number}", packed(300_000, 8), 8, said_bytes=300_000) for number in range(4)]
-    with pytest.raises(ZipError, match="would unpack to 1 MB"):
+    with pytest.raises(ZipError, match="unpacks to 1 MB"):
         BoundedZip(archive(entries), LIMITS)
 
 
 def test_files_that_share_their_bytes_are_refused() -> None:
     entries = [Entry(f"{number}", b"x" * 100) for number in range(3)]
     assert len(BoundedZip(archive(entries), LIMITS).files) == 3
-    with pytest.raises(ZipError, match="shares its bytes"):
+    with pytest.raises(ZipError, match="overlaps another file"):
         BoundedZip(archive(entries, overlapping=True), LIMITS)
 
 
@@ -107,5 +107,5 @@ def test_a_directory_that_is_slow_to_read_is_refused(monkeypatch: pytest.MonkeyP
     attacks = of_zips()
     monkeypatch.setattr(zipfile, "ZipFile", lambda *_: pytest.fail("the directory was read"))
     for name in ("names of 64 kB", "extra fields of 64 kB", "a directory with a zip64 record"):
-        with pytest.raises(ZipError, match="list of files is too large"):
+        with pytest.raises(ZipError, match="file list is too large"):
             BoundedZip(attacks[name](), ZipLimits(entries=2000, unpacked_bytes=2**20))

@@ -101,11 +101,11 @@ def test_what_is_no_transformer_has_little() -> None:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        (ViTConfig(image_size=32, patch_size=32), "one patch only"),
+        (ViTConfig(image_size=32, patch_size=32), "single patch"),
         (ViTConfig(image_size=32, patch_size=16), ""),
-        (SwinConfig(image_size=8, patch_size=2, depths=(1, 1, 1), num_heads=(3, 3, 3)), "one place only"),
+        (SwinConfig(image_size=8, patch_size=2, depths=(1, 1, 1), num_heads=(3, 3, 3)), "single position"),
         (SwinConfig(image_size=10, patch_size=2, depths=(1, 1, 1), num_heads=(3, 3, 3)), ""),
-        (CNNConfig(image_size=8, widths=(4, 4, 4, 4), blocks=(1, 1, 1, 1)), "one place only"),
+        (CNNConfig(image_size=8, widths=(4, 4, 4, 4), blocks=(1, 1, 1, 1)), "single position"),
         (CNNConfig(image_size=9, widths=(4, 4, 4, 4), blocks=(1, 1, 1, 1)), ""),
     ],
 )

@@ -12,23 +12,22 @@ from vitviz.analysis.assembly import (
     MOST,
     Part,
     Parts,
-    assembled,
-    cut,
-    decode,
-    emptied,
-    encode,
-    put_wrong,
-    reset_parts,
+    assemble,
+    cut_part,
+    decode_parts,
+    encode_parts,
+    fill_holes,
+    misplace_parts,
 )
 from vitviz.data.face_parts import from_the_middle, parts_of
 from vitviz.data.faces import ARRANGEMENTS, PARTS, arranged, faces_dataset
-from vitviz.plots.assembly import Apart, AssemblyHeader, payload
+from vitviz.plots.assembly import AssemblyHeader, ImageParts, payload
 from vitviz.plots.image_changes import Answered
-from vitviz.plots.photo import photo
+from vitviz.plots.photo import encode_photo
 
 SIZE = 16
 PICTURE = np.random.default_rng(0).integers(0, 256, (SIZE, SIZE, 3), dtype=np.uint8)
-EYES = (cut(2, 2, 4, 2), cut(10, 2, 4, 2), cut(6, 10, 5, 3))
+EYES = (cut_part(2, 2, 4, 2), cut_part(10, 2, 4, 2), cut_part(6, 10, 5, 3))
 
 
 @st.composite
@@ -42,58 +41,62 @@ def cuts(draw: st.DrawFn) -> Parts:
 
 
 def test_parts_at_home_make_the_picture_itself() -> None:
-    assert np.array_equal(assembled(PICTURE, EYES), PICTURE)
-    assert np.array_equal(assembled(PICTURE, ()), PICTURE)
+    assert np.array_equal(assemble(PICTURE, EYES), PICTURE)
+    assert np.array_equal(assemble(PICTURE, ()), PICTURE)
 
 
 def test_a_part_that_is_moved_is_there_and_its_place_is_filled_from_around() -> None:
     flat = np.full((SIZE, SIZE, 3), 50, np.uint8)
     flat[4:6, 4:6] = 200
     (part,) = (Part(4, 4, 2, 2, 10, 12),)
-    out = assembled(flat, (part,))
+    out = assemble(flat, (part,))
     assert (out[12:14, 10:12] == 200).all() and (out[4:6, 4:6] == 50).all()
     assert (
         np.delete(out.reshape(-1, 3), [y * SIZE + x for y in (12, 13) for x in (10, 11)], axis=0) == 50
     ).all()
-    everything = emptied(PICTURE, (cut(0, 0, SIZE, SIZE),))
+    everything = fill_holes(PICTURE, (cut_part(0, 0, SIZE, SIZE),))
     assert np.array_equal(everything[3, 3], np.rint(PICTURE.mean(axis=(0, 1))))
 
 
 def test_later_parts_lie_over_earlier_ones() -> None:
     over = (Part(0, 0, 2, 2, 8, 8), Part(4, 4, 2, 2, 8, 8))
-    assert np.array_equal(assembled(PICTURE, over)[8:10, 8:10], PICTURE[4:6, 4:6])
+    assert np.array_equal(assemble(PICTURE, over)[8:10, 8:10], PICTURE[4:6, 4:6])
 
 
 def test_put_together_wrong_each_lies_about_anothers_middle() -> None:
-    left, right, mouth = put_wrong(EYES, SIZE)
+    left, right, mouth = misplace_parts(EYES, SIZE)
     assert (left.x, left.y) == (10, 2) and (right.x, right.y) == (6, 10) and (mouth.x, mouth.y) == (1, 1)
-    (alone,) = put_wrong((cut(1, 2, 4, 3),), SIZE)
+    (alone,) = misplace_parts((cut_part(1, 2, 4, 3),), SIZE)
     assert (alone.x, alone.y) == (SIZE - 4 - 1, SIZE - 3 - 2)
-    assert reset_parts((left, right, mouth)) == EYES
 
 
 @given(cuts())
 def test_what_a_link_holds_is_what_was_put_together(parts: Parts) -> None:
-    assert decode(encode(parts), SIZE) == parts
-    wrong = put_wrong(parts, SIZE)
-    assert decode(encode(wrong), SIZE) == wrong  # no part leaves the picture
-    assert assembled(PICTURE, wrong).shape == PICTURE.shape
+    assert decode_parts(encode_parts(parts), SIZE) == parts
+    wrong = misplace_parts(parts, SIZE)
+    assert decode_parts(encode_parts(wrong), SIZE) == wrong  # no part leaves the picture
+    assert assemble(PICTURE, wrong).shape == PICTURE.shape
 
 
 @pytest.mark.parametrize("text", ["", "0", "000000", "00__00", "é01100", "001100" * 9, "f01100", "0011f0"])
 def test_what_is_no_arrangement_is_refused(text: str) -> None:
     """Too short, a side of 1 px, a side too long, a strange sign, too many, a cut or a place beyond the edge."""
-    assert decode(text, SIZE) is None
-    assert decode("001100", SIZE) == (Part(0, 0, 2, 2, 0, 0),)
+    assert decode_parts(text, SIZE) is None
+    assert decode_parts("001100", SIZE) == (Part(0, 0, 2, 2, 0, 0),)
 
 
 def test_the_cats_parts_follow_the_crop() -> None:
     named = parts_of("cat", (0.0, 75.5, 300.0), 32)
     assert list(named) == ["left eye", "right eye", "nose", "ear"]
-    assert named["left eye"] == cut(6, 9, 9, 7)  # (132 - 75.5) / 9.375, 80 / 9.375, to 216 and 154
+    assert named["left eye"] == cut_part(6, 9, 9, 7)  # (132 - 75.5) / 9.375, 80 / 9.375, to 216 and 154
     assert "ear" not in parts_of("cat", (0.0, 0.0, 300.0), 32)  # beyond the left crop
     assert parts_of("coffee", (0.0, 0.0, 400.0), 32) == {}
-    assert from_the_middle(32) == (cut(8, 8, 8, 8), cut(16, 8, 8, 8), cut(8, 16, 8, 8), cut(16, 16, 8, 8))
+    assert from_the_middle(32) == (
+        cut_part(8, 8, 8, 8),
+        cut_part(16, 8, 8, 8),
+        cut_part(8, 16, 8, 8),
+        cut_part(16, 16, 8, 8),
+    )
 
 
 def test_faces_are_put_together_otherwise_and_backgrounds_are_none() -> None:
@@ -104,7 +107,7 @@ def test_faces_are_put_together_otherwise_and_backgrounds_are_none() -> None:
     assert np.array_equal(found["whole"], faces) and np.array_equal(found["turned"], faces[:, ::-1, ::-1])
     for face, wrong, shuffled in zip(faces, found["wrong"], found["shuffled"], strict=True):
         assert np.array_equal(np.sort(shuffled, axis=None), np.sort(face, axis=None))
-        eye, nose = PARTS[0], put_wrong(PARTS, 24)[0]
+        eye, nose = PARTS[0], misplace_parts(PARTS, 24)[0]
         piece = face[eye.top : eye.top + eye.height, eye.left : eye.left + eye.width]
         assert np.array_equal(wrong[nose.y : nose.y + nose.height, nose.x : nose.x + nose.width], piece)
     # learned and tested faces are different people's pictures
@@ -114,13 +117,13 @@ def test_faces_are_put_together_otherwise_and_backgrounds_are_none() -> None:
 def test_the_photograph_travels_whole_and_without_its_parts() -> None:
     ground = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     part = Part(2, 4, 4, 2, 8, 8)
-    frames = np.stack([PICTURE, assembled(PICTURE, (part,)), emptied(PICTURE, (part,))])
+    frames = np.stack([PICTURE, assemble(PICTURE, (part,)), fill_holes(PICTURE, (part,))])
     chances, views = np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([[[0.0, 1.0]], [[2.0, 0.5]]])
     header, arrays = unpack(
         payload(
-            Apart(frames, (part,), {"nose": cut(2, 4, 4, 2)}, AssemblyHeader(1, -1, 3, False)),
+            ImageParts(frames, (part,), {"nose": cut_part(2, 4, 4, 2)}, AssemblyHeader(1, -1, 3, False)),
             [Answered("a", "gradient", chances, views)],
-            photo(ground),
+            encode_photo(ground),
             ("cat", "dog"),
         )
     )

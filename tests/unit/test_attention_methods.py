@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from vitviz.analysis import logit_lens
-from vitviz.analysis.block import BlockForm, norm_numbers, steps_of_block, with_added
+from vitviz.analysis.block import BlockForm, add_branch_outputs, list_block_steps, measure_norm_statistics
 from vitviz.analysis.faithfulness import (
     Score,
     area,
     blank_patches,
+    create_schedule,
     describe_scores,
     random_orders,
-    schedule,
 )
 from vitviz.analysis.logit_lens import ReadoutWeights
 from vitviz.analysis.methods import METHODS, method_maps
@@ -57,7 +57,7 @@ def test_signs_are_written_as_such() -> None:
 
 
 def test_patches_go_in_the_order_of_the_map() -> None:
-    plan = schedule(np.array([0.1, 0.9, 0.5, 0.5]), 4)
+    plan = create_schedule(np.array([0.1, 0.9, 0.5, 0.5]), 4)
     assert plan.deletion.tolist() == [
         [True, True, True, True],
         [True, False, True, True],
@@ -68,7 +68,7 @@ def test_patches_go_in_the_order_of_the_map() -> None:
     assert (plan.insertion == ~plan.deletion).all()
     np.testing.assert_allclose(plan.fraction, [0, 0.25, 0.5, 0.75, 1])
     with pytest.raises(ValueError, match=r"steps must lie in 1\.\.4, received 5"):
-        schedule(np.zeros(4), 5)
+        create_schedule(np.zeros(4), 5)
 
 
 def test_blanked_patches_are_the_mean_colour_and_no_other_pixel_changes() -> None:
@@ -220,7 +220,9 @@ def test_the_blocks_steps_add_up(name: str, changes: dict[str, object], words: s
         projects=config.output_projection,
         layer_scale=config.layer_scale is not None,
     )
-    steps = steps_of_block(with_added(record, gain, gain), token=1, head=2, form=form, name="token {}".format)
+    steps = list_block_steps(
+        add_branch_outputs(record, gain, gain), token=1, head=2, form=form, name="token {}".format
+    )
     values = {step.title: step.values for step in steps}
     x = steps[0].values[0]
     sums = [step for step in steps if step.title == "Residual sum"]
@@ -235,9 +237,7 @@ def test_the_blocks_steps_add_up(name: str, changes: dict[str, object], words: s
     (mixed,) = [step for step in steps if step.title.startswith("Weighted sum")]
     longest = np.linalg.norm(record["v"][2], axis=-1).max()
     assert f"at most the longest |v|, {longest:.2f}; values that point apart cancel" in mixed.numbers
-    np.testing.assert_allclose(
-        values["All heads, one after the other"][0, 8:], weighted, rtol=1e-4, atol=1e-6
-    )
+    np.testing.assert_allclose(values["Concatenation of all heads"][0, 8:], weighted, rtol=1e-4, atol=1e-6)
     scores = record["q"][2, 1] @ record["k"][2].T * 0.5
     np.testing.assert_allclose(values["Scores with every key"][0], scores, rtol=1e-4, atol=1e-6)
     assert values["Softmax"].sum(axis=-1) == pytest.approx([1, 1])
@@ -245,7 +245,7 @@ def test_the_blocks_steps_add_up(name: str, changes: dict[str, object], words: s
 
 def test_what_the_two_norms_average_over() -> None:
     tokens = np.arange(12.0).reshape(3, 4)
-    found = norm_numbers(tokens, token=1, channel=2)
+    found = measure_norm_statistics(tokens, token=1, channel=2)
     assert (found.token_mean, found.channel_mean) == (5.5, 6.0)
     assert found.token_std == pytest.approx(np.std([4, 5, 6, 7]))
     assert found.channel_std == pytest.approx(np.std([2, 6, 10]))

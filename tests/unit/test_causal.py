@@ -8,8 +8,8 @@ import pytest
 from tests.messages import unpack
 from vitviz.analysis.attention import restore_rows
 from vitviz.analysis.causal import MEANINGS, SENTENCE, causal_attention, sentence_attention
-from vitviz.analysis.logit_lens import softmax
-from vitviz.plots.matrix import of_words, scale_end
+from vitviz.plots.matrix import encode_words_matrix, scale_end
+from vitviz.softmax import softmax
 
 
 def test_rows_sum_to_one_and_the_first_is_one_on_itself() -> None:
@@ -44,7 +44,7 @@ def test_the_sentence_s_he_looks_most_at_the_dog() -> None:
 
 def test_the_message_holds_the_weights() -> None:
     attn = sentence_attention(True)
-    header, arrays = unpack(of_words(attn, SENTENCE, causal=True))
+    header, arrays = unpack(encode_words_matrix(attn, SENTENCE, causal=True))
     assert header["words"] == list(SENTENCE) and header["causal"]
     restored = restore_rows(arrays["codes"], arrays["max"])
     np.testing.assert_allclose(restored, attn, atol=1 / 254)

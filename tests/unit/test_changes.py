@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vitviz.analysis import changes
-from vitviz.analysis.changes import CHANGES, Setting, apply_change, find_unchanged_range, series
+from vitviz.analysis.changes import CHANGES, Setting, apply_all_strengths, apply_change, find_unchanged_range
 from vitviz.experiments.robustness import STRENGTHS
 
 SIDE = 8
@@ -30,7 +30,7 @@ def test_the_neutral_strength_is_the_picture_itself(name: str) -> None:
 def test_the_strongest_changes_it_and_the_original_is_left_alone(name: str) -> None:
     own = picture()
     before = own.copy()
-    found = series(own, name, Setting(pieces=(1, 0, *range(2, 16))))
+    found = apply_all_strengths(own, name, Setting(pieces=(1, 0, *range(2, 16))))
     assert found.shape == (len(CHANGES[name].values), *own.shape) and found.dtype == np.uint8
     assert not np.array_equal(found[-1], own) and np.array_equal(found[CHANGES[name].start], own)
     assert np.array_equal(own, before)

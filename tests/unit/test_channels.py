@@ -8,7 +8,7 @@ import pytest
 from tests.messages import unpack
 from vitviz.analysis import channels as c
 from vitviz.plots import channels as plots
-from vitviz.plots.photo import photo
+from vitviz.plots.photo import encode_photo
 
 
 def maps() -> np.ndarray:
@@ -26,29 +26,32 @@ def test_the_strongest_answer_and_its_place() -> None:
 
 def test_how_near_a_picture_comes_to_the_strongest() -> None:
     peaks = c.Peaks.of(maps())
-    assert c.of_the_top(maps()[1], peaks, 2).tolist() == [pytest.approx(8 / 7), 0]  # the other one is silent
+    assert c.response_shares(maps()[1], peaks, 2).tolist() == [
+        pytest.approx(8 / 7),
+        0,
+    ]  # the other one is silent
     values = np.array([[10.0, 0.7, 8.0]] * 3, np.float32)
     nearly = c.Peaks(values, np.zeros((3, 3), np.int64))
-    assert c.of_the_top(np.full((1, 1, 3), 5.0), nearly, 2).tolist() == [
+    assert c.response_shares(np.full((1, 1, 3), 5.0), nearly, 2).tolist() == [
         pytest.approx(0.5),
         0,
         pytest.approx(0.625),
     ]
-    assert c.strongest(np.array([0.2, 3.0, 1.0]), 2) == [1, 2]
+    assert c.rank_channels(np.array([0.2, 3.0, 1.0]), 2) == [1, 2]
 
 
 def test_how_many_are_of_one_class() -> None:
     peaks = c.Peaks.of(maps())
     labels = np.array([0, 1, 1])
-    assert c.of_one_class(labels) == 2
-    assert c.mean_of_one_class(peaks, labels, 2) == 2  # pictures 1 and 2; the dead channel does not count
-    assert c.mean_of_one_class(peaks, np.array([1, 0, 1]), 2) == 1
+    assert c.count_largest_class(labels) == 2
+    assert c.mean_class_purity(peaks, labels, 2) == 2  # pictures 1 and 2; the dead channel does not count
+    assert c.mean_class_purity(peaks, np.array([1, 0, 1]), 2) == 1
 
 
 def test_chance_is_that_of_draws_without_looking() -> None:
-    assert c.by_chance(np.zeros(20, int), 9) == 9
+    assert c.chance_purity(np.zeros(20, int), 9) == 9
     # Two of two classes, 10 pictures each: the same class with 9/19, so 1 + 9/19.
-    assert c.by_chance(np.repeat([0, 1], 10), 2) == pytest.approx(1 + 9 / 19, abs=0.03)
+    assert c.chance_purity(np.repeat([0, 1], 10), 2) == pytest.approx(1 + 9 / 19, abs=0.03)
 
 
 def test_maps_and_patches_travel() -> None:
@@ -56,7 +59,7 @@ def test_maps_and_patches_travel() -> None:
     tops = [plots.Top(patch, name, 1.5, at) for patch, name, at in zip(patches, "ab", (7, 9), strict=True)]
     map_ = np.array([[0, 2], [-1, 4]], np.float32)
     stage = plots.Stage("Stem", "note", [plots.Channel(5, map_, 2.5, tops)])
-    header, arrays = unpack(plots.channels_view(photo(np.zeros((4, 4, 3), np.uint8)), [stage]))
+    header, arrays = unpack(plots.channels_view(encode_photo(np.zeros((4, 4, 3), np.uint8)), [stage]))
     assert arrays["maps0"].tolist() == [[[0, 128], [0, 255]]]
     (told,) = header["stages"]
     assert (told["kind"], told["side"], told["tops"]) == ("image/png", 3, 2)

@@ -65,7 +65,7 @@ def test_the_last_step_is_the_default_and_others_are_named() -> None:
     data = checkpoint_bytes(example())
     assert list(load_checkpoint(data).snapshots) == [7]
     assert list(load_checkpoint(data, 0).snapshots) == [0]
-    with pytest.raises(CheckpointError, match="no step 3; it has 0, 7"):
+    with pytest.raises(CheckpointError, match="steps 0, 7, received 3"):
         load_checkpoint(data, 3)
 
 

@@ -104,5 +104,5 @@ def test_core_seconds_are_of_the_processor_and_not_of_the_clock(monkeypatch: pyt
 
     for clock, seconds in (("core", 3.0), ("wall", 30.0)):
         slow = Slow(clock)
-        assert loop.turn(slow) == []  # type: ignore[arg-type]
+        assert loop.make_update(slow) == []  # type: ignore[arg-type]
         assert slow.seconds == seconds

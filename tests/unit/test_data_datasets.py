@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vitviz.data.dataset import Dataset, DatasetError, stratified_split, validation_split
-from vitviz.data.datasets import DATASETS, LOOKED_AT, available_datasets, load_dataset, picture_sets
+from vitviz.data.datasets import DATASETS, DISPLAY_ONLY, available_datasets, load_dataset, picture_sets
 from vitviz.data.images import ImageError
 from vitviz.data.samples import load_sample, sample, sample_names, samples
 
@@ -50,8 +50,8 @@ def test_names(tmp_path, monkeypatch):
     monkeypatch.setenv("VITVIZ_DATA", str(tmp_path))
     assert available_datasets() == ("digits", "shapes")
     assert list(DATASETS) == ["digits", "shapes", "mnist", "fashion-mnist", "cifar10", "cifar100"]
-    assert picture_sets() == ("digits", "shapes", *LOOKED_AT)
-    with pytest.raises(DatasetError, match="no data set 'imagenet'; there are digits, shapes"):
+    assert picture_sets() == ("digits", "shapes", *DISPLAY_ONLY)
+    with pytest.raises(DatasetError, match="no dataset 'imagenet': choose one of digits, shapes"):
         load_dataset("imagenet")
 
 
@@ -125,7 +125,7 @@ def test_labels_and_classes_go_together():
             Dataset("bad", images, wrong[0], images, wrong[1], wrong[2])
     with pytest.raises(ValueError, match="at least 2 classes or none"):
         Dataset("bad", images, labels, images, labels, ("a",))
-    with pytest.raises(ValueError, match="test_names must name 2 pictures, received 1"):
+    with pytest.raises(ValueError, match="test_names must name 2 images, received 1"):
         Dataset("bad", images, None, images, None, (), ("a cat",))
 
 
@@ -133,9 +133,9 @@ def test_a_set_may_have_test_pictures_only_but_never_none():
     images, labels = np.zeros((2, 4, 4, 1), np.uint8), np.array([0, 1])
     few = Dataset("few", images[:0], labels[:0], images, labels, ("a", "b"))
     assert few.picture_shape == (4, 4, 1)
-    with pytest.raises(DatasetError, match="'few' has test pictures only, so no model can be trained on it"):
+    with pytest.raises(DatasetError, match="'few' has test images only, so no model can be trained on it"):
         validation_split(few, 0.1, 0)
-    with pytest.raises(ValueError, match="test_images must hold at least 1 picture, received none"):
+    with pytest.raises(ValueError, match="test_images must hold at least 1 image, received none"):
         Dataset("bad", images, labels, images[:0], labels[:0], ("a", "b"))
 
 
@@ -149,5 +149,5 @@ def test_samples_are_here_and_open():
 
 
 def test_a_sample_that_is_not_there():
-    with pytest.raises(ImageError, match="no sample picture '../../etc/passwd' here; there are cat"):
+    with pytest.raises(ImageError, match="no sample image '../../etc/passwd': choose one of cat"):
         load_sample("../../etc/passwd")

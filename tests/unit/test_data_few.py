@@ -1,4 +1,4 @@
-"""`cifar10-few`: 200 shipped test pictures, chosen by a rule, never trained on; and which set a model opens on."""
+"""`cifar10-few`: 200 shipped test images, chosen by a rule, never trained on; and which set a model opens on."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from vitviz.data.datasets import (
     DATASETS,
     default_picture,
     default_pictures,
+    find_note,
     first_number,
     load_dataset,
-    note_of,
     picture_sets,
 )
 from vitviz.training.batches import prepare_test_images as prepared_tests
@@ -52,7 +52,7 @@ def test_the_file_says_where_from_how_chosen_and_what_was_done_to_it() -> None:
     assert "toronto.edu" in words["source"] and "without a licence" in words["licence"]
     assert "first 20 test pictures" in words["rule"] and "JPEG re-encoding" in words["file"]
     assert all(indices == sorted(indices) and len(indices) == 20 for indices in words["indices"])
-    assert "first 20 of each class" in note_of("cifar10-few").summary
+    assert "first 20 of each class" in find_note("cifar10-few").summary
 
 
 def test_the_first_of_each_class_come_back_as_they_were(tmp_path: Path) -> None:
@@ -63,14 +63,14 @@ def test_the_first_of_each_class_come_back_as_they_were(tmp_path: Path) -> None:
     for label in range(3):
         theirs = whole.test_images[whole.labels_of("test") == label][:20]
         np.testing.assert_array_equal(found.test_images[found.labels_of("test") == label], theirs)
-    with pytest.raises(ValueError, match=r"every class needs 20 test pictures, received \[19, 19, 19\]"):
+    with pytest.raises(ValueError, match=r"every class needs 20 test images, received \[19, 19, 19\]"):
         cifar10_few.write_few(a_set(19), tmp_path)
 
 
 def test_nothing_is_trained_on_it_but_accuracy_is_measured_with_it() -> None:
     shipped, rgb = load_dataset("cifar10-few"), Preparation(image_size=32)
     with pytest.raises(
-        DatasetError, match="'cifar10-few' has test pictures only, so no model can be trained on it"
+        DatasetError, match="'cifar10-few' has test images only, so no model can be trained on it"
     ):
         prepare_training_data(shipped, rgb, TrainConfig(dataset="cifar10-few"))
     assert len(prepared_tests(shipped, rgb)) == 200

@@ -12,7 +12,7 @@ from vitviz.config import Preparation, TrainConfig
 from vitviz.data import photos, samples
 from vitviz.data.cache import write_dataset
 from vitviz.data.dataset import Dataset, DatasetError
-from vitviz.data.datasets import DATASETS, LOOKED_AT, load_dataset, note_of
+from vitviz.data.datasets import DATASETS, DISPLAY_ONLY, find_note, load_dataset
 from vitviz.data.samples import load_sample, sample
 from vitviz.training.batches import prepare_test_images as prepared_tests
 from vitviz.training.batches import prepare_training_data
@@ -27,9 +27,9 @@ def crops() -> Dataset:
 
 def test_the_note_counts_its_sources_and_crops(crops: Dataset) -> None:
     assert crops.test_images.shape == (240, 224, 224, 3) and len(photos.SOURCES) == 8
-    assert note_of("photos").summary.startswith("240 overlapping crops of 8 free photographs, 224 × 224")
+    assert find_note("photos").summary.startswith("240 overlapping crops of 8 free photographs, 224 × 224")
     assert crops.classes == () and crops.train_labels is None and crops.test_labels is None
-    assert "photos" in LOOKED_AT and "photos" not in DATASETS
+    assert "photos" in DISPLAY_ONLY and "photos" not in DATASETS
     assert load_dataset("photos") is crops
 
 
@@ -73,9 +73,7 @@ def test_windows_go_from_edge_to_edge(share: float, per_side: int, boxes: list[p
 
 def test_what_needs_labels_says_so(crops: Dataset, tmp_path: Path) -> None:
     learning = pytest.raises(DatasetError, match="'photos' has no labels, so no model can be trained on it")
-    knowing = pytest.raises(
-        DatasetError, match="'photos' has no labels, so nobody can say which answers are right"
-    )
+    knowing = pytest.raises(DatasetError, match="'photos' has no labels, so accuracy is undefined")
     with learning:
         prepare_training_data(crops, RGB, TrainConfig(dataset="photos"))
     with knowing:

@@ -1,22 +1,23 @@
-"""Accuracy against training pictures: means, spreads and sentences by hand, and the grid's own recipes."""
+"""Accuracy over training images: means, spreads, sentences and the recipes of the grid."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from vitviz.analysis.data_size import (
-    at_equal_time,
-    crossings,
-    curves,
+    add_equal_time_accuracy,
+    compute_augmentation_gains,
+    compute_mean_lines,
+    describe_crossings,
+    describe_excluded_rows,
+    describe_missing_sizes,
+    describe_seeds,
     describe_sizes,
-    gains,
-    lacking,
-    leads,
-    left_out,
-    mean_lines,
-    of_one_machine,
-    seeds_said,
+    find_leads,
+    group_curves,
+    select_one_machine,
 )
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import load_dataset
@@ -25,6 +26,7 @@ from vitviz.plots.data_size import COLOURS, SYMBOLS
 from vitviz.training.batches import SPLIT_SEED, prepare_training_data, validation_split
 
 NAMES = {"cnn": "CNN", "vit": "ViT"}
+NUMBER = r"CNN|ViT|[+\N{MINUS SIGN}]?\d[\d,]*(?:\.\d+)?"
 
 
 def row(
@@ -44,88 +46,87 @@ ROWS = [
 
 
 def test_a_point_is_the_mean_of_its_seeds_and_spans_them() -> None:
-    cnn, vit = curves(ROWS, NAMES, augmented=True)
+    cnn, vit = group_curves(ROWS, NAMES, augmented=True)
     assert cnn.pictures.tolist() == [50, 1000]
     assert cnn.mean.tolist() == pytest.approx([0.75, 0.9])
     assert (cnn.low[0], cnn.high[0], cnn.seeds[0]) == (0.7, 0.8, 2)
     assert vit.mean[0] == pytest.approx(0.55)
-    assert curves(ROWS, NAMES, augmented=False) == []
+    assert group_curves(ROWS, NAMES, augmented=False) == []
 
 
 def test_a_training_that_diverged_is_no_point() -> None:
     broken = {"model": "vit", "pictures": 50, "seed": 2, "augmented": True, "diverged": "nan"}
-    (_, vit) = curves([*ROWS, broken], NAMES, augmented=True)
+    (_, vit) = group_curves([*ROWS, broken], NAMES, augmented=True)
     assert vit.seeds[0] == 2
 
 
 def test_a_lead_is_clear_where_the_seeds_do_not_overlap() -> None:
-    few, many = leads(curves(ROWS, NAMES, augmented=True))
+    few, many = find_leads(group_curves(ROWS, NAMES, augmented=True))
     assert (few.first.name, few.clear) == ("cnn", True)
-    assert few.by == pytest.approx(0.2)
+    assert few.margin == pytest.approx(0.2)
     assert (many.first.name, many.pictures) == ("vit", 1000)
     near = [*(row("cnn", 50, seed, test) for seed, test in ((0, 0.8), (1, 0.6))), row("vit", 50, 0, 0.65)]
-    (one,) = leads(curves(near, NAMES, augmented=True))
-    assert (one.first.name, one.clear, one.seeds, one.sure) == (
-        "cnn",
-        False,
-        1,
-        "of one seed: another may say otherwise",
-    )
-    (two,) = leads(curves([*near, row("vit", 50, 1, 0.65)], NAMES, augmented=True))
-    assert (two.clear, two.sure) == (False, "within the spread of their seeds")
+    (one,) = find_leads(group_curves(near, NAMES, augmented=True))
+    assert (one.first.name, one.clear, one.seeds, one.certainty) == ("cnn", False, 1, "one seed")
+    (two,) = find_leads(group_curves([*near, row("vit", 50, 1, 0.65)], NAMES, augmented=True))
+    assert (two.clear, two.certainty) == (False, "within the seed spread")
 
 
 def test_one_seed_is_never_a_clear_lead() -> None:
     """Its lowest lies above the other's highest whatever the two are."""
-    (_, many) = leads(curves(ROWS, NAMES, augmented=True))
+    (_, many) = find_leads(group_curves(ROWS, NAMES, augmented=True))
     assert (many.seeds, many.clear) == (1, False)
 
 
 def test_the_sentences_say_where_the_lead_goes() -> None:
-    said = describe_sizes(curves(ROWS, NAMES, augmented=True))
-    assert "With 50 pictures CNN leads with 75.0\N{NO-BREAK SPACE}%, 20.0 points above ViT." in said
-    assert "Between 50 and 1,000 pictures the lead goes from CNN to ViT." in said
-    assert "CNN less ViT: +20.0 points with 50 pictures, \N{MINUS SIGN}1.0 with 1,000." in said
-    assert "the mean of 1 to 2 seeds; its bar spans them; a point without a bar has one" in said
+    text = describe_sizes(group_curves(ROWS, NAMES, augmented=True))
+    sentences = [re.findall(NUMBER, sentence) for sentence in re.split(r"\. ", text)]
+    assert sentences[0] == ["CNN", "50", "75.0", "20.0", "ViT"]
+    assert ["CNN", "ViT", "50", "1,000"] in sentences  # where the lead changes
+    assert ["CNN", "ViT", "+20.0", "50", "\N{MINUS SIGN}1.0", "1,000"] in sentences
+    assert sentences[-1] == ["1", "2"]  # seeds
 
 
 def test_a_lead_that_another_seed_could_turn_is_told_as_such() -> None:
     near = [*ROWS, row("cnn", 1000, 1, 0.92), row("vit", 1000, 1, 0.93)]
-    said = describe_sizes(curves(near, NAMES, augmented=True))
-    assert "1.0 points above CNN, which is within the spread of their seeds." in said
-    assert "the lead goes from CNN to ViT, within the spread of their seeds." in said
-    assert "Every point is the mean of 2 seeds; its bar spans them." in said
+    text = describe_sizes(group_curves(near, NAMES, augmented=True))
+    assert text.count("(within the seed spread)") == 2  # of the last lead, and of the change to it
+    assert describe_sizes(group_curves(ROWS, NAMES, augmented=True)).count("(within the seed spread)") == 0
     level = [row(name, 50, seed, 0.8) for name in NAMES for seed in (0, 1)]
-    assert "With 50 pictures CNN and ViT lead with 80.0" in describe_sizes(curves(level, NAMES, augmented=True))
+    tied = describe_sizes(group_curves(level, NAMES, augmented=True))
+    assert re.findall(NUMBER, tied)[:4] == ["CNN", "ViT", "50", "80.0"]
 
 
 def test_a_lead_goes_to_nobody_who_was_not_there_before() -> None:
     titles = {**NAMES, "swin": "Swin"}
-    found = curves([*ROWS, row("swin", 1000, 0, 0.99)], titles, augmented=True)
-    assert "With 1,000 pictures Swin leads with 99.0" in describe_sizes(found)
-    assert "the lead goes" not in describe_sizes(found)
+    found = group_curves([*ROWS, row("swin", 1000, 0, 0.99)], titles, augmented=True)
+    assert "Swin leads with 1,000 images: 99.0" in describe_sizes(found)
+    assert "lead changes" not in describe_sizes(found)
+    assert "lead changes" in describe_sizes(group_curves(ROWS, NAMES, augmented=True))
 
 
 def test_what_was_not_measured_is_told_by_size() -> None:
     titles = {**NAMES, "swin": "Swin", "deit": "DeiT"}
-    found = curves([*ROWS, row("swin", 50, 0, 0.7)], titles, augmented=True)
-    assert lacking(found, (50, 1000, 4000, 16000), titles) == (
-        "Not measured as yet: DeiT with 50; Swin and DeiT with 1,000; no model with 4,000 and 16,000 pictures."
-    )
-    assert lacking(curves(ROWS, NAMES, augmented=True), (50, 1000), NAMES) == ""
+    found = group_curves([*ROWS, row("swin", 50, 0, 0.7)], titles, augmented=True)
+    text = describe_missing_sizes(found, (50, 1000, 4000, 16000), titles)
+    by_size = [re.findall(r"Swin|DeiT|all models|[\d,]+\d", part) for part in text.split(";")]
+    assert by_size == [["DeiT", "50"], ["Swin", "DeiT", "1,000"], ["all models", "4,000", "16,000"]]
+    assert describe_missing_sizes(group_curves(ROWS, NAMES, augmented=True), (50, 1000), NAMES) == ""
 
 
 def test_few_rows_are_not_called_none() -> None:
-    assert describe_sizes([]) == "Nothing has been measured of this as yet."
-    alone = curves([row("cnn", 50, 0, 0.8)], NAMES, augmented=True)
-    assert describe_sizes(alone).startswith("No size has two models to compare as yet. One seed each")
-    assert seeds_said(curves(ROWS[:4], NAMES, augmented=True), "line") == "Every line is the mean of 2 seeds."
+    assert describe_sizes([]) == "No results are stored."
+    alone = group_curves([row("cnn", 50, 0, 0.8)], NAMES, augmented=True)
+    assert describe_sizes(alone).startswith("Only one model")
+    assert "line is the mean of 2 seeds" in describe_seeds(
+        group_curves(ROWS[:4], NAMES, augmented=True), "line"
+    )
 
 
 def test_equal_time_reads_every_curve_when_the_quickest_was_done() -> None:
     quick = row("vit", 50, 0, 0.5, training_core_s=10.0, curve=[[1, 5.0, 0.2], [2, 10.0, 0.4]])
     slow = row("cnn", 50, 0, 0.8, training_core_s=40.0, curve=[[1, 0.0, 0.0], [2, 20.0, 0.6], [3, 40.0, 0.8]])
-    found = {r["model"]: r for r in at_equal_time([quick, slow])}
+    found = {r["model"]: r for r in add_equal_time_accuracy([quick, slow])}
     assert found["vit"]["timed"] == pytest.approx(0.4)
     assert found["cnn"]["timed"] == pytest.approx(0.3)  # half way to 20 s
     assert {r["budget_s"] for r in found.values()} == {10.0}
@@ -135,19 +136,15 @@ def test_seconds_of_two_machines_are_not_compared() -> None:
     places = [("cnn", 0, "A"), ("vit", 0, "A"), ("cnn", 1, "B"), ("vit", 1, "B"), ("vit", 2, "B")]
     places += [("cnn", 3, "C"), ("cnn", 4, "C"), ("cnn", 5, "C"), ("cnn", 6, "C")]
     even = [row(name, 50, seed, 0.5, on=machine) for name, seed, machine in places]
-    kept = of_one_machine(even, lambda of: str(of["on"]))
+    kept = select_one_machine(even, lambda of: str(of["on"]))
     assert {r["on"] for r in kept} == {"B"} and len(kept) == 3, "most models, then most rows"
-    assert of_one_machine([], str) == []
-    assert left_out(even, kept, NAMES) == (
-        "Seconds of different machines are not compared: 6 trainings on another one are left out."
-    )
+    assert select_one_machine([], str) == []
+    assert re.findall(r"\d+", describe_excluded_rows(even, kept, NAMES)) == ["6"]
     apart = [row("cnn", 50, 0, 0.5, on="A"), row("deit", 50, 0, 0.5, on="A"), row("vit", 50, 0, 0.5, on="B")]
-    kept = of_one_machine(apart, lambda of: str(of["on"]))
+    kept = select_one_machine(apart, lambda of: str(of["on"]))
     assert [r["model"] for r in kept] == ["cnn", "deit"]
-    assert left_out(apart, kept, NAMES).endswith(
-        "1 training on another one is left out, all of ViT with 50 pictures."
-    )
-    assert left_out(kept, kept, NAMES) == ""
+    assert re.findall(NUMBER, describe_excluded_rows(apart, kept, NAMES)) == ["1", "ViT", "50"]
+    assert describe_excluded_rows(kept, kept, NAMES) == ""
 
 
 def test_lines_over_time_are_means_at_equal_updates_and_their_crossing_is_told() -> None:
@@ -156,15 +153,15 @@ def test_lines_over_time_are_means_at_equal_updates_and_their_crossing_is_told()
         row("cnn", 50, 1, 0.0, curve=[[1, 3.0, 0.4], [2, 13.0, 0.8]]),
         row("vit", 50, 0, 0.0, curve=[[1, 2.0, 0.5], [2, 12.0, 0.6]]),
     ]
-    lines = mean_lines(rows, NAMES)
+    lines = compute_mean_lines(rows, NAMES)
     np.testing.assert_allclose(lines["cnn"][1], [[2.0, 12.0], [0.3, 0.8]])
     # CNN rises by 0.05 a second, ViT by 0.01: they meet 0.2 / 0.04 = 5 s after the start at 2 s.
-    assert crossings(lines) == "After equal seconds ViT leads from 2.0 s on; then CNN from 7.0 s."
+    assert re.findall(NUMBER, describe_crossings(lines)) == ["ViT", "2.0", "CNN", "7.0"]
 
 
 def test_a_gain_is_of_one_seed_in_both_halves() -> None:
     plain = [row("cnn", 50, 0, 0.7, augmented=False), row("vit", 1000, 5, 0.1, augmented=False)]
-    (cnn,) = gains([*ROWS, *plain], NAMES)  # the ViT's plain seed has no augmented one
+    (cnn,) = compute_augmentation_gains([*ROWS, *plain], NAMES)  # the ViT's plain seed has no augmented one
     assert (cnn.name, cnn.pictures.tolist(), cnn.seeds.tolist()) == ("cnn", [50], [1])
     assert cnn.mean[0] == pytest.approx(0.8 - 0.7)  # of the seed that both have, not of the mean of two
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from vitviz.analysis.student_tokens import (
-    cases,
-    combined,
+    combine_heads,
     disagreement,
     discordance,
-    follows_teacher,
+    repeated_mistake_share,
+    select_cases,
     token_similarity,
 )
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
@@ -43,8 +43,8 @@ def test_discordance_counts_pictures_that_exactly_one_gets_right() -> None:
 def test_repeated_mistakes_are_counted_among_the_teachers_mistakes_only() -> None:
     """The teacher errs on the last two pictures; the student follows it once, and errs once by itself."""
     labels, teacher = np.array([0, 1, 2, 3]), np.array([0, 1, 0, 0])
-    assert follows_teacher(np.array([2, 1, 0, 3]), teacher, labels) == 0.5
-    assert np.isnan(follows_teacher(labels, labels, labels))
+    assert repeated_mistake_share(np.array([2, 1, 0, 3]), teacher, labels) == 0.5
+    assert np.isnan(repeated_mistake_share(labels, labels, labels))
 
 
 def test_the_figures_hold_the_numbers() -> None:
@@ -59,19 +59,19 @@ def test_the_figures_hold_the_numbers() -> None:
 def test_the_mean_of_the_logits_and_the_sum_of_the_softmaxes_may_disagree() -> None:
     """One head is sure of class 1; the other's logits are so low there that the mean is class 0's."""
     by_cls, by_dist = np.array([2.0, 0.0, 0.0]), np.array([-1.0, 0.5, 0.0])
-    both = combined(by_cls, by_dist)
+    both = combine_heads(by_cls, by_dist)
     np.testing.assert_allclose(both["mean"], np.exp([0.5, 0.25, 0]) / np.exp([0.5, 0.25, 0]).sum())
     expected = [np.exp(z) / np.exp(z).sum() for z in (by_cls, by_dist)]
     np.testing.assert_allclose(both["sum"], np.mean(expected, axis=0))
     sure, unsure = np.array([0.0, 9.0, 0.0]), np.array([6.0, -9.0, 5.0])
-    apart = combined(sure, unsure)
+    apart = combine_heads(sure, unsure)
     assert apart["mean"].argmax() == 0 and apart["sum"].argmax() == 1
 
 
 def test_every_case_names_its_pictures() -> None:
     labels = np.array([0, 1, 2, 3, 4])
     teacher, student = np.array([0, 9, 9, 3, 9]), np.array([0, 9, 2, 8, 7])
-    found = cases(teacher, student, student, teacher, labels)
+    found = select_cases(teacher, student, student, teacher, labels)
     shown = {name: np.flatnonzero(mask).tolist() for name, mask in found.items()}
     assert shown == {
         "teacher and student differ": [2, 3, 4],
@@ -80,4 +80,4 @@ def test_every_case_names_its_pictures() -> None:
         "the student is wrong where its teacher is right": [3],
         "[CLS] and [DIST] differ": [2, 3, 4],
     }
-    assert list(cases(None, student, student, teacher, labels)) == ["[CLS] and [DIST] differ"]
+    assert list(select_cases(None, student, student, teacher, labels)) == ["[CLS] and [DIST] differ"]

@@ -13,12 +13,12 @@ import torch
 
 from tests.unit.training_helpers import GREY, MODEL, TINY, TRAIN, toy_data
 from vitviz.config import CNNConfig
-from vitviz.experiments import one_training
+from vitviz.experiments import single_run
 from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, Grid
 from vitviz.experiments.data_training import Measure, early_stopping
 from vitviz.experiments.experiment import collected, run
-from vitviz.experiments.one_training import PATIENCE, count_after_best, train_until_best
 from vitviz.experiments.result import RESULTS, Row, read_result
+from vitviz.experiments.single_run import PATIENCE, count_after_best, train_until_best
 from vitviz.models.zoo import create_model
 from vitviz.training.loop import Trainer
 from vitviz.training.records import Ended, Evaluation, Event
@@ -85,7 +85,7 @@ def test_a_training_stops_five_evaluations_after_its_best(
                 "validation", trainer.step, trainer.epoch, accuracy, 1.0, 40, float(trainer.step)
             )
 
-    monkeypatch.setattr(one_training.loop, "train", events)
+    monkeypatch.setattr(single_run.loop, "train", events)
     train = replace(TRAIN, epochs=8 * 16 / 100)
     trained = train_until_best(MODEL, train, toy_data())
     row = trained.row
@@ -96,7 +96,7 @@ def test_a_training_stops_five_evaluations_after_its_best(
 
 
 def test_a_diverged_training_has_no_accuracy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_training.loop, "train", lambda _: iter([Ended("diverged", 0, "not a number")]))
+    monkeypatch.setattr(single_run.loop, "train", lambda _: iter([Ended("diverged", 0, "not a number")]))
     assert train_until_best(MODEL, TRAIN, toy_data()).row == {"diverged": "not a number", "curve": []}
 
 

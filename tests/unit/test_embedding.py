@@ -52,8 +52,8 @@ def test_a_twin_without_positions_shares_its_weights_and_leaves_the_model_alone(
 def test_only_positions_notice_a_shuffle() -> None:
     model = vit(VIT_DIGITS)
     picture, order = values(VIT_DIGITS), np.roll(np.arange(64), 1)
-    seen = embedding.answers_to_a_shuffle(model, picture, order)
-    blind = embedding.answers_to_a_shuffle(embedding.without_positions(model), picture, order)
+    seen = embedding.predict_shuffled(model, picture, order)
+    blind = embedding.predict_shuffled(embedding.without_positions(model), picture, order)
     assert all(found.sum() == pytest.approx(1, abs=1e-5) for found in (*seen, *blind))
     assert np.abs(blind[0] - blind[1]).max() < 1e-6 < np.abs(seen[0] - seen[1]).max()
 

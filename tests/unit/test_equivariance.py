@@ -8,10 +8,10 @@ import torch
 
 from tests.messages import unpack
 from vitviz.analysis.equivariance import (
+    equivariance_errors,
     liveliest_channel,
     move_and_stay,
     shift_map,
-    staying,
     unlikeness,
 )
 from vitviz.plots import heat_rows
@@ -40,10 +40,10 @@ def test_equal_maps_are_at_zero_and_unrelated_ones_at_one() -> None:
 def test_a_map_that_is_moved_has_no_error_and_one_that_stays_has_nothing_but() -> None:
     after = np.concatenate([np.full((4, 2, 3), 9.0), MAP[:, :4]], axis=1)
     move, stay = move_and_stay(MAP, after, 2)
-    assert move == 0 and stay > 0.5 and staying(move, stay) == 0
+    assert move == 0 and stay > 0.5 and equivariance_errors(move, stay) == 0
     move, stay = move_and_stay(MAP, MAP, 2)
-    assert move > 0.5 and stay == 0 and staying(move, stay) == 1
-    assert staying(0.0, 0.0) == 0
+    assert move > 0.5 and stay == 0 and equivariance_errors(move, stay) == 1
+    assert equivariance_errors(0.0, 0.0) == 0
 
 
 @pytest.mark.parametrize("cells", [1, 4, 8])

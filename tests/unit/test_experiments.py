@@ -9,7 +9,15 @@ import pytest
 from vitviz import experiment as shell
 from vitviz.experiments import catalogue
 from vitviz.experiments.experiment import Cell, Experiment, collected, run
-from vitviz.experiments.result import RESULTS, Made, Result, ResultError, read_result, describe_provenance, write_result
+from vitviz.experiments.result import (
+    RESULTS,
+    Made,
+    Result,
+    ResultError,
+    describe_provenance,
+    read_result,
+    write_result,
+)
 
 
 class Counting:
@@ -73,7 +81,7 @@ def test_a_damaged_file_is_told(tmp_path: Path, damage: str) -> None:
     (tmp_path / "one.json").write_text(damage)
     with pytest.raises(ResultError, match="damaged"):
         read_result("one", tmp_path)
-    with pytest.raises(ResultError, match="there are no results"):
+    with pytest.raises(ResultError, match="results of .* are missing"):
         read_result("two", tmp_path)
 
 

@@ -78,7 +78,9 @@ def test_roughness_tells_ramps_from_noise_and_chessboards() -> None:
 @pytest.mark.parametrize("shape", [(64, 1, 2, 2), (48, 3, 2, 2), (64, 1, 4, 4), (64, 3, 8, 8)])
 def test_random_filters_are_as_rough_as_noise_whatever_their_size(shape: tuple[int, int, int, int]) -> None:
     """Patches of 2 px lose a quarter of their variance with their mean: undivided, noise has 1.33 there."""
-    found = [filters.measure_filters(np.random.default_rng(seed).standard_normal(shape)).head for seed in range(40)]
+    found = [
+        filters.measure_filters(np.random.default_rng(seed).standard_normal(shape)).head for seed in range(40)
+    ]
     assert np.mean(found) == pytest.approx(1, abs=0.03) and min(found) > filters.NOISY
 
 
@@ -105,9 +107,11 @@ def test_dct_is_orthonormal_and_starts_with_the_mean(channels: int, patch: int) 
 @given(st.integers(0, 10_000), st.integers(2, 30))
 def test_pca_of_the_patches_is_the_best_at_every_k(seed: int, count: int) -> None:
     patches = random_filters(count, 3, 2, seed)
-    best = filters.rebuild(patches, filters.principal_components(patches).maps)
-    other = filters.rebuild(patches, filters.principal_components(random_filters(24, 3, 2, seed + 1)).maps)
-    waves = filters.rebuild(patches, filters.dct_basis(3, 2))
+    best = filters.rebuild_patches(patches, filters.principal_components(patches).maps)
+    other = filters.rebuild_patches(
+        patches, filters.principal_components(random_filters(24, 3, 2, seed + 1)).maps
+    )
+    waves = filters.rebuild_patches(patches, filters.dct_basis(3, 2))
     for rival in (other, waves):
         shared = min(len(best.error), len(rival.error))
         assert (best.error[:shared] <= rival.error[:shared] + 1e-6).all()
@@ -116,19 +120,19 @@ def test_pca_of_the_patches_is_the_best_at_every_k(seed: int, count: int) -> Non
 
 def test_rebuilding_error_is_what_it_says() -> None:
     patches = random_filters(9, 3, 4)
-    found = filters.rebuild(patches, filters.dct_basis(3, 4))
+    found = filters.rebuild_patches(patches, filters.dct_basis(3, 4))
     k = 11
     rebuilt = found.mean + np.einsum("nk,kcyx->ncyx", found.coefficients[:, :k], found.basis[:k])
     assert found.error[k] == pytest.approx(np.sqrt(((patches - rebuilt) ** 2).mean()))
     with pytest.raises(ValueError, match="the basis must have tiles of"):
-        filters.rebuild(patches, filters.dct_basis(1, 4))
+        filters.rebuild_patches(patches, filters.dct_basis(1, 4))
 
 
 def test_an_answer_adds_up() -> None:
     weights, patch = random_filters(6), random_filters(1, seed=9)[0]
-    found = filters.answer(patch, weights, np.arange(6.0), 4)
+    found = filters.apply_filter(patch, weights, np.arange(6.0), 4)
     assert found.value == pytest.approx(float(patch.ravel() @ weights[4].ravel()) + 4.0)
-    assert filters.answer(patch, weights, None, 4).value == pytest.approx(found.value - 4.0)
+    assert filters.apply_filter(patch, weights, None, 4).value == pytest.approx(found.value - 4.0)
 
 
 def test_bad_samples_are_refused() -> None:

@@ -51,7 +51,7 @@ def test_rebuilding_error_is_in_grey_levels_of_each_channel() -> None:
     rng = np.random.default_rng(0)
     patches = rng.standard_normal((4, 3, 2, 2))
     scale = np.array([10.0, 20.0, 30.0])
-    found = filters.rebuild(patches, filters.dct_basis(3, 2, 5), scale)
+    found = filters.rebuild_patches(patches, filters.dct_basis(3, 2, 5), scale)
     rebuilt = found.mean + np.einsum("nk,kcyx->ncyx", found.coefficients[:, :3], found.basis[:3])
     expected = np.sqrt((((patches - rebuilt) * scale[:, None, None]) ** 2).mean())
     assert found.error[3] == pytest.approx(expected)

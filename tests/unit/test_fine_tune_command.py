@@ -54,7 +54,7 @@ def test_sixty_pictures_are_learned_from_and_the_file_opens_as_it_was_counted(
     name, out = publish(server, monkeypatch, SMALL), tmp_path / "made.safetensors"
     assert command.main([name, "--epochs", "2", "--out", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "epoch 2 of 2: loss" in said and "of 20 test pictures" in said
+    assert "epoch 2 of 2: loss" in said and "of 20 test images" in said
     header, model = read_header(out), open_model(out)
     assert header.steps == (4,) and header.classes == few_dataset().classes  # two batches an epoch
     assert header.train is not None and (header.train.batch_size, header.train.weight_decay) == (32, 0.01)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from tests.messages import unpack
 from vitviz.analysis import transfer
-from vitviz.analysis.data_size import Curve, curve_of
+from vitviz.analysis.data_size import Curve, create_curve
 from vitviz.analysis.fine_tuning import (
     Group,
-    describe,
-    describe_moved,
-    in_order,
-    judge_moved,
+    compare_groups,
+    describe_test_accuracies,
+    describe_weight_changes,
+    describe_weight_prediction,
     mean_curve,
     measure_weight_changes,
-    part_of,
-    verdict,
+    name_part,
+    sort_parts,
 )
 from vitviz.plots import fine_tuning as plots
 
@@ -40,31 +42,31 @@ def test_the_mean_is_of_the_epochs_that_all_have_reached() -> None:
             (0.9, 0.8),
             (0.7, 0.6),
             "tuned",
-            "20.0 points above from scratch on the mean, and every seed lies above",
+            "20.0 points above from scratch: every seed is above",
         ),
         (
             (0.5, 0.4),
             (0.7, 0.6),
             "scratch",
-            "20.0 points below from scratch on the mean, and every seed lies below",
+            "20.0 points below from scratch: every seed is below",
         ),
         (
             (0.9, 0.6),
             (0.7, 0.5),
             "neither",
-            "15.0 points above from scratch on the mean, and the seeds overlap",
+            "15.0 points above from scratch: the seeds overlap",
         ),
         (
             (0.9,),
             (0.7,),
             "tuned",
-            "20.0 points above from scratch, with one seed, so nothing is known of the spread",
+            "20.0 points above from scratch: one seed",
         ),
         (
             (0.9, 0.8),
             (0.8, 0.9),
             "neither",
-            "Fine-tuned is level with from scratch on the mean, and the seeds overlap",
+            "Fine-tuned is level with from scratch: the seeds overlap",
         ),
         ((), (), None, ""),
     ],
@@ -73,13 +75,15 @@ def test_a_race_is_won_only_beyond_the_spread(
     tuned: tuple[float, ...], scratch: tuple[float, ...], found: str | None, said: str
 ) -> None:
     groups = group("tuned", *tuned), group("scratch", *scratch)
-    assert verdict(*groups) == found
-    assert said in describe(*groups, images=60) and bool(said) == bool(describe(*groups, images=60))
+    assert compare_groups(*groups) == found
+    assert said in describe_test_accuracies(*groups, images=60) and bool(said) == bool(
+        describe_test_accuracies(*groups, images=60)
+    )
 
 
 def test_the_spread_of_the_seeds_is_said() -> None:
-    said = describe(group("tuned", 0.9, 0.8), group("scratch", 0.3, 0.2), 60)
-    assert "60 test pictures" in said and "85.0\N{NO-BREAK SPACE}% (80.0\N{NO-BREAK SPACE}% to 90.0" in said
+    said = describe_test_accuracies(group("tuned", 0.9, 0.8), group("scratch", 0.3, 0.2), 60)
+    assert "60 test images" in said and "85.0\N{NO-BREAK SPACE}% (80.0\N{NO-BREAK SPACE}% to 90.0" in said
 
 
 def test_weights_are_told_apart_by_their_part() -> None:
@@ -89,8 +93,8 @@ def test_weights_are_told_apart_by_their_part() -> None:
         "layers.1.blocks.0.attn.qkv.weight",
         "head_dist.bias",
     )
-    assert [*map(part_of, names)] == ["E", "layer 3", "layer 2.1", "head"]
-    assert in_order(["head", "layer 1", "positions", "E", "last norm"]) == [
+    assert [*map(name_part, names)] == ["E", "layer 3", "layer 2.1", "head"]
+    assert sort_parts(["head", "layer 1", "positions", "E", "last norm"]) == [
         "E",
         "positions",
         "layer 1",
@@ -106,7 +110,9 @@ def test_how_far_a_part_moved_is_of_its_own_length() -> None:
         "cls_token": np.full(4, 1e-6),
     }
     after = {"blocks.0.a": np.array([3.0, 0.6]), "blocks.0.b": np.array([4.8]), "cls_token": np.ones(4)}
-    assert measure_weight_changes(before, after) == {"layer 1": pytest.approx(1.0 / 5)}  # [CLS] began at nothing
+    assert measure_weight_changes(before, after) == {
+        "layer 1": pytest.approx(1.0 / 5)
+    }  # [CLS] began at nothing
     still = {"head.w": np.ones(2), "bn.running_mean": np.zeros(2)}
     assert measure_weight_changes(still, still | {"bn.running_mean": np.ones(2)}) == {"head": 0.0}
     with pytest.raises(ValueError, match="the same weights"):
@@ -116,15 +122,13 @@ def test_how_far_a_part_moved_is_of_its_own_length() -> None:
 def test_what_moved_is_said_from_the_numbers() -> None:
     rates = 3e-4, 1e-3
     parts = {"E": 0.1, "layer 1": 0.02, "head": 0.5}, {"E": 0.2, "layer 1": 0.1, "head": 0.1}
-    said = describe_moved(*parts, rates)
-    assert said.endswith("median, at a learning rate of 0.001 against 0.0003: part of that is the rate.")
-    assert describe_moved(*parts, (1e-3, 1e-3)).endswith("median, at the same learning rate.")
-    assert (
-        "E moved furthest, by 10.0" in said and "layer 1 least, by 2.0" in said and "3.5 times as far" in said
-    )
-    little = describe_moved({"E": 0.00034, "norm": 0.00002}, {"E": 0.1, "norm": 0.1}, rates)
+    said = describe_weight_changes(*parts, rates)
+    assert "0.001" in said and "0.0003" in said
+    assert describe_weight_changes(*parts, (1e-3, 1e-3)).endswith("at the same learning rate.")
+    assert "E changes most, by 10.0" in said and "layer 1 least, by 2.0" in said and "3.5 times" in said
+    little = describe_weight_changes({"E": 0.00034, "norm": 0.00002}, {"E": 0.1, "norm": 0.1}, rates)
     assert "by 0.03" in little and "by 0.002" in little  # not by 0.0 %
-    assert "has not moved at all" in describe_moved({"E": 0.0, "head": 0.5}, {"E": 0.2, "head": 0.1}, rates)
+    assert "is unchanged" in describe_weight_changes({"E": 0.0, "head": 0.5}, {"E": 0.2, "head": 0.1}, rates)
 
 
 def test_the_message_holds_every_seed_and_the_mean() -> None:
@@ -143,72 +147,73 @@ def test_the_plan_holds_cosines_as_bytes() -> None:
 def curves(spread: float = 0.01, **values: list[float]) -> list[Curve]:
     sizes = (2, 10, 50)
     return [
-        curve_of(name, name, {size: [v - spread, v + spread] for size, v in zip(sizes, line, strict=True)})
+        create_curve(
+            name, name, {size: [v - spread, v + spread] for size, v in zip(sizes, line, strict=True)}
+        )
         for name, line in values.items()
     ]
 
 
 def test_where_the_lines_meet_is_read_off_them() -> None:
     found = curves(tuned=[0.9, 0.95, 0.97], frozen=[0.93, 0.94, 0.945], scratch=[0.4, 0.8, 0.96])
-    said = transfer.crossing(found)
-    assert "comes level with 'tuned' from 50 pictures a class on" in said
-    assert "comes level with 'frozen' from 50" in said
-    behind = transfer.crossing(curves(tuned=[0.9, 0.95, 0.99], scratch=[0.4, 0.5, 0.6]))
-    assert "is still 39.0 points below 'tuned' with 50, every seed." in behind
-    assert transfer.crossing(curves(tuned=[0.9, 0.95, 0.99], longer=[0.9, 0.9, 0.98])) == ""
+    said = transfer.describe_crossing(found)
+    assert "matches 'tuned' from 50 images" in said
+    assert "matches 'frozen' from 50" in said
+    behind = transfer.describe_crossing(curves(tuned=[0.9, 0.95, 0.99], scratch=[0.4, 0.5, 0.6]))
+    assert "39.0 points below 'tuned' with 50 per class in every seed." in behind
+    assert transfer.describe_crossing(curves(tuned=[0.9, 0.95, 0.99], longer=[0.9, 0.9, 0.98])) == ""
 
 
 def test_seeds_that_all_lie_below_are_not_level_however_near() -> None:
     """At 98 % two points are twice the mistakes."""
-    said = transfer.crossing(curves(tuned=[0.9, 0.95, 0.985], scratch=[0.4, 0.8, 0.96], spread=0.005))
-    assert said == "'scratch' is still 2.5 points below 'tuned' with 50, every seed."
-    said = transfer.crossing(curves(tuned=[0.9, 0.95, 0.985], scratch=[0.4, 0.8, 0.97], spread=0.005))
-    assert said == "'scratch' is still 1.5 points below 'tuned' with 50, every seed."
-    wide = transfer.crossing(curves(tuned=[0.9, 0.95, 0.985], scratch=[0.4, 0.8, 0.955], spread=0.02))
-    assert wide == "'scratch' is still 3.0 points below 'tuned' with 50."  # seeds overlap, means lie apart
+    said = transfer.describe_crossing(
+        curves(tuned=[0.9, 0.95, 0.985], scratch=[0.4, 0.8, 0.96], spread=0.005)
+    )
+    assert "2.5 points below 'tuned'" in said and "every seed" in said
+    said = transfer.describe_crossing(
+        curves(tuned=[0.9, 0.95, 0.985], scratch=[0.4, 0.8, 0.97], spread=0.005)
+    )
+    assert "1.5 points below 'tuned'" in said and "every seed" in said
+    wide = transfer.describe_crossing(
+        curves(tuned=[0.9, 0.95, 0.985], scratch=[0.4, 0.8, 0.955], spread=0.02)
+    )
+    assert "3.0 points below 'tuned'" in wide and "every seed" not in wide  # seeds overlap, means lie apart
 
 
 def test_a_line_that_passes_another_is_said_to_where_every_seed_does() -> None:
-    said = transfer.crossing(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.8, 0.895, 0.95]))
-    assert said == (
-        "'scratch' comes level with 'tuned' from 10 pictures a class on and lies"
-        " above it, every seed, from 50 on."
-    )
-    said = transfer.crossing(curves(frozen=[0.9, 0.9, 0.9], scratch=[0.8, 0.94, 0.95]))
-    assert said == "'scratch' lies above 'frozen', every seed, from 10 pictures a class on."
-    left = transfer.crossing(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.95, 0.95, 0.85]))
-    assert left == "'scratch' is still 5.0 points below 'tuned' with 50, every seed."
+    said = transfer.describe_crossing(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.8, 0.895, 0.95]))
+    assert re.search("matches 'tuned' from 10 .* exceeds it in every seed from 50", said)
+    said = transfer.describe_crossing(curves(frozen=[0.9, 0.9, 0.9], scratch=[0.8, 0.94, 0.95]))
+    assert "exceeds 'frozen' in every seed from 10 images" in said
+    left = transfer.describe_crossing(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.95, 0.95, 0.85]))
+    assert "5.0 points below 'tuned' with 50" in left
 
 
 def test_what_a_longer_training_makes_up_is_said_at_both_ends() -> None:
     found = curves(tuned=[0.9, 0.9, 0.9], scratch=[0.5, 0.6, 0.8], longer=[0.505, 0.7, 0.88])
-    assert transfer.made_up(found) == (
-        "What 'scratch' lacks against 'tuned', and what the longer training brings: 40.0 and 0.5 points with 2 pictures"
-        " a class, so little of it is time; 10.0 and 8.0 points with 50 pictures a class."
-    )
+    few, many = transfer.describe_deficit(found).split(";")
+    assert "40.0 and 0.5 points with 2 images" in few and "little of the gap" in few
+    assert "10.0 and 8.0 points with 50 images" in many and "gap" not in many
     level = curves(tuned=[0.9, 0.9, 0.9], scratch=[0.5, 0.6, 0.95], longer=[0.65, 0.7, 0.96])
-    assert transfer.made_up(level).endswith("40.0 and 15.0 points with 2 pictures a class.")
+    assert transfer.describe_deficit(level).endswith("40.0 and 15.0 points with 2 images per class.")
     late = curves(tuned=[0.9, 0.9, 0.9], scratch=[0.5, 0.6, 0.85], longer=[0.49, 0.7, 0.92])
-    assert transfer.made_up(late).endswith(
-        "40.0 and \N{MINUS SIGN}1.0 points with 2 pictures a class, so little of it is time; 5.0 and 7.0 points with"
-        " 50 pictures a class, so all of it is time."
-    )
+    few, many = transfer.describe_deficit(late).split(";")
+    assert "40.0 and \N{MINUS SIGN}1.0 points with 2 images" in few and "little of the gap" in few
+    assert "5.0 and 7.0 points with 50 images" in many and "closes the gap" in many
     doubtful = curves(0.05, tuned=[0.9, 0.9, 0.9], scratch=[0.5, 0.6, 0.85], longer=[0.6, 0.7, 0.92])
-    assert transfer.made_up(doubtful).endswith("5.0 and 7.0 points with 50 pictures a class.")
-    assert transfer.made_up(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.5, 0.6, 0.8])) == ""
+    assert transfer.describe_deficit(doubtful).endswith("5.0 and 7.0 points with 50 images per class.")
+    assert transfer.describe_deficit(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.5, 0.6, 0.8])) == ""
 
 
 def test_who_leads_at_both_ends_is_said_with_the_spread() -> None:
-    said = transfer.describe(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.4, 0.5, 0.895]))
-    assert (
-        "With 2 pictures a class 'tuned' leads with 90.0" in said and "every seed above every other" in said
-    )
-    assert "With 50 pictures a class" in said and "within the spread of the seeds" in said
+    said = transfer.describe_leads(curves(tuned=[0.9, 0.9, 0.9], scratch=[0.4, 0.5, 0.895]))
+    assert "'tuned' leads with 2 images per class: 90.0" in said and "consistent across seeds" in said
+    assert "50 images per class" in said and "within the seed spread" in said
 
 
 def test_of_one_seed_no_spread_is_claimed() -> None:
-    found = [curve_of(name, name, {2: [value]}) for name, value in (("tuned", 0.9), ("scratch", 0.4))]
-    assert transfer.describe(found).endswith("of one seed, so nothing is known of the spread.")
+    found = [create_curve(name, name, {2: [value]}) for name, value in (("tuned", 0.9), ("scratch", 0.4))]
+    assert transfer.describe_leads(found).endswith("(one seed).")
 
 
 def test_curves_leave_out_what_diverged() -> None:
@@ -217,23 +222,19 @@ def test_curves_leave_out_what_diverged() -> None:
         {"source": "a", "method": "tuned", "a_class": 2, "seed": 1, "diverged": "x"},
         {"source": "b", "method": "tuned", "a_class": 2, "seed": 0, "test": 0.1},
     ]
-    (only,) = transfer.curves_of(rows, "a", {"tuned": "Tuned", "scratch": "Scratch"})
+    (only,) = transfer.group_method_curves(rows, "a", {"tuned": "Tuned", "scratch": "Scratch"})
     assert only.seeds.tolist() == [1] and only.mean.tolist() == [0.5]
 
 
 def test_seeds_that_are_level_are_not_said_to_span() -> None:
     level = Group("tuned", "Fine-tuned", (), (1.0, 1.0, 1.0))
     apart = Group("scratch", "From scratch", (), (0.9, 1.0, 0.95))
-    told = describe(level, apart, 60).replace("\N{NO-BREAK SPACE}", " ")
+    told = describe_test_accuracies(level, apart, 60).replace("\N{NO-BREAK SPACE}", " ")
     assert "Fine-tuned 100 % (every seed); From scratch 95.0 % (90.0 % to 100 %)" in told
 
 
 def test_a_guess_of_the_part_that_moves_furthest_is_judged() -> None:
     body = {"E": 0.02, "layer 1": 0.5, "last norm": 0.001}
-    assert (
-        judge_moved(body, "layer 1")
-        == "You said layer 1: it moves by 50.0\N{NO-BREAK SPACE}% of its own length, right."
-    )
-    assert judge_moved(body, "last norm").endswith(
-        "0.1\N{NO-BREAK SPACE}% of its own length, layer 1 by 50.0\N{NO-BREAK SPACE}%."
-    )
+    assert describe_weight_prediction(body, "layer 1").count("layer 1") == 2
+    text = describe_weight_prediction(body, "last norm").replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search("last norm.*0.1 %.*layer 1.*50.0 %", text)

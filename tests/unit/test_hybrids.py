@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.hybrids import crossing, enlarging, field_box, time_to_accuracy, stem_fields_px
+from vitviz.analysis.hybrids import crossing, enlarging, field_box, stem_fields_px, time_to_accuracy
 from vitviz.config import FlatAttentionConfig, ViTConfig
 from vitviz.experiments import conv_attention, conv_nets
 from vitviz.lessons.convolution_measures import COMPARED_MODELS, list_accuracies, load_stored_result
@@ -16,7 +16,7 @@ from vitviz.models import parameter_count
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.zoo import create_model
 from vitviz.plots import hybrids as plots
-from vitviz.probe.one_token import one_token
+from vitviz.probe.one_token import record_one_token
 
 STEM = ViTConfig(stem=(4, 4, 4), patch_size=4, readout="mean")
 
@@ -87,7 +87,7 @@ def test_a_sheet_keeps_every_map_in_its_place() -> None:
 def test_one_token_attends_to_itself_alone() -> None:
     config = FlatAttentionConfig(image_size=8, widths=(6, 4))
     model = create_model(config, seed=0).eval().requires_grad_(False)
-    found = one_token(model, np.random.default_rng(0).random((1, 8, 8), np.float32))  # type: ignore[arg-type]
+    found = record_one_token(model, np.random.default_rng(0).random((1, 8, 8), np.float32))  # type: ignore[arg-type]
     assert found.attention.shape == (2, 1, 1) and (found.attention == 1).all()
     assert found.changed == 0 and np.abs(found.scores).max() > 0
     assert found.idle == 2 * 6 * 7 + 2 * 4 * 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vitviz.analysis.kernel_fields import Field, fields
+from vitviz.analysis.kernel_fields import Field, block_fields
 from vitviz.config import CNNConfig
 from vitviz.models.zoo import create_model
 from vitviz.probe.receptive_field import gradient_maps
@@ -28,7 +28,7 @@ def test_the_field_is_where_gradients_are(config: CNNConfig) -> None:
     # A maximum passes the gradient of one of its four pixels: many pictures together show them all.
     images = np.random.default_rng(0).normal(size=(24, 3, SIDE_PX, SIDE_PX)).astype(np.float32)
     maps = gradient_maps(model.requires_grad_(False), images, names)
-    for name, field in zip(names, fields(config), strict=True):
+    for name, field in zip(names, block_fields(config), strict=True):
         found, (rows, cols) = maps[name]
         seen_rows, seen_cols = (np.flatnonzero(found.sum(axis=axis)) for axis in (1, 0))
         top, left, side = field.box(rows // 2, cols // 2, SIDE_PX)
@@ -37,9 +37,9 @@ def test_the_field_is_where_gradients_are(config: CNNConfig) -> None:
 
 
 def test_by_hand() -> None:
-    assert Field().through(3, 2, 1) == Field(3, 2, 0.0)
-    assert Field().through(2, 2, 0) == Field(2, 2, 0.5)
-    pooled = fields(CNNConfig(widths=(24, 64, 192, 256), blocks=(0, 1, 1, 1), pooled=True))
+    assert Field().apply_layer(3, 2, 1) == Field(3, 2, 0.0)
+    assert Field().apply_layer(2, 2, 0) == Field(2, 2, 0.5)
+    pooled = block_fields(CNNConfig(widths=(24, 64, 192, 256), blocks=(0, 1, 1, 1), pooled=True))
     assert [(f.side_px, f.step_px) for f in pooled] == [(3, 1), (10, 2), (24, 4), (52, 8)]
 
 

@@ -66,7 +66,7 @@ def answers(model: ModelConfig, train: TrainConfig) -> Tensor:
     for _ in range(3):
         trainer.advance()
         trainer.evaluate("validation")
-    with trainer.weights.shown() as shown, torch.no_grad():
+    with trainer.weights.use_for_evaluation() as shown, torch.no_grad():
         return shown(trainer.normalise(trainer.data.validation.images[:16])).float()
 
 
@@ -135,9 +135,9 @@ def test_what_may_be_off_is_written_and_read_so() -> None:
     for name, knob in HYPERPARAMETERS.items():
         if knob.numeric:
             assert knob.parse(", ".join(map(knob.label, knob.values))) == knob.values, name
-    with pytest.raises(ValueError, match="'Clip the gradient at' must be numbers or 'off' with commas"):
+    with pytest.raises(ValueError, match="'Gradient clipping norm' must be numbers or 'off'"):
         clip.parse("off, on")
-    with pytest.raises(ValueError, match="'Dropout' must be numbers with commas"):
+    with pytest.raises(ValueError, match="'Dropout' must be numbers"):
         HYPERPARAMETERS["dropout"].parse("off, 0.1")
 
 

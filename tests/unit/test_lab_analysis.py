@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.comparison import differences
 from vitviz.analysis.confusion import confusion_counts, confusion_shares, most_confused, most_wrong
 from vitviz.analysis.milestones import parameters_by_part, time_to
+from vitviz.analysis.run_differences import find_varying_names
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
 
@@ -62,6 +62,6 @@ def test_parameters_by_part_add_up_to_the_model() -> None:
 
 def test_only_what_differs_is_named() -> None:
     rows = [{"a": 1, "b": 2}, {"a": 1, "b": 3}, {"a": 1, "b": 2, "c": 0}]
-    assert differences(rows) == ["b"], "what only one of them has says nothing but that"
-    assert differences([*rows, {"c": [1]}]) == ["b", "c"]
-    assert differences(rows[:1]) == differences([]) == []
+    assert find_varying_names(rows) == ["b"], "what only one of them has says nothing but that"
+    assert find_varying_names([*rows, {"c": [1]}]) == ["b", "c"]
+    assert find_varying_names(rows[:1]) == find_varying_names([]) == []

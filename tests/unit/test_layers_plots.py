@@ -8,7 +8,7 @@ from tests.messages import photo_of, unpack
 from vitviz.analysis.token_colours import Components
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel, Rows
-from vitviz.plots.photo import photo
+from vitviz.plots.photo import encode_photo
 
 
 def picture(value: int) -> np.ndarray:
@@ -16,7 +16,7 @@ def picture(value: int) -> np.ndarray:
 
 
 def rows(*values: int) -> Rows:
-    return Rows(["ViT", "CNN"], [photo(picture(value)) for value in values], 1, "cls", ("cls",), 0.5)
+    return Rows(["ViT", "CNN"], [encode_photo(picture(value)) for value in values], 1, "cls", ("cls",), 0.5)
 
 
 def test_panels_carry_their_cells_and_one_photo_where_the_crops_are_one() -> None:
@@ -41,8 +41,8 @@ def test_cosines_in_eight_bits() -> None:
 def test_what_the_colours_hold() -> None:
     found = Components(np.zeros(3), np.eye(3), np.array([0.5, 0.2, 0.05]), np.ones(3), (2, 1, 3))
     assert plots.share_note(found) == "75\N{NO-BREAK SPACE}% in colour"
-    assert plots.coloured(found, shares=True) == {"shares": [0.5, 0.2, 0.05], "orders": [2, 1, 3]}
-    assert plots.coloured(found, shares=False) == {"orders": [2, 1, 3]}
+    assert plots.colour_panels(found, shares=True) == {"shares": [0.5, 0.2, 0.05], "orders": [2, 1, 3]}
+    assert plots.colour_panels(found, shares=False) == {"orders": [2, 1, 3]}
 
 
 def test_the_matrix_travels_with_its_names() -> None:

@@ -16,9 +16,9 @@ from vitviz.training.lesson_recipe import (
     EPOCHS,
     SIDE_PX,
     fine_tune,
-    head_swapped,
     parameter_groups,
     prepared,
+    replace_head,
 )
 
 BODY = ViTConfig(image_size=32, patch_size=16, embed_dim=48, depth=2, num_heads=3, num_classes=1000)
@@ -26,7 +26,7 @@ BODY = ViTConfig(image_size=32, patch_size=16, embed_dim=48, depth=2, num_heads=
 
 def test_the_head_is_swapped_and_learns_a_hundred_times_faster() -> None:
     old = create_model(BODY, 0)
-    model = head_swapped(old, BODY, 10)
+    model = replace_head(old, BODY, 10)
     assert model.head.weight.shape == (10, 48)  # type: ignore[union-attr]
     assert torch.equal(
         model.state_dict()["blocks.1.mlp.fc2.weight"], old.state_dict()["blocks.1.mlp.fc2.weight"]
@@ -49,7 +49,7 @@ def test_sixty_pictures_are_learned_from_and_the_body_hardly_moves() -> None:
     labels = torch.arange(60) % 3
     images = torch.randint(0, 60, (60, 3, 8, 8), generator=dice, dtype=torch.uint8)
     images[torch.arange(60), labels] += 180  # each class its own colour
-    model = head_swapped(create_model(BODY, 0), BODY, 3)
+    model = replace_head(create_model(BODY, 0), BODY, 3)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     losses: list[float] = []
     fine_tune(model, images, labels, epochs=6, side_px=32, told=lambda _, loss: losses.append(loss))
@@ -63,7 +63,7 @@ def test_sixty_small_pictures_of_ten_classes_are_learned_from_as_the_lesson_writ
     few = load_dataset("cifar10-few")
     images = torch.from_numpy(few.test_images[:60].copy()).permute(0, 3, 1, 2)
     labels = torch.from_numpy(few.labels_of("test")[:60].copy()).long()
-    model, ours = (head_swapped(create_model(BODY, 0), BODY, 10) for _ in range(2))
+    model, ours = (replace_head(create_model(BODY, 0), BODY, 10) for _ in range(2))
     with torch.random.fork_rng():
         torch.manual_seed(0)
         fine_tune(ours, images, labels, epochs=2, side_px=32)

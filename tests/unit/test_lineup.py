@@ -54,15 +54,15 @@ def test_what_must_be_shared_is_the_firsts_and_all_else_is_each_ones_own() -> No
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("no_such_recipe", "there is no recipe 'no_such_recipe'"),
-        ("digits_live~depth=", "'depth' has no value that can be read"),
+        ("no_such_recipe", "received 'no_such_recipe'"),
+        ("digits_live~depth=", "'depth' is not valid JSON"),
         ("digits_live~depth=0", "depth must be an integer of at least 1, received 0"),
         ("digits_live~colour=3", "has no colour"),
-        ('digits_live~kind="train"', "describes no model"),
+        ('digits_live~kind="train"', "do not describe a model"),
         ('digits_live~kind="perceptron"', "kind must be one of"),
-        ('digits_live~start_from="x"~start_digest="y"', "begin with random weights"),
+        ('digits_live~start_from="x"~start_digest="y"', "must start from random weights"),
         ("digits_live~learning_rate=NaN", "learning_rate"),
-        (";".join(["digits_live"] * 9), "up to 8 models, received 9"),
+        (";".join(["digits_live"] * 9), "at most 8 models, received 9"),
     ],
 )
 def test_a_strangers_text_gives_a_line_up_or_a_value_error(text: str, reason: str) -> None:

@@ -17,20 +17,24 @@ RIGHT = np.array([[1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 0, 0]], bool)
 
 
 def test_every_wrong_picture_has_its_story() -> None:
-    assert mistakes.story(RIGHT) == [Moment(4, 3, 0, 0, 3), Moment(4, 1, 0, 2, 1), Moment(4, 2, 1, 0, 1)]
-    assert mistakes.forgotten(RIGHT).tolist() == [0, 0, 1, 0]
-    first, _, last = mistakes.story(RIGHT)
-    assert re.findall(r"\d+", mistakes.describe(first, True)) == ["3", "4"]
-    assert re.findall(r"\d+", mistakes.describe(last, False)) == ["2", "4", "1", "1", "0"]
+    assert mistakes.track_moments(RIGHT) == [
+        Moment(4, 3, 0, 0, 3),
+        Moment(4, 1, 0, 2, 1),
+        Moment(4, 2, 1, 0, 1),
+    ]
+    assert mistakes.count_forgotten(RIGHT).tolist() == [0, 0, 1, 0]
+    first, _, last = mistakes.track_moments(RIGHT)
+    assert re.findall(r"\d+", mistakes.describe_moment(first, True)) == ["3", "4"]
+    assert re.findall(r"\d+", mistakes.describe_moment(last, False)) == ["2", "4", "1", "1", "0"]
     labels = np.array([0, 0, 1, 1])
-    sentence = mistakes.most_forgotten(RIGHT, labels, ("cat", "dog"))
+    sentence = mistakes.describe_forgotten(RIGHT, labels, ("cat", "dog"))
     assert re.findall(r"\d+|cat|dog", sentence) == ["1"]
     twice = np.concatenate([RIGHT, RIGHT[1:]])
-    assert re.findall(r"cat|dog|\d+", mistakes.most_forgotten(twice, labels, ("cat", "dog")))[-2:] == [
+    assert re.findall(r"cat|dog|\d+", mistakes.describe_forgotten(twice, labels, ("cat", "dog")))[-2:] == [
         "dog",
         "2",
     ]
-    assert mistakes.most_forgotten(RIGHT[:2], labels, ("cat", "dog")) == ""
+    assert mistakes.describe_forgotten(RIGHT[:2], labels, ("cat", "dog")) == ""
 
 
 def frames(side: int, colours: bool) -> list[Frame]:
@@ -54,7 +58,7 @@ def test_guesses_probabilities_and_pictures_travel() -> None:
     assert picture.frames[:, 0].tolist() == [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
     assert picture.frames[2, 1].tolist() == [204, 204, 51, 51]
     assert picture.base.shape == (4, 8, 8) and picture.extra["labels"] == [0, 0, 1, 1]
-    forgotten = mistakes.most_forgotten(RIGHT, np.array([0, 0, 1, 1]), ("cat", "dog"))
+    forgotten = mistakes.describe_forgotten(RIGHT, np.array([0, 0, 1, 1]), ("cat", "dog"))
     assert picture.captions[-1].endswith(forgotten) and forgotten not in picture.captions[0]
     book = run_history.cut([picture], 3)
     assert [len(row) for row in (run_history.Book(frames=((), (), ())) + book).frames] == [1, 1, 1]

@@ -98,14 +98,12 @@ def test_what_a_killed_process_left_is_removed_and_what_another_writes_is_not(
 def test_without_network_one_sentence(tmp_path: Path) -> None:
     with serving() as closed:
         url = closed.url
-    with pytest.raises(
-        NoNetworkError, match="cannot be reached; everything else in the app works without them"
-    ):
+    with pytest.raises(NoNetworkError, match="cannot be reached; the rest of the app works without them"):
         download(f"{url}/file", tmp_path / "file")
 
 
 def test_only_http_is_fetched(tmp_path: Path) -> None:
-    with pytest.raises(PretrainedError, match="over http or https, received file:"):
+    with pytest.raises(PretrainedError, match="http:// or https://, received file:"):
         download("file:///etc/hostname", tmp_path / "file")
 
 

@@ -20,7 +20,14 @@ from vitviz.models.download import weights_file
 from vitviz.models.parameter_count import published_megabytes
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, find
-from vitviz.models.published_weights import SMALL, describe_manual_copy, fetch, is_whole, describe_weights, list_weights
+from vitviz.models.published_weights import (
+    SMALL,
+    describe_manual_copy,
+    describe_weights,
+    fetch,
+    is_whole,
+    list_weights,
+)
 from vitviz.models.size import MOST_MILLIONS, millions, too_large
 from vitviz.models.zoo import create_model
 
@@ -125,7 +132,7 @@ def test_without_network_the_message_says_file_place_and_command(
     publish(server, monkeypatch, SMALL[1])
     assert command.main([NAME, "vit_large_patch16_224", "resnet50"]) == 1
     unreachable, too_big, unknown = capsys.readouterr().err.splitlines()
-    assert "127.0.0.1:9 cannot be reached; everything else in the app works without them" in unreachable
+    assert "127.0.0.1:9 cannot be reached; the rest of the app works without them" in unreachable
     assert describe_manual_copy(find(NAME)) in unreachable
     assert f"`python -m vitviz.fetch {NAME}` fetches model.safetensors (23 MB)" in unreachable
     assert f"copy it to `{weights_file(find(NAME))}`" in unreachable

@@ -9,21 +9,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # One subject: what it is, what computes it, what draws it, what keeps it, the page that shows it.
 SUBJECTS = set(
-    """assembly attention block challenge channels cka classes conv_attention cost curves data_size distance
-    distillation equivariance experiment faces faithfulness filters fine_tuning gradients heat_rows hybrids
-    hyperparameter journey lineup logit_lens map map_part matrix methods mistakes norms one_change patches positions
-    presets probes race readout recipe records robustness scoreboard sinks swin teacher_effect token_similarity
-    transfer window_attention""".split()
+    """assembly attention block challenge channels cka class_question conv_attention cost data_size distance
+    distillation equivariance experiment faces faithfulness filters fine_tuning gradients hybrids hyperparameter
+    journey logit_lens map_part matrix methods norms one_change patches positions presets probes race readout
+    recipe records robustness scoreboard sinks swin teacher_effect token_similarity transfer window_attention""".split()
 )
 # One role, in each lens for its own picture.
-ROLES = set("drawers page papers prediction stored_results views".split())
+ROLES = set("captions drawers page papers stored_results".split())
 # Two things by one name, and why they keep it.
 EXCEPTIONS = {
     "layers": "building blocks in models, as in timm; what a model's layers say in probe and plots",
     "cards": "of models in training, of lessons in pages",
     "catalogue": "of experiments in vitviz, of what a session can select in pages",
     "download": "of a data set in data, of weights in models: each is the one of its folder",
-    "model_choice": "what can be selected in stores, the models that one page compares",
     "session": "of a trainer's process in training, of a browser in stores",
 }
 

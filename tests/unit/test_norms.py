@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from vitviz.analysis.gradients import Norms
-from vitviz.analysis.norms import NORMS, moved_by_others, normed
+from vitviz.analysis.norms import NORMS, batch_influence, normalise
 from vitviz.plots.normalisation import gradient_figure, norms_figure
 
 RNG = np.random.default_rng(0)
@@ -35,7 +35,7 @@ def theirs(norm: str) -> torch.Tensor:
     ("norm", "means", "members"), [("layer", 15, 8), ("batch", 8, 15), ("instance", 24, 5), ("group", 12, 10)]
 )
 def test_every_norm_is_torch_s(norm: str, means: int, members: int) -> None:
-    found = normed(TOKENS, norm, AT)
+    found = normalise(TOKENS, norm, AT)
     np.testing.assert_allclose(found.values, theirs(norm).numpy(), atol=1e-9)
     assert (found.means, int(found.members.sum())) == (means, members) and found.members[AT]
     assert found.mean == pytest.approx(TOKENS[found.members].mean())
@@ -44,22 +44,22 @@ def test_every_norm_is_torch_s(norm: str, means: int, members: int) -> None:
 
 def test_batch_norm_alone_mixes_pictures() -> None:
     others = RNG.normal(0.0, 1.0, TOKENS.shape)
-    moves = {norm: moved_by_others(TOKENS, norm, others) for norm in NORMS}
+    moves = {norm: batch_influence(TOKENS, norm, others) for norm in NORMS}
     assert moves.pop("batch") > 0.1 and set(moves.values()) == {0.0}
-    assert moved_by_others(TOKENS[..., :6], "group", others[..., :6], 3) == 0, (
+    assert batch_influence(TOKENS[..., :6], "group", others[..., :6], 3) == 0, (
         "4 groups do not divide 6 channels"
     )
 
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="norm must be one of layer, batch"):
-        normed(TOKENS, "power", AT)
+        normalise(TOKENS, "power", AT)
     with pytest.raises(ValueError, match="3 groups do not divide 8 channels"):
-        normed(TOKENS, "group", AT, groups=3)
+        normalise(TOKENS, "group", AT, groups=3)
 
 
 def test_the_figures_pass_plotly_s_own_checks() -> None:
-    members = {title: normed(TOKENS, name, AT).members for name, title in NORMS.items()}
+    members = {title: normalise(TOKENS, name, AT).members for name, title in NORMS.items()}
     drawn = norms_figure(TOKENS, members, AT)
     go.Figure(drawn.to_dict())
     assert len(drawn.data) == 2 * len(NORMS) and len(drawn.data[0].z) == 15

@@ -7,7 +7,7 @@ import pytest
 
 from tests.messages import unpack
 from vitviz.plots.image_changes import NOISE_CODES, Answered, Changed, Curve, Start, payload, strength_words
-from vitviz.plots.photo import photo
+from vitviz.plots.photo import encode_photo
 
 FRAMES = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
 
@@ -20,7 +20,7 @@ def test_the_whole_slider_travels_with_every_models_own_scale() -> None:
         payload(
             Changed("noise", "Noise", (0.0, 0.2), 0, FRAMES, (1, 2, 3), np.array([[0, 1]]), noise),
             [Answered("a", "gradient", chances, views), Answered("b", "attention", chances, 0 * views)],
-            photo(np.zeros((8, 8, 3), np.uint8)),
+            encode_photo(np.zeros((8, 8, 3), np.uint8)),
             ("cat", "dog"),
             Start({"at": 1}, 7, -1, False),
             Curve(np.array([0.0, 1.0]), np.array([[0.9, 0.5], [0.8, np.nan]]), 1000),

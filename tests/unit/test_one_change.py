@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,15 @@ import torch
 
 from pages.train.experiments.hyperparameter import describe_run
 from tests.messages import unpack
-from vitviz.analysis.gradients import Norms, norms_at
-from vitviz.analysis.gradients import describe as gradients_said
-from vitviz.analysis.one_change import Variant, describe_knob, describe_slip, gain, variant
+from vitviz.analysis.gradients import Norms, select_norms
+from vitviz.analysis.gradients import describe_gradient_shares as gradients_said
+from vitviz.analysis.one_change import (
+    Variant,
+    compute_gain,
+    create_variant,
+    describe_bug,
+    describe_hyperparameter,
+)
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments import bugs, deep_models, gradients, hyperparameters, one_change
@@ -27,7 +34,7 @@ from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
 from vitviz.plots.one_change import payload, scale
-from vitviz.probe.gradients import gradient_norms
+from vitviz.probe.gradients import measure_gradient_norms
 from vitviz.training.batches import prepare_training_data
 from vitviz.training.loop import Trainer
 
@@ -42,7 +49,7 @@ def row(seed: int, test: float | None, **more: Any) -> Row:
 
 
 def of(name: str, *tests: float | None) -> Variant:
-    return variant(name, name, [row(seed, test) for seed, test in enumerate(tests)], 4.0)
+    return create_variant(name, name, [row(seed, test) for seed, test in enumerate(tests)], 4.0)
 
 
 # ---------------------------------------------------------------- what the numbers say
@@ -52,66 +59,60 @@ def test_a_variant_is_its_seeds() -> None:
     one = of("a", 0.8, 0.9, None)
     assert one.mean == pytest.approx(0.85) and one.test == {0: 0.8, 1: 0.9} and one.diverged == 1
     np.testing.assert_allclose(one.curve, [[2, 4], [0.425, 0.85]])
-    assert one.told == "85.0\N{NO-BREAK SPACE}% · 1 diverged · 2.0\N{NO-BREAK SPACE}s · 1,234 parameters"
-    assert of("b", None).told == "1 diverged · 1,234 parameters" and of("b", None).curve.shape == (2, 0)
+    assert one.summary == "85.0\N{NO-BREAK SPACE}% · 1 diverged · 2.0\N{NO-BREAK SPACE}s · 1,234 parameters"
+    assert of("b", None).summary == "1 diverged · 1,234 parameters" and of("b", None).curve.shape == (2, 0)
 
 
 def test_gains_are_paired_by_seed() -> None:
-    found = gain(of("a", 0.90, 0.95), of("b", 0.92, 0.96, 0.5))
+    found = compute_gain(of("a", 0.90, 0.95), of("b", 0.92, 0.96, 0.5))
     assert found is not None and found.points == pytest.approx((-2.0, -1.0)) and found.clear
-    assert found.said == "−1.5 points (−2.0 to −1.0 over 2 seeds)"
-    mixed = gain(of("a", 0.90, 0.97), of("b", 0.92, 0.96))
+    assert found.summary == "−1.5 points (−2.0 to −1.0 over 2 seeds)"
+    mixed = compute_gain(of("a", 0.90, 0.97), of("b", 0.92, 0.96))
     assert mixed is not None and not mixed.clear
-    assert gain(of("a", None), of("b", 0.9)) is None
-    one = gain(of("a", 0.95), of("b", 0.9))
-    assert one is not None and not one.clear and one.said == "+5.0 points (one seed)"
+    assert compute_gain(of("a", None), of("b", 0.9)) is None
+    one = compute_gain(of("a", 0.95), of("b", 0.9))
+    assert one is not None and not one.clear and one.summary == "+5.0 points (one seed)"
 
 
 def test_a_slip_may_cost_bring_or_do_nothing_that_the_seeds_agree_on() -> None:
-    assert "It costs 2.0 points" in describe_slip(of("s", 0.90, 0.92), of("m", 0.92, 0.94))
-    assert "It brings, against what one would think, 2.0 points" in describe_slip(
-        of("s", 0.94, 0.96), of("m", 0.92, 0.94)
-    )
-    assert "do not agree" in describe_slip(of("s", 0.94, 0.92), of("m", 0.92, 0.94))
-    assert "Nothing was measured" in describe_slip(of("s"), of("m", 0.92))
-    assert "It changes nothing" in describe_slip(of("s", 0.9, 0.8), of("m", 0.9, 0.8))
-    one = describe_slip(of("s", 0.90), of("m", 0.92))
-    assert one.startswith("It costs 2.0 points") and one.endswith(
-        "(one seed), and another seed may say otherwise."
-    )
+    assert "costs 2.0 points" in describe_bug(of("s", 0.90, 0.92), of("m", 0.92, 0.94))
+    assert "adds 2.0 points" in describe_bug(of("s", 0.94, 0.96), of("m", 0.92, 0.94))
+    assert "no consistent difference" in describe_bug(of("s", 0.94, 0.92), of("m", 0.92, 0.94))
+    assert "%" not in describe_bug(of("s"), of("m", 0.92))
+    assert "makes no difference" in describe_bug(of("s", 0.9, 0.8), of("m", 0.9, 0.8))
+    one = describe_bug(of("s", 0.90), of("m", 0.92))
+    assert "costs 2.0 points" in one and "(one seed)" in one
 
 
 def test_a_slip_that_diverges_is_said_to_and_what_is_compared_has_both() -> None:
-    assert describe_slip(of("s", None, None), of("m", 0.9, 0.9)) == "2 trainings with it diverged."
-    said = describe_slip(of("s", 0.80, None), of("m", 0.90, 0.50)).replace("\N{NO-BREAK SPACE}", " ")
+    assert describe_bug(of("s", None, None), of("m", 0.9, 0.9)) == "2 trainings with the bug diverged."
+    said = describe_bug(of("s", 0.80, None), of("m", 0.90, 0.50)).replace("\N{NO-BREAK SPACE}", " ")
     assert "90.0 % without it, 80.0 % with it" in said  # of the seed that both have
-    assert said.endswith(" 1 training with it diverged.")
+    assert said.endswith(" 1 training with the bug diverged.")
 
 
 def test_a_knob_s_ends_are_held_against_the_base() -> None:
     found = [of("1", 0.90, 0.91), of("2", 0.95, 0.96), of("4", 0.97, 0.95), of("8", None, None)]
-    said = describe_knob(found, "2").replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("Best of 3: 4 with 96.0 %; last: 1 with 90.5 %.")
-    assert "4 against 2: +0.5 points (−1.0 to 2.0 over 2 seeds), the seeds do not agree" in said
-    assert "1 against 2: −5.0 points (−5.0 to −5.0 over 2 seeds), every seed the same way" in said
+    said = describe_hyperparameter(found, "2").replace("\N{NO-BREAK SPACE}", " ")
+    assert said.startswith("Best of 3: 4 with 96.0 %; worst: 1 with 90.5 %.")
+    assert "4 against 2: +0.5 points (−1.0 to 2.0 over 2 seeds), not consistent across seeds" in said
+    assert "1 against 2: −5.0 points (−5.0 to −5.0 over 2 seeds), consistent across seeds" in said
     assert said.endswith("Diverged: 8.")
-    assert describe_knob(found[:1], "2") == ""
-    assert describe_knob([found[0], found[3]], "2") == "Diverged: 8."
-    assert describe_knob([*found[:2], found[3]], "none of them").endswith("Diverged: 8.")
-    alone = describe_knob([of("1", 0.83), of("3", 0.866)], "2").replace("\N{NO-BREAK SPACE}", " ")
-    assert alone.endswith("3 against 1: +3.6 points (one seed), and another seed may say otherwise."), (
-        "without the base"
-    )
+    assert describe_hyperparameter(found[:1], "2") == ""
+    assert describe_hyperparameter([found[0], found[3]], "2") == "Diverged: 8."
+    assert describe_hyperparameter([*found[:2], found[3]], "none of them").endswith("Diverged: 8.")
+    alone = describe_hyperparameter([of("1", 0.83), of("3", 0.866)], "2").replace("\N{NO-BREAK SPACE}", " ")
+    assert "3 against 1: +3.6 points (one seed)" in alone, "without the base"
 
 
 def test_values_that_are_level_are_named_together() -> None:
     found = [of("1", 0.90), of("2", 0.95), of("4", 0.95)]
-    said = describe_knob(found, "1").replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("Best of 3: 2 and 4 with 95.0 %; last: 1 with 90.0 %.")
-    assert "4 against 1: +5.0 points (one seed), and another seed may say otherwise." in said
-    assert "agree" not in said
-    level = describe_knob([of("1", 0.9), of("2", 0.9)], "1").replace("\N{NO-BREAK SPACE}", " ")
-    assert level == "All 2 come to 90.0 %."
+    said = describe_hyperparameter(found, "1").replace("\N{NO-BREAK SPACE}", " ")
+    assert said.startswith("Best of 3: 2 and 4 with 95.0 %; worst: 1 with 90.0 %.")
+    assert "4 against 1: +5.0 points (one seed)" in said
+    assert "consistent" not in said
+    level = describe_hyperparameter([of("1", 0.9), of("2", 0.9)], "1").replace("\N{NO-BREAK SPACE}", " ")
+    assert re.findall(r"[\d.]+\d|\d", level) == ["2", "90.0"]
 
 
 def test_the_message_holds_every_seed_and_a_scale_around_them() -> None:
@@ -130,27 +131,23 @@ def test_gradient_norms_are_geometric_means() -> None:
         {"variant": "pre", "norms": [[4.0, 4.0]]},
         {"variant": "post", "norms": [[0.01, 1.0]]},
     ]
-    pre, post = norms_at(rows, 0, {"pre": "Before", "post": "After"})
+    pre, post = select_norms(rows, 0, {"pre": "Before", "post": "After"})
     np.testing.assert_allclose(pre.mean, [2.0, 4.0])
     assert (pre.low[0], pre.high[0], pre.seeds) == (1.0, 4.0, 2)
     said = gradients_said([pre, post], 10)
-    assert said == (
-        "After 10 updates the first block's gradient over the last one's is: Before 0.5 (alike); After 1/100."
-    )
-    assert [one.name for one in norms_at(rows, 1, {"pre": "Before", "post": "After"})] == ["pre"]
+    assert said.endswith("Before 0.5 (similar); After 1/100.")
+    assert [one.name for one in select_norms(rows, 1, {"pre": "Before", "post": "After"})] == ["pre"]
 
 
 def test_a_gradient_that_vanished_has_words() -> None:
     rows = [{"variant": name, "norms": [norms]} for name, norms in (("a", [0.0, 1.0]), ("b", [1.0, 2.0]))]
-    said = gradients_said(norms_at(rows, 0, {"a": "A", "b": "B"}), 0)
-    assert (
-        said
-        == "At the start the first block's gradient over the last one's is: A below 1e-30; B 0.5 (alike)."
-    )
+    said = gradients_said(select_norms(rows, 0, {"a": "A", "b": "B"}), 0)
+    assert said.endswith("A below 1e-30; B 0.5 (similar).")
     here = [
         Norms("a", "A", values := np.array(norms), values, values, 1) for norms in ([0.0, 1.0], [0.0, 0.0])
     ]
-    assert gradients_said(here, 0).endswith("A below 1e-30; A cannot be said, since the last gets none.")
+    text = gradients_said(here, 0)
+    assert "A below 1e-30" in text and "A undefined" in text
 
 
 # ---------------------------------------------------------------- what is turned, and what is wrong
@@ -184,9 +181,9 @@ def test_what_a_visitor_asks_of_a_knob_is_checked() -> None:
             heads.parse(text)
     with pytest.raises(ValueError, match="num_heads 3 does not divide"):
         hyperparameters.build_run_config("digits", "num_heads", (1, 3))
-    with pytest.raises(ValueError, match="5 values of 2 seeds are 10 models"):
+    with pytest.raises(ValueError, match="5 values with 2 seeds are 10 models"):
         hyperparameters.build_run_config("digits", "num_heads", heads.values, seeds=2)
-    with pytest.raises(ValueError, match="no knob 'volume'"):
+    with pytest.raises(ValueError, match="received 'volume'"):
         hyperparameters.build_run_config("digits", "volume", (1, 2))
     config = hyperparameters.build_run_config("digits", "norm", ("pre", "post"), seeds=3, epochs=2.0)
     assert [member.train and member.train.seed for member in config.members] == [0, 1, 2, 0, 1, 2]
@@ -215,9 +212,9 @@ def test_a_slip_is_alone_and_its_line_is_there(name: str, dataset: str) -> None:
 
 
 def test_unknown_slips_and_variants_are_refused() -> None:
-    with pytest.raises(ValueError, match="slip must be one of"):
+    with pytest.raises(ValueError, match="bug must be one of"):
         bugs.configure_with_bug("digits", "typo")
-    with pytest.raises(ValueError, match="slips are tried on digits, shapes, received 'mnist'"):
+    with pytest.raises(ValueError, match="one of digits, shapes, received 'mnist'"):
         bugs.configure_fixed("mnist")
     with pytest.raises(ValueError, match="variant must be one of"):
         deep_models.deep("middle")
@@ -230,7 +227,7 @@ def test_the_gradient_of_a_block_is_what_backward_gives() -> None:
     model = create_model(config, seed=1).train()
     assert isinstance(model, VisionTransformer)
     inputs, labels = torch.randn(5, 1, 8, 8), torch.tensor([0, 1, 0, 1, 1])
-    found = gradient_norms(model, inputs, labels)
+    found = measure_gradient_norms(model, inputs, labels)
     assert model.training and all(parameter.grad is None for parameter in model.parameters())
     torch.nn.functional.cross_entropy(model.eval()(inputs), labels).backward()
     for index, norm in enumerate(found):
@@ -251,10 +248,14 @@ def test_the_first_point_of_a_stored_curve_is_made_again(name: str) -> None:
         and (one.get("knob") == "base" or (one.get("slip"), one.get("family")) == ("mended", "vit"))
     ]
     model, train = (
-        bugs.configure_fixed("digits") if name == "one_slip_digits" else (BASES["digits"].model, BASES["digits"].train)
+        bugs.configure_fixed("digits")
+        if name == "one_slip_digits"
+        else (BASES["digits"].model, BASES["digits"].train)
     )
     assert found.settings["epochs"] == train.epochs and found.settings["learning_rate"] == train.learning_rate
-    trainer = Trainer(model, train, prepare_training_data(load_dataset("digits"), BASES["digits"].preparation, train))
+    trainer = Trainer(
+        model, train, prepare_training_data(load_dataset("digits"), BASES["digits"].preparation, train)
+    )
     updates, _, reached = cell["curve"][0]
     for _ in range(int(updates)):
         trainer.advance()
@@ -309,7 +310,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Result:
         "one_slip_digits": Result("s", "S", "python", {"epochs": 4}, (), tuple(wrong)),
         deep_models.NAME: Result("g", "G", "python", {"marks": [10]}, (), tuple(norms)),
     }
-    monkeypatch.setattr(experiment_measures, "kept_result", files.__getitem__)
+    monkeypatch.setattr(experiment_measures, "read_result_if_any", files.__getitem__)
     return files["one_knob_digits"]
 
 
@@ -318,12 +319,12 @@ def test_predictions_are_answered_from_the_files(kept: Result) -> None:
     best = experiment_measures.BestHyperparameterValue("num_heads")
     assert best.get_answer_kind(at).options == ("4", "8") and best.measure_answer(at).value == 1  # type: ignore[union-attr]
     assert experiment_measures.BugCost("softmax").measure_answer(at).value == 0
-    assert "every seed the same way" in experiment_measures.BugCost("softmax").measure_answer(at).words
+    assert "consistent across seeds" in experiment_measures.BugCost("softmax").measure_answer(at).words
     assert experiment_measures.WeakestGradient().measure_answer(at).value == len(deep_models.VARIANTS) - 1
     assert set(experiment_measures.select_hyperparameter_rows(kept, "num_heads")) == {4, 8}
     with pytest.raises(ValueError, match="expected knob to be one of"):
         experiment_measures.BestHyperparameterValue("volume")
-    with pytest.raises(ValueError, match="expected slip to be one of"):
+    with pytest.raises(ValueError, match="to be one of"):
         experiment_measures.BugCost("typo")
 
 
@@ -335,33 +336,35 @@ def test_level_values_are_all_best_and_seeds_that_disagree_are_told(monkeypatch:
         rows = [row(s, base[1][s], knob="base", value=None) for s in (0, 1)]
         rows += [row(s, tests[s], knob="activation", value=value) for value, tests in others for s in (0, 1)]
         file = Result("k", "K", "python", {"epochs": 4}, (), tuple(rows))
-        monkeypatch.setattr(experiment_measures, "kept_result", lambda name: file)
+        monkeypatch.setattr(experiment_measures, "read_result_if_any", lambda name: file)
         return experiment_measures.BestHyperparameterValue("activation").measure_answer(at)
 
     level = knob({"gelu": (0.9, 0.8), "relu": (0.91, 0.93), "silu": (0.93, 0.91)})
     assert level.right == (1, 2) and "ReLU and SiLU are tied" in level.words
     unsure = knob({"gelu": (0.9, 0.9), "relu": (0.88, 0.91), "silu": (0.7, 0.7)})
     assert unsure.right == (0,) and unsure.words.endswith(
-        "GELU against ReLU: +0.5 points (−1.0 to 2.0 over 2 seeds), the seeds do not agree."
+        "GELU against ReLU: +0.5 points (−1.0 to 2.0 over 2 seeds), not consistent across seeds."
     )
     rows = [row(s, 0.9, slip="mended", family="vit") for s in (0, 1)]
     rows += [row(s, test, slip="softmax", family="vit") for s, test in enumerate((0.9, 0.3))]
     file = Result("s", "S", "python", {"epochs": 4}, (), tuple(rows))
-    monkeypatch.setattr(experiment_measures, "kept_result", lambda name: file)
+    monkeypatch.setattr(experiment_measures, "read_result_if_any", lambda name: file)
     assert (
-        experiment_measures.BugCost("softmax").measure_answer(at).words.endswith("seeds), the seeds do not agree.")
+        experiment_measures.BugCost("softmax")
+        .measure_answer(at)
+        .words.endswith("seeds), not consistent across seeds.")
     )
 
 
 def test_a_run_on_a_part_of_the_pictures_says_so() -> None:
     """MNIST's models learn from a tenth of its pictures, and the form said '3 epochs each'."""
     for dataset, name, told in (
-        ("mnist", "num_heads", "3 epochs each of 10\N{NO-BREAK SPACE}% of the training pictures."),
+        ("mnist", "num_heads", "3 epochs each of 10\N{NO-BREAK SPACE}% of the training images."),
         ("digits", "num_heads", "15 epochs each."),
         (
             "digits",
             "train_fraction",
-            "each of 10\N{NO-BREAK SPACE}% to 100\N{NO-BREAK SPACE}% of the training pictures.",
+            "each of 10\N{NO-BREAK SPACE}% to 100\N{NO-BREAK SPACE}% of the training images.",
         ),
     ):
         values = HYPERPARAMETERS[name].offered(BASES[dataset])

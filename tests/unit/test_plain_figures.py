@@ -26,7 +26,7 @@ from vitviz.plots import (
     scoreboard,
     theme,
 )
-from vitviz.plots.plotly_dict import PlainFigure, height_of, merged
+from vitviz.plots.plotly_dict import PlainFigure, height_of, merge_layout
 
 Build = Callable[[theme.Mode], go.Figure]
 LINE = np.array([1.0, 0.5, 0.25])
@@ -54,9 +54,7 @@ FIGURES: dict[str, Build] = {
     "by distance": lambda mode: positions.by_distance_figure({name: (LINE, LINE) for name in "ab"}, mode),
     "resize": lambda mode: positions.resize_figure([24, 32], {"a": [0.5, 0.9], "b": [0.4, 0.9]}, 32, mode),
     "slip": lambda mode: positions.slip_figure(np.eye(5), np.eye(5), (1, 2), mode),
-    "moving along": lambda mode: equivariance.moving_figure(
-        {name: [("stem", 0.5)] for name in "abcde"}, mode
-    ),
+    "moving along": lambda mode: equivariance.shift_figure({name: [("stem", 0.5)] for name in "abcde"}, mode),
     "in the papers": lambda mode: data_size.pretraining_figure(
         {name: [1.0, 2.0] for name in "abcdef"}, [1.3, 300], mode
     ),
@@ -169,5 +167,5 @@ def test_lines_across_carry_their_word() -> None:
 
 def test_merging_leaves_its_parts_alone() -> None:
     base = {"a": {"b": 1, "c": 2}, "d": 3}
-    assert merged(base, {"a": {"b": 5}, "e": 6}) == {"a": {"b": 5, "c": 2}, "d": 3, "e": 6}
+    assert merge_layout(base, {"a": {"b": 5}, "e": 6}) == {"a": {"b": 5, "c": 2}, "d": 3, "e": 6}
     assert base == {"a": {"b": 1, "c": 2}, "d": 3}

@@ -21,8 +21,8 @@ def test_the_slip_has_its_own_similarities(i: int, j: int, expected: float) -> N
 
 
 def test_the_right_formula_depends_on_distance_alone_and_the_slip_does_not() -> None:
-    right = position_similarity.wishes(position_similarity.encode("sincos_1d", (1, 12), 64), (1, 12))
-    slipped = position_similarity.wishes(position_similarity.encode("slip", (1, 12), 64), (1, 12))
+    right = position_similarity.score_encoding(position_similarity.encode("sincos_1d", (1, 12), 64), (1, 12))
+    slipped = position_similarity.score_encoding(position_similarity.encode("slip", (1, 12), 64), (1, 12))
     assert right.relative == pytest.approx(1.0)
     assert slipped.relative < 0.9999
 
@@ -38,28 +38,29 @@ def test_on_a_4_x_4_grid_one_dimension_takes_3_and_4_for_neighbours() -> None:
 
 def test_summed_positions_are_twins_across_the_diagonal() -> None:
     table = position_similarity.encode("sincos_2d_sum", (4, 4), 64)
-    twins = position_similarity.twins(table).reshape(4, 4)
-    np.testing.assert_array_equal(twins[1, 2], 2 * 4 + 1)
-    assert [twins[i, i] for i in range(4)] == [-1] * 4
-    assert position_similarity.wishes(table, (4, 4)).distinct == pytest.approx(4 / 16)
+    np.testing.assert_array_equal(table[1 * 4 + 2], table[2 * 4 + 1])
+    assert position_similarity.score_encoding(table, (4, 4)).distinct == pytest.approx(4 / 16)
 
 
 @pytest.mark.parametrize("kind", ["sincos_1d", "sincos_2d_concat", "random"])
 def test_other_codes_are_unique(kind: position_similarity.Encoding) -> None:
-    assert position_similarity.wishes(position_similarity.encode(kind, (8, 8), 64), (8, 8)).distinct == 1.0
+    assert (
+        position_similarity.score_encoding(position_similarity.encode(kind, (8, 8), 64), (8, 8)).distinct
+        == 1.0
+    )
 
 
 def test_no_positions_have_no_structure() -> None:
     table = position_similarity.encode("none", (3, 3), 8)
     assert not position_similarity.cosine_similarity(table).any()
-    measured = position_similarity.wishes(table, (3, 3))
+    measured = position_similarity.score_encoding(table, (3, 3))
     assert (measured.overlap, measured.distinct, measured.nearest) == (0.0, 0.0, 0.0)
     assert np.isnan(measured.relative) and np.isnan(measured.near)
 
 
 def test_structure_of_the_concatenated_table_has_its_closed_form() -> None:
     dim, grid = 32, (5, 7)
-    found = position_similarity.structure(
+    found = position_similarity.measure_structure(
         position_similarity.cosine_similarity(position_similarity.encode("sincos_2d_concat", grid, dim)), grid
     )
     omega = 10000.0 ** (-np.arange(dim // 4) / (dim // 4 - 1))
@@ -75,7 +76,7 @@ def test_structure_of_the_concatenated_table_has_its_closed_form() -> None:
 
 def test_structure_separates_rows_from_columns() -> None:
     rows_only = np.repeat(np.eye(3), 4, axis=0)  # a code of the row alone, on a 3 x 4 grid
-    found = position_similarity.structure(position_similarity.cosine_similarity(rows_only), (3, 4))
+    found = position_similarity.measure_structure(position_similarity.cosine_similarity(rows_only), (3, 4))
     np.testing.assert_allclose(found.along_row, 1.0)
     np.testing.assert_allclose(found.along_column, [1.0, 0.0, 0.0])
     assert found.elsewhere == 0.0
@@ -85,11 +86,11 @@ def test_structure_separates_rows_from_columns() -> None:
 
 def test_wishes_on_a_line_of_codes() -> None:
     angle = np.linspace(0, 1, 6)  # a quarter circle: similarity falls with distance and with nothing else
-    measured = position_similarity.wishes(np.stack([np.cos(angle), np.sin(angle)], axis=1), (1, 6))
+    measured = position_similarity.score_encoding(np.stack([np.cos(angle), np.sin(angle)], axis=1), (1, 6))
     assert measured.relative == pytest.approx(1.0)
     assert measured.near == pytest.approx(1.0)
     assert measured.nearest == 1.0
-    orthogonal = position_similarity.wishes(np.eye(6), (2, 3))
+    orthogonal = position_similarity.score_encoding(np.eye(6), (2, 3))
     assert orthogonal.overlap == 0.0 and orthogonal.distinct == 1.0
 
 
@@ -110,7 +111,7 @@ def test_wavelengths_run_from_two_pi_to_the_base() -> None:
 
 def test_bad_shapes_and_names_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\(6, 6\), received \(4, 4\)"):
-        position_similarity.structure(np.eye(4), (2, 3))
+        position_similarity.measure_structure(np.eye(4), (2, 3))
     with pytest.raises(ValueError, match="received 'spiral'"):
         position_similarity.encode("spiral", (2, 2), 8)  # type: ignore[arg-type]
 
@@ -122,8 +123,8 @@ def test_resizing_keeps_prefix_and_structure() -> None:
         torch.tensor(np.concatenate([prefix, table]))[None].float(), (8, 8), (16, 16)
     )[0].numpy()
     np.testing.assert_array_equal(stretched[0], prefix[0])
-    before = position_similarity.structure(position_similarity.cosine_similarity(table), (8, 8))
-    after = position_similarity.structure(
+    before = position_similarity.measure_structure(position_similarity.cosine_similarity(table), (8, 8))
+    after = position_similarity.measure_structure(
         position_similarity.cosine_similarity(position_similarity.patch_rows(stretched, (16, 16))), (16, 16)
     )
     # twice as many patches on the same picture: two new steps are about one old one
@@ -138,5 +139,5 @@ def test_stretching_as_a_list_forgets_the_rows() -> None:
     np.testing.assert_allclose(position_similarity.stretch_as_list(ramp, 9)[:, 0], np.arange(9) / 2)
     grid = resize_positions(torch.tensor(table)[None].float(), (4, 4), (8, 8))[0].numpy()
     flat = position_similarity.stretch_as_list(table, 64)
-    right, slip = (position_similarity.wishes(t, (8, 8)).near for t in (grid, flat))
+    right, slip = (position_similarity.score_encoding(t, (8, 8)).near for t in (grid, flat))
     assert right > slip + 0.2

@@ -10,7 +10,7 @@ from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
-from vitviz.probe.layers import layers_of, stream
+from vitviz.probe.layers import list_layers, stream_layer_outputs
 
 KINDS = ("vit_digits", "deit_digits", "hybrid_cifar10", "swin_digits", "cnn_cifar10")
 
@@ -32,9 +32,9 @@ def pictures(model: LoadedModel, count: int) -> np.ndarray:
 def test_layers_say_what_the_model_records_place_by_place(name: str) -> None:
     model = loaded(name)
     images = pictures(model, 5)
-    batches = list(stream(model, images, 2))
+    batches = list(stream_layer_outputs(model, images, 2))
     assert [len(batch[0].places) for batch in batches] == [2, 2, 1]
-    layers = layers_of(model.config)
+    layers = list_layers(model.config)
     with torch.inference_mode():
         _, record = model.model(torch.tensor(images), record=tuple(layer.record for layer in layers))
     for index, layer in enumerate(layers):
@@ -54,21 +54,21 @@ def test_layers_say_what_the_model_records_place_by_place(name: str) -> None:
 
 def test_all_of_it_in_a_row_and_its_mean() -> None:
     model = loaded("vit_digits")
-    (batch,) = stream(model, pictures(model, 3), 3)
+    (batch,) = stream_layer_outputs(model, pictures(model, 3), 3)
     said = batch[1]
     assert said.grid == (8, 8) and said.flat.shape == (3, 65 * said.places.shape[-1])
     np.testing.assert_allclose(said.mean, said.places.reshape(3, 64, -1).mean(axis=1), atol=1e-6)
 
 
 def test_layers_have_names_and_other_models_none() -> None:
-    titles = [layer.title for layer in layers_of(PRESETS["vit_digits"].config)]
-    assert [layer.said for layer in layers_of(PRESETS["vit_digits"].config)][:2] == [
+    titles = [layer.title for layer in list_layers(PRESETS["vit_digits"].config)]
+    assert [layer.said for layer in list_layers(PRESETS["vit_digits"].config)][:2] == [
         "the embedding",
         "layer 1",
     ]
     assert titles == ["embedding", *(f"layer {i + 1}" for i in range(len(titles) - 1))]
-    assert [layer.title for layer in layers_of(PRESETS["cnn_cifar10"].config)][0] == "stem"
+    assert [layer.title for layer in list_layers(PRESETS["cnn_cifar10"].config)][0] == "stem"
     config = PRESETS["recipe_e"].config
     assert not abilities(config).layers
     with pytest.raises(TypeError, match="FlatAttentionConfig"):
-        layers_of(config)
+        list_layers(config)

@@ -24,22 +24,24 @@ def vit(config: ViTConfig) -> VisionTransformer:
 def test_the_patches_rows_of_what_is_added() -> None:
     learned = vit(VIT_DIGITS)
     assert learned.pos_embed is not None
-    np.testing.assert_array_equal(positions.table_of(learned), learned.pos_embed[0, 1:].detach().numpy())
-    waves = positions.table_of(vit(replace(VIT_DIGITS, positions="sincos_2d_concat")))
+    np.testing.assert_array_equal(
+        positions.read_position_table(learned), learned.pos_embed[0, 1:].detach().numpy()
+    )
+    waves = positions.read_position_table(vit(replace(VIT_DIGITS, positions="sincos_2d_concat")))
     np.testing.assert_allclose(waves, encode("sincos_2d_concat", (8, 8), 64), atol=1e-6)
-    assert not positions.table_of(vit(replace(VIT_DIGITS, positions="none"))).any()
+    assert not positions.read_position_table(vit(replace(VIT_DIGITS, positions="none"))).any()
 
 
 def test_positions_of_the_pixels_have_no_table() -> None:
     config = PRESETS["recipe_d"].config
     assert isinstance(config, ViTConfig)
     with pytest.raises(ValueError, match="a table for each picture"):
-        positions.table_of(vit(config))
+        positions.read_position_table(vit(config))
 
 
 def test_a_stretched_table_keeps_its_corners_in_order() -> None:
     ramp = np.repeat(np.arange(4.0), 4)[:, None]  # row number of a 4 x 4 grid
-    found = positions.stretched(ramp, (4, 4), (8, 8)).reshape(8, 8)
+    found = positions.stretch_positions(ramp, (4, 4), (8, 8)).reshape(8, 8)
     assert found.shape == (8, 8) and (np.diff(found[:, 0]) > 0).all()
     np.testing.assert_allclose(found, found[:, :1].repeat(8, axis=1), atol=1e-5)
-    np.testing.assert_allclose(positions.stretched(ramp, (4, 4), (4, 4)), ramp)
+    np.testing.assert_allclose(positions.stretch_positions(ramp, (4, 4), (4, 4)), ramp)

@@ -41,7 +41,7 @@ def test_one_class_cannot_be_probed() -> None:
 
 def test_parts_hold_each_class_alike_and_need_not_hold_them_all() -> None:
     labels = np.repeat([0, 1, 2], [9, 6, 1])
-    part = p.parts(labels, 3)
+    part = p.split_parts(labels, 3)
     assert [np.bincount(part[labels == label], minlength=3).tolist() for label in (0, 1)] == [
         [3, 3, 3],
         [2, 2, 2],

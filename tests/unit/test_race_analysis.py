@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from tests.messages import unpack
-from vitviz.analysis.race import Racer, averaged, common, describe, explains_half, racer, swapped_share
+from vitviz.analysis.race import (
+    Racer,
+    align_racers,
+    average_seeds,
+    create_racer,
+    describe_race,
+    explains_half,
+    swapped_share,
+)
 from vitviz.plots.race import COLOURS, payload
 
 CLASSES = ("left", "right", "above", "below")
@@ -29,7 +37,7 @@ def record(accuracy: float, shuffled: float, confusion: Any = RIGHT, **changes: 
 
 
 def of(name: str, *records: dict[str, Any]) -> Racer:
-    return racer(name, name.upper(), np.array([[1.0, 2.0], [0.3, 0.4]]), records)
+    return create_racer(name, name.upper(), np.array([[1.0, 2.0], [0.3, 0.4]]), records)
 
 
 def test_a_curve_joins_evaluations_and_snapshots_in_order() -> None:
@@ -41,7 +49,7 @@ def test_a_curve_joins_evaluations_and_snapshots_in_order() -> None:
     )  # an evaluation of more pictures wins
     assert found.measured is not None and found.measured.epoch == 2.0
     assert of("a", record(0.9, 0.2)).curve.shape == (2, 2)  # a test is no point of the curve
-    assert racer("a", "A", np.empty((2, 0)), []).curve.shape == (2, 0)
+    assert create_racer("a", "A", np.empty((2, 0)), []).curve.shape == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -60,53 +68,55 @@ def test_summed_positions_are_explained_when_their_mistakes_are_swaps() -> None:
     for found, explained in ((swaps, True), (spread, False), (right, False)):
         assert found.measured is not None
         assert explains_half(found.measured, CLASSES) is explained
-        assert ("cannot tell left from above" in describe([found], CLASSES)) is explained
+        assert ("PE(row) + PE(column)" in describe_race([found], CLASSES)) is explained
     assert swaps.measured is not None and swapped_share(swaps.measured, CLASSES) == 1.0
     assert not explains_half(swaps.measured, tuple("abcd"))
     other = of("learned", record(0.5, 0.25, SWAPS))  # another code that is half right for another reason
-    assert "cannot tell" not in describe([other], CLASSES)
+    assert "PE(row)" not in describe_race([other], CLASSES)
 
 
 def test_the_caption_counts_gain_and_loss() -> None:
-    said = describe([of("none", record(0.25, 0.25)), of("learned", record(0.999, 0.26))], CLASSES)
-    assert "Right on 40 test pictures after 3 epochs: NONE 25.0" in said and "guessing gives 25" in said
+    said = describe_race([of("none", record(0.25, 0.25)), of("learned", record(0.999, 0.26))], CLASSES)
+    assert "Test accuracy after 3 epochs (40 images): NONE 25.0" in said and "chance 25" in said
     assert "Positions add 74.9 points (LEARNED over NONE)" in said
-    assert "LEARNED falls from 99.9" in said and "less than 2 points change for NONE" in said
+    assert "LEARNED drops from 99.9" in said and "less than 2 points of change for NONE" in said
     unplaced = of("pixels", record(1.0, 1.0))
-    mapped = describe([of("none", record(0.25, 0.25)), of("learned", record(0.999, 0.26)), unplaced], CLASSES)
+    mapped = describe_race(
+        [of("none", record(0.25, 0.25)), of("learned", record(0.999, 0.26)), unplaced], CLASSES
+    )
     assert "Positions add 74.9 points (LEARNED over NONE)" in mapped, "a map of the pixels is no place"
     level = [of(name, record(1.0, 0.5)) for name in ("learned", "sincos_2d")]
-    said = describe([of("none", record(0.25060, 0.25)), *level], CLASSES)
+    said = describe_race([of("none", record(0.25060, 0.25)), *level], CLASSES)
     assert "Positions add 74.9 points (LEARNED and SINCOS_2D over NONE)" in said, "of 25.1 and 100 percent"
-    alike = describe([of("none", record(0.9, 0.9)), of("learned", record(0.9, 0.895))], CLASSES)
-    assert "Positions make a difference of less than 2 points" in alike
-    assert "With shuffled patches less than 2 points change for NONE, LEARNED." in alike
-    assert describe([of("none")], CLASSES) == ""
+    alike = describe_race([of("none", record(0.9, 0.9)), of("learned", record(0.9, 0.895))], CLASSES)
+    assert "Positions change accuracy by less than 2 points." in alike
+    assert "less than 2 points of change for NONE, LEARNED." in alike
+    assert describe_race([of("none")], CLASSES) == ""
 
 
 def test_of_models_near_guessing_positions_are_not_spoken_of() -> None:
     ten = tuple("0123456789")
     young = [of("none", record(0.10, 0.10)), of("learned", record(0.19, 0.18))]
-    assert "none is far from guessing" in describe(young, ten)
+    assert "close to chance" in describe_race(young, ten)
     older = [of("none", record(0.10, 0.10)), of("learned", record(0.21, 0.18))]
-    assert "Positions add 11.0 points" in describe(older, ten)
+    assert "Positions add 11.0 points" in describe_race(older, ten)
 
 
 def test_every_model_s_loss_is_named_and_none_is_said_to_add_nothing_that_harms() -> None:
-    """A loss of 1.9 points read 'changes nothing', one of 5 was not told, and what harmed 'added nothing so far'."""
+    """Regression test: small losses and negative gains are reported."""
     racers = [of("none", record(0.9, 0.9)), of("a", record(0.8, 0.5)), of("b", record(0.85, 0.8))]
-    said = describe([*racers, of("c", record(0.8, 0.83))], CLASSES)
-    assert "Even the best with positions, B, lies 5.0 points below NONE." in said
-    assert "A falls from 80.0" in said and "; B loses 5.0 points, C gains 3.0 points; less than" in said
+    said = describe_race([*racers, of("c", record(0.8, 0.83))], CLASSES)
+    assert "B, the best with them, is 5.0 points below NONE." in said
+    assert "A drops from 80.0" in said and "; B loses 5.0 points, C gains 3.0 points; less than" in said
     going = [of(name, record(0.5, 0.5, split="validation")) for name in ("none", "b")]
-    assert "So far positions make" in describe(going, CLASSES)
+    assert "so far." in describe_race(going, CLASSES)
 
 
 def test_models_are_compared_at_one_moment() -> None:
     """While they take turns one may already be measured at the next snapshot."""
     early, late = (record(a, 0.2, epoch=at, split="validation") for a, at in ((0.3, 1.0), (0.6, 2.0)))
     racers = [of("a", early, late), of("b", early), of("c", early), of("d")]
-    assert [(r.name, r.measured.epoch) for r in common(racers) if r.measured] == [
+    assert [(r.name, r.measured.epoch) for r in align_racers(racers) if r.measured] == [
         ("a", 1.0),
         ("b", 1.0),
         ("c", 1.0),
@@ -122,7 +132,7 @@ def test_models_with_snapshots_of_their_own_are_each_shown_at_their_newest() -> 
         of(name, *(record(0.1 * at, 0.1, epoch=at, split="validation") for at in epochs))
         for name, epochs in asked.items()
     ]
-    assert [r.measured.epoch for r in common(racers) if r.measured] == [7.0, 1.5, 1.5]
+    assert [r.measured.epoch for r in align_racers(racers) if r.measured] == [7.0, 1.5, 1.5]
     assert unpack(payload(racers, 0.25, 20.0))[0]["at"] == [1.5, 7.0]
 
 
@@ -130,17 +140,19 @@ def test_a_model_that_stopped_at_its_aim_stays_beside_those_that_go_on() -> None
     found = [record(0.4, 0.2, epoch=1.0, split="validation"), record(0.9, 0.2, epoch=2.0, split="validation")]
     stopped, going = of("a", *found, record(0.8, 0.2, epoch=2.0)), of("b", *found)
     later = record(0.95, 0.2, epoch=3.0, split="validation")
-    shown = common([stopped, going, of("c", *found, later)])
+    shown = align_racers([stopped, going, of("c", *found, later)])
     assert [(r.measured.split, r.measured.epoch) for r in shown if r.measured] == [("validation", 2.0)] * 3
 
 
 def test_models_that_end_at_different_epochs_are_compared_at_their_ends() -> None:
     racers = [of("a", record(0.9, 0.5, epoch=2.5)), of("b", record(0.8, 0.5, epoch=6.0))]
-    assert common(racers) == racers
-    assert describe(racers, CLASSES).startswith("Right on 40 test pictures after 2.5 to 6 epochs: A 90.0")
+    assert align_racers(racers) == racers
+    assert describe_race(racers, CLASSES).startswith(
+        "Test accuracy after 2.5 to 6 epochs (40 images): A 90.0"
+    )
     assert unpack(payload(racers, 0.25, 6.0))[0]["at"] == [2.5, 6.0]
     going = [*racers, *(of(name, record(0.4, 0.4, split="validation")) for name in "cde")]
-    assert [r.name for r in common(going)] == ["c", "d", "e"]
+    assert [r.name for r in align_racers(going)] == ["c", "d", "e"]
 
 
 def test_the_message_holds_curves_pairs_and_chance() -> None:
@@ -159,8 +171,8 @@ def test_seeds_of_one_model_race_as_their_mean() -> None:
     early = {"epoch": 1.0, "split": "validation"}
     first = of("a", record(0.2, 0.1, **early), record(0.8, 0.4, SPREAD))
     second = of("b", record(0.4, 0.2, **early), record(0.6, 0.2, SWAPS))
-    mean = averaged([first, second])
-    assert (mean.name, mean.title, len(mean.earlier)) == ("a", "A", 1) and mean.ended
+    mean = average_seeds([first, second])
+    assert (mean.name, mean.title, len(mean.earlier)) == ("a", "A", 1) and mean.is_finished
     assert mean.measured is not None and mean.measured.confusion == [
         [a + b for a, b in zip(*rows, strict=True)] for rows in zip(SPREAD, SWAPS, strict=True)
     ]
@@ -168,7 +180,10 @@ def test_seeds_of_one_model_race_as_their_mean() -> None:
     assert mean.earlier[0].accuracy == pytest.approx(0.3)
     np.testing.assert_allclose(mean.curve, first.curve / 2 + second.curve / 2)
     going = of("c", record(0.4, 0.2, **early))
-    assert averaged([going, first]).measured == averaged([going, replace(first, measured=None)]).measured
-    assert averaged([going]).measured == going.measured
-    nothing = averaged([of("d"), going])
+    assert (
+        average_seeds([going, first]).measured
+        == average_seeds([going, replace(first, measured=None)]).measured
+    )
+    assert average_seeds([going]).measured == going.measured
+    nothing = average_seeds([of("d"), going])
     assert nothing.measured is None and not nothing.earlier

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.logit_lens import ReadoutWeights, softmax
-from vitviz.analysis.readout import answer_of, steps_of_answer
+from vitviz.analysis.logit_lens import ReadoutWeights
+from vitviz.analysis.readout import list_readout_steps, predict_from_stream
 from vitviz.config import ViTConfig
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.logit_lens import readout_weights
+from vitviz.softmax import softmax
 
 NAMES = ("vit_digits", "deit_digits", "recipe_a", "recipe_c", "recipe_d")
 
@@ -32,7 +33,7 @@ def test_the_answer_is_the_model_s(name: str, readout: str) -> None:
     with torch.no_grad():
         logits, found = model.eval()(picture, record=(last,))
     stream = found[last][0].numpy()
-    answer = answer_of(stream, readout_weights(model), config.readout, config.prefix_tokens)
+    answer = predict_from_stream(stream, readout_weights(model), config.readout, config.prefix_tokens)
     made = softmax(answer.logits) if config.softmax_output else answer.logits
     np.testing.assert_allclose(made, logits[0].numpy(), atol=2e-5)
     if answer.second is None:
@@ -41,9 +42,9 @@ def test_the_answer_is_the_model_s(name: str, readout: str) -> None:
 
 def test_by_hand() -> None:
     weights = ReadoutWeights(None, None, 0.0, np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([0.5, 0.0]))
-    found = answer_of(np.array([[3.0, 1.0], [9.0, 9.0]]), weights, "cls", ("cls",))
+    found = predict_from_stream(np.array([[3.0, 1.0], [9.0, 9.0]]), weights, "cls", ("cls",))
     assert found.logits.tolist() == [3.5, 2.0] and found.products.tolist() == [3.0, 0.0]
-    steps = steps_of_answer(found, "cls", ("cat", "dog"), normed=False)
-    assert [step.title for step in steps][1] == "The head's row of the winning class: cat"
+    steps = list_readout_steps(found, "cls", ("cat", "dog"), normed=False)
+    assert [step.title for step in steps][1] == "Logit of the predicted class: cat"
     assert "cat: 3.50, then dog: 2.00" in steps[2].numbers
     assert steps[3].values.sum() == pytest.approx(1.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.changes import series, shift
+from vitviz.analysis.changes import apply_all_strengths, shift
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig
@@ -24,7 +24,9 @@ CNN = CNNConfig(image_size=16, widths=(8, 16), blocks=(1, 1), num_classes=4)
 SWIN = SwinConfig(
     image_size=16, patch_size=2, embed_dim=16, depths=(2, 2), num_heads=(2, 2), window_size=4, num_classes=4
 )
-PICTURES = series(np.random.default_rng(1).integers(0, 256, (16, 16, 3), dtype=np.uint8), "shift")[:5]
+PICTURES = apply_all_strengths(
+    np.random.default_rng(1).integers(0, 256, (16, 16, 3), dtype=np.uint8), "shift"
+)[:5]
 
 
 def loaded(config: ModelConfig) -> LoadedModel:

@@ -9,56 +9,56 @@ from pages.lenses.layers import sinks
 from vitviz.analysis import sinks as s
 from vitviz.models.presets import PRESETS
 from vitviz.plots.probes import Layer, lengths_figure
-from vitviz.probe.layers import layers_of
+from vitviz.probe.layers import list_layers
 
 
 def test_lengths_and_the_tokens_that_stand_out() -> None:
     places = np.zeros((1, 2, 3, 2), np.float32)
     places[..., 0] = [[3, 3, 3], [3, 3, 30]]
     places[..., 1] = [[4, 4, 4], [4, 4, 40]]
-    found = s.lengths(places, np.full((1, 1, 2), 5, np.float32))
+    found = s.measure_norms(places, np.full((1, 1, 2), 5, np.float32))
     assert found.places[0].tolist() == [[5, 5, 5], [5, 5, 50]]
     assert found.prefix[0, 0] == pytest.approx(np.sqrt(50))
     assert (found.median, found.longest, found.times) == (5, 50, 10)
     assert np.argwhere(found.extreme).tolist() == [[0, 1, 2]]
-    assert not s.Lengths(np.full((1, 2, 2), 7, np.float32), found.prefix).extreme.any()
+    assert not s.TokenNorms(np.full((1, 2, 2), 7, np.float32), found.prefix).extreme.any()
 
 
 def test_a_layer_of_zeros_has_no_longest() -> None:
-    nothing = s.lengths(np.zeros((1, 2, 2, 3)), np.zeros((1, 0, 3)))
+    nothing = s.measure_norms(np.zeros((1, 2, 2, 3)), np.zeros((1, 0, 3)))
     assert nothing.times == 0 and not nothing.extreme.any()
 
 
 def test_plain_patches_have_no_contrast() -> None:
     picture = np.zeros((1, 4, 4), np.uint8)
     picture[0, :2, 2:] = [[0, 10], [10, 0]]
-    assert s.contrast(picture, (2, 2))[0].tolist() == [[0, 5], [0, 0]]
+    assert s.patch_contrast(picture, (2, 2))[0].tolist() == [[0, 5], [0, 0]]
     with pytest.raises(ValueError, match="divide"):
-        s.contrast(picture, (3, 2))
+        s.patch_contrast(picture, (3, 2))
 
 
 def test_the_edge_of_a_grid() -> None:
-    assert s.at_edge((3, 4)).sum() == 10 and not s.at_edge((3, 4))[1, 1]
+    assert s.edge_mask((3, 4)).sum() == 10 and not s.edge_mask((3, 4))[1, 1]
 
 
 def test_the_figure_holds_the_lengths() -> None:
     layers = [Layer("a", (1, 2, 3), 9, (4,)), Layer("b", (2, 3, 4), 8, (5,))]
     drawn = lengths_figure(layers, ("cls",), "dark").to_plotly_json()["data"]
     by_name = {trace["name"]: list(trace["y"]) for trace in drawn if "name" in trace}
-    assert by_name == {"median of the places": [2, 3], "longest place": [9, 8], "[CLS], mean": [4, 5]}
+    assert by_name == {"median patch": [2, 3], "largest patch": [9, 8], "[CLS], mean": [4, 5]}
     assert [list(trace["y"]) for trace in drawn if "name" not in trace] == [[1, 3], [2, 4]]
 
 
 def test_sinks_of_earlier_layers_are_told_where_the_last_one_has_none() -> None:
     """Of a longest place of 4.2 times the median in layer 3 it said that there are no sinks among the patches."""
 
-    def lengths(longest: float) -> s.Lengths:
+    def lengths(longest: float) -> s.TokenNorms:
         places = np.ones((1, 2, 3), np.float32)
         places[0, 0, 0] = longest
-        return s.Lengths(places, np.ones((1, 0), np.float32))
+        return s.TokenNorms(places, np.ones((1, 0), np.float32))
 
     class Shown:
-        layers = layers_of(PRESETS["vit_digits"].config)[:3]
+        layers = list_layers(PRESETS["vit_digits"].config)[:3]
         prefix, safe_title = (), "A model"
 
     class Titled:

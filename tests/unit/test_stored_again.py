@@ -78,7 +78,7 @@ def test_two_codes_of_the_positions_race_are_trained_again(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_table_stretched_again_is_worth_what_its_file_says() -> None:
-    """All of the digits' test pictures, at 28 px and at its own 32."""
+    """All of the digits' test images, at 28 px and at its own 32."""
     stored = kept_file("resize_accuracy")["models"]["digits_vit"]
     loaded, dataset = open_model(CHECKPOINTS / "digits_vit.safetensors"), load_dataset("digits")
     assert stored["pictures"] == len(dataset.test_images)

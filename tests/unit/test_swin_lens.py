@@ -56,7 +56,7 @@ def test_the_layout_masks_what_the_roll_brings_together(
     side: int, window: int, shift: int, masked: int, pairs: int, touched: int, count: int
 ) -> None:
     """Counted independently from the slices (0, -M), (-M, -s), (-s, end); the last by hand: 3 of 4 windows."""
-    found = analysis.layout((side, side), window, shift)
+    found = analysis.create_layout((side, side), window, shift)
     assert (found.masked_pairs, found.mask.size) == (masked, pairs)
     assert (found.masked_windows, len(found.index)) == (touched, count)
     plan = shifted_windows.plan((side, side), (side, side), window, True)
@@ -64,19 +64,19 @@ def test_the_layout_masks_what_the_roll_brings_together(
 
 
 def test_no_shift_masks_nothing() -> None:
-    found = analysis.layout((8, 8), 4, 0)
+    found = analysis.create_layout((8, 8), 4, 0)
     assert found.masked_pairs == 0 and np.array_equal(found.index, found.plain)
 
 
 @pytest.mark.parametrize("shift", [-1, 4])
 def test_a_shift_lies_inside_a_window(shift: int) -> None:
     with pytest.raises(ValueError, match="shift must lie in 0 to 3"):
-        analysis.layout((8, 8), 4, shift)
+        analysis.create_layout((8, 8), 4, shift)
 
 
 def test_without_the_mask_attention_crosses_the_edge() -> None:
     picture = np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)
-    found = analysis.layout((8, 8), 4, 2)
+    found = analysis.create_layout((8, 8), 4, 2)
     masked, bare = (analysis.colour_attention(picture, found, mask) for mask in (True, False))
     assert np.allclose(masked.sum(-1), 1, atol=1e-5) and np.allclose(bare.sum(-1), 1, atol=1e-5)
     assert masked[found.mask < 0].max() < 1e-30
@@ -117,7 +117,7 @@ def test_the_slope_of_a_power_is_its_exponent(power: int) -> None:
 
 def test_reach_by_hand() -> None:
     """4 x 4 patches, M = 2, s = 1: patch 0 fills its window, then the middle window adds nothing for a corner."""
-    found = analysis.layout((4, 4), 2, 1)
+    found = analysis.create_layout((4, 4), 2, 1)
     plain = token_reach.window_links(found.plain, None, 16)
     shifted = token_reach.window_links(found.index, found.mask, 16)
     assert np.flatnonzero(plain[0]).tolist() == [0, 1, 4, 5]
@@ -214,10 +214,10 @@ def test_parts_of_a_model_are_its_own() -> None:
 
 
 def test_the_stepper_refuses_a_pin_outside_the_grid() -> None:
-    found = analysis.layout((4, 4), 2, 1)
+    found = analysis.create_layout((4, 4), 2, 1)
     shown = np.zeros((8, 8, 3), np.uint8)
     with pytest.raises(ValueError, match="pin must lie below 16, received 16"):
-        plots.stepper(shown, found, analysis.attend(shown, found), 16)
+        plots.stepper(shown, found, analysis.compare_masks(shown, found), 16)
 
 
 def test_block_titles_say_which_blocks_shift() -> None:

@@ -15,7 +15,7 @@ def cloud(n: int = 400, seed: int = 0) -> np.ndarray:
 
 def test_components_are_the_axes_of_most_variance() -> None:
     x = np.array([[3.0, 0, 0, 0], [-3, 0, 0, 0], [0, 2, 0, 0], [0, -2, 0, 0], [0, 0, 1, 0], [0, 0, -1, 0]])
-    found = c.principal(x)
+    found = c.fit_components(x)
     assert np.abs(found.axes) == pytest.approx(np.eye(4)[:, :3], abs=1e-9)
     assert found.shares == pytest.approx(np.array([9, 4, 1]) / 14)
     assert found.spread == pytest.approx(np.sqrt(np.array([9, 4, 1]) / 3))
@@ -26,23 +26,23 @@ def test_they_are_scikit_learn_s_up_to_signs() -> None:
     from sklearn.decomposition import PCA
 
     x = cloud() @ np.linalg.qr(cloud(4, 1))[0]
-    ours, theirs = c.principal(x), PCA(3).fit(x)
+    ours, theirs = c.fit_components(x), PCA(3).fit(x)
     np.testing.assert_allclose(np.abs(ours.scores(x)), np.abs(theirs.transform(x)), atol=1e-8)
     np.testing.assert_allclose(ours.shares, theirs.explained_variance_ratio_, atol=1e-12)
 
 
 def test_fewer_values_than_colours_leave_colours_grey() -> None:
-    found = c.principal(np.array([[1.0, 0], [0, 1], [2, 2]]))
-    assert found.shares[2] == 0 and (c.colours(found, np.ones((1, 2)))[..., 2] == 128).all()
+    found = c.fit_components(np.array([[1.0, 0], [0, 1], [2, 2]]))
+    assert found.shares[2] == 0 and (c.colour_tokens(found, np.ones((1, 2)))[..., 2] == 128).all()
     with pytest.raises(ValueError, match="at least 2"):
-        c.principal(np.ones((1, 5)))
+        c.fit_components(np.ones((1, 5)))
 
 
 def test_the_first_layer_grows_with_brightness() -> None:
     x = cloud()
     for seed in range(4):
         bright = np.random.default_rng(seed).normal(size=len(x))
-        scores = c.lit(c.principal(x), x, bright).scores(x)
+        scores = c.orient_by_brightness(c.fit_components(x), x, bright).scores(x)
         assert ((bright - bright.mean()) @ scores >= 0).all()
 
 
@@ -50,10 +50,10 @@ def test_the_first_layer_grows_with_brightness() -> None:
 @pytest.mark.parametrize("signs", [(1, 1, 1), (-1, 1, -1), (-1, -1, -1)])
 def test_colours_do_not_flip_or_change_places(order: tuple[int, ...], signs: tuple[int, ...]) -> None:
     x = cloud()
-    fitted = c.principal(x)
+    fitted = c.fit_components(x)
     before = fitted.scores(x)
-    mixed = fitted.with_value(order, np.array(signs, float))
-    found = c.following(before, mixed, mixed.scores(x))
+    mixed = fitted.reorder(order, np.array(signs, float))
+    found = c.match_previous(before, mixed, mixed.scores(x))
     np.testing.assert_allclose(found.scores(x), before, atol=1e-9)
     assert found.order == (1, 2, 3)
     np.testing.assert_allclose(found.shares, fitted.shares)
@@ -64,9 +64,9 @@ def test_a_layer_that_turns_its_tokens_keeps_their_colours() -> None:
     first = cloud(64).reshape(1, 8, 8, 4)
     turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
     grown = np.stack([first[..., 1] * 0.1, first[..., 3] * 9, first[..., 2], first[..., 0]], axis=-1)
-    found = c.over_layers([first, first @ turn, grown], rng.random((1, 32, 32)))
+    found = c.fit_layers([first, first @ turn, grown], rng.random((1, 32, 32)))
     before, after, last = (
-        c.colours(one, x) for one, x in zip(found, (first, first @ turn, grown), strict=True)
+        c.colour_tokens(one, x) for one, x in zip(found, (first, first @ turn, grown), strict=True)
     )
     assert np.abs(before.astype(int) - after).max() <= 1
     # The second component has grown most: it is the first by variance now, and still the second colour.
@@ -76,18 +76,18 @@ def test_a_layer_that_turns_its_tokens_keeps_their_colours() -> None:
 
 def test_grids_of_other_sizes_are_averaged_or_repeated() -> None:
     maps = np.arange(16.0).reshape(1, 4, 4, 1)
-    np.testing.assert_array_equal(c.on_grid(maps, (2, 2))[0, ..., 0], [[2.5, 4.5], [10.5, 12.5]])
-    np.testing.assert_array_equal(c.on_grid(maps[:, :2, :2], (4, 4))[0, 0, :, 0], [0, 0, 1, 1])
-    np.testing.assert_array_equal(c.on_grid(maps, (4, 4)), maps)
+    np.testing.assert_array_equal(c.resample_grid(maps, (2, 2))[0, ..., 0], [[2.5, 4.5], [10.5, 12.5]])
+    np.testing.assert_array_equal(c.resample_grid(maps[:, :2, :2], (4, 4))[0, 0, :, 0], [0, 0, 1, 1])
+    np.testing.assert_array_equal(c.resample_grid(maps, (4, 4)), maps)
 
 
 def test_a_colour_ends_two_standard_deviations_away() -> None:
     found = c.Components(np.zeros(3), np.eye(3), np.ones(3) / 3, np.ones(3))
     tokens = np.array([[0.0, 2.0, -2.0], [1.0, 9.0, -9.0]])
-    assert c.colours(found, tokens).tolist() == [[128, 255, 0], [191, 255, 0]]
+    assert c.colour_tokens(found, tokens).tolist() == [[128, 255, 0], [191, 255, 0]]
 
 
 def test_how_far_colours_stay() -> None:
     x = np.random.default_rng(0).normal(size=(50, 3))
-    assert c.carried_on(x, 2 * x + 1) == pytest.approx(1)
-    assert c.carried_on(x, x * (1, 1, -1)) == pytest.approx(1 / 3)
+    assert c.mean_correlation(x, 2 * x + 1) == pytest.approx(1)
+    assert c.mean_correlation(x, x * (1, 1, -1)) == pytest.approx(1 / 3)

@@ -27,7 +27,7 @@ def test_one_that_dies_at_import_leaves_its_last_words(
     run = executor.start(config("ann"))
     eventually(lambda: run.status().state == "interrupted")
     message = run.status().message
-    assert "ended with code 1: ImportError: cannot import torch from torch.so); resume" in message
+    assert "exit code 1: ImportError: cannot import torch from torch.so)" in message
     log = (run.directory / LOG).read_text()
     assert (
         log.startswith("Traceback") and "/srv/secret/lib" in log
@@ -51,7 +51,7 @@ def test_one_that_dies_before_its_order_comes_leaves_its_last_words_too(
     executor = Late(tmp_path, slots=1, warm=False)
     run = executor.start(config("ann"))
     eventually(lambda: run.status().state == "interrupted")
-    assert "ended with code 1: ImportError: no torch); resume" in run.status().message
+    assert "exit code 1: ImportError: no torch)" in run.status().message
     assert (run.directory / LOG).read_text().startswith("Traceback")
     executor.close()
 
@@ -63,8 +63,10 @@ def test_what_is_kept_of_a_talker_is_bounded(tmp_path: Path, monkeypatch: pytest
     process = TrainerProcess()
     assert list(process.replies()) == []
     process.wait()
-    assert process.death(tmp_path).startswith("the trainer's process is gone (it ended with code 3: ")
-    process.let_go()
+    assert process.describe_death(tmp_path).startswith(
+        "the trainer's process is gone (it ended with code 3: "
+    )
+    process.close_pipes()
     lines = (tmp_path / LOG).read_text().splitlines()
     assert len(lines) == KEPT_LINES and max(map(len, lines)) <= LINE_CHARS and lines[-1].endswith("1999")
 
@@ -73,6 +75,6 @@ def test_a_killed_one_is_not_said_to_have_erred(tmp_path: Path, monkeypatch: pyt
     runs_instead(monkeypatch, "import os; os.write(2, b'a warning\\n'); os.kill(os.getpid(), 9)")
     process = TrainerProcess()
     process.wait()
-    assert process.death(tmp_path) == "the trainer's process is gone (killed by signal 9)"
-    process.let_go()
+    assert process.describe_death(tmp_path) == "The trainer process ended (killed by signal 9)"
+    process.close_pipes()
     assert (tmp_path / LOG).read_text() == "a warning"

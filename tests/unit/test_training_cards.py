@@ -94,4 +94,4 @@ def test_train_and_evaluate_from_the_shell(
     monkeypatch.setattr(evaluate, "CHECKPOINTS", tmp_path)
     assert evaluate.main(["--cards"]) == 0
     assert "## tiny" in (tmp_path / "README.md").read_text()
-    assert "its card says" in capsys.readouterr().out
+    assert "stated in its card" in capsys.readouterr().out

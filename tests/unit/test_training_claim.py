@@ -87,9 +87,9 @@ def test_two_servers_on_one_folder_train_a_run_once(tmp_path: Path) -> None:
     one, other = Server(tmp_path), Server(tmp_path)
     run = one.start(RunConfig(TINY, GREY, TrainConfig(epochs=1, batch_size=32, train_fraction=0.1)))
     for ask in (other.submit, other.resume):
-        with pytest.raises(ExecutorError, match="by another server"):
+        with pytest.raises(ExecutorError, match="another server"):
             ask(run)
-    assert other.place(run) is None and run.status().state == "queued"
+    assert other.queue_position(run) is None and run.status().state == "queued"
     assert one.train(one.training[run.directory]) == "done"
     steps = [entry["step"] for entry in run.records()[0] if entry["kind"] == "step"]
     assert steps == sorted({*steps}) and len(steps) > 1

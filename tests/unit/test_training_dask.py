@@ -16,7 +16,7 @@ from tests.cluster import Cluster
 from tests.unit.test_training_executor import LONG, SHORT, config, eventually, gone, obeys, training
 from vitviz.experiments.experiment import Cell, Experiment, collected, run_on_cluster
 from vitviz.training import open_executor as open_module
-from vitviz.training.dask_executor import DaskExecutor
+from vitviz.training.dask_executor import LOST, DaskExecutor
 from vitviz.training.executor import ExecutorError, LocalExecutor, Order
 from vitviz.training.open_executor import open_executor
 from vitviz.training.run_directory import Run
@@ -44,10 +44,10 @@ def executor(cluster: Cluster, tmp_path: Path) -> Iterator[DaskExecutor]:
 @pytest.mark.slow  # a cluster of processes
 def test_a_run_is_trained_paused_stepped_stopped_and_resumed(executor: DaskExecutor) -> None:
     run = executor.start(config("ann"))
-    eventually(lambda: executor.place(run) is None and training(run))
+    eventually(lambda: executor.queue_position(run) is None and training(run))
     obeys(executor, run)
     later = executor.start(config("bob", SHORT))
-    assert executor.place(later) == 1
+    assert executor.queue_position(later) == 1
     executor.stop(run)
     eventually(lambda: run.status().state == "stopped")
     stopped = run.status().step
@@ -70,18 +70,18 @@ def test_a_scheduler_that_is_gone_is_asked_seldom_and_breaks_no_page(tmp_path: P
     executor._client = client = Gone()
     run = Run.create(executor.root, config("ann"))
     executor._queue.append(Order(run.directory, "ann", 0))
-    assert executor.place(run) == 1
+    assert executor.queue_position(run) == 1
     eventually(executor.trouble)
-    assert [executor.place(run) for _ in range(5)] == [1] * 5 and client.asked == 1
-    with pytest.raises(ExecutorError, match="does not answer"):
+    assert [executor.queue_position(run) for _ in range(5)] == [1] * 5 and client.asked == 1
+    with pytest.raises(ExecutorError, match="does not respond"):
         executor.start(config("bob"))
-    assert executor.trouble() == "the Dask cluster at tcp://127.0.0.1:1 does not answer"
+    assert executor.trouble() == "the Dask cluster at tcp://127.0.0.1:1 does not respond"
 
 
 @pytest.mark.slow  # a cluster of processes
 def test_a_killed_trainer_is_noticed_and_its_run_goes_on(executor: DaskExecutor) -> None:
     run = executor.start(config("ann"))
-    eventually(lambda: executor.place(run) is None and training(run))
+    eventually(lambda: executor.queue_position(run) is None and training(run))
     executor.pause(run)
     eventually(lambda: run.status().state == "paused")
     step = run.status().step
@@ -89,7 +89,7 @@ def test_a_killed_trainer_is_noticed_and_its_run_goes_on(executor: DaskExecutor)
     eventually(lambda: "signal 9" in run.status().message)
     assert run.status().state == "interrupted"
     executor.resume(run)
-    eventually(lambda: executor.place(run) is None and training(run) and run.status().step > step)
+    eventually(lambda: executor.queue_position(run) is None and training(run) and run.status().step > step)
 
 
 @pytest.mark.slow  # a cluster of processes
@@ -97,7 +97,7 @@ def test_a_machine_that_is_lost_is_said_and_another_takes_the_run_up(
     cluster: Cluster, executor: DaskExecutor
 ) -> None:
     run = executor.start(config("ann"))
-    eventually(lambda: executor.place(run) is None and training(run))
+    eventually(lambda: executor.queue_position(run) is None and training(run))
     executor.pause(run)
     eventually(lambda: run.status().state == "paused")
     step, trainer = run.status().step, run.status().pid
@@ -108,9 +108,9 @@ def test_a_machine_that_is_lost_is_said_and_another_takes_the_run_up(
     eventually(lambda: run.status().state == "interrupted")
     cluster.processes[1] = cluster.add_worker()
     eventually(lambda: not executor.running())
-    assert run.status().message == "the machine that trained it is gone; resume goes on from the last save"
+    assert run.status().message == f"{LOST}. Resume to continue from the last save."
     executor.resume(run)
-    eventually(lambda: executor.place(run) is None and training(run) and run.status().step > step)
+    eventually(lambda: executor.queue_position(run) is None and training(run) and run.status().step > step)
 
 
 @pytest.mark.slow  # a cluster of processes
@@ -125,13 +125,13 @@ def test_a_scheduler_that_dies_is_said_and_loses_no_run(
     executor = DaskExecutor(tmp_path / "runs", cluster.address)
     try:
         run = executor.start(config("ann"))
-        eventually(lambda: executor.place(run) is None and training(run))
+        eventually(lambda: executor.queue_position(run) is None and training(run))
         cluster.processes[0].send_signal(how)
-        eventually(lambda: executor._places() is not None and executor.trouble())
-        with pytest.raises(ExecutorError, match="does not answer"):
+        eventually(lambda: executor._count_slots() is not None and executor.trouble())
+        with pytest.raises(ExecutorError, match="does not respond"):
             executor.start(config("bob", SHORT))
         assert len(list(executor.root.iterdir())) == 1  # nothing is left of what could not be taken
-        assert executor.place(run) is None  # no page waits for the scheduler
+        assert executor.queue_position(run) is None  # no page waits for the scheduler
         step = run.status().step
         if how == signal.SIGSTOP:  # the trainer writes to the folder, and needs nobody
             eventually(lambda: run.status().step > step)
@@ -147,7 +147,7 @@ def test_a_scheduler_that_dies_is_said_and_loses_no_run(
 @pytest.mark.slow  # a cluster of processes
 def test_the_lease_ends_a_run_that_nobody_watches(executor: DaskExecutor) -> None:
     run = executor.start(replace(config("ann", LONG), lease_s=2.0))
-    eventually(lambda: executor.place(run) is None and run.status().state == "stopped")
+    eventually(lambda: executor.queue_position(run) is None and run.status().state == "stopped")
     assert "nobody watched" in run.status().message
 
 
@@ -175,14 +175,14 @@ def test_the_environment_says_how_many_train_at_once(tmp_path: Path, monkeypatch
     assert made == [None, 3]
     for wrong in ("0", "-1", "two", "²"):
         monkeypatch.setenv("VITVIZ_TRAINERS", wrong)
-        with pytest.raises(ValueError, match="whole number from 1 on"):
+        with pytest.raises(ValueError, match="positive integer"):
             open_executor(tmp_path)
 
 
 def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("vitviz.training.dask_executor.CONNECT_S", 0.5)
-    with pytest.raises(ExecutorError, match="tcp://127.0.0.1:9 does not answer"):
+    with pytest.raises(ExecutorError, match="tcp://127.0.0.1:9 does not respond"):
         DaskExecutor(tmp_path, "tcp://127.0.0.1:9").start(config("ann"))
 
 

@@ -89,16 +89,20 @@ def test_a_run_is_trained_to_its_end_in_another_process(executor: LocalExecutor)
 @pytest.mark.slow  # a process that trains
 def test_runs_wait_in_order_and_nobody_takes_every_place(executor: LocalExecutor) -> None:
     first, second = executor.start(config("ann")), executor.start(config("ann"))
-    assert (executor.place(first), executor.place(second)) == (None, 1)
+    assert (executor.queue_position(first), executor.queue_position(second)) == (None, 1)
     other = executor.start(config("bob"))
-    assert executor.place(other) is None
+    assert executor.queue_position(other) is None
     eventually(lambda: training(first) and training(other))
     assert len(executor.process_ids()) == 2
     third = executor.start(config("cem", SHORT))
     # A visit's second run waits for everybody's first.
-    assert (second.status().state, executor.place(second), executor.place(third)) == ("queued", 2, 1)
+    assert (second.status().state, executor.queue_position(second), executor.queue_position(third)) == (
+        "queued",
+        2,
+        1,
+    )
     executor.stop(second)
-    assert second.status().state == "stopped" and executor.place(third) == 1
+    assert second.status().state == "stopped" and executor.queue_position(third) == 1
     executor.stop(first)
     eventually(lambda: third.status().state == "done")
     assert first.status().state == "stopped"
@@ -126,7 +130,7 @@ def test_a_run_that_is_stopped_before_its_trainer_has_loaded_is_stopped_at_once(
 
 def test_a_visitor_cannot_fill_the_queue(executor: LocalExecutor) -> None:
     runs = [executor.start(config("ann")) for _ in range(1 + QUEUED_PER_OWNER)]
-    with pytest.raises(ExecutorError, match="4 runs waiting"):
+    with pytest.raises(ExecutorError, match="4 queued runs"):
         executor.start(config("ann"))
     with pytest.raises(ExecutorError, match="already being trained"):
         executor.submit(runs[0])
@@ -186,4 +190,4 @@ def test_a_stop_before_the_trainer_listens_is_not_lost(executor: LocalExecutor) 
     run = executor.start(config("ann"))
     executor.stop(run)
     eventually(lambda: run.status().state == "stopped")
-    assert run.status().step <= 1 and "resume" in run.status().message
+    assert run.status().step <= 1 and "Resume" in run.status().message

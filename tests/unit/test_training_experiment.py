@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.unit.training_helpers import GREY, TINY
+from tests.unit.training_helpers import GREY, TINY, duplicate
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.training.executor import LocalExecutor
@@ -61,7 +61,7 @@ def test_every_member_becomes_an_ordinary_run(tmp_path: Path) -> None:
     assert status.accuracy is None and [found.id for found in list_runs(tmp_path)] == [run.id]
     none, learned = run.members()
     assert (none.id, learned.config().name) == (f"{run.id}/none", "Learned")
-    assert Run.find(tmp_path, learned.id).directory == learned.directory and learned.whole.id == run.id
+    assert Run.find(tmp_path, learned.id).directory == learned.directory and learned.root_run.id == run.id
     for member in (none, learned):
         assert member.status().state == "done" and member.status().test_accuracy is not None
         assert [record["step"] for record in of_kind(member, "step")] == list(range(1, LAST + 1))
@@ -72,7 +72,7 @@ def test_every_member_becomes_an_ordinary_run(tmp_path: Path) -> None:
 def test_a_member_trains_as_it_would_alone(tmp_path: Path) -> None:
     run = experiment(tmp_path)
     Session(run, "cpu").perform()
-    alone = Run.create(tmp_path, replace(run.config().of(MEMBERS[1]), created=0.0))
+    alone = Run.create(tmp_path, replace(run.config().for_member(MEMBERS[1]), created=0.0))
     Session(alone, "cpu").perform()
     assert same_weights(run.members()[1], alone, LAST)
 
@@ -207,7 +207,7 @@ def test_a_member_with_its_own_recipe_trains_as_it_would_alone(tmp_path: Path) -
     assert [member.status().step for member in run.members()] == [9, 9, 4, 5]
     for member, written in zip(OWN, run.members(), strict=True):
         assert written.config().train == (member.train or TRAIN)
-        alone = Run.create(tmp_path, replace(run.config().of(member), created=0.0))
+        alone = Run.create(tmp_path, replace(run.config().for_member(member), created=0.0))
         Session(alone, "cpu").perform()
         assert same_weights(written, alone, written.snapshots()[-1])
 
@@ -220,7 +220,7 @@ def test_a_member_that_stops_at_its_aim_leaves_the_others_their_time(tmp_path: P
     status = Session(run, "cpu").perform()
     stopped, whole = (member.status() for member in run.members())
     assert stopped.step < whole.step == whole.total_steps == status.step and status.progress == 1.0
-    assert status.state == "done" and "Easy: it stopped at its aim" in status.message
+    assert status.state == "done" and "Easy: Stopped at the target accuracy" in status.message
     assert stopped.test_accuracy is not None and whole.test_accuracy is not None
 
 
@@ -329,14 +329,14 @@ def test_members_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
 def test_an_experiment_is_renamed_copied_and_deleted_whole(tmp_path: Path) -> None:
     run = experiment(tmp_path)
     run.rename("renamed")
-    copy = run.duplicate(train=replace(TRAIN, seed=5))
+    copy = duplicate(run, train=replace(TRAIN, seed=5))
     assert copy.config().members == MEMBERS
     assert [member.config().train.seed for member in copy.members()] == [5, 5]
-    with pytest.raises(RunError, match="goes with its experiment"):
+    with pytest.raises(RunError, match="delete the experiment"):
         run.members()[0].delete()
-    with pytest.raises(RunError, match="no run"):
+    with pytest.raises(RunError, match="does not exist"):
         Run.find(tmp_path, f"{run.id}/other")
-    with pytest.raises(RunError, match="not the name"):
+    with pytest.raises(RunError, match="expected a run"):
         Run.find(tmp_path, f"{run.id}/../{copy.id}")
     copy.delete()
     assert [found.id for found in list_runs(tmp_path)] == [run.id]
@@ -356,8 +356,8 @@ def test_a_worker_trains_it_in_one_place_and_a_kill_costs_no_member_its_step(tmp
     try:
         run = executor.start(replace(experiment(tmp_path / "other").config(), created=0.0))
         run.control("pause")
-        waiting = executor.start(replace(run.config().of(MEMBERS[0]), created=0.0))
-        assert executor.running() == [run.id] and executor.place(waiting) == 1
+        waiting = executor.start(replace(run.config().for_member(MEMBERS[0]), created=0.0))
+        assert executor.running() == [run.id] and executor.queue_position(waiting) == 1
         executor.stop(waiting)
         eventually("paused")
         held = run.status().step

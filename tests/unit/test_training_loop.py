@@ -260,7 +260,7 @@ def test_the_saved_weights_have_to_reach_the_aim_not_a_quick_look(monkeypatch: p
     first = validated(events)[0]
     assert first.accuracy == 0.95 and trainer.step > first.step
     ended = events[-1]
-    assert isinstance(ended, Ended) and "stopped at its aim" in ended.message
+    assert isinstance(ended, Ended) and "target" in ended.message
     assert validated(events)[-1].accuracy >= 0.9
 
 
@@ -270,7 +270,7 @@ def test_a_run_without_progress_stops_when_its_patience_ends_and_resumes_so() ->
     ended, all_of_them = events[-1], validated(events)
     best = max(found.accuracy for found in all_of_them)
     first = next(found for found in all_of_them if found.accuracy == best)
-    assert isinstance(ended, Ended) and "5 epochs brought nothing better" in ended.message
+    assert isinstance(ended, Ended) and "5 epochs" in ended.message
     assert 5 <= trainer.epoch - first.epoch < 5 + 2 * trainer.validate_every * 16 / 100
     halted = Trainer(MODEL, config, DATA)
     for event in train(halted):
@@ -291,7 +291,7 @@ def test_averaged_weights_are_what_is_shown_and_saved() -> None:
     start = create_model(MODEL, seed=0).state_dict()
     expected = 0.1 * start["head.weight"] + 0.9 * live["head.weight"]  # the first update's decay is 1/10
     torch.testing.assert_close(averaged["head.weight"], expected)
-    with trainer.weights.shown() as model:
+    with trainer.weights.use_for_evaluation() as model:
         torch.testing.assert_close(model.state_dict()["head.weight"], expected)
     torch.testing.assert_close(trainer.weights.model.state_dict()["head.weight"], live["head.weight"])
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.unit.training_helpers import TINY, digits_run
+from tests.unit.training_helpers import TINY, digits_run, duplicate
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.training import run_lock
 from vitviz.training.loop import Trainer
@@ -75,7 +75,7 @@ def test_stop_and_resume_equals_one_run(tmp_path: Path) -> None:
     whole, halted = digits_run(tmp_path), digits_run(tmp_path)
     Session(whole, "cpu").perform()
     stopped = obey_at(halted, 5, "stop").perform()
-    assert (stopped.state, stopped.step) == ("stopped", 5) and "resume" in stopped.message
+    assert (stopped.state, stopped.step) == ("stopped", 5) and "Resume" in stopped.message
     assert Session(halted, "cpu").perform().state == "done"
     keys = ("step", "loss", "accuracy", "gradient_norm", "learning_rate")
     first, second = (
@@ -121,7 +121,7 @@ def test_an_abandoned_run_stops_after_its_lease(tmp_path: Path) -> None:
     run = digits_run(tmp_path, epochs=10_000.0)
     leased = Run.create(tmp_path, replace(run.config(), lease_s=0.01))
     status = Session(leased, "cpu").perform()
-    assert status.state == "stopped" and "nobody watched" in status.message
+    assert status.state == "stopped" and "no browser" in status.message
     assert leased.snapshots() and (leased.directory / "resume.safetensors").is_file()
 
 
@@ -144,7 +144,7 @@ def test_what_cannot_be_trained_fails_with_the_reason(tmp_path: Path) -> None:
     for changes, reason in (
         ({"batch_size": 5000}, "batch_size 5000 is larger"),
         ({"dataset": "marbles"}, "marbles"),
-        ({"distill_from": "/etc/passwd"}, "a teacher must be"),
+        ({"distill_from": "/etc/passwd"}, "the teacher must be"),
         ({"distill_from": "checkpoints/none.safetensors"}, "cannot be read"),
     ):
         status = Session(digits_run(tmp_path, **changes), "cpu").perform()
@@ -163,12 +163,12 @@ def test_rename_duplicate_list_and_delete(tmp_path: Path) -> None:
     run = digits_run(tmp_path)
     run.rename("  my\nrun\x00 ")
     assert run.config().name == "my run" and clean_name("x" * 200) == "x" * 80 and clean_name("") == "run"
-    copy = run.duplicate(name="wider", train=replace(run.config().train, learning_rate=0.5))
+    copy = duplicate(run, name="wider", train=replace(run.config().train, learning_rate=0.5))
     assert copy.config().train.learning_rate == 0.5 and copy.config().model == TINY
     assert {found.id for found in list_runs(tmp_path)} == {run.id, copy.id}
     copy.delete()
     assert [found.id for found in list_runs(tmp_path)] == [run.id]
-    with pytest.raises(RunError, match="no run"):
+    with pytest.raises(RunError, match="does not exist"):
         Run(copy.directory)
     with pytest.raises(RunError):
         Run.find(tmp_path, "../../etc")
@@ -180,12 +180,12 @@ def test_a_trainer_that_died_silently_reads_as_interrupted(tmp_path: Path) -> No
     run = digits_run(tmp_path)
     session = Session(run, "cpu", token="mine")
     assert run_lock.claim_run(run.directory, "mine")
-    session._say("running")
+    session._set_state("running")
     text = (run.directory / "status.json").read_text()
     (run.directory / "status.json").write_text(text.replace('"heartbeat": ', '"heartbeat": 1e3, "was": '))
     status = run.status()
     assert session.status.state == "running"
-    assert status.state == "interrupted" and status.ended and "resume" in status.message
+    assert status.state == "interrupted" and status.has_ended and "Resume" in status.message
 
 
 def test_a_torn_status_is_read_field_by_field(tmp_path: Path) -> None:

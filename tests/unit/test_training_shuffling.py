@@ -12,7 +12,7 @@ from tests.unit.training_helpers import GREY, TINY
 from vitviz.config import TrainConfig
 from vitviz.models.zoo import create_model
 from vitviz.training.batches import PreparedImages
-from vitviz.training.model_trainers import make_lanes
+from vitviz.training.model_trainers import make_model_trainers
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.shuffling import shuffle_patches
@@ -26,8 +26,8 @@ def test_a_patch_as_large_as_the_picture_leaves_the_others_something_to_shuffle(
     for models in ((TINY, whole), (whole, whole)):
         members = tuple(Member(f"model{place}", "", model) for place, model in enumerate(models))
         run = Run.create(tmp_path, RunConfig(models[0], GREY, train, members=members))
-        lanes, _ = make_lanes(run, torch.device("cpu"), None)
-        asked.append(lanes[0]._shuffle)
+        models, _ = make_model_trainers(run, torch.device("cpu"), None)
+        asked.append(models[0]._shuffle)
     assert asked[0] is not None and asked[1] is None
     assert not torch.equal(asked[0]._mixed.images, asked[0]._validation.images)
 
@@ -43,7 +43,7 @@ def test_patches_are_moved_whole_and_none_is_lost() -> None:
         assert sorted(patches(before)) == sorted(patches(after))
     orders = [[patches(b).index(p) for p in patches(a)] for b, a in zip(images, mixed, strict=True)]
     assert orders[0] != orders[1]  # each picture has its own order
-    with pytest.raises(ValueError, match="patches of 3 px do not fit pictures of 4 x 4 px"):
+    with pytest.raises(ValueError, match="patches of 3 px do not fit images of 4 x 4 px"):
         shuffle_patches(PreparedImages(images, torch.tensor([0, 1])), 3)
 
 

@@ -19,7 +19,7 @@ from vitviz.experiments.result import RESULTS, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF, PLANS, Plan
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
-from vitviz.probe.features import features, patch_means
+from vitviz.probe.features import extract_features, patch_means
 from vitviz.training.fine_tuning import Method
 
 SMALL = {"image_size": 16, "in_chans": 1, "num_classes": 3}
@@ -48,7 +48,7 @@ def test_features_under_the_head_are_the_logits(config: ModelConfig) -> None:
     inputs = np.random.default_rng(0).normal(size=(3, 1, 16, 16)).astype(np.float32)
     head = getattr(model.head, "fc", model.head)
     with torch.inference_mode():
-        found = torch.from_numpy(features(model, inputs)) @ head.weight.T + head.bias
+        found = torch.from_numpy(extract_features(model, inputs)) @ head.weight.T + head.bias
         logits = model(torch.from_numpy(inputs), record=("logits", "logits_cls"))[1]
     torch.testing.assert_close(found, logits.get("logits_cls", logits["logits"]))
     assert model.head is not None and model(torch.from_numpy(inputs)).shape == (3, 3)  # it is left as it was

@@ -34,9 +34,11 @@ def test_a_guessed_way_that_lies_behind_by_chance_is_said_to() -> None:
         return Variant(title, title, np.empty((2, 0)), dict(enumerate(tests)), (), 1)
 
     ways = {"a": way("A", 0.9, 0.8), "b": way("B", 0.88, 0.83), "c": way("C", 0.8, 0.7)}
-    assert describe_prediction(ways, "b").startswith("You said 'B': right")
-    assert describe_prediction(ways, "a").endswith("−0.5 points (−3.0 to 2.0 over 2 seeds), the seeds do not agree.")
-    assert describe_prediction(ways, "c").endswith("every seed the same way.")
+    assert describe_prediction(ways, "b").startswith("Your prediction")
+    assert describe_prediction(ways, "a").endswith(
+        "−0.5 points (−3.0 to 2.0 over 2 seeds), not consistent across seeds."
+    )
+    assert describe_prediction(ways, "c").endswith(", consistent across seeds.")
 
 
 def test_one_cell_of_each_way_is_measured_and_twice_the_same(

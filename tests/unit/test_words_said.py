@@ -1,6 +1,6 @@
 """How numbers are said within a sentence."""
 
-from vitviz.text import percent_difference, percent, unbroken, with_titles
+from vitviz.text import percent, percent_difference, unbroken, with_titles
 
 
 def test_a_size_stays_on_one_line_and_the_sentence_around_it_does_not() -> None:

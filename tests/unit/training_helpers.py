@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.training.batches import PreparedImages, TrainingData
 from vitviz.training.run_config import RunConfig
-from vitviz.training.run_directory import Run
+from vitviz.training.run_directory import START, Run
 
 MODEL = ViTConfig(image_size=8, patch_size=4, in_chans=1, num_classes=2, embed_dim=16, depth=1, num_heads=2)
 PREPARATION = Preparation(image_size=8, mean=(0.5,), std=(0.5,))
@@ -38,3 +40,9 @@ def digits_run(root: Path, **changes: object) -> Run:
     values = {"epochs": 4, "batch_size": 32, "train_fraction": 0.1, "snapshots": 4, "learning_rate": 3e-3}
     train = TrainConfig(**(values | changes))  # type: ignore[arg-type]
     return Run.create(root, RunConfig(TINY, GREY, train, name="tiny"))
+
+
+def duplicate(run: Run, **changes: Any) -> Run:
+    """Create a run beside this one with other `RunConfig` fields; it starts from the beginning."""
+    config, start = replace(run.config(), created=0.0, **changes), run.directory / START
+    return Run.create(run.directory.parent, config, start=start.read_bytes() if start.is_file() else None)

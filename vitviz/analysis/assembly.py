@@ -1,4 +1,4 @@
-"""An image taken apart: rectangles cut from it that lie elsewhere, and what is seen where they were."""
+"""Cut rectangles from an image, move them, and fill the holes."""
 
 from __future__ import annotations
 
@@ -42,17 +42,12 @@ class Part:
 Parts = tuple[Part, ...]
 
 
-def cut(left: int, top: int, width: int, height: int) -> Part:
+def cut_part(left: int, top: int, width: int, height: int) -> Part:
     """Return a part that lies where it is cut."""
     return Part(left, top, width, height, left, top)
 
 
-def reset_parts(parts: Sequence[Part]) -> Parts:
-    """Return every part where it was cut."""
-    return tuple(replace(part, x=part.left, y=part.top) for part in parts)
-
-
-def put_wrong(parts: Sequence[Part], size: int) -> Parts:
+def misplace_parts(parts: Sequence[Part], size: int) -> Parts:
     """Return every part about the middle of another's place, half of the list further on; one alone is turned about the
     image's middle.
 
@@ -67,7 +62,7 @@ def put_wrong(parts: Sequence[Part], size: int) -> Parts:
 
 
 def _middle(part: Part, other: Part) -> tuple[int, int]:
-    """Return the corner of a part that lies about the middle of another's place."""
+    """Return the corner that centres a part on another's place."""
     return other.left + (other.width - part.width) // 2, other.top + (other.height - part.height) // 2
 
 
@@ -80,23 +75,23 @@ def _place_part(part: Part, corner: tuple[int, int], size: int) -> Part:
     return replace(part, x=x, y=y)
 
 
-def assembled(image: Uint8, parts: Sequence[Part]) -> Uint8:
-    """Return the image with its parts where they lie, later ones over earlier ones.
+def assemble(image: Uint8, parts: Sequence[Part]) -> Uint8:
+    """Return the image with its parts moved, later ones over earlier ones.
 
     Where all lie at home that is the image itself.
 
     Args:
         image: (S, S, 3).
     """
-    out = emptied(image, parts)
+    out = fill_holes(image, parts)
     for part in parts:
         piece = image[part.top : part.top + part.height, part.left : part.left + part.width]
         out[part.y : part.y + part.height, part.x : part.x + part.width] = piece
     return out
 
 
-def emptied(image: Uint8, parts: Sequence[Part]) -> Uint8:
-    """Return the image without its parts: in their places lies what is around them, smoothed.
+def fill_holes(image: Uint8, parts: Sequence[Part]) -> Uint8:
+    """Return the image without its parts, the holes filled with a blur of the surroundings.
 
     With m = 0 where something was cut and 1 elsewhere it is G(m x) / G(m), G a Gaussian of half the longest side of a
     part (normalised convolution, Knutsson and Westin 1993); the mean colour where nothing is left.
@@ -123,15 +118,15 @@ def _smooth(values: NDArray[Any], sigma: float) -> Float64:
     return found
 
 
-def encode(parts: Sequence[Part]) -> str:
-    """Return the parts as a link holds them: six signs each; sides count from 1."""
+def encode_parts(parts: Sequence[Part]) -> str:
+    """Encode parts for a link, six characters each; sides count from 1."""
     return "".join(
         SIGNS[number - (place in (2, 3))] for part in parts for place, number in enumerate(astuple(part))
     )
 
 
-def decode(text: str, size: int) -> Parts | None:
-    """Return what `encode` wrote of an image of `size` px; None for anything else."""
+def decode_parts(text: str, size: int) -> Parts | None:
+    """Decode parts of an image of `size` px from a link; None if the text is invalid."""
     if len(text) % _NUMBERS or not 0 < len(text) <= MOST * _NUMBERS or not {*text} <= {*SIGNS}:
         return None
     numbers = [SIGNS.index(sign) for sign in text]

@@ -31,7 +31,7 @@ def fuse_heads(attn: FloatArray, fusion: Fusion = "mean") -> FloatArray:
 
 
 def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Eight bits a weight: c = round(255 sqrt(a / rowmax)), so that small weights keep their precision.
+    """Quantise weights to eight bits, c = round(255 sqrt(a / rowmax)), so that small weights keep their precision.
 
     The error of a restored weight is at most rowmax / 254; a row without weight stays zero.
 
@@ -52,7 +52,7 @@ def quantise_rows(attn: FloatArray) -> tuple[NDArray[np.uint8], NDArray[np.float
 
 
 def restore_rows(codes: NDArray[np.uint8], row_max: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the weights that the codes of `quantise_rows` stand for, a = (c / 255)^2 rowmax."""
+    """Return the weights of the codes of `quantise_rows`, a = (c / 255)^2 rowmax."""
     return np.asarray((codes.astype(np.float32) / 255) ** 2 * row_max[..., None], dtype=np.float32)
 
 
@@ -113,12 +113,12 @@ def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> Fl
 
 
 def scaled(product: str, scale: float) -> str:
-    """Return what a softmax reads whose products are multiplied by `scale`, in symbols: 'q·k / √32'."""
+    """Format the scaled products of a softmax in symbols: 'q·k / √32'."""
     return product if scale == 1 else f"{product} / √{round(scale**-2)}"
 
 
 def entropy_bits(rows: FloatArray) -> FloatArray:
-    """Return the entropy of each row of weights in bits, -sum a log2 a: 0 for one key, log2(keys) for an even look."""
+    """Return the entropy of each row of weights in bits, -sum a log2 a: 0 for one key, log2(keys) if uniform."""
     safe = np.where(rows > 0, rows, 1)
     return np.asarray(-(rows * np.log2(safe)).sum(axis=-1))
 
@@ -161,7 +161,7 @@ def rows_of_windows(attn: FloatArray, window_index: NDArray[np.integer[Any]]) ->
 
 
 def map_of_token(rows: WindowRows, token: int) -> FloatArray:
-    """Return (heads, tokens): where one token of a windowed block looks, zero outside its window."""
+    """Return the attention of one token of a windowed block, (heads, tokens), zero outside its window."""
     keys = rows.slots[rows.window_of[token]]
     inside = keys >= 0
     weights = np.zeros((rows.rows.shape[0], len(rows.window_of)), dtype=rows.rows.dtype)
@@ -170,7 +170,7 @@ def map_of_token(rows: WindowRows, token: int) -> FloatArray:
 
 
 def map_onto_token(rows: WindowRows, token: int) -> FloatArray:
-    """Return (heads, tokens): who in its window looks at one token of a windowed block; a column of the full matrix."""
+    """Return the attention to one token of a windowed block, (heads, tokens): a column of the full matrix."""
     others = rows.slots[rows.window_of[token]]
     others = others[others >= 0]
     weights = np.zeros((rows.rows.shape[0], len(rows.window_of)), dtype=rows.rows.dtype)

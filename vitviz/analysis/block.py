@@ -1,4 +1,4 @@
-"""One token's way through one block, step by step with its own numbers; arrays in and out."""
+"""List the operations of one block with the numbers of one token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import entropy_bits
-from vitviz.analysis.logit_lens import softmax
+from vitviz.softmax import softmax
 from vitviz.text import percent
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -40,16 +40,16 @@ class Step:
 
 @dataclass(frozen=True)
 class BlockForm:
-    """The steps that a model's blocks contain, and their formulas.
+    """The variant of a model's blocks: scale, norms, biases and projections.
 
-    scale: what the products q·k are multiplied by, 1 / sqrt(d_head) by default.
-    pre_norm: LayerNorm stands before a branch; else it follows the sum.
+    scale: factor of the products q·k, 1 / sqrt(d_head) by default.
+    pre_norm: LayerNorm precedes a branch; otherwise it follows the sum.
     """
 
     scale: float
     pre_norm: bool = True
     qkv_bias: bool = True
-    slices: bool = False  # each head reads its own slice of the token alone
+    slices: bool = False  # each head reads only its slice of the token
     projects: bool = True
     layer_scale: bool = False
 
@@ -112,8 +112,7 @@ def _attention_steps(
             (3, heads, tokens, width),
             np.stack([q[token], k[token], v[token]]).astype(np.float32),
             labels=("q", "k", "v"),
-            meaning="The query is this token's question: what does it look for? The key is its offer: what can be"
-            " found here. The value is its message: what it hands to those who look.",
+            meaning="The query is compared with the key of every token; the value is what a token contributes.",
         ),
         Step(
             "Scores with every key",
@@ -122,7 +121,7 @@ def _attention_steps(
             (heads, tokens, tokens),
             _row(scores),
             kind="scores",
-            meaning="How well does every token's offer fit this token's question?",
+            meaning="Each score measures how well a key matches this token's query.",
         ),
         Step(
             "Softmax",
@@ -133,45 +132,44 @@ def _attention_steps(
             np.stack([attn, flat]).astype(np.float32),
             labels=("with the scale", "without"),
             kind="keys",
-            meaning="The fits become shares of one look, which sum to 1.",
+            meaning="The scores become attention weights, which sum to 1.",
         ),
         Step(
             f"Weighted sum of the values, head {head + 1}",
             "o = Σₖ aₖ vₖ",
-            f"|o| = {np.linalg.norm(attn @ v):.2f}, at most the longest |v|, {np.linalg.norm(v, axis=-1).max():.2f};"
-            " values that point apart cancel",
+            f"|o| = {np.linalg.norm(attn @ v):.2f}, at most the largest |v|, {np.linalg.norm(v, axis=-1).max():.2f}",
             (heads, tokens, width),
             _row(attn @ v),
-            meaning="The messages, mixed by these shares, are what the token hears in this head.",
+            meaning="The output of this head is the values, averaged with the attention weights.",
         ),
     ]
 
 
-def with_added(
+def add_branch_outputs(
     record: Arrays, attn_gain: NDArray[Any] | float, mlp_gain: NDArray[Any] | float
 ) -> dict[str, NDArray[Any]]:
-    """The record and what each branch adds to the stream: its output times its LayerScale (D,), 1 without one."""
+    """Add to a record what each branch adds to the stream: its output times its LayerScale (D,), 1 without one."""
     added = {"attn_added": record["attn_out"] * attn_gain, "mlp_added": record["mlp_out"] * mlp_gain}
     return {**record, **added}
 
 
-def steps_of_block(
+def list_block_steps(
     record: Arrays, token: int, head: int, form: BlockForm, name: Callable[[int], str]
 ) -> list[Step]:
-    """Return the operations that one token passes, in the order of the model.
+    """Return the operations of a block on one token, in the order of the model.
 
     Args:
         record: of one image and one block, by short name: input, norm1, q, k, v, scores, attn, heads, attn_out,
             mid, norm2, mlp_hidden, mlp_out, output, and what `with_added` adds; (tokens, D), per head
             (heads, tokens, ...).
         token, head: counted from 0.
-        form: what this model's blocks do.
-        name: what a token is called, by its index.
+        form: the variant of the blocks.
+        name: returns the name of a token by its index.
     """
     x, mid, out = record["input"][token], record["mid"][token], record["output"][token]
     attention, mlp = record["attn_added"][token], record["mlp_added"][token]
     wide = record["input"].shape
-    steps = [Step("Into the block", "x", f"|x| = {np.linalg.norm(x):.2f}", wide, _row(x), stream=True)]
+    steps = [Step("Block input", "x", f"|x| = {np.linalg.norm(x):.2f}", wide, _row(x), stream=True)]
     if form.pre_norm:
         steps.append(_norm_step(x, record["norm1"][token], wide, "y", "attention"))
     steps += _attention_steps(record, token, head, form, name)
@@ -194,7 +192,7 @@ def _branch_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
     contribution = np.linalg.norm(heads.reshape(len(record["q"]), -1), axis=-1)
     steps = [
         Step(
-            "All heads, one after the other",
+            "Concatenation of all heads",
             "[o₁; …; o_H]",
             f"largest: head {int(contribution.argmax()) + 1} with {contribution.max():.2f}, smallest: head"
             f" {int(contribution.argmin()) + 1} with {contribution.min():.2f}",
@@ -222,7 +220,7 @@ def _mlp_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
             part="mlp",
         ),
         Step(
-            "MLP, back to the stream",
+            "MLP, output",
             "W₂ h + b₂",
             f"|branch| = {np.linalg.norm(mlp):.2f}",
             wide,
@@ -241,7 +239,7 @@ def _scale_steps(added: NDArray[Any], wide: tuple[int, ...], form: BlockForm, pa
 
 
 @dataclass(frozen=True)
-class NormNumbers:
+class NormStatistics:
     """Mean and standard deviation that LayerNorm uses for a token, and that BatchNorm would use for a channel."""
 
     token_mean: float
@@ -250,11 +248,11 @@ class NormNumbers:
     channel_std: float
 
 
-def norm_numbers(tokens: NDArray[Any], token: int, channel: int) -> NormNumbers:
-    """LayerNorm averages one token over its channels, BatchNorm one channel over all tokens (and the batch).
+def measure_norm_statistics(tokens: NDArray[Any], token: int, channel: int) -> NormStatistics:
+    """Return the statistics of LayerNorm (one token, all channels) and BatchNorm (one channel, all tokens).
 
     Args:
-        tokens: (tokens, D), what a norm reads; here BatchNorm's batch is this one image.
+        tokens: (tokens, D), the input of a norm; the batch of BatchNorm is this one image.
     """
     row, column = tokens[token], tokens[:, channel]
-    return NormNumbers(float(row.mean()), float(row.std()), float(column.mean()), float(column.std()))
+    return NormStatistics(float(row.mean()), float(row.std()), float(column.mean()), float(column.std()))

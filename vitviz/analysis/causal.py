@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from vitviz.analysis.attention import FloatArray
-from vitviz.analysis.logit_lens import softmax
+from vitviz.softmax import softmax
 
-# The sentence of the lecture. Four numbers a word, set by hand: being, verb, glue, quality. No model has made them.
+# The sentence of the lecture, with four hand-set features per word: being, verb, function word, quality.
 SENTENCE = ("Bark", "is", "a", "dog", "and", "he", "is", "cute")
 MEANINGS = np.array(
     [
@@ -24,12 +24,12 @@ MEANINGS = np.array(
 
 
 def causal_attention(scores: FloatArray) -> FloatArray:
-    """softmax(scores + M) with M = -inf where the key comes after the query (Vaswani et al. 2017, section 3.2.3).
+    """Return softmax(scores + M), M = -inf where the key is after the query (Vaswani et al. 2017, section 3.2.3).
 
-    Rows sum to 1, the first is 1 on itself. It is the unmasked attention of the keys so far, re-normalised.
+    Rows sum to 1: each is the unmasked attention to the keys so far, renormalised.
 
     Args:
-        scores: (..., tokens, tokens), what the softmax reads.
+        scores: (..., tokens, tokens), the input of the softmax.
 
     Raises:
         ValueError: if the last two axes differ.
@@ -42,7 +42,7 @@ def causal_attention(scores: FloatArray) -> FloatArray:
 
 
 def sentence_attention(causal: bool) -> FloatArray:
-    """Attention between the words of `SENTENCE`, A = softmax(X Xt / sqrt(4)): similarity of hand-made meanings.
+    """Return the attention between the words of `SENTENCE`, A = softmax(X Xt / sqrt(4)), from their features.
 
     Returns:
         (8, 8), rows sum to 1.

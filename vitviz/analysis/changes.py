@@ -1,4 +1,4 @@
-"""Changes of an image by a strength: shifted, turned, blurred, covered, zoomed, lit, spoilt, its patches moved.
+"""Change an image by a strength: shift, rotate, blur, occlude, zoom, brightness, contrast, noise, shuffled patches.
 
 An image is what a model reads, so lengths are in the model's pixels. What comes
 into view from beyond the image has the mean colour of its border: a digit's black stays black.
@@ -37,7 +37,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Change:
-    """One kind of change: its strengths in order, and which of them leaves the image as it is."""
+    """One kind of change: its strengths in order, and the neutral one."""
 
     title: str
     values: tuple[float, ...]
@@ -46,7 +46,7 @@ class Change:
 
     @property
     def start(self) -> int:
-        """The place of the strength that changes nothing."""
+        """Index of the neutral strength."""
         return self.values.index(self.neutral)
 
 
@@ -68,8 +68,8 @@ def apply_change(image: Uint8, name: str, value: float, setting: Setting = Setti
     return image if value == change.neutral else change.apply(image, value, setting)
 
 
-def series(image: Uint8, name: str, setting: Setting = Setting()) -> Uint8:
-    """Return the image at every strength of a change, (strengths, S, S, 3); see `changed`."""
+def apply_all_strengths(image: Uint8, name: str, setting: Setting = Setting()) -> Uint8:
+    """Return the image at every strength of a change, (strengths, S, S, 3); see `apply_change`."""
     return np.stack([apply_change(image, name, value, setting) for value in CHANGES[name].values])
 
 
@@ -80,9 +80,9 @@ def border_colour(image: Uint8) -> Float64:
 
 
 def shift(image: Uint8, columns: int) -> Uint8:
-    """Moved to the right by whole columns (to the left where negative)."""
+    """Shift to the right by whole columns (to the left where negative)."""
     out = np.empty_like(image)
-    out[:] = _rounded(border_colour(image))
+    out[:] = _round_pixels(border_colour(image))
     width = image.shape[1]
     kept = max(width - abs(columns), 0)
     if columns >= 0:
@@ -92,7 +92,7 @@ def shift(image: Uint8, columns: int) -> Uint8:
     return out
 
 
-def seen_through(image: Uint8, matrix: Float64) -> Uint8:
+def apply_linear_map(image: Uint8, matrix: Float64) -> Uint8:
     """Return the image under a linear map about its middle, read between its pixels bilinearly.
 
     Args:
@@ -110,76 +110,76 @@ def seen_through(image: Uint8, matrix: Float64) -> Uint8:
     right, below = (at_x - left)[..., None], (at_y - top)[..., None]
     upper = padded[top, left] * (1 - right) + padded[top, left + 1] * right
     lower = padded[top + 1, left] * (1 - right) + padded[top + 1, left + 1] * right
-    return _rounded(upper * (1 - below) + lower * below)
+    return _round_pixels(upper * (1 - below) + lower * below)
 
 
 def rotate(image: Uint8, degrees: float) -> Uint8:
-    """Turned clockwise about its middle; quarter turns move whole pixels."""
+    """Rotate clockwise about its middle; quarter turns move whole pixels."""
     if degrees % 90 == 0:
         return np.rot90(image, -round(degrees / 90)).copy()
     angle = np.deg2rad(degrees)
     cos, sin = np.cos(angle), np.sin(angle)
-    return seen_through(image, np.array([[cos, sin], [-sin, cos]]))
+    return apply_linear_map(image, np.array([[cos, sin], [-sin, cos]]))
 
 
 def zoom(image: Uint8, factor: float) -> Uint8:
-    """Everything `factor` times as large, about the middle."""
-    return seen_through(image, np.eye(2) / factor)
+    """Zoom by `factor` about the middle."""
+    return apply_linear_map(image, np.eye(2) / factor)
 
 
 def blur(image: Uint8, sigma_px: float) -> Uint8:
-    """Return a Gaussian of this standard deviation over every place; edges are repeated outwards."""
+    """Blur with a Gaussian of this standard deviation; edges are repeated."""
     smooth = gaussian_filter(image.astype(np.float64), (sigma_px, sigma_px, 0), mode="nearest")
-    return _rounded(smooth)
+    return _round_pixels(smooth)
 
 
 def brighten(image: Uint8, share: float) -> Uint8:
-    """Return a share of the whole range added to every value."""
-    return _rounded(image.astype(np.float64) + 255 * share)
+    """Add a share of the whole range to every value."""
+    return _round_pixels(image.astype(np.float64) + 255 * share)
 
 
 def contrast(image: Uint8, factor: float) -> Uint8:
-    """Return every value `factor` times as far from the image's mean colour."""
+    """Multiply every value's distance from the mean colour by `factor`."""
     values = image.astype(np.float64)
     mean: Float64 = values.mean(axis=(0, 1))
-    return _rounded(mean + factor * (values - mean))
+    return _round_pixels(mean + factor * (values - mean))
 
 
 def noise(image: Uint8, share: float, seed: int) -> Uint8:
-    """Gaussian noise, its standard deviation a share of the whole range.
+    """Add Gaussian noise whose standard deviation is a share of the whole range.
 
     One seed gives one noise: a larger share makes the same noise stronger.
     """
-    return _rounded(image + 255 * share * noise_of(image.shape[0], seed))
+    return _round_pixels(image + 255 * share * sample_noise(image.shape[0], seed))
 
 
-def noise_of(size_px: int, seed: int) -> Float64:
-    """Return (S, S, 3), of standard deviation 1."""
+def sample_noise(size_px: int, seed: int) -> Float64:
+    """Return noise (S, S, 3) of standard deviation 1."""
     return np.random.default_rng(seed).standard_normal((size_px, size_px, 3))
 
 
 def cover(image: Uint8, side_px: int, place: tuple[float, float]) -> Uint8:
-    """Return a square of the border's colour about a place (x, y) in [0, 1], cut off at the edges."""
+    """Cover a square around (x, y) in [0, 1] with the border's colour."""
     out = image.copy()
     top, left = (round(at * image.shape[0] - side_px / 2) for at in (place[1], place[0]))
-    out[max(top, 0) : max(top + side_px, 0), max(left, 0) : max(left + side_px, 0)] = _rounded(
+    out[max(top, 0) : max(top + side_px, 0), max(left, 0) : max(left + side_px, 0)] = _round_pixels(
         border_colour(image)
     )
     return out
 
 
 def shuffle(image: Uint8, share: float, seed: int) -> Uint8:
-    """Return a share of the patches of 4 x 4 px changes places."""
-    return rearrange(image, order_of(image.shape[0], share, seed), PATCH_PX)
+    """Shuffle a share of the patches of 4 x 4 px."""
+    return rearrange(image, create_patch_order(image.shape[0], share, seed), PATCH_PX)
 
 
-def order_of(size_px: int, share: float, seed: int) -> NDArray[np.int64]:
-    """Return which patch lands in each place: `vitviz.analysis.patches.scrambled_order`'s."""
+def create_patch_order(size_px: int, share: float, seed: int) -> NDArray[np.int64]:
+    """Return the index of the patch that moves to each place, from `scrambled_order`."""
     return scrambled_order((size_px // PATCH_PX) ** 2, share, seed)
 
 
 def rearrange(image: Uint8, order: NDArray[np.int64], patch_px: int) -> Uint8:
-    """Return the patch order[n] in place n, in reading order.
+    """Move patch order[n] to place n, in reading order.
 
     Raises:
         ValueError: if order is no permutation of the patches.
@@ -188,7 +188,7 @@ def rearrange(image: Uint8, order: NDArray[np.int64], patch_px: int) -> Uint8:
     return np.ascontiguousarray(moved.transpose(1, 2, 0))
 
 
-def _rounded(values: Float64) -> Uint8:
+def _round_pixels(values: Float64) -> Uint8:
     return np.rint(np.clip(values, 0, 255)).astype(np.uint8)
 
 
@@ -221,7 +221,7 @@ CHANGES: Mapping[str, Change] = {
 
 
 def find_unchanged_range(answers: NDArray[np.int64], start: int) -> tuple[int, int]:
-    """Return (first, last) strength of the unbroken stretch around `start` in which a model answers as it does there.
+    """Return the (first, last) strength around `start` between which the prediction does not change.
 
     Args:
         answers: (strengths,), the class that a model answers with.

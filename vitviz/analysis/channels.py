@@ -1,4 +1,4 @@
-"""Find where a feature map's channels respond, and the images of a set with the strongest responses."""
+"""Find where a feature map's channels respond, and the images of a dataset with the strongest responses."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Peaks:
         return np.asarray(np.argsort(-self.values[:, channel], kind="stable")[:count])
 
 
-def of_the_top(maps: FloatArray, peaks: Peaks, count: int) -> NDArray[np.float64]:
-    """Return (C,): an image's strongest response of each channel over the mean of the `count` strongest in the set.
+def response_shares(maps: FloatArray, peaks: Peaks, count: int) -> NDArray[np.float64]:
+    """Return (C,): an image's strongest response over the mean of the `count` strongest in the dataset.
 
     A channel that hardly ever responds, with such a mean below a tenth of the median channel's, counts as 0: a ratio of
     two small numbers says nothing.
@@ -54,26 +54,28 @@ def of_the_top(maps: FloatArray, peaks: Peaks, count: int) -> NDArray[np.float64
     return np.asarray(np.divide(here, tops, out=np.zeros_like(tops), where=alive))
 
 
-def strongest(values: FloatArray, count: int) -> list[int]:
+def rank_channels(values: FloatArray, count: int) -> list[int]:
     """Return the channels of the largest values (C,), the strongest first."""
     return [int(channel) for channel in np.argsort(-values, kind="stable")[:count]]
 
 
-def of_one_class(labels: Indices) -> int:
-    """Return how many of a few images are of the class that most of them are of."""
+def count_largest_class(labels: Indices) -> int:
+    """Return the number of images of the most frequent class."""
     return int(np.bincount(labels).max())
 
 
-def mean_of_one_class(peaks: Peaks, labels: Indices, count: int) -> float:
-    """Over all channels that respond at all: how many of their `count` top images are of one class."""
+def mean_class_purity(peaks: Peaks, labels: Indices, count: int) -> float:
+    """Return the mean number of top images of one class, over the channels that respond."""
     alive = np.flatnonzero(peaks.values.max(axis=0) > 1e-6)
     return (
-        float(np.mean([of_one_class(labels[peaks.top(int(c), count)]) for c in alive])) if alive.size else 0.0
+        float(np.mean([count_largest_class(labels[peaks.top(int(c), count)]) for c in alive]))
+        if alive.size
+        else 0.0
     )
 
 
-def by_chance(labels: Indices, count: int) -> float:
-    """Return the same for `count` images drawn without looking: the mean of 2,000 seeded draws."""
+def chance_purity(labels: Indices, count: int) -> float:
+    """Return the expected number for `count` random images: the mean of 2,000 seeded draws."""
     rng = np.random.default_rng(0)
     draws = (rng.choice(labels, min(count, len(labels)), replace=False) for _ in range(DRAWS))
-    return float(np.mean([of_one_class(draw) for draw in draws]))
+    return float(np.mean([count_largest_class(draw) for draw in draws]))

@@ -1,4 +1,4 @@
-"""Linear centred kernel alignment: how alike two representations of the same images are."""
+"""Compute linear centred kernel alignment, the similarity of two representations of the same images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEWEST = 4  # images: the debiased estimate divides by n - 3
 
 
 def gram(features: FloatArray) -> Gram:
-    """K = X Xᵀ, the products of every image's features with every other's.
+    """Return K = X Xᵀ, the products of every image's features with every other's.
 
     Args:
         features: (n, ...), one row an image; what a row holds is flattened.
@@ -32,14 +32,14 @@ def gram(features: FloatArray) -> Gram:
     return np.asarray(rows @ rows.T)
 
 
-def centred(kernel: Gram) -> Gram:
-    """H K H with H = I - 1 1ᵀ / n: the kernel of features whose mean is taken away."""
+def centre_gram(kernel: Gram) -> Gram:
+    """Return H K H with H = I - 1 1ᵀ / n, the kernel of centred features."""
     rows = kernel.mean(axis=0, keepdims=True)
     return np.asarray(kernel - rows - rows.T + kernel.mean())
 
 
-def centred_without_bias(kernel: Gram) -> Gram:
-    """The centred kernel whose products are the unbiased estimate of HSIC (Song et al. 2012, Székely and Rizzo 2014).
+def centre_gram_unbiased(kernel: Gram) -> Gram:
+    """Return the centred kernel of unbiased HSIC (Song et al. 2012, Székely and Rizzo 2014).
 
         U_ij = K_ij - sum_k K_ik / (n - 2) - sum_k K_kj / (n - 2) + sum_kl K_kl / ((n - 1)(n - 2)),   U_ii = 0
 
@@ -54,7 +54,7 @@ def centred_without_bias(kernel: Gram) -> Gram:
 
 
 def cka(one: Sequence[Gram], other: Sequence[Gram], *, debiased: bool = False) -> NDArray[np.float64]:
-    """Linear CKA between every layer of one model and every layer of another (Kornblith et al. 2019, eq. 2).
+    """Return linear CKA between all layers of two models (Kornblith et al. 2019, eq. 2).
 
         CKA(K, L) = <K', L'> / (|K'| |L'|),   K' = H K H
 
@@ -74,13 +74,13 @@ def cka(one: Sequence[Gram], other: Sequence[Gram], *, debiased: bool = False) -
     sizes = {kernel.shape for kernel in (*one, *other)}
     if len(sizes) != 1:
         raise ValueError(f"all layers must be seen over the same images, received kernels of {sorted(sizes)}")
-    form = centred_without_bias if debiased else centred
+    form = centre_gram_unbiased if debiased else centre_gram
     rows, columns = (_directions([form(kernel) for kernel in side]) for side in (one, other))
     return np.asarray(rows @ columns.T)
 
 
 def _directions(kernels: Sequence[Gram]) -> NDArray[np.float64]:
-    """Return each kernel as one row of length 1; of zeros where it has no length."""
+    """Return each kernel as a row of norm 1, or of zeros."""
     flat = np.stack([kernel.ravel() for kernel in kernels])
     lengths = np.linalg.norm(flat, axis=1, keepdims=True)
     return np.asarray(np.divide(flat, lengths, out=np.zeros_like(flat), where=lengths > 0))

@@ -11,7 +11,7 @@ Integers = NDArray[np.integer[Any]]
 
 
 def confusion_counts(labels: Integers, guesses: Integers, classes: int) -> NDArray[np.int64]:
-    """C[t, g]: how many images of class t were read as g.
+    """Return C[t, g], the number of images of class t predicted as g.
 
     Args:
         labels: (N,) true classes.
@@ -40,7 +40,7 @@ def confusion_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def most_confused(counts: NDArray[np.int64]) -> tuple[int, int, int] | None:
-    """Return (true class, read as, how many) of the largest entry off the diagonal; None where nothing is wrong."""
+    """Return (true class, predicted class, count) of the most frequent confusion; None without mistakes."""
     wrong = counts.copy()
     np.fill_diagonal(wrong, 0)
     if not wrong.any():

@@ -1,4 +1,4 @@
-"""Accuracy against the number of training images: means and spreads over seeds, who leads, and what may be said."""
+"""Compare accuracies over the number of training images: means and spreads over seeds, and the leading models."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Curve:
     high: FloatArray
     seeds: NDArray[np.int64]
 
-    def at(self, images: int) -> int | None:
-        """Return the place of a size; None where it was not measured."""
-        found = np.flatnonzero(self.pictures == images)
-        return int(found[0]) if len(found) else None
+    def find_size(self, image_count: int) -> int | None:
+        """Return the index of a size; None where it was not measured."""
+        matches = np.flatnonzero(self.pictures == image_count)
+        return int(matches[0]) if len(matches) else None
 
 
 @dataclass(frozen=True)
@@ -46,32 +46,32 @@ class Lead:
     second: Curve
 
     @property
-    def by(self) -> float:
+    def margin(self) -> float:
         """Difference of the two means."""
         return _mean(self.first, self.pictures) - _mean(self.second, self.pictures)
 
     @property
     def seeds(self) -> int:
-        """Number of seeds of the model that has fewer."""
+        """Number of seeds, the smaller of the two."""
         return min(int(curve.seeds[_find_size(curve, self.pictures)]) for curve in (self.first, self.second))
 
     @property
     def clear(self) -> bool:
-        """True if every seed of it beats every seed of the other, of two or more; of one seed nothing is known."""
+        """True if every seed is above every seed of the other model; False with one seed."""
         lowest = self.first.low[_find_size(self.first, self.pictures)]
         return self.seeds > 1 and bool(lowest > self.second.high[_find_size(self.second, self.pictures)])
 
     @property
-    def sure(self) -> str:
-        """Words for the certainty of the lead, to follow a number."""
+    def certainty(self) -> str:
+        """Certainty of the lead in words, to follow a number."""
         if self.clear:
-            return "every seed above every one of the other's"
-        return (
-            "within the spread of their seeds" if self.seeds > 1 else "of one seed: another may say otherwise"
-        )
+            return "consistent across seeds"
+        return "within the seed spread" if self.seeds > 1 else "one seed"
 
 
-def curves(rows: Sequence[Row], titles: Mapping[str, str], augmented: bool, key: str = "test") -> list[Curve]:
+def group_curves(
+    rows: Sequence[Row], titles: Mapping[str, str], augmented: bool, key: str = "test"
+) -> list[Curve]:
     """Return the means, lowest and highest over the seeds, by model in the order of `titles`.
 
     Args:
@@ -80,18 +80,18 @@ def curves(rows: Sequence[Row], titles: Mapping[str, str], augmented: bool, key:
         augmented: which half of the rows.
         key: the accuracy that is read, in [0, 1].
     """
-    found = []
+    curves = []
     for name, title in titles.items():
         by_size: dict[int, list[float]] = {}
         for row in rows:
             if row["model"] == name and row["augmented"] == augmented and key in row:
                 by_size.setdefault(int(row["pictures"]), []).append(float(row[key]))
         if by_size:
-            found.append(curve_of(name, title, by_size))
-    return found
+            curves.append(create_curve(name, title, by_size))
+    return curves
 
 
-def curve_of(name: str, title: str, by_size: Mapping[int, Sequence[float]]) -> Curve:
+def create_curve(name: str, title: str, by_size: Mapping[int, Sequence[float]]) -> Curve:
     """Return the values of every size as a mean with its lowest and highest."""
     sizes = sorted(by_size)
     values = [np.array(by_size[size]) for size in sizes]
@@ -106,11 +106,11 @@ def curve_of(name: str, title: str, by_size: Mapping[int, Sequence[float]]) -> C
     )
 
 
-def select_size(found: Sequence[Curve], images: int) -> list[Curve]:
-    """Return the points of one size, for each model that was measured there."""
+def select_size(curves: Sequence[Curve], images: int) -> list[Curve]:
+    """Return the points of one size, for each model measured at it."""
     out = []
-    for curve in found:
-        at = curve.at(images)
+    for curve in curves:
+        at = curve.find_size(images)
         if at is not None:
             values = (
                 getattr(curve, name)[at : at + 1] for name in ("pictures", "mean", "low", "high", "seeds")
@@ -119,41 +119,38 @@ def select_size(found: Sequence[Curve], images: int) -> list[Curve]:
     return out
 
 
-def of_one_machine(rows: Sequence[Row], machine_of: Callable[[Row], str]) -> list[Row]:
-    """The rows whose seconds may be compared: those of the machine that measured most models and sizes, or else most.
-
-    What is quick on one machine may be slow on another: a CNN's seconds halve where a ViT's stay.
-    """
+def select_one_machine(rows: Sequence[Row], machine_of: Callable[[Row], str]) -> list[Row]:
+    """Return the rows of one machine, the one with most models and sizes: seconds of two are not comparable."""
     by_machine: dict[str, list[Row]] = {}
     for row in rows:
         by_machine.setdefault(machine_of(row), []).append(row)
 
-    def measured(own: list[Row]) -> tuple[int, int]:
-        return len({(row["model"], row["pictures"]) for row in own}), len(own)
+    def count_points(machine_rows: list[Row]) -> tuple[int, int]:
+        return len({(row["model"], row["pictures"]) for row in machine_rows}), len(machine_rows)
 
-    return max(by_machine.values(), key=measured, default=[])
+    return max(by_machine.values(), key=count_points, default=[])
 
 
-def left_out(every: Sequence[Row], kept: Sequence[Row], titles: Mapping[str, str]) -> str:
-    """Return how many rows another machine measured, and which models have no others at a size; '' where none."""
-    if not (gone := len(every) - len(kept)):
+def describe_excluded_rows(every: Sequence[Row], kept: Sequence[Row], titles: Mapping[str, str]) -> str:
+    """Describe the rows of other machines, and the models that have no other rows at a size; '' if there are none."""
+    if not (excluded := len(every) - len(kept)):
         return ""
-    there, here = ({(int(row["pictures"]), row["model"]) for row in rows} for rows in (every, kept))
+    before, after = ({(int(row["pictures"]), row["model"]) for row in rows} for rows in (every, kept))
     by_size = {
-        size: [title for name, title in titles.items() if (size, name) in there - here]
-        for size in sorted({size for size, _ in there - here})
+        size: [title for name, title in titles.items() if (size, name) in before - after]
+        for size in sorted({size for size, _ in before - after})
     }
     whole = "; ".join(f"{join_words(names)} with {size:,} images" for size, names in by_size.items())
     return (
-        f"Seconds of different machines are not compared: {plural(gone, 'training')} on another one"
-        f" {'is' if gone == 1 else 'are'} left out{f', all of {whole}' if whole else ''}."
+        f"Excluded: {plural(excluded, 'training')} on another machine{f', all of {whole}' if whole else ''};"
+        " seconds of different machines are not comparable."
     )
 
 
-def at_equal_time(rows: Sequence[Row]) -> list[Row]:
-    """The rows with 'timed': validation accuracy after the core-seconds that the quickest model of its size took.
+def add_equal_time_accuracy(rows: Sequence[Row]) -> list[Row]:
+    """Add 'timed' to each row: validation accuracy after the core-seconds of the fastest model of its size.
 
-    It is read off every row's own curve of [updates, core-seconds, accuracy], linear between its points.
+    It is interpolated linearly in the row's curve of [updates, core-seconds, accuracy].
     """
     budget: dict[tuple[int, bool], float] = {}
     for row in rows:
@@ -169,12 +166,12 @@ def at_equal_time(rows: Sequence[Row]) -> list[Row]:
     return out
 
 
-def leads(found: Sequence[Curve]) -> list[Lead]:
-    """Return who leads at every size that two models or more were measured at."""
-    sizes = sorted({int(size) for curve in found for size in curve.pictures})
+def find_leads(curves: Sequence[Curve]) -> list[Lead]:
+    """Return the two best models at every size with at least two models."""
+    sizes = sorted({int(size) for curve in curves for size in curve.pictures})
     out = []
     for size in sizes:
-        there = [curve for curve in found if curve.at(size) is not None]
+        there = [curve for curve in curves if curve.find_size(size) is not None]
         if len(there) > 1:
             first, second = sorted(there, key=lambda curve: -_mean(curve, size))[:2]
             out.append(Lead(size, first, second))
@@ -182,7 +179,7 @@ def leads(found: Sequence[Curve]) -> list[Lead]:
 
 
 def _find_size(curve: Curve, size: int) -> int:
-    place = curve.at(size)
+    place = curve.find_size(size)
     if place is None:
         raise ValueError(f"{curve.title} was not measured with {size} images")
     return place
@@ -192,127 +189,138 @@ def _mean(curve: Curve, size: int) -> float:
     return float(curve.mean[_find_size(curve, size)])
 
 
-def gap(found: Sequence[Curve], one: str, other: str) -> list[tuple[int, float]]:
-    """Return (images, mean of `one` less mean of `other`) at every size that both were measured at."""
-    named = {curve.name: curve for curve in found}
+def compute_gaps(curves: Sequence[Curve], one: str, other: str) -> list[tuple[int, float]]:
+    """Return (images, mean of `one` minus mean of `other`) at every size that both were measured at."""
+    named = {curve.name: curve for curve in curves}
     if one not in named or other not in named:
         return []
     sizes = sorted({*named[one].pictures.tolist()} & {*named[other].pictures.tolist()})
     return [(size, _mean(named[one], size) - _mean(named[other], size)) for size in sizes]
 
 
-def describe_sizes(found: Sequence[Curve]) -> str:
+def describe_sizes(curves: Sequence[Curve]) -> str:
     """Describe the leading models, where the lead changes, and the difference of CNN and ViT over the sizes."""
-    found_leads = leads(found)
-    if not found:
-        return "Nothing has been measured of this yet."
-    if not found_leads:
-        return f"No size has two models to compare yet. {seeds_said(found)}"
-    ends = [found_leads[0]] if len(found_leads) == 1 else [found_leads[0], found_leads[-1]]
-    said = [_lead(lead) for lead in ends]
-    said += [_change(before, after) for before, after in pairwise(found_leads) if _changes(before, after)]
-    return " ".join(filter(None, [*said, _distance(gap(found, "cnn", "vit")), seeds_said(found)]))
+    all_leads = find_leads(curves)
+    if not curves:
+        return "No results are stored."
+    if not all_leads:
+        return f"Only one model was measured at each size. {describe_seeds(curves)}"
+    ends = [all_leads[0]] if len(all_leads) == 1 else [all_leads[0], all_leads[-1]]
+    sentences = [_describe_lead(lead) for lead in ends]
+    sentences += [
+        _describe_change(before, after)
+        for before, after in pairwise(all_leads)
+        if _lead_changes(before, after)
+    ]
+    return " ".join(
+        filter(None, [*sentences, _describe_gap(compute_gaps(curves, "cnn", "vit")), describe_seeds(curves)])
+    )
 
 
 def describe_prediction(lead: Lead, guess: Curve) -> str:
-    """Return True if a guess about who leads was right, by how much, and whether another seed might say otherwise."""
-    right = guess.name == lead.first.name
-    above = lead if right else Lead(lead.pictures, lead.first, guess)
-    if round(100 * above.by, 1) == 0:
-        return f"You said {guess.title}: level with {above.second.title if right else lead.first.title}."
-    by = f"{100 * above.by:.1f} points"
-    if right:
-        return f"You said {guess.title}: right, {by} above {above.second.title}, {above.sure}."
-    return f"You said {guess.title}: not so, {lead.first.title} lies {by} above it, {above.sure}."
-
-
-def lacking(found: Sequence[Curve], sizes: Sequence[int], titles: Mapping[str, str]) -> str:
-    """Return which models were not measured at which of a grid's sizes; '' where none lacks."""
-    by_size = {
-        size: [title for name, title in titles.items() if not _has_point(found, name, size)] for size in sizes
-    }
-    some = [
-        f"{join_words(gone)} with {size:,}" for size, gone in by_size.items() if 0 < len(gone) < len(titles)
-    ]
-    whole = [f"{size:,}" for size, gone in by_size.items() if len(gone) == len(titles)]
-    told = [*some, *([f"no model with {join_words(whole)}"] if whole else [])]
-    return f"Not measured yet: {'; '.join(told)} images." if told else ""
-
-
-def _has_point(found: Sequence[Curve], name: str, size: int) -> bool:
-    return any(curve.name == name and curve.at(size) is not None for curve in found)
-
-
-def _lead(lead: Lead) -> str:
-    """Nothing is said of the seeds of a clear lead, or of one seed: the last sentence says what holds for all."""
-    sure = f", which is {lead.sure}" if lead.seeds > 1 and not lead.clear else ""
-    reached, images = percent(_mean(lead.first, lead.pictures)), plural(lead.pictures, "image")
-    if round(100 * lead.by, 1) == 0:
-        return f"With {images} {lead.first.title} and {lead.second.title} lead with {reached} each."
+    """Describe the predicted leading model next to the measured one, with their difference and its certainty."""
+    compared = lead if guess.name == lead.first.name else Lead(lead.pictures, lead.first, guess)
+    first, second = compared.first.title, compared.second.title
+    if round(100 * compared.margin, 1) == 0:
+        return f"Your prediction: {guess.title}. Measured: {first} and {second} are tied."
     return (
-        f"With {images} {lead.first.title} leads with {reached}, {100 * lead.by:.1f} points above"
-        f" {lead.second.title}{sure}."
+        f"Your prediction: {guess.title}. Measured: {first} leads {second} by {100 * compared.margin:.1f} points"
+        f" ({compared.certainty})."
     )
 
 
-def _changes(before: Lead, after: Lead) -> bool:
+def describe_missing_sizes(curves: Sequence[Curve], sizes: Sequence[int], titles: Mapping[str, str]) -> str:
+    """List the models that were not measured at each size; '' if none is missing."""
+    by_size = {
+        size: [title for name, title in titles.items() if not _has_point(curves, name, size)]
+        for size in sizes
+    }
+    parts = [
+        f"{join_words(missing)} with {size:,}"
+        for size, missing in by_size.items()
+        if 0 < len(missing) < len(titles)
+    ]
+    empty_sizes = [f"{size:,}" for size, missing in by_size.items() if len(missing) == len(titles)]
+    if empty_sizes:
+        parts.append(f"all models with {join_words(empty_sizes)}")
+    return f"Not measured: {'; '.join(parts)} images." if parts else ""
+
+
+def _has_point(curves: Sequence[Curve], name: str, size: int) -> bool:
+    return any(curve.name == name and curve.find_size(size) is not None for curve in curves)
+
+
+def _describe_lead(lead: Lead) -> str:
+    accuracy, count = percent(_mean(lead.first, lead.pictures)), plural(lead.pictures, "image")
+    if round(100 * lead.margin, 1) == 0:
+        return f"{lead.first.title} and {lead.second.title} are tied with {count}: {accuracy} each."
+    return (
+        f"{lead.first.title} leads with {count}: {accuracy}, {100 * lead.margin:.1f} points above"
+        f" {lead.second.title}{_describe_doubt(lead)}."
+    )
+
+
+def _describe_doubt(lead: Lead) -> str:
+    return f" ({lead.certainty})" if lead.seeds > 1 and not lead.clear else ""
+
+
+def _lead_changes(before: Lead, after: Lead) -> bool:
     """Return True if another model leads and both were measured at both sizes."""
     if before.first.name == after.first.name:
         return False
-    return before.first.at(after.pictures) is not None and after.first.at(before.pictures) is not None
-
-
-def _change(before: Lead, after: Lead) -> str:
-    doubt = next((f", {lead.sure}" for lead in (before, after) if lead.seeds > 1 and not lead.clear), "")
     return (
-        f"Between {before.pictures:,} and {after.pictures:,} images the lead goes from {before.first.title} to"
-        f" {after.first.title}{doubt}."
+        before.first.find_size(after.pictures) is not None
+        and after.first.find_size(before.pictures) is not None
     )
 
 
-def _distance(gaps: Sequence[tuple[int, float]]) -> str:
-    """Return how CNN and ViT come nearer or part as images grow."""
+def _describe_change(before: Lead, after: Lead) -> str:
+    return (
+        f"The lead changes from {before.first.title} to {after.first.title} between {before.pictures:,} and"
+        f" {after.pictures:,} images{_describe_doubt(before) or _describe_doubt(after)}."
+    )
+
+
+def _describe_gap(gaps: Sequence[tuple[int, float]]) -> str:
     if len(gaps) < 2:
         return ""
     (few, first), (many, last) = gaps[0], gaps[-1]
-    return (
-        f"CNN less ViT: {gained(100 * first)} points with {few:,} images, {gained(100 * last)} with {many:,}."
-    )
+    return f"CNN minus ViT: {gained(100 * first)} points with {few:,} images, {gained(100 * last)} with {many:,}."
 
 
-def seeds_said(found: Sequence[Curve], thing: str = "point") -> str:
-    """Over how many seeds the points, or the lines, of an image are means."""
-    counts = sorted({int(count) for curve in found for count in curve.seeds})
+def describe_seeds(curves: Sequence[Curve], thing: str = "point") -> str:
+    """Describe the number of seeds that each point, or line, of a figure averages."""
+    counts = sorted({int(count) for curve in curves for count in curve.seeds})
     if counts in ([], [1]):
-        return "One seed each: what lies close together may change places with another."
+        return "One seed each: small differences may change with another seed."
     few, many = counts[0], counts[-1]
     over = f"{few} seeds" if few == many else f"{few} to {many} seeds"
     if thing != "point":
-        return f"Every {thing} is the mean of {over}."
-    one = "; a point without a bar has one, and another may move it" if few == 1 else ""
-    return f"Every point is the mean of {over}; its bar spans them{one}."
+        return f"Each {thing} is the mean of {over}."
+    single = "; points without a bar have one seed" if few == 1 else ""
+    return f"Each point is the mean of {over}; its bar spans them{single}."
 
 
-def mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tuple[str, FloatArray]]:
-    """By model its title and (2, n): core-seconds and validation accuracy at equal updates, means over the seeds.
+def compute_mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[str, tuple[str, FloatArray]]:
+    """Return by model its title and (2, n): core-seconds and validation accuracy at equal updates, seed means.
 
     Args:
         rows: of one size, each with its 'curve' of [updates, core-seconds, accuracy].
         titles: of the models, in their order.
     """
-    found = {}
+    lines = {}
     for name, title in titles.items():
-        own = [np.array(row["curve"], np.float64) for row in rows if row["model"] == name]
-        whole = [curve for curve in own if len(curve) == max(map(len, own))]
-        if whole:
-            found[name] = title, np.mean(whole, axis=0)[:, 1:].T
-    return found
+        curves = [np.array(row["curve"], np.float64) for row in rows if row["model"] == name]
+        complete = [curve for curve in curves if len(curve) == max(map(len, curves))]
+        if complete:
+            lines[name] = title, np.mean(complete, axis=0)[:, 1:].T
+    return lines
 
 
-def at_last_moment(lines: Lines) -> tuple[float, dict[str, float]] | None:
-    """Return when the quickest of two or more models is done, in core-seconds, and what each has reached by then.
+def read_common_end(lines: Lines) -> tuple[float, dict[str, float]] | None:
+    """Return the end of the fastest training, in core-seconds, and each model's accuracy at that moment.
 
-    None where one of them has no point yet at that moment, so that nothing can be compared.
+    None with fewer than two models, or where one has no point yet at that moment.
     """
     if len(lines) < 2:
         return None
@@ -322,47 +330,48 @@ def at_last_moment(lines: Lines) -> tuple[float, dict[str, float]] | None:
     return end, {name: float(np.interp(end, *line)) for name, (_, line) in lines.items()}
 
 
-def crossings(lines: Lines) -> str:
-    """Return who leads after equal seconds, moment by moment, in a sentence."""
+def describe_crossings(lines: Lines) -> str:
+    """Describe the leading models over equal training time."""
     if len(lines) < 2:
         return ""
     start = max(line[0, 0] for _, line in lines.values())
     end = min(line[0, -1] for _, line in lines.values())
     if start >= end:
-        return "The models' times do not overlap."
+        return "The models' training times do not overlap."
     moments = np.linspace(start, end, 200)
     heights = np.array([np.interp(moments, *line) for _, line in lines.values()])
     titles = [title for title, _ in lines.values()]
     order = heights.argmax(axis=0)
     changes = np.flatnonzero(np.diff(order)) + 1
-    places = 0 if end >= LONG_S else 1  # of a short race: several lines may cross within one second
-    first = f"After equal seconds {titles[order[0]]} leads from {start:.{places}f} s on"
+    places = 0 if end >= LONG_S else 1  # several lines of a short race may cross within one second
+    first = f"At equal training time {titles[order[0]]} leads from {start:.{places}f} s"
     if not len(changes):
-        return f"{first}, up to the last that all have, {end:.{places}f} s: no line crosses the first."
-    told = [f"{titles[order[at]]} from {moments[at]:.{places}f} s" for at in changes[:MOST_CHANGES]]
+        return f"{first} to {end:.{places}f} s, the last that all models have."
+    later = [f"{titles[order[at]]} from {moments[at]:.{places}f} s" for at in changes[:MOST_CHANGES]]
     more = ", and so on" if len(changes) > MOST_CHANGES else ""
-    return f"{first}; then {', '.join(told)}{more}."
+    return f"{first}; then {', '.join(later)}{more}."
 
 
-def gains(rows: Sequence[Row], titles: Mapping[str, str]) -> list[Curve]:
-    """Return what augmentation gives each model: augmented less plain, seed by seed, where both were measured."""
-    found = []
+def compute_augmentation_gains(rows: Sequence[Row], titles: Mapping[str, str]) -> list[Curve]:
+    """Return the gain from augmentation by model: augmented minus unaugmented, seed by seed, where both exist."""
+    gains = []
     for name, title in titles.items():
-        own = [row for row in rows if row["model"] == name]
-        by_size = differences(
-            [row for row in own if row["augmented"]], [row for row in own if not row["augmented"]]
+        augmented, unaugmented = (
+            [row for row in rows if row["model"] == name and row["augmented"] == half]
+            for half in (True, False)
         )
+        by_size = pair_differences(augmented, unaugmented)
         if by_size:
-            found.append(curve_of(name, title, by_size))
-    return found
+            gains.append(create_curve(name, title, by_size))
+    return gains
 
 
-def differences(these: Sequence[Row], those: Sequence[Row], key: str = "test") -> dict[int, list[float]]:
-    """By number of images, `key` of these rows less 'test' of those of one seed; what has no pair is left out."""
+def pair_differences(these: Sequence[Row], those: Sequence[Row], key: str = "test") -> dict[int, list[float]]:
+    """Return by image count `key` of these rows minus 'test' of those with the same seed; unpaired rows are skipped."""
     other = {(row["pictures"], row["seed"]): float(row["test"]) for row in those if "test" in row}
-    found: dict[int, list[float]] = {}
+    by_size: dict[int, list[float]] = {}
     for row in these:
         place = row["pictures"], row["seed"]
         if key in row and place in other:
-            found.setdefault(int(row["pictures"]), []).append(float(row[key]) - other[place])
-    return found
+            by_size.setdefault(int(row["pictures"]), []).append(float(row[key]) - other[place])
+    return by_size

@@ -16,7 +16,7 @@ BINS = 24  # of a distribution over distances
 
 
 def patch_distances_px(grid: tuple[int, int], patch_px: float) -> NDArray[np.float64]:
-    """patch_px * ||pos_q - pos_k||, between the centres of all patches of a (rows, cols) grid.
+    """Return patch_px * ||pos_q - pos_k|| between the centres of all patches of a (rows, cols) grid.
 
     Returns:
         (N, N), in pixels; N = rows * cols in reading order.
@@ -34,12 +34,12 @@ def uniform_distance_px(grid: tuple[int, int], patch_px: float, prefix_tokens: i
 
 
 def corner_distance_px(grid: tuple[int, int], patch_px: float) -> float:
-    """Return the longest distance that a head can look: from one corner patch to the opposite one."""
+    """Return the largest possible attention distance, between opposite corner patches."""
     return float(patch_px * np.hypot(grid[0] - 1, grid[1] - 1))
 
 
 def spread_of_heads(distance_px: FloatArray, even_px: float) -> float:
-    """(max - min) / even: how far apart all heads lie, in units of what a head that looks evenly everywhere reads.
+    """Return (max - min) / uniform: the spread of the heads relative to a head with uniform attention.
 
     Args:
         distance_px: of every head, any shape.
@@ -51,7 +51,7 @@ def spread_of_heads(distance_px: FloatArray, even_px: float) -> float:
 def mean_attention_distance_px(
     attn: FloatArray, grid: tuple[int, int], patch_px: float, renormalise: bool = False
 ) -> NDArray[np.float64]:
-    """d[..., h] = mean_q sum_k A[q, k] * P * ||pos_q - pos_k||  (ViT paper, fig. 7 right and fig. 11).
+    """Return d[..., h] = mean_q sum_k A[q, k] * P * ||pos_q - pos_k|| (ViT paper, fig. 7 right and fig. 11).
 
     Prefix tokens are dropped as queries and as keys and, as in the function that Raghu et al. published
     (gist.github.com/simonster/155894d48aef2bd36bd2dd8267e62391), what is left of a row is not renormalised: a head
@@ -102,7 +102,7 @@ def _row_sums(attn: FloatArray, grid: tuple[int, int], patch_px: float) -> _RowS
 
 
 def entropy_bits(attn: FloatArray) -> NDArray[np.float64]:
-    """H = -sum_k A[q, k] log2 A[q, k], averaged over queries: 2^H tokens are looked at.
+    """Return H = -sum_k A[q, k] log2 A[q, k], averaged over queries; 2^H is the effective number of tokens.
 
     Returns:
         (..., heads), in bits.
@@ -114,7 +114,7 @@ def entropy_bits(attn: FloatArray) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class AttentionDistances:
-    """Attention statistics of a set of images; each statistic is kept by image, so that its spread can be drawn."""
+    """Attention statistics of several images, each by image, so that its spread can be drawn."""
 
     distance_px: NDArray[np.float64]  # (images, depth, heads), renormalised where asked for
     prefix_mass: NDArray[np.float64]  # (images, depth, heads), mean over patch queries
@@ -123,7 +123,7 @@ class AttentionDistances:
 
 
 class DistanceStream:
-    """Takes attention block by block, batch by batch; keeps sums and means, never the attention."""
+    """Accumulates attention statistics block by block and batch by batch, without storing the attention."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class DistanceStream:
         self._weights: NDArray[np.float32] | None = None
 
     def add(self, layer: int, attn: FloatArray) -> None:
-        """Take the attention (b, heads, T, T) of one block for the next b images."""
+        """Add the attention (b, heads, T, T) of one block for the next b images."""
         images, heads, tokens, _ = attn.shape
         if self._weights is None or len(self._weights) != tokens * tokens:
             self._weights = _distance_weights(tokens, self.grid, self.patch_px)
@@ -183,7 +183,7 @@ class DistanceStream:
 
 
 def _distance_weights(tokens: int, grid: tuple[int, int], patch_px: float) -> NDArray[np.float32]:
-    """Return (T * T,): what each attention weight adds to the mean distance; 0 where a prefix token is involved."""
+    """Return the contribution of each attention weight to the mean distance, (T * T,); 0 for prefix tokens."""
     prefix = _prefix_count(tokens, grid)
     weights = np.zeros((tokens, tokens), np.float32)
     weights[prefix:, prefix:] = patch_distances_px(grid, patch_px) / (tokens - prefix)
@@ -191,7 +191,7 @@ def _distance_weights(tokens: int, grid: tuple[int, int], patch_px: float) -> ND
 
 
 def offset_map(attn: FloatArray, grid: tuple[int, int]) -> NDArray[np.float64]:
-    """Return the mean attention by where the key lies relative to the query: M[dr, dc], the query in the middle.
+    """Return the mean attention M[dr, dc] by the key's offset from the query, zero offset in the middle.
 
     Averaged over the queries for which that offset lies inside the image, so that borders do not fade.
 
@@ -214,7 +214,7 @@ def offset_map(attn: FloatArray, grid: tuple[int, int]) -> NDArray[np.float64]:
 
 
 def without_prefix(attn: FloatArray, grid: tuple[int, int]) -> FloatArray:
-    """Return what patches give patches, each row divided by its mass on them; (T, T) -> (N, N)."""
+    """Return the attention between patches, with rows renormalised; (T, T) -> (N, N)."""
     prefix = _prefix_count(attn.shape[-1], grid)
     patches = attn[prefix:, prefix:]
     rows: FloatArray = patches / np.maximum(patches.sum(axis=-1, keepdims=True), 1e-12)
@@ -222,7 +222,7 @@ def without_prefix(attn: FloatArray, grid: tuple[int, int]) -> FloatArray:
 
 
 def query_distances_px(attn: FloatArray, grid: tuple[int, int], patch_px: float) -> NDArray[np.float64]:
-    """Return how far each query patch of one head looks; (T, T) -> (rows, cols), in pixels."""
+    """Return the attention distance of each query patch of one head; (T, T) -> (rows, cols), in pixels."""
     return _row_sums(attn, grid, patch_px).reach_px.reshape(grid)
 
 

@@ -1,4 +1,4 @@
-"""Does a map move as its image does? How far a layer is from moving along, and how much of it stays."""
+"""Measure shift equivariance: the difference of a shifted image's map from the shifted and from the unshifted map."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FloatArray = NDArray[np.floating[Any]]
 
 
 def shift_map(places: FloatArray, cells: float) -> FloatArray:
-    """Return a map moved to the right by so many of its cells, without the columns that come in from the left.
+    """Shift a map to the right by a number of cells, without the columns that enter from the left.
 
     A part of a cell is read between two columns, linearly.
 
@@ -37,7 +37,7 @@ def shift_map(places: FloatArray, cells: float) -> FloatArray:
 
 
 def unlikeness(a: FloatArray, b: FloatArray) -> float:
-    """sqrt(|a - b|^2 / (|a - mean a|^2 + |b - mean b|^2)), the mean over the places.
+    """Return sqrt(|a - b|^2 / (|a - mean a|^2 + |b - mean b|^2)), with the mean over the grid.
 
     0: the two are equal. 1: as unlike as two maps that have only their means in common. 0 where neither varies.
 
@@ -56,7 +56,7 @@ def unlikeness(a: FloatArray, b: FloatArray) -> float:
 def move_and_stay(
     before: FloatArray, after: FloatArray, cells: float, margin: float = 0.0
 ) -> tuple[float, float]:
-    """Return how unlike the map of a shifted image is to the map that is shifted itself, and to the map as it was.
+    """Return the difference of a shifted image's map from the shifted map, and from the unshifted map.
 
     Both as `unlikeness` counts, over the places that the shifted map has. A map that moves along exactly has (0, much);
     one that does not see the image (much, 0), or (little, 0) where it is smooth: so either alone says too little.
@@ -79,8 +79,8 @@ def move_and_stay(
     )
 
 
-def staying(move: float, stay: float) -> float:
-    """move / (move + stay): 0 where a map moves along, 1 where it stays, a half where it is as far from both."""
+def equivariance_errors(move: float, stay: float) -> float:
+    """Return move / (move + stay): 0 if a map moves with the image, 1 if it stays, 0.5 in between."""
     return move / (move + stay) if move + stay else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Is a map true to the model? Patches blanked and shown in the map's order; arrays in and out."""
+"""Measure the faithfulness of a relevance map by deletion and insertion of patches in its order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Schedule:
     fraction: FloatArray
 
 
-def schedule(relevance: FloatArray, steps: int) -> Schedule:
+def create_schedule(relevance: FloatArray, steps: int) -> Schedule:
     """Blank patches from the most relevant on (deletion), or show them on a blank image (insertion).
 
     Petsiuk et al. 2018 (RISE), with a ViT's own patches as the units. Ties keep reading order.
@@ -51,7 +51,7 @@ def schedule(relevance: FloatArray, steps: int) -> Schedule:
 
 
 def blank_patches(image: FloatArray, shown: BoolArray, grid: tuple[int, int]) -> NDArray[np.float32]:
-    """Copies of one prepared image with patches blanked: set to what the model reads as 0.
+    """Return copies of one prepared image with blanked patches, set to the model's input 0.
 
     Args:
         image: (C, H, W), prepared: 0 is the colour that its preparation subtracts.
@@ -78,13 +78,13 @@ def area(fraction: FloatArray, probability: FloatArray) -> float:
 
 
 def random_orders(patches: int, count: int) -> NDArray[np.float64]:
-    """Return (count, patches) relevance maps that are noise: the order every method must beat."""
+    """Return (count, patches) random relevance maps, the baseline of every method."""
     return np.random.default_rng(0).random((count, patches))
 
 
 @dataclass(frozen=True)
 class Score:
-    """Areas of one method on one image; `gap` is insertion minus deletion, higher is truer."""
+    """Areas of one method on one image; `gap` is insertion minus deletion, higher is better."""
 
     method: str
     deletion: float
@@ -92,12 +92,12 @@ class Score:
 
     @property
     def gap(self) -> float:
-        """Insertion area minus deletion area, of both as they are shown: with two digits."""
+        """Insertion area minus deletion area, both rounded to the two digits shown."""
         return round(round(self.insertion, 2) - round(self.deletion, 2), 2)
 
 
 def describe_scores(scores: list[Score], random: list[Score]) -> str:
-    """Return which method explains this prediction best and by how much, in words computed from the areas.
+    """Describe the method with the largest insertion minus deletion area.
 
     Args:
         random: of single random orders.
@@ -106,19 +106,19 @@ def describe_scores(scores: list[Score], random: list[Score]) -> str:
     luckiest = max(order.gap for order in random)
     if best.gap <= luckiest:
         return (
-            f"No method beats every random order here: the best, {best.method}, has a gap of {signed(best.gap)},"
-            f" the luckiest of {len(random)} random orders {signed(luckiest)}."
+            f"No method beats every random order: insertion minus deletion is {signed(best.gap)} for {best.method}, and"
+            f" {signed(luckiest)} for the best of {len(random)} random orders."
         )
     text = (
-        f"{best.method} explains this prediction best: its insertion area exceeds its deletion area by"
-        f" {signed(best.gap)}, against {signed(luckiest)} of the luckiest of {len(random)} random orders"
+        f"{best.method} explains this prediction best: insertion minus deletion is {signed(best.gap)}, against"
+        f" {signed(luckiest)} for the best of {len(random)} random orders"
     )
     if others:
-        text += f"; next comes {others[0].method.lower()} with {signed(others[0].gap)}"
+        text += f"; next: {others[0].method.lower()}, {signed(others[0].gap)}"
     return text + "."
 
 
-def curves(probabilities: NDArray[Any], steps: int, maps: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def split_curves(probabilities: NDArray[Any], steps: int, maps: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Split the class probabilities of one batched pass, deletions then insertions, into (maps, steps + 1) each.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The patch embedding's filters: principal components, signs over time, and what the components can express."""
+"""Analyse the patch embedding's filters: principal components, their signs over time, and reconstructions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Components:
 
 
 def principal_components(samples: FloatArray, count: int | None = None) -> Components:
-    """PCA with the D filters (or patches) as samples, (D, C, P, P) flattened (ViT paper, fig. 7 left).
+    """Return the principal components of D filters or patches (D, C, P, P) (ViT paper, fig. 7 left).
 
     Args:
         samples: (D, C, P, P).
@@ -121,12 +121,12 @@ class FilterStatistics:
 
     @property
     def waves(self) -> bool:
-        """True if the first are slow waves."""
+        """True if the first components are low-frequency waves."""
         return self.head < SMOOTH
 
 
 def measure_filters(filters: FloatArray) -> FilterStatistics:
-    """Measures filters (D, C, P, P).
+    """Measure the filters (D, C, P, P).
 
     Raises:
         ValueError: if they are not (D, C, P, P) with D of at least 2.
@@ -186,7 +186,7 @@ class Rebuilding:
     error: FloatArray  # (k + 1,): root mean square difference with the first 0, 1, ..., k components
 
 
-def rebuild(patches: FloatArray, basis: FloatArray, scale: FloatArray | None = None) -> Rebuilding:
+def rebuild_patches(patches: FloatArray, basis: FloatArray, scale: FloatArray | None = None) -> Rebuilding:
     """Project patches (N, C, P, P), less their mean, onto an orthonormal basis (k, C, P, P).
 
     The mean patch is kept as it is for every basis, so that PCA of the patches is the best that any k
@@ -218,8 +218,8 @@ def rebuild(patches: FloatArray, basis: FloatArray, scale: FloatArray | None = N
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """One filter's answer to one patch, product by product: value = sum(products) + bias."""
+class FilterResponse:
+    """One filter's response to one patch, product by product: value = sum(products) + bias."""
 
     patch: FloatArray  # (C, P, P)
     weight: FloatArray  # (C, P, P)
@@ -228,9 +228,11 @@ class Answer:
     value: float
 
 
-def answer(patch: FloatArray, filters: FloatArray, bias: FloatArray | None, column: int) -> Answer:
-    """Return (x E + b)_d of one patch (C, P, P), taken apart (ViT paper, eq. 1)."""
+def apply_filter(
+    patch: FloatArray, filters: FloatArray, bias: FloatArray | None, column: int
+) -> FilterResponse:
+    """Return the terms of (x E + b)_d of one patch (C, P, P) (ViT paper, eq. 1)."""
     weight = np.asarray(filters[column], dtype=np.float64)
     products = patch * weight
     offset = 0.0 if bias is None else float(bias[column])
-    return Answer(patch, weight, products, offset, float(products.sum()) + offset)
+    return FilterResponse(patch, weight, products, offset, float(products.sum()) + offset)

@@ -15,7 +15,7 @@ from vitviz.text import percent, percent_difference, plural
 FloatArray = NDArray[np.floating[Any]]
 Verdict = Literal["tuned", "scratch", "neither"]
 _LAYER = re.compile(r"blocks\.(\d+)\.|layers\.(\d+)\.(?:blocks\.(\d+)|(downsample))")
-_NOTHING = 1e-4  # root mean square of a part that begins at almost zero: it has no length to compare with
+_NOTHING = 1e-4  # root mean square below which a part has no initial norm to compare with
 _NAMES = {
     "patch_embed": "E",
     "stem": "stem",
@@ -32,7 +32,7 @@ _NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """One way to begin, over its seeds: curves (2, n) of epochs and validation accuracy, test accuracies at the end."""
+    """One initialisation over its seeds: curves (2, n) of epochs and validation accuracy, test accuracies."""
 
     name: str
     title: str
@@ -46,7 +46,7 @@ class Group:
 
     @property
     def spread(self) -> float:
-        """From the lowest to the highest test accuracy."""
+        """Range of the test accuracies."""
         return max(self.tests) - min(self.tests) if self.tests else float("nan")
 
 
@@ -58,8 +58,8 @@ def mean_curve(curves: Sequence[FloatArray]) -> FloatArray:
     return np.stack([epochs, np.mean(kept, axis=0)]) if len(epochs) else np.empty((2, 0))
 
 
-def verdict(tuned: Group, scratch: Group) -> Verdict | None:
-    """Return whose every seed lies above every seed of the other; 'neither' where they overlap, None before the end."""
+def compare_groups(tuned: Group, scratch: Group) -> Verdict | None:
+    """Return the group whose every seed is above the other's; 'neither' if they overlap, None if unfinished."""
     if not tuned.tests or not scratch.tests:
         return None
     if min(tuned.tests) > max(scratch.tests):
@@ -67,30 +67,27 @@ def verdict(tuned: Group, scratch: Group) -> Verdict | None:
     return "scratch" if min(scratch.tests) > max(tuned.tests) else "neither"
 
 
-def describe(tuned: Group, scratch: Group, images: int) -> str:
-    """Return what a finished race says, from its numbers; empty before the end.
+def describe_test_accuracies(tuned: Group, scratch: Group, images: int) -> str:
+    """Describe the test accuracies of a finished race; empty before the end.
 
     Args:
-        images: test images that every accuracy was read on.
+        images: number of test images.
     """
-    found = verdict(tuned, scratch)
-    if found is None:
+    verdict = compare_groups(tuned, scratch)
+    if verdict is None:
         return ""
     listed = "; ".join(f"{group.title} {_format_group(group)}" for group in (tuned, scratch))
     by = percent_difference(tuned.mean, scratch.mean)
     above = "above" if by > 0 else "below"
     how = "level with from scratch" if by == 0 else f"{abs(by):.1f} points {above} from scratch"
-    sure = {
-        "tuned": "and every seed lies above every seed from scratch",
-        "scratch": "and every seed lies below every seed from scratch",
-        "neither": "and the seeds overlap: this race decides nothing",
-    }[found]
+    certainty = {
+        "tuned": "every seed is above",
+        "scratch": "every seed is below",
+        "neither": "the seeds overlap, so the difference is not conclusive",
+    }[verdict]
     if len(tuned.tests) == 1:
-        return (
-            f"Right on {plural(images, 'test image')}: {listed}. Fine-tuned is {how}, with one seed, so nothing is"
-            " known of the spread."
-        )
-    return f"Right on {plural(images, 'test image')}: {listed}. Fine-tuned is {how} on the mean, {sure}."
+        certainty = "one seed, so the spread is unknown"
+    return f"Test accuracy ({plural(images, 'test image')}): {listed}. Fine-tuned is {how}: {certainty}."
 
 
 def _format_group(group: Group) -> str:
@@ -100,30 +97,29 @@ def _format_group(group: Group) -> str:
     return f"{percent(group.mean)} ({'every seed' if ends[0] == ends[1] else ' to '.join(ends)})"
 
 
-def part_of(name: str) -> str:
-    """Return which part of a model a weight belongs to, as it is said: 'E', 'positions', 'layer 3', 'head'."""
-    found = _LAYER.match(name)
-    if found is None:
+def name_part(name: str) -> str:
+    """Return the part of a model that a weight belongs to: 'E', 'positions', 'layer 3', 'head'."""
+    match = _LAYER.match(name)
+    if match is None:
         first = name.partition(".")[0]
         return _NAMES.get(first, first)
-    if found.group(1) is not None:
-        return f"layer {int(found.group(1)) + 1}"
-    stage = int(found.group(2)) + 1
-    return f"stage {stage} merging" if found.group(4) else f"layer {stage}.{int(found.group(3)) + 1}"
+    if match.group(1) is not None:
+        return f"layer {int(match.group(1)) + 1}"
+    stage = int(match.group(2)) + 1
+    return f"stage {stage} merging" if match.group(4) else f"layer {stage}.{int(match.group(3)) + 1}"
 
 
 def is_statistic(name: str) -> bool:
-    """Return True if it is a batch norm's running statistic and no weight."""
+    """Return True for a running statistic of a batch norm."""
     return "running_" in name or "num_batches" in name
 
 
 def measure_weight_changes(
     before: Mapping[str, FloatArray], after: Mapping[str, FloatArray]
 ) -> dict[str, float]:
-    """Return how far each part's weights have moved: ‖after − before‖ / ‖before‖, all its numbers taken as one vector.
+    """Return each part's relative weight change ‖after − before‖ / ‖before‖, with its weights as one vector.
 
-    Counts and running statistics are no weights and are left out; so is a part that begins at almost zero, such as a
-    random [CLS], which has no length to compare with.
+    Counts, running statistics and parts that start near zero, such as a random [CLS], are skipped.
 
     Args:
         before, after: weights by name, of one shape.
@@ -138,78 +134,74 @@ def measure_weight_changes(
         if is_statistic(name):
             continue
         step = np.asarray(after[name], np.float64) - np.asarray(old, np.float64)
-        entry = squares.setdefault(part_of(name), [0.0, 0.0, 0.0])
+        entry = squares.setdefault(name_part(name), [0.0, 0.0, 0.0])
         entry[0] += float((step**2).sum())
         entry[1] += float((np.asarray(old, np.float64) ** 2).sum())
         entry[2] += step.size
-    found = {part: squares[part] for part in in_order(squares)}
+    ordered = {part: squares[part] for part in sort_parts(squares)}
     return {
         part: float(np.sqrt(step / size))
-        for part, (step, size, count) in found.items()
+        for part, (step, size, count) in ordered.items()
         if size > count * _NOTHING**2
     }
 
 
-def in_order(parts: Iterable[str]) -> list[str]:
-    """Return the parts in the order of the data: what makes the tokens, the tokens, positions, layers, norm, head."""
+def sort_parts(parts: Iterable[str]) -> list[str]:
+    """Sort parts in the order of the forward pass: stem, embedding, tokens, positions, layers, norm, head."""
     first, last = ("stem", "E", "[CLS]", "[DIST]", "registers", "positions"), ("last norm", "head")
 
-    def place(part: str) -> int:
-        return (
-            first.index(part)
-            if part in first
-            else len(first) + 1 + last.index(part)
-            if part in last
-            else len(first)
-        )
+    def rank(part: str) -> int:
+        if part in first:
+            return first.index(part)
+        return len(first) + (1 + last.index(part) if part in last else 0)
 
-    return sorted(parts, key=place)
+    return sorted(parts, key=rank)
 
 
-def body_of(found: Mapping[str, float]) -> dict[str, float]:
-    """Return how far the parts of the backbone moved: all but the head."""
-    return {part: value for part, value in found.items() if part != "head"}
+def select_backbone(changes: Mapping[str, float]) -> dict[str, float]:
+    """Return the changes of the backbone's parts: all but the head."""
+    return {part: change for part, change in changes.items() if part != "head"}
 
 
-def judge_moved(body: Mapping[str, float], guess: str) -> str:
-    """Return True if the part that was guessed to move furthest does, and how far it lies behind the one that does."""
+def describe_weight_prediction(body: Mapping[str, float], guess: str) -> str:
+    """Describe the part predicted to change most next to the measured one."""
     most = max(body, key=body.__getitem__)
-    said = f"You said {guess}: it moves by {_far(body[guess])} of its own length"
-    return f"{said}, right." if guess == most else f"{said}, {most} by {_far(body[most])}."
+    return (
+        f"Your prediction: {guess}, which changes by {_format_share(body[guess])} of its norm. Measured: {most} changes"
+        f" most, by {_format_share(body[most])}."
+    )
 
 
-def describe_moved(
+def describe_weight_changes(
     tuned: Mapping[str, float], scratch: Mapping[str, float], rates: tuple[float, float]
 ) -> str:
-    """Describe which part of a fine-tuned backbone moved most and least, and how far the model from scratch moved.
+    """Describe the parts of a fine-tuned backbone that change most and least, compared with training from scratch.
 
     Args:
-        tuned, scratch: how far each part of both moved.
+        tuned, scratch: relative change of each part.
         rates: the learning rates of the fine-tuned backbone and of the model from scratch.
     """
-    body = body_of(tuned)
+    body = select_backbone(tuned)
     if not any(body.values()):
         return (
-            "The backbone was frozen and has not moved at all; the new head has, by "
-            + percent(tuned["head"])
-            + "."
+            f"The frozen backbone is unchanged; the new head changes by {percent(tuned['head'])} of its norm."
         )
     most, least = max(body, key=body.__getitem__), min(body, key=body.__getitem__)
     share = float(np.median([scratch[part] / body[part] for part in body if part in scratch and body[part]]))
     return (
-        f"Of the backbone {most} moved furthest, by {_far(body[most])} of its own length, and {least} least, by"
-        f" {_far(body[least])}. From scratch a part moves {share:.1f} times as far on the median{_by_rate(*rates)}."
+        f"In the backbone {most} changes most, by {_format_share(body[most])} of its norm, and {least} least, by"
+        f" {_format_share(body[least])}. From scratch the median part changes {share:.1f} times as much"
+        f"{_describe_rates(*rates)}."
     )
 
 
-def _by_rate(body: float, scratch: float) -> str:
-    """Return what is to be known of two learning rates before distances are compared."""
+def _describe_rates(body: float, scratch: float) -> str:
     if body == scratch:
         return ", at the same learning rate"
-    return f", at a learning rate of {scratch:g} against {body:g}: part of that is the rate"
+    return f", partly because its learning rate is {scratch:g} instead of {body:g}"
 
 
-def _far(share: float) -> str:
-    """Return a share with its first figure that is not zero: what moved a little is not said to have moved by 0.0 %."""
+def _format_share(share: float) -> str:
+    """Format a share with at least one non-zero digit."""
     digits = max(1, -int(np.floor(np.log10(100 * share)))) if share > 0 else 1
     return percent(share, digits)

@@ -1,4 +1,4 @@
-"""Gradient norms by block, over seeds: what reaches the first block of a deep model."""
+"""Compare gradient norms by block, over seeds, in deep models."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from vitviz.text import plural
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
-LEAST = 1e-30  # smaller shares are not told apart: fp32 ends there, and a 0 is among them
-ALIKE = 3.0  # norms whose ratio lies within this factor of 1 are called alike
+LEAST = 1e-30  # smaller ratios are below the range of fp32
+ALIKE = 3.0  # norms whose ratio is within this factor of 1 are similar
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,41 +30,41 @@ class Norms:
 
     @property
     def share(self) -> float:
-        """The first block's norm over the last one's."""
+        """Ratio of the first block's norm to the last block's."""
         first, last = float(self.mean[0]), float(self.mean[-1])
         return first / last if last > 0 else float("nan")
 
 
-def norms_at(rows: Sequence[Row], mark: int, titles: Mapping[str, str]) -> list[Norms]:
-    """Return every variant at one moment, in the order of `titles`; those that had diverged by then are left out.
+def select_norms(rows: Sequence[Row], mark: int, titles: Mapping[str, str]) -> list[Norms]:
+    """Return the norms of every variant at one moment, in the order of `titles`; diverged variants are skipped.
 
     Args:
         rows: each with 'variant' and 'norms' [mark][block].
-        mark: the place of the moment among the marks.
+        mark: index of the moment.
         titles: of the variants.
     """
-    found = []
+    norms = []
     for name, title in titles.items():
         values = [row["norms"][mark] for row in rows if row["variant"] == name and len(row["norms"]) > mark]
         if values:
             table = np.maximum(np.array(values, np.float64), np.finfo(np.float64).tiny)
             mean = np.exp(np.log(table).mean(axis=0))
-            found.append(Norms(name, title, mean, table.min(axis=0), table.max(axis=0), len(values)))
-    return found
+            norms.append(Norms(name, title, mean, table.min(axis=0), table.max(axis=0), len(values)))
+    return norms
 
 
-def describe(found: Sequence[Norms], updates: int) -> str:
-    """Return what share of the last block's gradient the first one gets, variant by variant."""
-    when = "At the start" if updates == 0 else f"After {plural(updates, 'update')}"
-    said = [f"{one.title} {_times(one.share)}" for one in found]
-    return f"{when} the first block's gradient over the last one's is: {'; '.join(said)}." if said else ""
+def describe_gradient_shares(norms: Sequence[Norms], updates: int) -> str:
+    """Describe the ratio of the first block's gradient norm to the last block's, by variant."""
+    moment = "before training" if updates == 0 else f"after {plural(updates, 'update')}"
+    shares = [f"{variant.title} {_format_share(variant.share)}" for variant in norms]
+    return f"Gradient norm of the first block over the last, {moment}: {'; '.join(shares)}." if shares else ""
 
 
-def _times(share: float) -> str:
+def _format_share(share: float) -> str:
     if np.isnan(share):
-        return "cannot be said, since the last gets none"
+        return "undefined, as the last block has no gradient"
     if share < LEAST:
         return f"below {LEAST:g}"
     if 1 / ALIKE <= share <= ALIKE:
-        return f"{share:.1f} (alike)"
+        return f"{share:.1f} (similar)"
     return f"{share:.0f}" if share > 1 else f"1/{1 / share:,.0f}"

@@ -14,12 +14,12 @@ FloatArray = NDArray[np.float64]
 
 
 def enlarging(config: ViTConfig) -> float:
-    """Return how many times its side an image has where it enters the stem: 1 where patches have a power of 2 px."""
+    """Return the factor by which an image is enlarged before the stem: 1 for patches of a power of 2 px."""
     return float(2 ** (config.patch_size - 1).bit_length() / config.patch_size)
 
 
 def stem_fields_px(config: ViTConfig) -> list[float]:
-    """Return the side of what one place reads after each of a stem's 3 x 3 convolutions, in px of the image.
+    """Return the side of the receptive field after each of a stem's 3 x 3 convolutions, in px of the image.
 
     Where the image is enlarged first, a side is as much of it as it is of the enlarged one; that the enlarging
     itself mixes neighbouring px, less than one at each edge, is left out.
@@ -55,13 +55,13 @@ class Crossing:
 
 
 def time_to_accuracy(x: FloatArray, accuracy: FloatArray, level: float) -> float | None:
-    """Return what had passed when an accuracy was first reached; None where it never was."""
+    """Return the time at which an accuracy was first reached; None if it was not."""
     at = np.flatnonzero(accuracy >= level)
     return float(x[at[0]]) if len(at) else None
 
 
 def crossing(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray]) -> Crossing | None:
-    """The last point at which the two courses (x, accuracy) change places, over what both have; None if they never do.
+    """Return the last crossing of two curves (x, accuracy) in their common range; None if there is none.
 
     Between measurements both are taken as straight lines.
     """

@@ -9,7 +9,7 @@ from vitviz.config import CNNConfig
 
 @dataclass(frozen=True)
 class Field:
-    """A square of the image: of `side_px`, moving by `step_px` from place to place, first centred at `first_px`.
+    """A receptive field: a square of `side_px` that moves by `step_px` per feature, the first centred at `first_px`.
 
     `first_px` counts pixel centres: 0 is the middle of the first pixel.
     """
@@ -18,8 +18,8 @@ class Field:
     step_px: int = 1
     first_px: float = 0.0
 
-    def through(self, kernel: int, stride: int, padding: int) -> Field:
-        """The field after one more layer (Araujo, Norris and Sim 2019): r + (k - 1) j, j s, c + ((k - 1)/2 - p) j."""
+    def apply_layer(self, kernel: int, stride: int, padding: int) -> Field:
+        """Return the field after a layer (Araujo, Norris and Sim 2019): r + (k - 1) j, j s, c + ((k - 1)/2 - p) j."""
         return Field(
             self.side_px + (kernel - 1) * self.step_px,
             self.step_px * stride,
@@ -27,9 +27,9 @@ class Field:
         )
 
     def box(self, row: int, col: int, image_px: int) -> tuple[int, int, int]:
-        """(top, left, side) of a place's field in px; moved inside the image where it would reach beyond its edge.
+        """Return (top, left, side) of a feature's field in px, moved inside the image if it crosses the edge.
 
-        A field as large as the image, or larger, is the image.
+        A field at least as large as the image is the image.
         """
         side = min(self.side_px, image_px)
         corners = (
@@ -40,16 +40,16 @@ class Field:
         return top, left, side
 
 
-def fields(config: CNNConfig) -> list[Field]:
+def block_fields(config: CNNConfig) -> list[Field]:
     """Return the field after the stem and after every block, in order."""
-    now = Field().through(3, 1, 1)
-    found = [now]
+    field = Field().apply_layer(3, 1, 1)
+    by_block = [field]
     for stage, count in enumerate(config.blocks):
         for block in range(count):
             stride = 2 if stage and not block else 1
             if config.pooled:  # convolution, maximum over stride x stride, convolution
-                now = now.through(3, 1, 1).through(stride, stride, 0).through(3, 1, 1)
+                field = field.apply_layer(3, 1, 1).apply_layer(stride, stride, 0).apply_layer(3, 1, 1)
             else:  # the first convolution has the stride; the shortcut reads less than both
-                now = now.through(3, stride, 1).through(3, 1, 1)
-            found.append(now)
-    return found
+                field = field.apply_layer(3, stride, 1).apply_layer(3, 1, 1)
+            by_block.append(field)
+    return by_block

@@ -1,4 +1,4 @@
-"""The readout applied after every layer (nostalgebraist 2020, 'logit lens'); arrays in and out."""
+"""Apply the readout after every layer (nostalgebraist 2020, 'logit lens')."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import FloatArray
+from vitviz.softmax import softmax
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +29,9 @@ class ReadoutWeights:
 
 
 def layer_norm(tokens: FloatArray, gain: FloatArray, shift: FloatArray, eps: float) -> FloatArray:
-    """LN(x) = gain (x - mean) / sqrt(var + eps) + shift, over the last axis (Ba et al. 2016)."""
+    """Return LN(x) = gain (x - mean) / sqrt(var + eps) + shift, over the last axis (Ba et al. 2016)."""
     centred = tokens - tokens.mean(axis=-1, keepdims=True)
     return np.asarray(gain * centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps) + shift)
-
-
-def softmax(scores: FloatArray) -> FloatArray:
-    """exp(s) / sum exp(s) over the last axis."""
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def _normed(tokens: FloatArray, readout: ReadoutWeights) -> FloatArray:
@@ -46,7 +41,7 @@ def _normed(tokens: FloatArray, readout: ReadoutWeights) -> FloatArray:
 
 
 def lens_of_token(tokens: FloatArray, readout: ReadoutWeights, head: str = "cls") -> FloatArray:
-    """Return the class probabilities if the head read one token after every layer: softmax(W LN(z_l) + b).
+    """Return the class probabilities of one token after every layer: softmax(W LN(z_l) + b).
 
     Args:
         tokens: (depth + 1, D), the token before the first block and after every block.
@@ -69,7 +64,7 @@ def lens_of_token(tokens: FloatArray, readout: ReadoutWeights, head: str = "cls"
 def lens_of_readout(
     tokens: FloatArray, readout: ReadoutWeights, kind: str, prefix: tuple[str, ...]
 ) -> FloatArray:
-    """Return the class probabilities if the model stopped after every layer; the last row is the model's own answer.
+    """Return the class probabilities of the readout after every layer; the last row is the model's prediction.
 
     Args:
         tokens: (depth + 1, tokens, D).
@@ -93,7 +88,7 @@ def lens_of_readout(
 
 
 def settling_layer(probabilities: NDArray[Any]) -> int:
-    """Return the first row from which on the last row's favourite class stays the favourite; 0 = before any block."""
+    """Return the first row from which on the predicted class does not change; 0 is before any block."""
     favourite = probabilities.argmax(axis=-1)
     wrong = np.flatnonzero(favourite != favourite[-1])
     return int(wrong[-1]) + 1 if len(wrong) else 0

@@ -11,7 +11,7 @@ FloatArray = NDArray[np.floating[Any]]
 
 
 def rank_correlation(a: FloatArray, b: FloatArray) -> float:
-    """Spearman's rank correlation of two maps, 1: the same order; 0 where a map is constant."""
+    """Return Spearman's rank correlation of two maps; 0 where a map is constant."""
     ranks = [_mean_ranks(values) for values in (a, b)]
     spread = [float(rank.std()) for rank in ranks]
     if min(spread) == 0:
@@ -20,7 +20,7 @@ def rank_correlation(a: FloatArray, b: FloatArray) -> float:
 
 
 def shared_mass(a: FloatArray, b: FloatArray) -> NDArray[np.float64]:
-    """Σ_k min(a_k, b_k) of rows that are each made to sum to 1: 1 where they are equal, 0 where they share no key.
+    """Return Σ_k min(a_k, b_k) of rows normalised to sum 1: 1 if they are equal, 0 if they share no key.
 
     Args:
         a, b: (..., keys), not negative; a row of zeros shares nothing.

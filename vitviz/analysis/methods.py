@@ -1,4 +1,4 @@
-"""Ways to say where a Vision Transformer's answer comes from: one relevance per patch each; arrays in and out."""
+"""Compute explanation methods of a Vision Transformer: one relevance per patch."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def method_maps(
     relevance: FloatArray | None = None,
     input_sums: FloatArray | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return every method's map of one image that the inputs allow, by name.
+    """Return the maps of one image by method, for all methods that the inputs allow.
 
     Negative evidence is clipped to zero where it is shown and ranked.
 

@@ -1,4 +1,4 @@
-"""The numbers of a run that a teacher points at: when it got how far, and where its parameters sit."""
+"""Measure the time a run takes to reach an accuracy, and count its parameters by part."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def time_to(
 
 
 def parameters_by_part(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """Return how many parameters each part of a model has, parts in the order of the computation.
+    """Count the parameters of each part of a model, in the order of the forward pass.
 
     Args:
         shapes: parameter name (timm's names) -> shape.
@@ -50,7 +50,7 @@ def parameters_by_part(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
     for name, shape in shapes.items():
         part = next((title for key, title in _PARTS if key in name), None)
         if part is None:
-            part = "Norms" if "norm" in name else "Everything else"
+            part = "Norms" if "norm" in name else "Other"
         counts[part] = counts.get(part, 0) + prod(shape)
-    order = [*dict.fromkeys(title for _, title in _PARTS), "Norms", "Everything else"]
+    order = [*dict.fromkeys(title for _, title in _PARTS), "Norms", "Other"]
     return {part: counts[part] for part in order if part in counts}

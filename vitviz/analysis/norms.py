@@ -36,8 +36,8 @@ class Normed:
     deviation: float
 
 
-def normed(tokens: FloatArray, norm: str, at: tuple[int, int, int], groups: int = GROUPS) -> Normed:
-    """y = (x - mean) / sqrt(variance + 1e-6), the mean over other axes for each norm.
+def normalise(tokens: FloatArray, norm: str, at: tuple[int, int, int], groups: int = GROUPS) -> Normed:
+    """Return y = (x - mean) / sqrt(variance + 1e-6), with the mean over the axes of the norm.
 
     LayerNorm (Ba et al. 2016): one token's channels. Batch norm (Ioffe and Szegedy 2015): one channel of all tokens
     of all images. Instance norm (Ulyanov et al. 2016): one channel of one image's tokens. Group norm (Wu and He
@@ -74,15 +74,15 @@ def normed(tokens: FloatArray, norm: str, at: tuple[int, int, int], groups: int 
 
 
 def _sets(images: int, count: int, channels: int, norm: str, groups: int) -> NDArray[np.int64]:
-    """Return (B, N, D): the number of the set whose mean each entry shares."""
+    """Return (B, N, D): the index of the normalisation group of each entry."""
     b, n, d = np.indices((images, count, channels))
     group = d // (channels // groups)
     numbers = {"layer": b * count + n, "batch": d, "instance": b * channels + d, "group": b * groups + group}
     return np.asarray(numbers[norm], np.int64)
 
 
-def moved_by_others(tokens: FloatArray, norm: str, others: FloatArray, groups: int = GROUPS) -> float:
-    """Return how far the first image's normalised tokens move where the other images of the batch are others.
+def batch_influence(tokens: FloatArray, norm: str, others: FloatArray, groups: int = GROUPS) -> float:
+    """Return the change of the first image's normalised tokens when the rest of the batch is replaced.
 
     Args:
         tokens: (B, N, D).
@@ -94,5 +94,5 @@ def moved_by_others(tokens: FloatArray, norm: str, others: FloatArray, groups: i
         The root mean square of the change; 0 where a norm looks at one image at a time.
     """
     mixed = np.concatenate([tokens[:1], others[1:]])
-    first, second = (normed(batch, norm, (0, 0, 0), groups).values[0] for batch in (tokens, mixed))
+    first, second = (normalise(batch, norm, (0, 0, 0), groups).values[0] for batch in (tokens, mixed))
     return float(np.sqrt(np.mean((first - second) ** 2)))

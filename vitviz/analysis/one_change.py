@@ -1,4 +1,4 @@
-"""One change of a model or its recipe: what it costs or brings, over seeds, and what may be said of it."""
+"""Measure and describe the effect of one change of a model or its recipe, over seeds."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ class Variant:
     """One value of a hyperparameter, or a model with or without a bug, over its seeds.
 
     Attributes:
-        name: what it is known by.
-        title: what it is called.
         curve: (2, n) epochs and mean validation accuracy.
-        test: by seed the accuracy on the test images; a training that diverged, or has not ended, has none.
+        test: test accuracy by seed; a training that diverged or has not finished has none.
         seconds: of training, one a seed.
         parameters: of the model.
-        diverged: how many trainings did.
+        diverged: number of trainings that diverged.
     """
 
     name: str
@@ -45,8 +43,8 @@ class Variant:
         return mean(self.test.values())
 
     @property
-    def told(self) -> str:
-        """Accuracy, time and size in a few words; empty before there is any."""
+    def summary(self) -> str:
+        """Accuracy, time and parameter count in short; empty before there is a result."""
         parts = []
         if self.test:
             parts.append(percent(self.mean))
@@ -57,11 +55,10 @@ class Variant:
         return " · ".join([*parts, f"{self.parameters:,} parameters"] if parts else parts)
 
 
-def variant(name: str, title: str, rows: Sequence[Row], epochs: float) -> Variant:
+def create_variant(name: str, title: str, rows: Sequence[Row], epochs: float) -> Variant:
     """Return one variant from its stored rows, one a seed.
 
     Args:
-        name, title: its own.
         rows: each with 'seed', 'parameters', and 'test', 'training_core_s' and 'curve', or 'diverged'.
         epochs: of every training.
     """
@@ -96,91 +93,97 @@ class Gain:
 
     @property
     def clear(self) -> bool:
-        """True if every seed says the same; one whose difference is written as 0.0 says nothing."""
+        """True if all of several seeds have a difference of the same sign, rounded as it is written."""
         written = [round(point, 1) for point in self.points]
         return len(written) > 1 and (min(written) > 0 or max(written) < 0)
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """'−3.1 points (−4.2 to −2.0 over 3 seeds)'."""
         if len(self.points) == 1:
-            return f"{_points(self.mean)} (one seed)"
+            return f"{_format_points(self.mean)} (one seed)"
         span = f"{signed(min(self.points), 1)} to {signed(max(self.points), 1)}"
-        return f"{_points(self.mean)} ({span} over {plural(len(self.points), 'seed')})"
+        return f"{_format_points(self.mean)} ({span} over {plural(len(self.points), 'seed')})"
 
     @property
-    def sure(self) -> str:
-        """True if the seeds agree, in words; nothing can be said of one."""
+    def certainty(self) -> str:
+        """Agreement of the seeds in words."""
         if len(self.points) == 1:
-            return "and another seed may say otherwise"
+            return "not repeated with another seed"
         if not any(self.points):
-            return "the same in every seed"
-        return "every seed the same way" if self.clear else "the seeds do not agree"
+            return "identical in every seed"
+        return "consistent across seeds" if self.clear else "not consistent across seeds"
 
 
-def gain(changed: Variant, base: Variant) -> Gain | None:
-    """Return what a change brings (or, below zero, costs), paired by seed; None where no seed has both."""
+def compute_gain(changed: Variant, base: Variant) -> Gain | None:
+    """Return the effect of a change, paired by seed; None if no seed has both."""
     seeds = sorted(changed.test.keys() & base.test.keys())
     return Gain(tuple(100 * (changed.test[seed] - base.test[seed]) for seed in seeds)) if seeds else None
 
 
-def describe_slip(slipped: Variant, mended: Variant) -> str:
-    """Return what a bug costs, and whether the seeds agree."""
-    found = gain(slipped, mended)
-    broken = "".join(
-        f" {plural(side.diverged, 'training')} {how} it diverged."
-        for side, how in ((slipped, "with"), (mended, "without"))
-        if side.diverged
+def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
+    """Describe the cost of a bug in test accuracy, and the agreement of the seeds."""
+    gain = compute_gain(with_bug, without_bug)
+    diverged = "".join(
+        f" {plural(variant.diverged, 'training')} {preposition} the bug diverged."
+        for variant, preposition in ((with_bug, "with"), (without_bug, "without"))
+        if variant.diverged
     )
-    if found is None:
-        return broken.strip() or "Nothing was measured to its end yet."
-    pairs = [(mended.test[seed], slipped.test[seed]) for seed in mended.test.keys() & slipped.test.keys()]
+    if gain is None:
+        return diverged.strip() or "No training has finished."
+    pairs = [
+        (without_bug.test[seed], with_bug.test[seed])
+        for seed in without_bug.test.keys() & with_bug.test.keys()
+    ]
     without, with_it = (mean(side) for side in zip(*pairs, strict=True))
     ends = f"{percent(without)} without it, {percent(with_it)} with it"
-    if not any(found.points):
-        return f"It changes nothing: {ends}; {found.said}, {found.sure}.{broken}"
-    if not found.clear and len(found.points) > 1:
-        return f"The seeds do not agree that it matters: {ends}; {found.said}.{broken}"
-    verb = "costs" if found.mean < 0 else "brings, against what one would think,"
-    return f"It {verb} {abs(found.mean):.1f} points: {ends}; {found.said}, {found.sure}.{broken}"
+    if not any(gain.points):
+        return f"The bug makes no difference: {ends}; {gain.summary}, {gain.certainty}.{diverged}"
+    if not gain.clear and len(gain.points) > 1:
+        return f"The bug makes no consistent difference across seeds: {ends}; {gain.summary}.{diverged}"
+    effect = "costs" if gain.mean < 0 else "unexpectedly adds"
+    return (
+        f"The bug {effect} {abs(gain.mean):.1f} points: {ends}; {gain.summary}, {gain.certainty}.{diverged}"
+    )
 
 
-def describe_knob(found: Sequence[Variant], base: str) -> str:
-    """Return the best and the worst value, and how both lie to the base's own, or to each other where that is missing.
+def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
+    """Describe the best and the worst value, and their differences from the base value, or from each other without one.
 
     Args:
-        found: in the order of the values.
-        base: the name of the base's own value.
+        variants: in the order of the values.
+        base: the name of the base value.
     """
-    ended = [one for one in found if one.test]
-    broken = [one.title for one in found if one.diverged]
-    diverged = f"Diverged: {', '.join(broken)}." if broken else ""
-    if len(ended) < 2:
+    finished = [variant for variant in variants if variant.test]
+    diverged_titles = [variant.title for variant in variants if variant.diverged]
+    diverged = f"Diverged: {', '.join(diverged_titles)}." if diverged_titles else ""
+    if len(finished) < 2:
         return diverged
-    best, worst = (_level(ended, pick(one.mean for one in ended)) for pick in (max, min))
-    if len(best) == len(ended):
-        return f"All {len(ended)} come to {percent(best[0].mean)}. {diverged}".rstrip()
-    said = f"Best of {len(ended)}: {_name_level(best)}; last: {_name_level(worst)}."
-    own = next((one for one in ended if one.name == base), worst[0])
-    for one in (*best, *worst):
-        step = None if one is own else gain(one, own)
-        if step is not None:
-            said += f" {_capital(one.title)} against {own.title}: {step.said}, {step.sure}."
-    return f"{said} {diverged}".rstrip()
+    best, worst = (_select_level(finished, pick(variant.mean for variant in finished)) for pick in (max, min))
+    if len(best) == len(finished):
+        return f"All {len(finished)} values reach {percent(best[0].mean)}. {diverged}".rstrip()
+    text = f"Best of {len(finished)}: {_name_level(best)}; worst: {_name_level(worst)}."
+    reference = next((variant for variant in finished if variant.name == base), worst[0])
+    for variant in (*best, *worst):
+        gain = None if variant is reference else compute_gain(variant, reference)
+        if gain is not None:
+            text += (
+                f" {_capitalise(variant.title)} against {reference.title}: {gain.summary}, {gain.certainty}."
+            )
+    return f"{text} {diverged}".rstrip()
 
 
-def _level(ended: Sequence[Variant], reached: float) -> list[Variant]:
-    """Return all whose mean is this one: several may be level."""
-    return [one for one in ended if one.mean == reached]
+def _select_level(variants: Sequence[Variant], accuracy: float) -> list[Variant]:
+    return [variant for variant in variants if variant.mean == accuracy]
 
 
 def _name_level(level: Sequence[Variant]) -> str:
-    return f"{' and '.join(one.title for one in level)} with {percent(level[0].mean)}"
+    return f"{' and '.join(variant.title for variant in level)} with {percent(level[0].mean)}"
 
 
-def _points(value: float) -> str:
+def _format_points(value: float) -> str:
     return f"{gained(value)} points"
 
 
-def _capital(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]

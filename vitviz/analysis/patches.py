@@ -1,4 +1,4 @@
-"""Cutting an image into patches, mapping them to tokens, and the ways to get it wrong: arrays in and out."""
+"""Cut an image into patches, map them to tokens, and reproduce common bugs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PatchSize:
 
 
 def patch_sizes(image_px: int, candidates: tuple[int, ...]) -> list[PatchSize]:
-    """Return every candidate in rising order; `reason` says why it does not fit, or is None.
+    """Return the candidates in rising order, each with the reason why it does not fit, or None.
 
     Raises:
         ValueError: if a size is below 1.
@@ -52,7 +52,7 @@ def _grid(image: NDArray[Any], patch_px: int) -> tuple[int, int, int]:
 
 
 def patchify(image: NDArray[Any], patch_px: int) -> NDArray[Any]:
-    """x_p of the ViT paper's eq. 1: (C, H, W) -> (N, C P^2), N = HW / P^2 patches in reading order.
+    """Return x_p of the ViT paper's eq. 1: (C, H, W) -> (N, C P^2), N = HW / P^2 patches in reading order.
 
     Within a patch the order is a Conv2d kernel's: channel, then row, then column.
 
@@ -79,7 +79,7 @@ def unpatchify(patches: NDArray[Any], channels: int, grid: tuple[int, int]) -> N
 
 
 def slip_patches(image: NDArray[Any], patch_px: int) -> NDArray[Any]:
-    """Return what `image.reshape(N, P * P * C)` cuts: (H, W, C) -> (N, P, P, C), runs of pixels, not squares.
+    """Return the 'patches' of `image.reshape(N, P * P * C)`: (H, W, C) -> (N, P, P, C), runs of pixels, not squares.
 
     Row n holds the pixels n P^2 to (n + 1) P^2 - 1 in reading order of the whole image.
 
@@ -94,13 +94,13 @@ def slip_patches(image: NDArray[Any], patch_px: int) -> NDArray[Any]:
 
 
 def slip_rows(width_px: int, patch_px: int) -> int:
-    """Return how many pixel rows of the image one slipped 'patch' of P^2 pixels touches at most."""
+    """Return the largest number of image rows in one reshaped 'patch' of P^2 pixels."""
     start = np.arange(0, width_px * patch_px, patch_px**2)
     return int(((start + patch_px**2 - 1) // width_px - start // width_px).max()) + 1
 
 
 def slip_share(width_px: int, patch_px: int) -> float:
-    """Return the mean share of a slipped 'patch' whose pixels lie in the patch of the same number, on a square image.
+    """Return the mean share of a reshaped 'patch' that lies in the correct patch, on a square image.
 
     Raises:
         ValueError: if patch_px does not divide width_px.
@@ -111,7 +111,7 @@ def slip_share(width_px: int, patch_px: int) -> float:
 
 
 def embed(patches: FloatArray, weight: FloatArray, bias: FloatArray | None) -> FloatArray:
-    """x_p E + b by a matrix product, E = weight^T: (N, C P^2), (D, C P^2) -> (N, D) (ViT paper, eq. 1).
+    """Return x_p E + b, E = weight^T: (N, C P^2), (D, C P^2) -> (N, D) (ViT paper, eq. 1).
 
     Raises:
         ValueError: if the widths of patches and weight differ.
@@ -125,7 +125,7 @@ def embed(patches: FloatArray, weight: FloatArray, bias: FloatArray | None) -> F
 
 
 def largest_difference(a: FloatArray, b: FloatArray) -> float:
-    """max |a - b|.
+    """Return max |a - b|.
 
     Raises:
         ValueError: if the shapes differ.
@@ -136,7 +136,7 @@ def largest_difference(a: FloatArray, b: FloatArray) -> float:
 
 
 def scrambled_order(num_patches: int, share: float, seed: int) -> NDArray[np.int64]:
-    """order[n] = which patch lands in place n; round(share N) patches move, each to another one's place.
+    """Return a permutation in which round(share N) patches move: patch order[n] lands in place n.
 
     One seed gives one order of patches, so a larger share moves the same patches and more.
 
@@ -164,7 +164,7 @@ def scramble(image: NDArray[Any], patch_px: int, order: NDArray[np.int64]) -> ND
 
 
 def probabilities(logits: FloatArray, already: bool = False) -> FloatArray:
-    """softmax(logits) over the last axis; `already` where the model ends in a softmax itself."""
+    """Return softmax(logits) over the last axis, or the logits if the model ends in a softmax (`already`)."""
     if already:
         return logits
     exp = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -172,7 +172,7 @@ def probabilities(logits: FloatArray, already: bool = False) -> FloatArray:
 
 
 def position_rows(table: FloatArray | None, num_tokens: int, dim: int) -> FloatArray:
-    """E_pos as (tokens, D): zeros before a table that covers the patches alone, zeros where nothing is added.
+    """Return E_pos as (tokens, D), zeros for prefix tokens without positions.
 
     Raises:
         ValueError: if the table is wider or longer than the sequence.

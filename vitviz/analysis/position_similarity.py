@@ -40,7 +40,7 @@ def encode(kind: Encoding, grid: Grid, dim: int, base: float = 10000.0, seed: in
 
 
 def exponents(kind: Encoding, dim: int) -> FloatArray:
-    """e_k with column k turning as sin or cos of p / base^e_k; NaN where a column is no wave. Shape (dim,)."""
+    """Return e_k (dim,), where column k is sin or cos of p / base^e_k; NaN if a column is no wave."""
     column = np.arange(dim)
     if kind in ("sincos_1d", "sincos_2d_sum"):
         return (column - column % 2) / dim
@@ -53,7 +53,7 @@ def exponents(kind: Encoding, dim: int) -> FloatArray:
 
 
 def wavelengths(kind: Encoding, dim: int, base: float = 10000.0) -> FloatArray:
-    """2 pi base^e_k: after so many positions column k repeats; NaN where it is no wave. Shape (dim,)."""
+    """Return the period 2 pi base^e_k of each column, in positions (dim,); NaN if a column is no wave."""
     waves: FloatArray = 2 * np.pi * base ** exponents(kind, dim)
     return waves
 
@@ -72,7 +72,7 @@ def patch_rows(table: FloatArray, grid: Grid) -> FloatArray:
 
 
 def stretch_as_list(table: FloatArray, count: int) -> FloatArray:
-    """Return the bug of resizing: the table (N, D) stretched along its reading order to (count, D), rows ignored.
+    """Resize a table (N, D) along its reading order to (count, D): a bug that ignores rows.
 
     Linear; row ends then run into the next row's beginnings. `models.vit.resize_positions` is the right way.
     """
@@ -85,7 +85,7 @@ def stretch_as_list(table: FloatArray, count: int) -> FloatArray:
 
 
 def dot_products(table: FloatArray) -> FloatArray:
-    """Raw dot products of all pairs, (N, N)."""
+    """Return the dot products of all pairs, (N, N)."""
     rows = np.asarray(table, dtype=np.float64)
     products: FloatArray = rows @ rows.T
     return products
@@ -119,7 +119,7 @@ class Structure:
     either_step: float  # one step along the row or along the column
 
 
-def structure(similarity: FloatArray, grid: Grid) -> Structure:
+def measure_structure(similarity: FloatArray, grid: Grid) -> Structure:
     """Average a similarity matrix (N, N) over all pairs of equal distance, along rows and along columns.
 
     Raises:
@@ -162,8 +162,8 @@ class EncodingScores:
     nearest: float  # share of positions whose most similar other is one step away, diagonals included
 
 
-def wishes(table: FloatArray, grid: Grid) -> EncodingScores:
-    """Measure the four wishes on a table (N, D).
+def score_encoding(table: FloatArray, grid: Grid) -> EncodingScores:
+    """Measure the four desirable properties of a table (N, D).
 
     relative is 1 - (variance within pairs of one offset) / (variance of all pairs), over different positions:
     1 when similarity depends on the step from one patch to the other alone. Where all pairs are equally
@@ -197,13 +197,6 @@ def wishes(table: FloatArray, grid: Grid) -> EncodingScores:
         float("nan") if flat else -rank_correlation(distance, np.round(values, 9)),
         0.0 if flat else float((steps == 1).mean()),
     )
-
-
-def twins(table: FloatArray) -> NDArray[np.int64]:
-    """For every position another one with the same code, or -1; (N,)."""
-    same = _same_code(table)
-    found: NDArray[np.int64] = np.where(same.any(axis=1), same.argmax(axis=1), -1)
-    return found
 
 
 def _same_code(table: FloatArray) -> NDArray[np.bool_]:

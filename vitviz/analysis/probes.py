@@ -1,4 +1,4 @@
-"""Linear probes: what a linear map can read from a layer (Alain and Bengio 2017)."""
+"""Train linear probes on a layer's features (Alain and Bengio 2017)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ CLOSE = 1e-3
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The share of `count` test images that are read right, and its standard error."""
+    """Accuracy over `count` test images, with its standard error."""
 
     share: float
     count: int
 
     @property
     def error(self) -> float:
-        """sqrt(p (1 - p) / n), of a share of n images drawn at random."""
+        """Standard error sqrt(p (1 - p) / n)."""
         return float(np.sqrt(self.share * (1 - self.share) / self.count))
 
 
 def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
-    """Return how many images a logistic regression reads right that was fitted to other images.
+    """Return the cross-validated accuracy of a logistic regression.
 
     The images are parted into `FOLDS` with as many of each class in each; every part is read by a map fitted to all
     the others, so each image is tested once and none by a map that has seen it.
@@ -50,7 +50,7 @@ def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
     if len(np.unique(labels)) < 2:
         raise ValueError("labels must be of at least 2 classes, received one")
     right = np.zeros(len(labels), bool)
-    part = parts(labels, FOLDS)
+    part = split_parts(labels, FOLDS)
     for fold in range(FOLDS):
         fit, test = part != fold, part == fold
         scale = StandardScaler().fit(features[fit])
@@ -62,7 +62,7 @@ def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
 
 
 def linear_accuracy(train: FloatArray, labels: Labels, test: FloatArray, wanted: Labels) -> float:
-    """Return the share of test images that a logistic regression on the training images' features reads right.
+    """Return the test accuracy of a logistic regression fitted to the training features.
 
     Args:
         train, test: (n, D) and (m, D); both are brought to mean 0 and variance 1 of the training images.
@@ -81,8 +81,8 @@ def linear_accuracy(train: FloatArray, labels: Labels, test: FloatArray, wanted:
     return float((model.predict(scale.transform(test)) == wanted).mean())
 
 
-def parts(labels: Labels, count: int) -> Labels:
-    """Return (n,): which of `count` parts each image is in; seeded, and of each class as many in each as can be."""
+def split_parts(labels: Labels, count: int) -> Labels:
+    """Assign images to `count` stratified parts, (n,), with a fixed seed."""
     shuffled = np.random.default_rng(0).permutation(len(labels))
     by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
     found = np.empty(len(labels), np.int64)
@@ -91,7 +91,7 @@ def parts(labels: Labels, count: int) -> Labels:
 
 
 def place_probe(train: FloatArray, test: FloatArray) -> float:
-    """Return how well a ridge regression reads a token's own row and column from what it says: R², the mean of both.
+    """Return R² of a ridge regression of each token's row and column on its features, the mean of both.
 
         R² = 1 - sum (y - ŷ)² / sum (y - mean y)²
 
@@ -124,7 +124,7 @@ def _tokens(maps: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def evenly(side: int) -> Labels:
-    """At most 8 places along a side, evenly spread from edge to edge."""
+    """Return at most 8 indices along a side, evenly spaced from edge to edge."""
     return np.asarray(np.linspace(0, side - 1, min(side, int(MOST_PLACES**0.5))).round(), np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Models trained side by side: curves, accuracy on whole and on shuffled images, and what the numbers say."""
+"""Compare models trained side by side, on images and on images with shuffled patches."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 
 from vitviz.text import join_words, percent, percent_difference
 
-# 2-D summed positions are the same for (row, column) and (column, row): an image and the one whose patches are
-# exchanged across the diagonal look alike, and so do the answers that this swaps.
+# Summed 2-D positions are the same for (row, column) and (column, row), so a model cannot tell an image from its
+# transpose, which swaps these classes.
 SWAPPED = {"left": "above", "above": "left", "right": "below", "below": "right"}
 SUMMED = "sincos_2d_sum"
-PIXELS = "pixels"  # a map of what a patch shows says nothing of where it lies
-HALF = 0.06  # how far from one half an accuracy may lie to be called that
+PIXELS = "pixels"  # an embedding of the patch content, which carries no position
+HALF = 0.06  # largest distance from one half
 MOSTLY = 0.8  # share of the mistakes that one explanation must cover
-CHANGED = 0.02  # accuracies that lie closer are called equal
+CHANGED = 0.02  # smaller differences are not reported
 CLEARLY = 0.1
-LEARNED = 0.1  # above guessing: what a model must have before its positions are spoken of
+LEARNED = 0.1  # above chance, before the effect of positions is described
 _LITTLE = f"less than {100 * CHANGED:.0f} points"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One model on the same images, whole and with shuffled patches, at one moment."""
+    """Accuracy of one model at one moment, on whole images and with shuffled patches."""
 
     split: str  # validation or test
     epoch: float
@@ -40,7 +40,7 @@ class Measured:
 class Racer:
     """One model of a race: `curve` (2, n) holds epochs and validation accuracy, ascending.
 
-    `measured` is what it is compared by, `earlier` all measurements before it.
+    `measured` is the measurement compared with other models, `earlier` are all before it.
     """
 
     name: str
@@ -52,24 +52,23 @@ class Racer:
     @property
     def validated(self) -> list[Measured]:
         """Its measurements on validation images, ascending."""
-        every = [*self.earlier, *([self.measured] if self.measured else [])]
-        return [measured for measured in every if measured.split == "validation"]
+        measurements = [*self.earlier, *([self.measured] if self.measured else [])]
+        return [measured for measured in measurements if measured.split == "validation"]
 
     @property
-    def ended(self) -> bool:
-        """True if its test images were read."""
+    def is_finished(self) -> bool:
+        """True if it was measured on the test images."""
         return self.measured is not None and self.measured.split == "test"
 
 
-def racer(
+def create_racer(
     name: str, title: str, validated: NDArray[np.float64], shuffled: Sequence[Mapping[str, Any]]
 ) -> Racer:
     """Return one model of a race from its records.
 
     Args:
-        name, title: the member's.
         validated: (2, n) epochs and validation accuracy.
-        shuffled: its records of kind 'shuffled', in order; one that is not whole is left out.
+        shuffled: its records of kind 'shuffled', in order; incomplete ones are skipped.
     """
     found = [measured for measured in map(_read_measurement, shuffled) if measured is not None]
     points = {m.epoch: m.accuracy for m in found if m.split == "validation"}
@@ -94,8 +93,8 @@ def _read_measurement(record: Mapping[str, Any]) -> Measured | None:
     return made if counts.ndim == 2 and counts.shape[0] == counts.shape[1] else None
 
 
-def averaged(seeds: Sequence[Racer]) -> Racer:
-    """Return one model trained with several seeds as one racer: the means of what all of them were asked."""
+def average_seeds(seeds: Sequence[Racer]) -> Racer:
+    """Average several seeds of one model into one racer."""
     found = [(*racer.earlier, *([racer.measured] if racer.measured else [])) for racer in seeds]
     means = [_mean(moment) for moment in zip(*found, strict=False)]
     points = min(racer.curve.shape[1] for racer in seeds)
@@ -104,7 +103,6 @@ def averaged(seeds: Sequence[Racer]) -> Racer:
 
 
 def _mean(moment: Sequence[Measured]) -> Measured:
-    """Return the same images asked of several seeds: mean accuracies, and all their answers."""
     return replace(
         moment[0],
         accuracy=float(np.mean([measured.accuracy for measured in moment])),
@@ -113,57 +111,49 @@ def _mean(moment: Sequence[Measured]) -> Measured:
     )
 
 
-def common(racers: Sequence[Racer]) -> list[Racer]:
-    """Return the racers that were measured, each at the moment at which it is compared with the others.
+def align_racers(racers: Sequence[Racer]) -> list[Racer]:
+    """Return the measured racers, each at the moment at which it is compared with the others.
 
-    Once all have ended that is the end, wherever each has its own: test images are read there, and once. Before,
-    those that are measured at the same epochs are compared at the last that all of them have reached, and those that
-    are not, such as models with snapshots of their own, each at its newest.
+    Finished races are compared at each racer's end. Before, racers measured at the same epochs are compared at the
+    last common one, and others, such as models with separate snapshots, each at its latest.
     """
-    if all(racer.ended for racer in racers):
+    if all(racer.is_finished for racer in racers):
         return list(racers)
-    lists = [racer.validated for racer in racers if not racer.ended and racer.validated]
+    lists = [racer.validated for racer in racers if not racer.is_finished and racer.validated]
     least = min(map(len, lists), default=0)
     in_step = len({tuple(m.epoch for m in found[:least]) for found in lists}) == 1
     return [
-        replace(racer, measured=found[least - 1 if in_step and not racer.ended else -1])
+        replace(racer, measured=found[least - 1 if in_step and not racer.is_finished else -1])
         for racer in racers
         if (found := racer.validated)
     ]
 
 
-def span(racers: Sequence[Racer]) -> tuple[float, float]:
-    """The first and the last epoch in which these were measured; one and the same but where each has its own end."""
+def measured_span(racers: Sequence[Racer]) -> tuple[float, float]:
+    """Return the first and the last epoch of the measurements; equal unless the models end at different epochs."""
     epochs = [_measurement_of(racer).epoch for racer in racers]
     return min(epochs), max(epochs)
 
 
-def describe(racers: Sequence[Racer], classes: Sequence[str]) -> str:
-    """Return what the race shows, in sentences from its numbers; empty before the first measurement.
-
-    Args:
-        racers: the models, in their order.
-        classes: names of the answers.
-    """
-    measured = common(racers)
+def describe_race(racers: Sequence[Racer], classes: Sequence[str]) -> str:
+    """Describe a race: accuracies, effect of positions, and effect of shuffled patches; '' before a measurement."""
+    measured = align_racers(racers)
     if not measured:
         return ""
     first = _measurement_of(measured[0])
     listed = ", ".join(f"{r.title} {percent(_measurement_of(r).accuracy)}" for r in measured)
-    said = [
-        f"Right on {first.images:,} {first.split} images after {_epochs(*span(measured))}: {listed};"
-        f" guessing gives {percent(1 / len(classes), 0)}."
-    ]
-    said += [
-        _summed(measured, classes),
+    sentences = [
+        f"{first.split.capitalize()} accuracy after {_format_epochs(*measured_span(measured))}"
+        f" ({first.images:,} images): {listed}; chance {percent(1 / len(classes), 0)}.",
+        _describe_summed_positions(measured, classes),
         _describe_no_positions(measured, 1 / len(classes)),
-        _shuffling(measured),
+        _describe_shuffling(measured),
     ]
-    return " ".join(sentence for sentence in said if sentence)
+    return " ".join(filter(None, sentences))
 
 
-def _epochs(first: float, last: float) -> str:
-    """'0.07 epochs', '1 epoch', '30 epochs', '2.5 to 6 epochs'."""
+def _format_epochs(first: float, last: float) -> str:
+    """Format a span, as '0.07 epochs', '1 epoch' or '2.5 to 6 epochs'."""
     ends = dict.fromkeys(f"{epoch:.2f}".rstrip("0").rstrip(".") for epoch in (first, last))
     text = " to ".join(ends)
     return f"{text} epoch" if text == "1" else f"{text} epochs"
@@ -175,26 +165,26 @@ def _measurement_of(racer: Racer) -> Measured:
     return racer.measured
 
 
-def _summed(racers: Sequence[Racer], classes: Sequence[str]) -> str:
-    """Why summed positions are right half of the time, if they are and their mistakes say why."""
-    found = next((r for r in racers if r.name == SUMMED), None)
-    if found is None or not explains_half(_measurement_of(found), classes):
+def _describe_summed_positions(racers: Sequence[Racer], classes: Sequence[str]) -> str:
+    """Describe the mistakes of summed positions, if most of them swap rows and columns."""
+    summed = next((r for r in racers if r.name == SUMMED), None)
+    if summed is None or not explains_half(_measurement_of(summed), classes):
         return ""
-    swapped = percent(swapped_share(_measurement_of(found), classes), 0)
+    swapped = percent(swapped_share(_measurement_of(summed), classes), 0)
     return (
-        f"**{found.title}** cannot tell left from above, nor right from below: its embedding of (row, column) is the"
-        f" sum PE(row) + PE(column), the same for (column, row). {swapped} of its mistakes are exactly this swap."
+        f"**{summed.title}** confuses left with above and right with below in {swapped} of its mistakes: the sum"
+        " PE(row) + PE(column) is the same for (column, row)."
     )
 
 
 def explains_half(measured: Measured, classes: Sequence[str]) -> bool:
-    """Return True if about half is right and most mistakes swap an answer for the one across the diagonal."""
+    """Return True if accuracy is about one half and most mistakes swap a class with its transpose."""
     near = abs(measured.accuracy - 0.5) <= HALF
     return near and set(classes) == set(SWAPPED) and swapped_share(measured, classes) >= MOSTLY
 
 
 def swapped_share(measured: Measured, classes: Sequence[str]) -> float:
-    """Share of the mistakes that swap left for above or right for below, or the reverse; 0 without mistakes."""
+    """Return the share of mistakes that swap left with above or right with below; 0 without mistakes."""
     counts = np.array(measured.confusion)
     if counts.shape != (len(classes), len(classes)):
         return 0.0
@@ -206,7 +196,7 @@ def swapped_share(measured: Measured, classes: Sequence[str]) -> float:
 
 
 def _describe_no_positions(racers: Sequence[Racer], chance: float) -> str:
-    """Return what positions add to a model that has none; of models near guessing nothing can be said."""
+    """Describe the gain from positions over the model without any, unless all models are near chance."""
     none = next((r for r in racers if r.name == "none"), None)
     others = [r for r in racers if r.name not in ("none", PIXELS)]
     if none is None or not others:
@@ -216,35 +206,35 @@ def _describe_no_positions(racers: Sequence[Racer], chance: float) -> str:
         [r.title for r in others if _measurement_of(r).accuracy == _measurement_of(best).accuracy]
     )
     gain = percent_difference(_measurement_of(best).accuracy, _measurement_of(none).accuracy) / 100
-    so_far = "" if all(r.ended for r in racers) else "so far "
+    so_far = "" if all(r.is_finished for r in racers) else " so far"
     if max(_measurement_of(best).accuracy, _measurement_of(none).accuracy) < chance + LEARNED:
-        return "With or without positions, none is far from guessing: it takes longer to see what they add."
+        return "All models are close to chance so far, with and without positions."
     if gain >= CHANGED:
         return f"Positions add {100 * gain:.1f} points ({names} over {none.title})."
     if gain <= -CHANGED:
-        said = f"{so_far}even the best with positions, {names}, lies {-100 * gain:.1f} points below {none.title}."
-    else:
-        said = f"{so_far}positions make a difference of {_LITTLE}: the bag of patches says nearly as much."
-    return said[:1].upper() + said[1:]
+        return (
+            f"Positions do not help{so_far}: {names}, the best with them, is {-100 * gain:.1f} points below"
+            f" {none.title}."
+        )
+    return f"Positions change accuracy by {_LITTLE}{so_far}."
 
 
-def _shuffling(racers: Sequence[Racer]) -> str:
-    """Return who relies on places: who loses where patches are shuffled."""
+def _describe_shuffling(racers: Sequence[Racer]) -> str:
     lost = [(r, _measurement_of(r).accuracy - _measurement_of(r).shuffled) for r in racers]
     most, loss = max(lost, key=lambda item: item[1])
     falls = loss >= CLEARLY
-    said = []
+    parts = []
     if falls:
         ends = f"from {percent(_measurement_of(most).accuracy)} to {percent(_measurement_of(most).shuffled)}"
-        said.append(f"{most.title} falls {ends}: it relies on where they lie")
+        parts.append(f"{most.title} drops {ends}, so it relies on patch positions")
     others = [
         f"{r.title} {'loses' if loss > 0 else 'gains'} {abs(100 * loss):.1f} points"
         for r, loss in lost
         if abs(loss) >= CHANGED and not (falls and r is most)
     ]
     if others:
-        said.append(", ".join(others))
+        parts.append(", ".join(others))
     same = [r.title for r, loss in lost if abs(loss) < CHANGED]
     if same:
-        said.append(f"{_LITTLE} change for {', '.join(same)}")
-    return f"With shuffled patches {'; '.join(said)}."
+        parts.append(f"{_LITTLE} of change for {', '.join(same)}")
+    return f"With shuffled patches: {'; '.join(parts)}."

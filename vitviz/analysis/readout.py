@@ -1,4 +1,4 @@
-"""From the last block to the classes: what the head reads, and the dot products that make the answer."""
+"""Compute the classifier head step by step, from the last block's tokens to the class probabilities."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.block import Step
-from vitviz.analysis.logit_lens import ReadoutWeights, layer_norm, softmax
+from vitviz.analysis.logit_lens import ReadoutWeights, layer_norm
+from vitviz.softmax import softmax
 from vitviz.text import percent, plural, signed
 
-READS = {  # how each readout makes the vector that the head reads: what it is called, and its formula
+READS = {  # by readout the name and formula of the head's input
     "cls": ("[CLS]", "y = LN(x) of [CLS]"),
     "mean": ("the mean of the patches", "y = mean of LN(x) over the patches"),
     "first_patch": ("the first patch", "y = LN(x) of the first patch"),
@@ -21,11 +22,11 @@ READS = {  # how each readout makes the vector that the head reads: what it is c
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ReadoutPrediction:
     """A ViT's prediction from its last tokens x (tokens, D): y = LN(x), l = W y + b, p = softmax(l) (ViT paper, eq.
     4).
 
-    `features` (D,) is what the head reads, `products` (D,) the terms w y of the winning class, whose sum with its
+    `features` (D,) is the head's input, `products` (D,) the terms w y of the predicted class, whose sum plus its
     bias is its logit; a DeiT's `logits` are the mean of both heads', and `second` (classes,) are its second head's.
     """
 
@@ -44,12 +45,14 @@ class Answer:
 
     @property
     def order(self) -> NDArray[Any]:
-        """Classes by their logits, the winner first."""
+        """Classes sorted by logit, the predicted class first."""
         return np.argsort(-self.logits, kind="stable")
 
 
-def answer_of(stream: NDArray[Any], readout: ReadoutWeights, kind: str, prefix: tuple[str, ...]) -> Answer:
-    """Return the answer of a model whose last block leaves `stream` (tokens, D).
+def predict_from_stream(
+    stream: NDArray[Any], readout: ReadoutWeights, kind: str, prefix: tuple[str, ...]
+) -> ReadoutPrediction:
+    """Return the prediction of a model from the output of its last block (tokens, D).
 
     Args:
         kind: the config's readout: 'cls', 'mean' or 'first_patch'.
@@ -67,90 +70,92 @@ def answer_of(stream: NDArray[Any], readout: ReadoutWeights, kind: str, prefix: 
     if readout.dist_weight is not None and readout.dist_bias is not None and "dist" in prefix:
         second = readout.dist_weight @ normed[prefix.index("dist")] + readout.dist_bias
     logits = first if second is None else (first + second) / 2
-    winner = int(logits.argmax())
-    return Answer(
+    predicted = int(logits.argmax())
+    return ReadoutPrediction(
         normed=normed,
         features=features,
         logits=logits,
         first=first,
         second=second,
-        products=readout.weight[winner] * features,
-        bias=float(readout.bias[winner]),
+        products=readout.weight[predicted] * features,
+        bias=float(readout.bias[predicted]),
     )
 
 
-def steps_of_answer(found: Answer, kind: str, classes: Sequence[str], *, normed: bool) -> list[Step]:
+def list_readout_steps(
+    prediction: ReadoutPrediction, kind: str, classes: Sequence[str], *, normed: bool
+) -> list[Step]:
     """Return the operations from the last block to the classes, in the order of the model.
 
     Args:
         classes: their names.
-        normed: whether a LayerNorm stands before the head.
+        normed: True if a LayerNorm precedes the head.
     """
-    tokens, (count, width) = found.normed.shape, (len(classes), len(found.features))
-    winner, runner = (classes[i] for i in found.order[:2])
+    tokens, (count, width) = prediction.normed.shape, (len(classes), len(prediction.features))
+    first, second = (classes[i] for i in prediction.order[:2])
     reads, formula = READS[kind]
-    size = f"|y| = {np.linalg.norm(found.features):.2f}, over {plural(width, 'channel')}"
+    size = f"|y| = {np.linalg.norm(prediction.features):.2f}, over {plural(width, 'channel')}"
     steps = [
         Step(
-            "LayerNorm, and what the head reads" if normed else "What the head reads",
+            "LayerNorm and head input" if normed else "Head input",
             formula if normed else formula.replace("LN(x)", "x"),
             size,
             tokens,
-            _row(found.features),
+            _row(prediction.features),
             stream=True,
-            meaning=f"Of {tokens[0]} tokens the head reads one vector: {reads}.",
+            meaning=f"The head reads one vector of {tokens[0]} tokens: {reads}.",
         ),
-        _winner_step(found, winner, (count, width)),
+        _predicted_step(prediction, first, (count, width)),
     ]
-    if found.second is not None:
-        steps.append(_second_step(found, classes))
-    logits, chances = found.logits[found.order[:2]], found.probabilities[found.order[:2]]
+    if prediction.second is not None:
+        steps.append(_second_step(prediction, classes))
+    logits, chances = prediction.logits[prediction.order[:2]], prediction.probabilities[prediction.order[:2]]
     names = tuple(classes)
     return [
         *steps,
         Step(
-            "Logits, one a class",
-            "l = W y + b" if found.second is None else "l = (l of [CLS] + l of [DIST]) / 2",
-            f"{winner}: {signed(logits[0])}, then {runner}: {signed(logits[1])}",
+            "Logits, one per class",
+            "l = W y + b" if prediction.second is None else "l = (l of [CLS] + l of [DIST]) / 2",
+            f"{first}: {signed(logits[0])}, then {second}: {signed(logits[1])}",
             (count,),
-            _row(found.logits),
+            _row(prediction.logits),
             names=names,
         ),
         Step(
             "Softmax over the classes",
             "p = exp(l) / Σ exp(l)",
-            f"{winner}: {percent(chances[0])}, then {runner}: {percent(chances[1])}, of a sum of 1",
+            f"{first}: {percent(chances[0])}, then {second}: {percent(chances[1])}, of a sum of 1",
             (count,),
-            _row(found.probabilities),
+            _row(prediction.probabilities),
             names=names,
         ),
     ]
 
 
-def _winner_step(found: Answer, winner: str, shape: tuple[int, int]) -> Step:
-    most = int(found.products.argmax())
-    own = float(found.products.sum()) + found.bias
+def _predicted_step(prediction: ReadoutPrediction, first: str, shape: tuple[int, int]) -> Step:
+    most = int(prediction.products.argmax())
+    logit = float(prediction.products.sum()) + prediction.bias
     return Step(
-        f"The head's row of the winning class: {winner}",
+        f"Logit of the predicted class: {first}",
         "l_c = Σᵢ w_ci yᵢ + b_c",
-        f"Σ w y = {signed(float(found.products.sum()))}, b = {signed(found.bias)}, l = {signed(own)};"
-        f" channel {most + 1} gives most, {signed(float(found.products[most]))}",
+        f"Σ w y = {signed(float(prediction.products.sum()))}, b = {signed(prediction.bias)}, l = {signed(logit)};"
+        f" channel {most + 1} contributes most, {signed(float(prediction.products[most]))}",
         shape,
-        _row(found.products),
-        meaning="Every class has a row of weights; its logit is a dot product, how far y points that row's way.",
+        _row(prediction.products),
+        meaning="The logit of a class is the dot product of y with the weights of that class, plus a bias.",
     )
 
 
-def _second_step(found: Answer, classes: Sequence[str]) -> Step:
-    assert found.second is not None
-    best = int(found.second.argmax())
+def _second_step(prediction: ReadoutPrediction, classes: Sequence[str]) -> Step:
+    assert prediction.second is not None
+    best = int(prediction.second.argmax())
     return Step(
-        "The second head reads [DIST]",
+        "Logits of the [DIST] head",
         "l = W' y + b', y = LN(x) of [DIST]",
-        f"it names {classes[best]}, {signed(float(found.second[best]))}; the first head names"
-        f" {classes[int(found.first.argmax())]}, {signed(float(found.first.max()))}",
+        f"[DIST] head: {classes[best]}, {signed(float(prediction.second[best]))}; [CLS] head:"
+        f" {classes[int(prediction.first.argmax())]}, {signed(float(prediction.first.max()))}",
         (len(classes),),
-        _row(found.second),
+        _row(prediction.second),
         names=tuple(classes),
     )
 

@@ -8,7 +8,7 @@ from vitviz.config import CNNConfig
 
 
 def receptive_fields_px(layers: Sequence[tuple[int, int]]) -> list[int]:
-    """r_l = r_(l-1) + (k_l - 1) * j_(l-1), j_l = j_(l-1) * s_l: the side of what one output can see, in pixels.
+    """Return r_l = r_(l-1) + (k_l - 1) * j_(l-1), j_l = j_(l-1) * s_l: the side of a receptive field, in pixels.
 
     Args:
         layers: (kernel, stride) of each convolution or pooling, first to last.

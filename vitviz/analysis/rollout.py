@@ -1,4 +1,4 @@
-"""Attention rollout: attention multiplied through the layers, with the residual stream; arrays in and out."""
+"""Compute attention rollout: attention multiplied through the layers, with the residual stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models side by side: what each costs and how well it does, and which of them nothing beats."""
+"""Compare models by cost and accuracy, and find the Pareto-optimal ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from vitviz.models import parameter_count
 from vitviz.models.size import MOST_MILLIONS
 
 FAMILIES = ("CNN", "Hybrid", "ViT", "DeiT", "Swin", "Self-supervised ViT")
-Shape = tuple[ModelConfig, int]  # what is timed: a config, and the side of the image in px
+Shape = tuple[ModelConfig, int]  # timed: a config and the side of the image in px
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One image through a model on this machine: seconds of the repeats, and the most bytes held beyond the input."""
+    """Timing of one image through a model on this machine: seconds over the repeats, and peak bytes."""
 
     median_s: float
     low_s: float
@@ -24,7 +24,7 @@ class Timing:
     repeats: int
     held_bytes: int
     threads: int
-    random: bool  # the weights were random: time does not depend on them
+    random: bool  # measured with random weights, which do not change the time
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Entry:
     """One model of the board, with where its accuracy comes from.
 
     Attributes:
-        test_set: on which the accuracy was taken.
-        accuracy: in [0, 1]; None where nobody has stated one, or there is no head.
+        test_set: test set of the accuracy.
+        accuracy: in [0, 1]; None if unpublished, or without a head.
         images: how many test images the accuracy is of, where it was measured here; 0 where it is cited.
-        source: who measured the accuracy, and on what weights.
-        trained_on: the images that it learned from.
-        training_pictures: how many of them are different; None where unknown.
+        source: source of the accuracy, and the weights.
+        trained_on: the training dataset.
+        training_pictures: number of distinct training images; None where unknown.
         training_s: seconds of its training here; None where it was not trained here.
         trained_with: on what machine that was.
         core_days: TPUv3-core-days of its pre-training, as its paper states them.
@@ -65,7 +65,7 @@ class Entry:
 
     @property
     def parameters(self) -> int:
-        """All of them."""
+        """Parameter count."""
         return sum(parameter_count.parameters(self.config).values())
 
     @property
@@ -80,7 +80,7 @@ class Entry:
 
     @property
     def too_large(self) -> bool:
-        """True if it is shown by formula and citation alone."""
+        """True if it is too large to be timed here."""
         return self.parameters > MOST_MILLIONS * 1e6
 
     @property
@@ -96,7 +96,7 @@ Timings = Mapping[Shape, Timing]
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that every model has a number of; `value` gives None where it is not known."""
+    """A number that models are compared by; `value` returns None where it is unknown."""
 
     name: str
     title: str
@@ -107,24 +107,24 @@ class Quantity:
 
 
 def _milliseconds(entry: Entry, timings: Timings) -> float | None:
-    found = timings.get(entry.shape)
-    return by_formula(entry, timings) if found is None else 1000 * found.median_s
+    timing = timings.get(entry.shape)
+    return by_formula(entry, timings) if timing is None else 1000 * timing.median_s
 
 
 def _lookup_time(entry: Entry, timings: Timings) -> float | None:
-    found = timings.get(entry.shape)
-    return None if found is None else (found.held_bytes + 4 * entry.parameters) / 1e6
+    timing = timings.get(entry.shape)
+    return None if timing is None else (timing.held_bytes + 4 * entry.parameters) / 1e6
 
 
 def by_formula(entry: Entry, timings: Timings) -> float | None:
-    """Milliseconds of a model that is too large to run here: its multiply-adds at the pace measured of others.
+    """Estimate the milliseconds of a model too large to run here, from its multiply-adds.
 
-    The pace is the median of milliseconds per multiply-add over what was measured of at least a tenth of a billion;
-    None where that is nothing, and for a model that can be measured.
+    The pace is the median of milliseconds per multiply-add over timed models of at least 0.1 billion multiply-adds;
+    None without such models, and for a model that can be timed.
     """
     pace = [
-        1000 * found.median_s / adds
-        for (config, side), found in timings.items()
+        1000 * timing.median_s / adds
+        for (config, side), timing in timings.items()
         if (adds := sum(parameter_count.multiply_adds(config, side).values())) >= 1e8
     ]
     return median(pace) * entry.multiply_adds if pace and entry.too_large else None
@@ -133,10 +133,10 @@ def by_formula(entry: Entry, timings: Timings) -> float | None:
 QUANTITIES = {
     quantity.name: quantity
     for quantity in (
-        Quantity("adds", "multiply-adds of an image", "", True, False, lambda e, t: float(e.multiply_adds)),
+        Quantity("adds", "multiply-adds per image", "", True, False, lambda e, t: float(e.multiply_adds)),
         Quantity("parameters", "parameters", "", True, False, lambda e, t: float(e.parameters)),
-        Quantity("ms", "milliseconds an image here", "ms", True, False, _milliseconds),
-        Quantity("memory", "memory held here, weights included", "MB", True, False, _lookup_time),
+        Quantity("ms", "milliseconds per image", "ms", True, False, _milliseconds),
+        Quantity("memory", "peak memory with weights", "MB", True, False, _lookup_time),
         Quantity(
             "accuracy",
             "accuracy",
@@ -146,26 +146,26 @@ QUANTITIES = {
             lambda e, t: None if e.accuracy is None else 100 * e.accuracy,
         ),
         Quantity("pictures", "training images", "", True, False, lambda e, t: e.training_pictures),
-        Quantity("training", "seconds of training here", "s", True, False, lambda e, t: e.training_s),
+        Quantity("training", "training seconds", "s", True, False, lambda e, t: e.training_s),
     )
 }
 
 
 def on_one_machine(entries: Iterable[Entry]) -> bool:
-    """Return True if those that were trained here were trained on one machine, so that their seconds compare."""
+    """Return True if all models trained here were trained on one machine, so that their seconds are comparable."""
     return len({entry.trained_with for entry in entries if entry.training_s is not None}) < 2
 
 
 def pareto(points: Sequence[tuple[float, float]], more_is_better: tuple[bool, bool]) -> list[bool]:
-    """Return which points nothing beats: no other is at least as good in both numbers and better in one (Pareto).
+    """Return a mask of the Pareto-optimal points: none is at least as good in both numbers and better in one.
 
     Args:
         points: (x, y) each.
         more_is_better: of x and of y.
     """
     signs = [1.0 if more else -1.0 for more in more_is_better]
-    worth = [(signs[0] * x, signs[1] * y) for x, y in points]
-    return [not any(_beats(other, own) for other in worth) for own in worth]
+    scores = [(signs[0] * x, signs[1] * y) for x, y in points]
+    return [not any(_beats(other, score) for other in scores) for score in scores]
 
 
 def _beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
@@ -173,13 +173,13 @@ def _beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
 
 
 def family_of(config: ModelConfig, trained_on: str) -> str:
-    """Return which of `FAMILIES` a model belongs to."""
+    """Return the family of a model, from `FAMILIES`."""
     plain = "Self-supervised ViT" if "without labels" in trained_on else "ViT"
     return {"swin": "Swin", "cnn": "CNN", "hybrid": "Hybrid", "deit": "DeiT"}.get(config.family, plain)
 
 
-def ordered(entries: Sequence[Entry], by: str, down: bool, timings: Timings) -> list[Entry]:
-    """Return the sorted by a quantity of `QUANTITIES`, or by 'title'; what has no number stands last, either way."""
+def sort_entries(entries: Sequence[Entry], by: str, down: bool, timings: Timings) -> list[Entry]:
+    """Sort entries by a quantity of `QUANTITIES`, or by 'title'; entries without a number come last."""
     if by == "title":
         return sorted(entries, key=lambda e: e.title, reverse=down)
     value = QUANTITIES[by].value

@@ -1,4 +1,4 @@
-"""Tokens of extreme length: how long the tokens of a layer are, which stand out, and what their patches show."""
+"""Measure token norms of a layer, find outliers, and measure the contrast of their patches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ QUANTILES = (0.01, 0.5, 0.99)
 
 
 @dataclass(frozen=True, eq=False)
-class Lengths:
-    """The lengths of one layer's tokens over several images.
+class TokenNorms:
+    """Token norms of one layer over several images.
 
     places: (n, rows, cols). prefix: (n, P).
     """
@@ -40,22 +40,22 @@ class Lengths:
 
     @property
     def times(self) -> float:
-        """The longest over the median; 0 where the median is 0."""
+        """Ratio of the largest norm to the median; 0 where the median is 0."""
         return self.longest / self.median if self.median > 0 else 0.0
 
     @property
     def extreme(self) -> NDArray[np.bool_]:
-        """(n, rows, cols): the places longer than three times the median."""
+        """Mask (n, rows, cols) of the patches with a norm above three times the median."""
         return np.asarray(self.places > TIMES * self.median)
 
 
-def lengths(places: FloatArray, prefix: FloatArray) -> Lengths:
-    """|z| of tokens (n, rows, cols, D) and (n, P, D)."""
-    return Lengths(*(np.linalg.norm(part, axis=-1).astype(np.float32) for part in (places, prefix)))
+def measure_norms(places: FloatArray, prefix: FloatArray) -> TokenNorms:
+    """Return the norms |z| of tokens (n, rows, cols, D) and (n, P, D)."""
+    return TokenNorms(*(np.linalg.norm(part, axis=-1).astype(np.float32) for part in (places, prefix)))
 
 
-def contrast(images: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float64]:
-    """(n, H, W) grey -> (n, rows, cols): the standard deviation of the pixels of each place, 0 where it is plain."""
+def patch_contrast(images: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float64]:
+    """Return the standard deviation of the pixels of each patch: (n, H, W) grey -> (n, rows, cols)."""
     count, height, width = images.shape
     rows, cols = grid
     if height % rows or width % cols:
@@ -64,7 +64,7 @@ def contrast(images: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.flo
     return np.asarray(cells.std(axis=(2, 4)))
 
 
-def at_edge(grid: tuple[int, int]) -> NDArray[np.bool_]:
-    """Return (rows, cols): the places at the image's edge."""
+def edge_mask(grid: tuple[int, int]) -> NDArray[np.bool_]:
+    """Return a mask (rows, cols) of the patches at the image's edge."""
     rows, cols = np.indices(grid)
     return np.asarray((rows == 0) | (cols == 0) | (rows == grid[0] - 1) | (cols == grid[1] - 1))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.logit_lens import softmax
+from vitviz.softmax import softmax
 
 
 def token_similarity(stream: NDArray[Any]) -> NDArray[np.float64]:
@@ -25,8 +25,10 @@ def token_similarity(stream: NDArray[Any]) -> NDArray[np.float64]:
     x, y = (stream[..., token, :].astype(np.float64) for token in (0, 1))
     lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
     products = (x * y).sum(axis=-1)
-    found: NDArray[np.float64] = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
-    return found
+    cosines: NDArray[np.float64] = np.divide(
+        products, lengths, out=np.zeros_like(products), where=lengths > 0
+    )
+    return cosines
 
 
 def disagreement(decisions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
@@ -55,8 +57,8 @@ def discordance(first: NDArray[Any], second: NDArray[Any], labels: NDArray[Any])
     return float(((first == labels) != (second == labels)).mean())
 
 
-def follows_teacher(student: NDArray[Any], teacher: NDArray[Any], labels: NDArray[Any]) -> float:
-    """Return how often a student repeats its teacher's mistake: share of the teacher's wrong images decided alike.
+def repeated_mistake_share(student: NDArray[Any], teacher: NDArray[Any], labels: NDArray[Any]) -> float:
+    """Return the share of the teacher's misclassified images that the student classifies alike.
 
     NaN for a teacher without a mistake.
     """
@@ -64,8 +66,8 @@ def follows_teacher(student: NDArray[Any], teacher: NDArray[Any], labels: NDArra
     return float((student == teacher)[wrong].mean()) if wrong.any() else float("nan")
 
 
-def combined(by_cls: NDArray[Any], by_dist: NDArray[Any]) -> dict[str, NDArray[np.floating[Any]]]:
-    """Return both ways to make one answer of two heads, as probabilities.
+def combine_heads(by_cls: NDArray[Any], by_dist: NDArray[Any]) -> dict[str, NDArray[np.floating[Any]]]:
+    """Return both combinations of the two heads, as class probabilities.
 
     'mean': softmax((Z_cls + Z_dist) / 2), timm's. 'sum': (softmax Z_cls + softmax Z_dist) / 2, whose order of classes
     is that of the paper's sum (Touvron et al. 2021, section 4).
@@ -79,20 +81,20 @@ def combined(by_cls: NDArray[Any], by_dist: NDArray[Any]) -> dict[str, NDArray[n
     }
 
 
-def cases(
+def select_cases(
     teacher: NDArray[Any] | None,
     student: NDArray[Any],
     by_cls: NDArray[Any],
     by_dist: NDArray[Any],
     labels: NDArray[Any],
 ) -> dict[str, NDArray[np.bool_]]:
-    """Return which images tell what a student takes over, by the words for it; without a teacher only its heads' own.
+    """Return masks of images by agreement of student, teacher and heads; without a teacher only of the heads.
 
     Args:
         teacher, student, by_cls, by_dist: decisions (images,).
         labels: (images,).
     """
-    found = (
+    masks = (
         {}
         if teacher is None
         else {
@@ -102,4 +104,4 @@ def cases(
             "the student is wrong where its teacher is right": (teacher == labels) & (student != labels),
         }
     )
-    return found | {"[CLS] and [DIST] differ": by_cls != by_dist}
+    return masks | {"[CLS] and [DIST] differ": by_cls != by_dist}

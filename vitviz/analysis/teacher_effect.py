@@ -8,24 +8,25 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vitviz.analysis.data_size import Curve, curve_of, differences
+from vitviz.analysis.data_size import Curve, create_curve, pair_differences
 from vitviz.text import gained, join_words, percent, percent_difference, plural
 
 Row = Mapping[str, Any]
 Verdict = Literal["wins", "loses", "even", "one"]
-_TWIN = "twin"  # what learns without a teacher
-SAID: dict[Verdict, str] = {
-    "wins": "The student wins by more than its spread with {sizes} images.",
-    "loses": "The student loses by more than its spread with {sizes} images.",
-    "even": "With {sizes} images student and twin lie no further apart than the seeds.",
-    "one": "With {sizes} images there is one seed, which has no spread.",
+_TWIN = "twin"  # the same model trained without a teacher
+VERDICT_TEXTS: dict[Verdict, str] = {
+    "wins": "The student is better by more than the seed spread with {sizes} images.",
+    "loses": "The student is worse by more than the seed spread with {sizes} images.",
+    "even": "The difference is within the seed spread with {sizes} images.",
+    "one": "Only one seed was trained with {sizes} images.",
 }
-# The student's answers: what a row of the data grid calls them.
+NO_TWIN = "No student has a twin with the same seed."
+# Ways to combine the two heads of the student, by the field of a stored row.
 ANSWERS = {
     "test": "Mean of the logits",
     "test_softmax_sum": "Sum of the softmaxes",
-    "test_cls": "[CLS] alone",
-    "test_dist": "[DIST] alone",
+    "test_cls": "[CLS] only",
+    "test_dist": "[DIST] only",
 }
 
 
@@ -43,10 +44,7 @@ class Duel:
 
     @property
     def verdict(self) -> Verdict:
-        """'wins' and 'loses' where the mean lies further from nothing than its seeds from each other.
-
-        Then every seed says the same, too; 'even' where it does not, 'one' of one seed, which has no spread.
-        """
+        """'wins' or 'loses' if the mean exceeds the range of the seeds, 'even' if it does not, 'one' with one seed."""
         if len(self.gains) == 1:
             return "one"
         if abs(self.mean) <= max(self.gains) - min(self.gains):
@@ -56,7 +54,7 @@ class Duel:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One way of teaching at one size: accuracies over the seeds, on validation and on test images."""
+    """One distillation recipe at one size: accuracies over the seeds, on validation and on test images."""
 
     name: str
     pictures: int
@@ -64,37 +62,37 @@ class Lesson:
     test: tuple[float, ...]
 
     @property
-    def chosen_by(self) -> float:
-        """The mean on the validation images: what may choose."""
+    def mean_validation(self) -> float:
+        """Mean accuracy on the validation images, by which a recipe is selected."""
         return float(np.mean(self.validation))
 
     @property
-    def reached(self) -> float:
-        """The mean on the test images: what is reported."""
+    def mean_test(self) -> float:
+        """Mean accuracy on the test images."""
         return float(np.mean(self.test))
 
 
-def worth(rows: Sequence[Row], augmented: bool) -> list[Curve]:
-    """Return a student's accuracy less its twin's of the same seed, a curve for each of its `ANSWERS`.
+def compute_teacher_gains(rows: Sequence[Row], augmented: bool) -> list[Curve]:
+    """Return the student's accuracy minus its twin's with the same seed, one curve per entry of `ANSWERS`.
 
     Args:
         rows: of the data grid.
         augmented: which half of it.
     """
     half = [row for row in rows if row["augmented"] == augmented]
-    found = {key: differences(_rows_of(half, "deit"), _rows_of(half, "vit"), key) for key in ANSWERS}
-    return [curve_of(key, ANSWERS[key], by_size) for key, by_size in found.items() if by_size]
+    by_key = {key: pair_differences(_rows_of(half, "deit"), _rows_of(half, "vit"), key) for key in ANSWERS}
+    return [create_curve(key, ANSWERS[key], by_size) for key, by_size in by_key.items() if by_size]
 
 
-def duels(rows: Sequence[Row], augmented: bool) -> list[Duel]:
-    """Student against twin at every size that both were measured at; the student answers by its logits' mean.
+def compute_duels(rows: Sequence[Row], augmented: bool) -> list[Duel]:
+    """Compare student and twin at every size of both; the student predicts by the mean of its logits.
 
     Args:
         rows: of the data grid.
         augmented: which half of it.
     """
     half = [row for row in rows if row["augmented"] == augmented]
-    by_size = differences(_rows_of(half, "deit"), _rows_of(half, "vit"))
+    by_size = pair_differences(_rows_of(half, "deit"), _rows_of(half, "vit"))
     return [Duel(pictures, tuple(by_size[pictures])) for pictures in sorted(by_size)]
 
 
@@ -102,132 +100,139 @@ def _rows_of(rows: Sequence[Row], model: str) -> list[Row]:
     return [row for row in rows if row["model"] == model]
 
 
-def describe_duels(found: Sequence[Duel]) -> str:
-    """Return what the teacher is worth at its best and worst, and at which sizes that is more than seeds differ."""
-    if not found:
-        return "No student has a twin of its seed yet."
-    best, worst = max(found, key=lambda duel: duel.mean), min(found, key=lambda duel: duel.mean)
-    said = (
-        f"At best the teacher is worth {gained(100 * best.mean)} points, with {plural(best.pictures, 'picture')},"
-        f" at worst {gained(100 * worst.mean)}, with {worst.pictures:,}."
-        if len(found) > 1
-        else f"The teacher is worth {gained(100 * best.mean)} points, with {plural(best.pictures, 'picture')}."
+def describe_duels(duels: Sequence[Duel]) -> str:
+    """Describe the largest and smallest gain from the teacher, and the sizes at which it exceeds the seed spread."""
+    if not duels:
+        return NO_TWIN
+    best, worst = max(duels, key=lambda duel: duel.mean), min(duels, key=lambda duel: duel.mean)
+    sentence = (
+        f"Gain from the teacher: {gained(100 * best.mean)} points with {plural(best.pictures, 'image')}"
     )
-    return f"{said} {verdicts(found)}"
+    if len(duels) > 1:
+        sentence += f" at best, {gained(100 * worst.mean)} with {worst.pictures:,} at worst"
+    return f"{sentence}. {describe_verdicts(duels)}"
 
 
-def describe_guess(duel: Duel, guess: str) -> str:
-    """Return True if a guess, of `Verdict`, was right: of one seed its sign alone can be judged."""
-    sign = "wins" if duel.mean > 0 else "loses" if duel.mean < 0 else "even"
-    right = guess == (sign if duel.verdict == "one" else duel.verdict)
-    sure = {"one": "of one seed", "even": "within its spread"}.get(duel.verdict, "more than its spread")
-    return f"{'right' if right else 'not so'}. Student less twin is {gained(100 * duel.mean)} points, {sure}."
+def describe_duel(duel: Duel) -> str:
+    """Describe the measured difference of student and twin, and its certainty."""
+    certainty = {"one": "one seed", "even": "within the seed spread"}.get(
+        duel.verdict, "more than the seed spread"
+    )
+    return f"Measured: student minus twin {gained(100 * duel.mean)} points ({certainty})."
 
 
-def verdicts(found: Sequence[Duel]) -> str:
-    """At which sizes the student wins, loses and does neither by more than its spread."""
-    at = {verdict: [duel.pictures for duel in found if duel.verdict == verdict] for verdict in SAID}
-    return " ".join(SAID[verdict].format(sizes=_sizes(sizes)) for verdict, sizes in at.items() if sizes)
+def describe_verdicts(duels: Sequence[Duel]) -> str:
+    """List the sizes at which the student is better, worse, or within the seed spread."""
+    at = {verdict: [duel.pictures for duel in duels if duel.verdict == verdict] for verdict in VERDICT_TEXTS}
+    return " ".join(
+        VERDICT_TEXTS[verdict].format(sizes=_sizes(sizes)) for verdict, sizes in at.items() if sizes
+    )
 
 
-def tally(by_set: Mapping[str, Sequence[Duel]], augmented: bool) -> str:
-    """Over several sets: how many sizes the student wins and loses at by more than its spread, and which they are."""
-    every = [duel.verdict for found in by_set.values() for duel in found]
+def describe_tally(by_dataset: Mapping[str, Sequence[Duel]], augmented: bool) -> str:
+    """Count the sizes of all datasets at which the student is better, worse, or within the seed spread."""
+    every = [duel.verdict for duels in by_dataset.values() for duel in duels]
     if not every:
-        return "No student has a twin of its seed yet."
+        return NO_TWIN
     half = "augmented" if augmented else "not augmented"
-    one = f"; at {every.count('one')} there is one seed" if "one" in every else ""
+    single = f"; one seed at {every.count('one')}" if "one" in every else ""
     return (
-        f"Of {plural(len(every), 'size')} of all sets, {half}, the student wins by more than its spread at"
-        f" {_counted(by_set, 'wins')}, loses at {_counted(by_set, 'loses')}, and does neither at"
-        f" {every.count('even') or 'none'}{one}."
+        f"Over {plural(len(every), 'size')} of all datasets, {half}: student better by more than the seed spread at"
+        f" {_describe_count(by_dataset, 'wins')}, worse at {_describe_count(by_dataset, 'loses')}, within it at"
+        f" {every.count('even') or 'none'}{single}."
     )
 
 
-def _counted(by_set: Mapping[str, Sequence[Duel]], verdict: Verdict) -> str:
-    """'3 (Digits 50; MNIST 250 and 1,000)': at how many sizes, and at which."""
-    at = {
-        title: [duel.pictures for duel in found if duel.verdict == verdict] for title, found in by_set.items()
+def _describe_count(by_dataset: Mapping[str, Sequence[Duel]], verdict: Verdict) -> str:
+    """Format a count of sizes, as '3 (Digits 50; MNIST 250 and 1,000)'."""
+    by_title = {
+        title: [duel.pictures for duel in duels if duel.verdict == verdict]
+        for title, duels in by_dataset.items()
     }
-    where = "; ".join(f"{title} {_sizes(sizes)}" for title, sizes in at.items() if sizes)
-    return f"{sum(map(len, at.values()))} ({where})" if where else "none"
+    listed = "; ".join(f"{title} {_sizes(sizes)}" for title, sizes in by_title.items() if sizes)
+    return f"{sum(map(len, by_title.values()))} ({listed})" if listed else "none"
 
 
-def describe_answers(found: Sequence[Curve]) -> str:
+def describe_answers(curves: Sequence[Curve]) -> str:
     """Describe the accuracy of the student's single heads relative to the mean of its logits, over the sizes."""
-    by_name = {curve.name: curve for curve in found}
-    usual, told = by_name.get("test"), []
+    by_name = {curve.name: curve for curve in curves}
+    usual, parts = by_name.get("test"), []
     for name, curve in by_name.items():
         sizes = (
-            [] if usual is None else [size for size in curve.pictures.tolist() if usual.at(size) is not None]
+            []
+            if usual is None
+            else [size for size in curve.pictures.tolist() if usual.find_size(size) is not None]
         )
         if usual is None or curve is usual or not sizes:
             continue
-        more = [float(curve.mean[curve.at(size)] - usual.mean[usual.at(size)]) for size in sizes]
+        more = [
+            float(curve.mean[curve.find_size(size)] - usual.mean[usual.find_size(size)]) for size in sizes
+        ]
         few, many = gained(100 * min(more)), gained(100 * max(more))
-        told.append(
+        parts.append(
             f"{ANSWERS[name][0].lower() + ANSWERS[name][1:]} {few if few == many else f'{few} to {many}'}"
         )
-    return f"Against the mean of the logits, in points: {'; '.join(told)}." if told else ""
+    return f"Relative to the mean of the logits, in points: {'; '.join(parts)}." if parts else ""
 
 
 def _sizes(sizes: Sequence[int]) -> str:
     return join_words([f"{size:,}" for size in sizes])
 
 
-def lessons(rows: Sequence[Row]) -> list[Lesson]:
+def group_lessons(rows: Sequence[Row]) -> list[Lesson]:
     """Return the rows of the teaching experiment by lesson and size, in the rows' order."""
-    found: dict[tuple[str, int], list[Row]] = {}
+    by_lesson: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         if "test" in row:
-            found.setdefault((str(row["lesson"]), int(row["pictures"])), []).append(row)
-    for own in found.values():
-        own.sort(key=lambda row: int(row["seed"]))
+            by_lesson.setdefault((str(row["lesson"]), int(row["pictures"])), []).append(row)
+    for group in by_lesson.values():
+        group.sort(key=lambda row: int(row["seed"]))
     return [
         Lesson(
             name,
             pictures,
-            tuple(float(row["validation"]) for row in own),
-            tuple(float(row["test"]) for row in own),
+            tuple(float(row["validation"]) for row in group),
+            tuple(float(row["test"]) for row in group),
         )
-        for (name, pictures), own in found.items()
+        for (name, pictures), group in by_lesson.items()
     ]
 
 
-def describe_lessons(found: Sequence[Lesson]) -> str:
-    """Return which lesson the validation images choose at every size, and what it is worth on the test images."""
+def describe_lessons(lessons: Sequence[Lesson]) -> str:
+    """Describe the recipe selected by validation accuracy at every size, and its gain on the test images."""
     return " ".join(
-        f"With {best.pictures:,} images the validation images choose '{best.name}': {percent(best.reached)} of the"
-        f" test images against the twin's {percent(alone.reached)},"
-        f" {gained(percent_difference(best.reached, alone.reached))} points, {_sure(best, alone)}."
-        for best, alone in select_lessons(found)
+        f"With {best.pictures:,} images validation selects '{best.name}': {percent(best.mean_test)} test accuracy"
+        f" against the twin's {percent(twin.mean_test)},"
+        f" {gained(percent_difference(best.mean_test, twin.mean_test))} points, {_describe_spread(best, twin)}."
+        for best, twin in select_lessons(lessons)
     )
 
 
-def select_lessons(found: Sequence[Lesson]) -> list[tuple[Lesson, Lesson]]:
-    """At every size the lesson that the validation images choose, and the twin; sizes without either are left out."""
+def select_lessons(lessons: Sequence[Lesson]) -> list[tuple[Lesson, Lesson]]:
+    """Return the recipe selected by validation accuracy and the twin, at every size that has both."""
     pairs = []
-    for images in sorted({lesson.pictures for lesson in found}):
-        own = [lesson for lesson in found if lesson.pictures == images and lesson.name != _TWIN]
-        alone = next((one for one in found if one.pictures == images and one.name == _TWIN), None)
-        if own and alone is not None:
-            pairs.append((max(own, key=lambda lesson: lesson.chosen_by), alone))
+    for size in sorted({lesson.pictures for lesson in lessons}):
+        at_size = [lesson for lesson in lessons if lesson.pictures == size]
+        distilled = [lesson for lesson in at_size if lesson.name != _TWIN]
+        twin = next((lesson for lesson in at_size if lesson.name == _TWIN), None)
+        if distilled and twin is not None:
+            pairs.append((max(distilled, key=lambda lesson: lesson.mean_validation), twin))
     return pairs
 
 
-def duel_of(taught: Lesson, alone: Lesson) -> Duel | None:
-    """Return a lesson against its twin, seed by seed; None where not every seed has one."""
-    if len(taught.test) != len(alone.test):
+def create_duel(distilled: Lesson, twin: Lesson) -> Duel | None:
+    """Return a recipe against its twin, seed by seed; None if a seed has no twin."""
+    if len(distilled.test) != len(twin.test):
         return None
-    return Duel(taught.pictures, tuple(a - b for a, b in zip(taught.test, alone.test, strict=True)))
+    return Duel(distilled.pictures, tuple(a - b for a, b in zip(distilled.test, twin.test, strict=True)))
 
 
-def _sure(taught: Lesson, alone: Lesson) -> str:
+def _describe_spread(distilled: Lesson, twin: Lesson) -> str:
     """Describe whether a gain exceeds its spread over the seeds."""
-    duel = duel_of(taught, alone)
+    duel = create_duel(distilled, twin)
     if duel is None:
-        return "of which not every seed has a twin"
+        return "not every seed has a twin"
     if duel.verdict == "one":
-        return "one seed each, so another may say otherwise"
-    ends = f"{gained(100 * min(duel.gains))} to {gained(100 * max(duel.gains))} seed by seed"
-    return f"{'within' if duel.verdict == 'even' else 'more than'} its spread ({ends})"
+        return "one seed each"
+    ends = f"{gained(100 * min(duel.gains))} to {gained(100 * max(duel.gains))}"
+    return f"{'within' if duel.verdict == 'even' else 'more than'} the seed spread ({ends})"

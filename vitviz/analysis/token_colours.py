@@ -1,4 +1,4 @@
-"""Tokens as colours: their first principal components, with signs and order kept from layer to layer."""
+"""Colour tokens by their first principal components, with signs and order consistent across layers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Components:
     order: tuple[int, ...] = (1, 2, 3)
 
     def scores(self, tokens: FloatArray) -> NDArray[np.float64]:
-        """Return (..., D) -> (..., 3): how far each token lies along each axis."""
+        """Project tokens onto the axes: (..., D) -> (..., 3)."""
         found: NDArray[np.float64] = (tokens - self.mean) @ self.axes
         return found
 
-    def turned(self, order: Sequence[int], signs: FloatArray) -> Components:
+    def reorder(self, order: Sequence[int], signs: FloatArray) -> Components:
         """Return the same components in another order, with other signs."""
         at = list(order)
         return replace(
@@ -47,7 +47,7 @@ class Components:
         )
 
 
-def principal(tokens: FloatArray) -> Components:
+def fit_components(tokens: FloatArray) -> Components:
     """Return the three directions of most variance (Pearson 1901), of tokens (n, D); zeros where D is less than 3.
 
     Raises:
@@ -66,18 +66,18 @@ def principal(tokens: FloatArray) -> Components:
     return Components(mean, axes, shares, np.sqrt(values))
 
 
-def lit(components: Components, tokens: FloatArray, brightness: FloatArray) -> Components:
-    """Return the signs by the image: each component grows with brightness.
+def orient_by_brightness(components: Components, tokens: FloatArray, brightness: FloatArray) -> Components:
+    """Return the components with signs such that each grows with brightness.
 
     Args:
         tokens: (n, D). brightness: (n,), of what each token stands for.
     """
     slope = (brightness - brightness.mean()) @ components.scores(tokens)
-    return components.with_value(range(COUNT), np.where(slope < 0, -1.0, 1.0))
+    return components.reorder(range(COUNT), np.where(slope < 0, -1.0, 1.0))
 
 
-def following(before: FloatArray, components: Components, now: FloatArray) -> Components:
-    """Return the order and signs that carry the colours of the layer before on.
+def match_previous(before: FloatArray, components: Components, now: FloatArray) -> Components:
+    """Return the components with the order and signs that match the colours of the previous layer.
 
     Of all six orders the one in which the components' maps correlate most with those of the layer before, in sum and
     without regard to sign; then each gets the sign of its correlation.
@@ -89,7 +89,7 @@ def following(before: FloatArray, components: Components, now: FloatArray) -> Co
     alike = correlations(before, now)
     order = max(permutations(range(COUNT)), key=lambda at: sum(abs(alike[i, j]) for i, j in enumerate(at)))
     signs = np.array([-1.0 if alike[i, j] < 0 else 1.0 for i, j in enumerate(order)])
-    return components.with_value(order, signs)
+    return components.reorder(order, signs)
 
 
 def correlations(one: FloatArray, other: FloatArray) -> NDArray[np.float64]:
@@ -102,8 +102,8 @@ def correlations(one: FloatArray, other: FloatArray) -> NDArray[np.float64]:
     return np.asarray(found[0].T @ found[1])
 
 
-def over_layers(layers: Sequence[FloatArray], brightness: FloatArray) -> list[Components]:
-    """Return the components of every layer, each with the colours of the one before.
+def fit_layers(layers: Sequence[FloatArray], brightness: FloatArray) -> list[Components]:
+    """Return the components of every layer, each matched with the previous one.
 
     Args:
         layers: a layer's tokens (B, rows, cols, D), of the same B images; grids may differ.
@@ -113,20 +113,22 @@ def over_layers(layers: Sequence[FloatArray], brightness: FloatArray) -> list[Co
     last: NDArray[np.float64] | None = None
     for tokens in layers:
         flat = tokens.reshape(-1, tokens.shape[-1])
-        fitted = principal(flat)
+        fitted = fit_components(flat)
         if last is None:
-            fitted = lit(fitted, flat, on_grid(brightness[..., None], tokens.shape[1:3]).ravel())
+            fitted = orient_by_brightness(
+                fitted, flat, resample_grid(brightness[..., None], tokens.shape[1:3]).ravel()
+            )
         else:
             grid = min(tokens.shape[1:3], last.shape[1:3])
-            before, now = (on_grid(x, grid).reshape(-1, COUNT) for x in (last, fitted.scores(tokens)))
-            fitted = following(before, fitted, now)
+            before, now = (resample_grid(x, grid).reshape(-1, COUNT) for x in (last, fitted.scores(tokens)))
+            fitted = match_previous(before, fitted, now)
         found.append(fitted)
         last = fitted.scores(tokens)
     return found
 
 
-def on_grid(maps: FloatArray, grid: tuple[int, ...]) -> NDArray[np.float64]:
-    """(B, rows, cols, C) brought to another grid: the mean of what falls into each of its cells, else the nearest."""
+def resample_grid(maps: FloatArray, grid: tuple[int, ...]) -> NDArray[np.float64]:
+    """Resample (B, rows, cols, C) to another grid: the mean of each cell, or the nearest value."""
     out = np.asarray(maps, dtype=np.float64)
     for axis, cells in enumerate(grid, start=1):
         edges = np.linspace(0, out.shape[axis], cells + 1)
@@ -137,15 +139,15 @@ def on_grid(maps: FloatArray, grid: tuple[int, ...]) -> NDArray[np.float64]:
     return out
 
 
-def colours(components: Components, tokens: FloatArray) -> Uint8:
-    """(..., D) -> (..., 3): red, green and blue are the three scores, grey the mean, an end two standard deviations."""
+def colour_tokens(components: Components, tokens: FloatArray) -> Uint8:
+    """Return the scores as red, green and blue, (..., D) -> (..., 3): grey is the mean, the range 2 std."""
     spread = np.where(components.spread > 1e-12, components.spread, 1.0)
     share = 0.5 + components.scores(tokens) / (2 * REACH * spread)
     return np.asarray(np.rint(255 * share.clip(0, 1)), np.uint8)
 
 
-def carried_on(before: FloatArray, now: FloatArray) -> float:
-    """Return how far the colours stay from one layer to the next: the mean of the three components' correlations.
+def mean_correlation(before: FloatArray, now: FloatArray) -> float:
+    """Return the mean correlation of the three components between two layers.
 
     Args:
         before, now: (n, 3) scores at the same places.

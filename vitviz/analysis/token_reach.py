@@ -1,4 +1,4 @@
-"""Compute which tokens can influence each other, from the windows, masks and mergings that really run."""
+"""Compute which tokens can influence each other, from a model's windows, masks and mergings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEVER = 255
 
 
 def window_links(index: IntArray, mask: FloatArray | None, tokens: int) -> BoolArray:
-    """links[query, key]: may a block's query attend to the key, (tokens, tokens).
+    """Return links[query, key] (tokens, tokens), True where a query can attend to a key.
 
     Args:
         index: (windows, slots), the token in each slot; -1 for padding, which carries nothing.
@@ -32,14 +32,14 @@ def window_links(index: IntArray, mask: FloatArray | None, tokens: int) -> BoolA
 
 
 def convolution_links(grid: Pair, radius: int) -> BoolArray:
-    """links[output, input] of convolutions that together reach `radius` cells: a CNN's receptive field."""
+    """Return links[output, input] of convolutions that reach `radius` cells: a CNN's receptive field."""
     row, col = np.divmod(np.arange(grid[0] * grid[1]), grid[1])
     near: BoolArray = (np.abs(row[:, None] - row) <= radius) & (np.abs(col[:, None] - col) <= radius)
     return near
 
 
 def follow(steps: Sequence[BoolArray]) -> list[BoolArray]:
-    """reach[output, input] after each step: the Boolean product of the links so far."""
+    """Return reach[output, input] after each step, the Boolean product of the links so far."""
     reach: list[BoolArray] = []
     for links in steps:
         reach.append(links if not reach else (links.astype(np.float32) @ reach[-1].astype(np.float32)) > 0)
@@ -47,7 +47,7 @@ def follow(steps: Sequence[BoolArray]) -> list[BoolArray]:
 
 
 def first_block(steps: Sequence[BoolArray]) -> NDArray[np.uint8]:
-    """After how many blocks an input can have reached an output, (output, input); 0: itself, 255: not by the last.
+    """Return the number of blocks after which an input reaches an output, (output, input); 0: itself, 255: never.
 
     Every token may attend to itself, so what is reached stays reached.
     """
@@ -66,7 +66,7 @@ def alternate(plain: BoolArray, shifted: BoolArray, blocks: int) -> list[BoolArr
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One block of a Swin as it really runs.
+    """One block of a Swin: its grid, windows and mask.
 
     Attributes:
         name: such as 'layers.0.blocks.1'.
@@ -108,7 +108,7 @@ def swin_blocks(config: SwinConfig, grid: Pair) -> list[Block]:
 
 
 def reads(blocks: Sequence[Block], number: int, token: int) -> BoolArray:
-    """Return which patches of the image a token of block `number` (from 0) can have read, (patches,).
+    """Return a mask of the patches that a token of block `number` (from 0) depends on, (patches,).
 
     Walks back from the token, block by block: no matrix over all tokens is formed, so it serves 56 x 56 too.
     """

@@ -10,42 +10,44 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating[Any]]
 
 
-def cosines(asked: FloatArray, places: FloatArray, *, without_mean: bool) -> NDArray[np.float64]:
-    """cos(a, b) = a · b / (|a| |b|) of every token that is asked with every place.
+def token_cosines(queries: FloatArray, places: FloatArray, *, without_mean: bool) -> NDArray[np.float64]:
+    """Return cos(a, b) = a · b / (|a| |b|) of every query token with every token of the grid.
 
     Args:
-        asked: (A, D). places: (N, D).
-        without_mean: takes the places' mean from both first: what all tokens share counts no more.
+        queries: (A, D). places: (N, D).
+        without_mean: subtract the mean of the grid first, the direction that all tokens share.
 
     Returns:
-        (A, N); 0 for a token without length.
+        (A, N); 0 for a zero token.
     """
     mean = places.mean(axis=0) if without_mean else 0.0
-    one, other = (_of_length_one(np.asarray(tokens - mean, np.float64)) for tokens in (asked, places))
-    return np.asarray(one @ other.T)
+    unit_queries, unit_places = (
+        _normalise_rows(np.asarray(tokens - mean, np.float64)) for tokens in (queries, places)
+    )
+    return np.asarray(unit_queries @ unit_places.T)
 
 
-def _of_length_one(tokens: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalise_rows(tokens: NDArray[np.float64]) -> NDArray[np.float64]:
     lengths = np.linalg.norm(tokens, axis=1, keepdims=True)
     return np.asarray(np.divide(tokens, lengths, out=np.zeros_like(tokens), where=lengths > 1e-9))
 
 
-def touching(grid: tuple[int, int]) -> NDArray[np.bool_]:
-    """Return (N, N): which places of a grid touch each other, by an edge or a corner; none touches itself."""
+def neighbour_mask(grid: tuple[int, int]) -> NDArray[np.bool_]:
+    """Return an (N, N) mask of the grid cells that share an edge or a corner; False for a cell and itself."""
     rows, cols = np.indices(grid).reshape(2, -1)
     apart = np.maximum(abs(rows[:, None] - rows), abs(cols[:, None] - cols))
     return np.asarray(apart == 1)
 
 
-def lead_of_neighbours(similarity: FloatArray, grid: tuple[int, int]) -> float:
-    """Return how much more alike touching places are than all other pairs: mean cosine against mean cosine.
+def neighbour_contrast(similarity: FloatArray, grid: tuple[int, int]) -> float:
+    """Return the mean cosine of neighbouring tokens minus that of all other pairs.
 
     Args:
         similarity: (N, N) between the places of the grid.
 
     Returns:
-        The difference; 0 where every place touches every other.
+        The difference; 0 if all tokens are neighbours.
     """
-    near = touching(grid)
+    near = neighbour_mask(grid)
     far = ~near & ~np.eye(len(near), dtype=bool)
     return float(similarity[near].mean() - similarity[far].mean()) if far.any() and near.any() else 0.0

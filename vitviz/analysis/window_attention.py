@@ -1,4 +1,4 @@
-"""Compute the attention pairs that Swin's windows and masks allow, and what a missing mask lets through."""
+"""Compute the attention pairs that Swin's windows and masks allow, and the leakage without a mask."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Layout:
         return int((self.mask < 0).any(axis=(1, 2)).sum())
 
 
-def layout(grid: Pair, window: int, shift: int) -> Layout:
+def create_layout(grid: Pair, window: int, shift: int) -> Layout:
     """Roll by (-shift, -shift), cut into windows, and mask what the roll brought together (Swin paper, fig. 4).
 
     Raises:
@@ -65,7 +65,7 @@ def layout(grid: Pair, window: int, shift: int) -> Layout:
 
 
 def colour_attention(image: NDArray[np.uint8], found: Layout, masked: bool = True) -> FloatArray:
-    """A = softmax(Q K^T / sqrt(d) + mask) with Q = K = the patches' mean colours, centred, in units of their spread.
+    """Return A = softmax(Q K^T / sqrt(d) + mask) with Q = K = standardised mean colours of the patches.
 
     An attention without weights to learn, for any grid: patches look at patches of a like colour.
 
@@ -90,7 +90,7 @@ def colour_attention(image: NDArray[np.uint8], found: Layout, masked: bool = Tru
 
 
 @dataclass(frozen=True, eq=False)
-class Attended:
+class MaskComparison:
     """`colour_attention` with the mask and without, (windows, M M, M M), and `leaked_share` of the second."""
 
     masked: FloatArray
@@ -98,10 +98,10 @@ class Attended:
     leak: FloatArray
 
 
-def attend(image: NDArray[np.uint8], found: Layout) -> Attended:
-    """Return how an image's patches look at one another in these windows, and what the mask holds back."""
+def compare_masks(image: NDArray[np.uint8], found: Layout) -> MaskComparison:
+    """Compare attention within windows with and without the mask."""
     unmasked = colour_attention(image, found, masked=False)
-    return Attended(colour_attention(image, found), unmasked, leaked_share(found, unmasked))
+    return MaskComparison(colour_attention(image, found), unmasked, leaked_share(found, unmasked))
 
 
 def mean_colours(image: NDArray[np.uint8], rows: int, cols: int) -> NDArray[np.float64]:
@@ -119,7 +119,7 @@ def mean_colours(image: NDArray[np.uint8], rows: int, cols: int) -> NDArray[np.f
 
 
 def leaked_share(found: Layout, unmasked: FloatArray) -> FloatArray:
-    """Share of each patch's attention that crosses the image's edge where the mask is left out, (rows * cols,)."""
+    """Return the share of each patch's attention that crosses the image's edge without the mask, (rows * cols,)."""
     lost = (unmasked * (found.mask < 0)).sum(axis=-1)
     out = np.zeros(found.grid[0] * found.grid[1], np.float32)
     out[found.index.ravel()] = lost.ravel()
@@ -129,7 +129,7 @@ def leaked_share(found: Layout, unmasked: FloatArray) -> FloatArray:
 def merging(
     four: NDArray[Any], weight: NDArray[Any], bias: NDArray[Any], epsilon: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The first half of patch merging for one group: concatenate 4 x C, then LayerNorm (Swin paper, section 3.1).
+    """Concatenate 4 x C and apply LayerNorm: the first half of patch merging (Swin paper, section 3.1).
 
     Args:
         four: (4, C), in the order (0, 0), (1, 0), (0, 1), (1, 1) of (row, column).
@@ -149,7 +149,7 @@ ORDER = ((0, 0), (1, 0), (0, 1), (1, 1))  # (row, column) in a group of four, as
 
 @dataclass(frozen=True, eq=False)
 class Merge:
-    """One merging: into which stage (from 0), the four tokens (row, col), the one they become, and the values.
+    """One patch merging: its stage (from 0), the four tokens (row, col), the merged token, and their values.
 
     four: (4, C). normed, merged: (4 C,) and (2 C,).
     """
@@ -169,7 +169,7 @@ def merge_at(
     token: Pair,
     norm: tuple[FloatArray, FloatArray, float],
 ) -> Merge:
-    """Return the group of four that becomes a token.
+    """Return the group of four tokens that is merged into one.
 
     Args:
         before: (H, W, C), what leaves the stage before; a row or column that is missing is filled with zeros.
@@ -187,5 +187,5 @@ def merge_at(
 
 
 def log_slope(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Slope of the straight line through log y over log x, by least squares: the power with which y grows."""
+    """Return the least-squares slope of log y over log x: the power with which y grows."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
-from vitviz.data.own_datasets import is_own
+from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.lessons.lesson import Link
 
 CLASS, LESSON, STOP = "class", "lesson", "stop"  # query parameters that belong to no page
@@ -93,7 +93,7 @@ class SharedView:
 
 def is_private(value: str) -> bool:
     """Return True if a value of a link names an upload of one session: an image, weights or a dataset."""
-    return _PRIVATE.search(value) is not None or any(is_own(part) for part in value.split(","))
+    return _PRIVATE.search(value) is not None or any(is_uploaded(part) for part in value.split(","))
 
 
 def build_shared_view(

@@ -29,7 +29,7 @@ def _folder(chosen: str) -> Path:
 
 
 def data_file(name: str) -> Path:
-    """Return where the dataset's .npz file lies, or would."""
+    """Return the path of the dataset's .npz file."""
     return data_folder() / f"{name}.npz"
 
 
@@ -52,7 +52,7 @@ def _has_arrays(path: Path, modified_ns: int, size_bytes: int) -> bool:
 
 
 def read_dataset(name: str, path: Path) -> Dataset:
-    """Return the dataset in an .npz file, checked; nothing in it is ever executed.
+    """Return the dataset in an .npz file, after validation and without executing anything in it.
 
     Raises:
         DatasetError: if the file cannot be read, or does not hold what design says it does.
@@ -72,7 +72,7 @@ def read_dataset(name: str, path: Path) -> Dataset:
 
 
 def write_dataset(dataset: Dataset, path: Path) -> None:
-    """Write the .npz file: to a temporary name first, then renamed, so that no reader ever sees half of it.
+    """Write the .npz file atomically.
 
     Raises:
         DatasetError: if the set has no labels.

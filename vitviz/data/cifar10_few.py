@@ -1,5 +1,4 @@
-"""`cifar10-few`: 200 of CIFAR-10's test images, kept beside the checkpoints, so that a model of small photos opens on
-images like those that it learned from, without a network.
+"""Load 200 CIFAR-10 test images that are shipped with the checkpoints.
 
 The rule flatters no model: of each class the first 20 in the file's order, whatever anybody answers to them.
 `python -m vitviz.data.cifar10_few` writes the two files again from $VITVIZ_DATA/cifar10.npz.
@@ -39,7 +38,7 @@ _ABOUT = {
 
 
 def few_dataset(folder: Path = FOLDER) -> Dataset:
-    """Return the 200 images as test images; there are none to learn from.
+    """Return the 200 images as test images, without training images.
 
     Raises:
         DatasetError: if the two files are not there or are not those that were written.
@@ -67,8 +66,7 @@ def few_dataset(folder: Path = FOLDER) -> Dataset:
 
 @cache
 def clearest(folder: Path = FOLDER) -> dict[str, int]:
-    """The image of which all CIFAR-10 models are most confident (`vitviz/clearest_image.py`): its number among the 200,
-    and in the file that they were taken from; nothing where it is not said."""
+    """Return (index among the 200, index in the file) of the image with the highest minimum confidence."""
     try:
         words = json.loads((folder / WORDS).read_text("utf-8"))
         number = int(words["clearest"])
@@ -91,7 +89,7 @@ def choose(labels: Labels, classes: int) -> Labels:
 
 
 def write_few(dataset: Dataset, folder: Path) -> None:
-    """Write the chosen test images of CIFAR-10 as one PNG, and what is to say about them as JSON beside it."""
+    """Write the selected CIFAR-10 test images as PNG and their description as JSON."""
     indices = choose(dataset.labels_of("test"), len(dataset.classes))
     raw = _png(dataset.test_images[indices])
     words = _ABOUT | {
@@ -104,7 +102,7 @@ def write_few(dataset: Dataset, folder: Path) -> None:
 
 
 def write_words(file: Path, words: dict[str, Any]) -> None:
-    """Write what is to say about the images, a fact in a line."""
+    """Write the description of the images, one fact per line."""
     lines = (f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in words.items())
     file.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 

@@ -18,7 +18,7 @@ class DatasetError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A set of images with a fixed train/test split; the arrays are read-only.
+    """A dataset with a fixed train/test split; the arrays are read-only.
 
     A set without labels has no classes, and None for both labels. A set that is only looked at has no training
     images: its `train_images` are (0, H, W, C).
@@ -76,7 +76,7 @@ class Dataset:
         labels = self.train_labels if split == "train" else self.test_labels
         if labels is None:
             raise DatasetError(
-                f"'{self.name}' has no labels, so nobody can say which answers are right: choose a set with classes,"
+                f"'{self.name}' has no labels, so accuracy is undefined: choose a dataset with classes,"
                 " such as 'cifar10-few' or 'digits'."
             )
         return labels
@@ -88,7 +88,7 @@ class Dataset:
         return self.test_names[index] if self.test_names else ""
 
     def check_trainable(self) -> None:
-        """Refuse a set that is only looked at.
+        """Check that a dataset has labels and training images.
 
         Raises:
             DatasetError: if it has no labels, or no training images.
@@ -161,7 +161,7 @@ def validation_split(dataset: Dataset, fraction: float, seed: int) -> tuple[Labe
         seed: fixes the split.
 
     Raises:
-        DatasetError: if the set is only looked at.
+        DatasetError: if the dataset has no labels or training images.
     """
     dataset.check_trainable()
     return stratified_split(dataset.labels_of("train"), fraction, seed)

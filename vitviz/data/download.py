@@ -1,4 +1,4 @@
-"""The four public datasets from the network: torchvision knows their places, checksums and formats."""
+"""Download MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100 with torchvision's addresses and checksums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vitviz.file_lock import locked
 from vitviz.torchvision_fix import import_torchvision
 
 Progress = Callable[[float, str], None]  # (share done in [0, 1], what is being done)
-TIMEOUT_S = 20.0  # of one connection or read, not of the whole
+TIMEOUT_S = 20.0  # per connection and read
 CHUNK_BYTES = 1 << 16
 
 
@@ -35,33 +35,33 @@ class _Archive:
 
 
 def download_dataset(name: str, progress: Progress | None = None) -> Dataset:
-    """Fetch a dataset, check it, and keep it as an .npz file.
+    """Download a dataset, verify it, and store it as an .npz file.
 
-    Of several processes that share the folder one does; the others wait for its file.
+    If several processes share the folder, one downloads and the others wait.
 
     Args:
         name: 'mnist', 'fashion-mnist', 'cifar10' or 'cifar100'.
-        progress: told the share done and what is being done; an error that it raises cancels and leaves
-            nothing behind. Without it a bar is drawn on a terminal.
+        progress: called with (share done, current step); an error that it raises cancels the download.
+            None: a progress bar on the terminal.
 
     Raises:
-        DatasetError: if the network, the disk or the files fail; one sentence that says what to do.
+        DatasetError: if the network, the disk or a file fails.
     """
     target = data_file(name)
     was_here = target.is_file()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _reporting(progress, name) as report:
-            waiting = partial(report, 0.0, f"{name}: another process of this server is fetching it")
+            waiting = partial(report, 0.0, f"{name}: another process is downloading it")
             with locked(target.with_name(f".{name}.lock"), waiting):
                 if target.is_file() and not was_here:
                     return read_dataset(name, target)
                 return _download(name, target, report)
     except (OSError, RuntimeError, ValueError, http.client.HTTPException) as error:
         raise DatasetError(
-            f"The dataset '{name}' could not be downloaded ({_cause(error)}): connect to the network and try"
-            f" again, put {target.name} into {target.parent} or set VITVIZ_DATA to the folder that has it,"
-            " or go on with 'digits' or 'shapes', which need no network."
+            f"The dataset '{name}' could not be downloaded ({_cause(error)}). Check the network and try again, copy"
+            f" {target.name} to {target.parent}, set VITVIZ_DATA to the folder that has it, or use 'digits' or"
+            " 'shapes', which need no network."
         ) from error
 
 
@@ -88,7 +88,7 @@ def _source(name: str) -> Any:
 
 
 def _archives(source: Any, folder: Path) -> list[_Archive]:
-    """Return the files that torchvision would fetch, at the places where it then finds them and fetches nothing."""
+    """Return the files that torchvision would download, at the paths where it expects them."""
     if hasattr(source, "resources"):
         raw = folder / source.__name__ / "raw"
         return [
@@ -108,7 +108,7 @@ def _fetch_all(archives: list[_Archive], report: Progress) -> None:
                 break
             except (OSError, ValueError, http.client.HTTPException) as error:
                 if isinstance(error, urllib.error.HTTPError):
-                    error.close()  # it is also the answer, and holds the connection
+                    error.close()  # the error object holds the connection
                 failures.append(error)
         else:
             raise failures[0]
@@ -128,7 +128,9 @@ def _fetch(url: str, archive: _Archive, report: Progress, number: int, count: in
             share = min(received / total, 1.0) if total else 0.0
             report((number + share) / count, f"{archive.path.name}: {size}")
     if digest.hexdigest() != archive.md5:
-        raise ValueError(f"{archive.path.name} arrived damaged: expected MD5 {archive.md5}")
+        raise ValueError(
+            f"{archive.path.name} is damaged: expected MD5 {archive.md5}, received {digest.hexdigest()}"
+        )
 
 
 def _assemble(name: str, source: Any, folder: str) -> Dataset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vitviz.analysis.assembly import LEAST_PX, Part, Parts, cut
+from vitviz.analysis.assembly import LEAST_PX, Part, Parts, cut_part
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom, in px of the sample
 # Neighbours in this order do not change places: `put_wrong` goes half of the list on.
@@ -32,7 +32,7 @@ def parts_of(sample: str, box: tuple[float, float, float], size: int) -> dict[st
         down = [max(0, min(size, round((y - top) * scale))) for y in (y0, y1)]
         width, height = across[1] - across[0], down[1] - down[0]
         if min(width, height) >= LEAST_PX:
-            found[name] = cut(across[0], down[0], width, height)
+            found[name] = cut_part(across[0], down[0], width, height)
     return found
 
 
@@ -40,4 +40,4 @@ def from_the_middle(size: int) -> Parts:
     """Return four squares around the middle of an image: where nobody knows better."""
     side = size // 4
     near, far = size // 2 - side, size // 2
-    return tuple(cut(left, top, side, side) for top in (near, far) for left in (near, far))
+    return tuple(cut_part(left, top, side, side) for top in (near, far) for left in (near, far))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.assembly import assembled, cut, put_wrong
+from vitviz.analysis.assembly import assemble, cut_part, misplace_parts
 from vitviz.analysis.changes import shuffle
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.samples import pictures_folder
@@ -23,14 +23,14 @@ EACH = 100
 TEST = 30  # of each class: the last
 CLASSES = ("background", "face")
 PARTS = (
-    cut(3, 6, 7, 4),
-    cut(12, 6, 7, 4),
-    cut(8, 11, 6, 5),
-    cut(6, 16, 10, 4),
+    cut_part(3, 6, 7, 4),
+    cut_part(12, 6, 7, 4),
+    cut_part(8, 11, 6, 5),
+    cut_part(6, 16, 10, 4),
 )  # eyes, nose, mouth of the mean face
 ARRANGEMENTS: dict[str, Callable[[Uint8, int], Uint8]] = {
     "whole": lambda face, _: face,
-    "wrong": lambda face, _: assembled(face, put_wrong(PARTS, SIDE_PX)),
+    "wrong": lambda face, _: assemble(face, misplace_parts(PARTS, SIDE_PX)),
     "turned": lambda face, _: np.ascontiguousarray(face[::-1, ::-1]),
     "shuffled": lambda face, seed: shuffle(face, 1.0, seed),
 }
@@ -44,7 +44,7 @@ def faces_dataset() -> Dataset:
     """
     place = pictures_folder()
     if place is None or not (place / FILE).is_file():
-        raise DatasetError(f"'faces' needs scikit-image's {FILE}: install it as requirements.txt says.")
+        raise DatasetError(f"'faces' needs scikit-image's {FILE}: run `pip install -r requirements.txt`.")
     grey = np.rint(255 * np.load(place / FILE, allow_pickle=False)).astype(np.uint8)
     faces, backgrounds = (part[:, :SIDE_PX, :SIDE_PX, None] for part in (grey[:EACH], grey[EACH:]))
     kept = EACH - TEST

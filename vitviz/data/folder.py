@@ -62,7 +62,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnPictures:
+class UploadedImages:
     """A user's dataset, and the files that are not in it."""
 
     dataset: Dataset
@@ -97,8 +97,9 @@ class _Clock:
             self._progress(done, total)
         if time.monotonic() - self._started > self.budget.seconds:
             raise DatasetError(
-                f"Reading these images took longer than the {self.budget.seconds:g} seconds that an upload may take;"
-                f" {done:,} of {total:,} were read. Make them smaller or fewer first."
+                f"Decoding stopped at the limit of {self.budget.seconds:g} seconds per upload, after {done:,}"
+                f" of {total:,}"
+                " images: use fewer or smaller images."
             )
 
 
@@ -108,7 +109,7 @@ def load_zip(
     *,
     budget: PictureBudget | None = None,
     progress: Progress | None = None,
-) -> OwnPictures:
+) -> UploadedImages:
     """Return the labelled images in a zip archive, read in memory; archives inside it are left alone.
 
     All headers are read first, so that what is too much is refused before a pixel is decoded. Others' images are
@@ -127,7 +128,7 @@ def load_zip(
     try:
         archive = BoundedZip(data, ZipLimits(MAX_ENTRIES, MAX_UNPACKED_BYTES))
     except ZipError as error:
-        raise DatasetError(f"This archive cannot be used: {error}.") from error
+        raise DatasetError(f"This archive cannot be read: {error}.") from error
     skipped: list[Skipped] = []
     clock = _Clock(budget or PictureBudget(), progress)
     return _collect(_zip_entries(archive, skipped), skipped, image_size, clock)
@@ -141,7 +142,7 @@ def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
             continue
         name = info.filename.replace("\\", "/")
         if name.count("/") > MOST_FOLDERS:
-            skipped.append(Skipped(cut(name), f"it lies deeper than {MOST_FOLDERS} folders"))
+            skipped.append(Skipped(cut(name), f"it is nested more than {MOST_FOLDERS} folders deep"))
             continue
         path = PurePosixPath(name)
         if not path.parts or any(_is_junk(part) for part in path.parts):
@@ -157,18 +158,16 @@ def _is_junk(name: str) -> bool:
     return name in _JUNK or name.startswith("._")
 
 
-def _collect(entries: list[_Entry], skipped: list[Skipped], image_size: int, clock: _Clock) -> OwnPictures:
+def _collect(entries: list[_Entry], skipped: list[Skipped], image_size: int, clock: _Clock) -> UploadedImages:
     labelled = _within_budget(_select_files(entries, skipped, image_size), image_size, skipped, clock)
     pictures = _decode_all(labelled, image_size, skipped, clock)
-    return OwnPictures(_split(pictures, skipped), tuple(skipped))
+    return UploadedImages(_split(pictures, skipped), tuple(skipped))
 
 
 def _select_files(entries: list[_Entry], skipped: list[Skipped], image_size: int) -> list[_Labelled]:
     """Return the files in class folders, at most as many as images fit."""
     if not 8 <= image_size <= MAX_IMAGE_SIZE_PX:
-        raise DatasetError(
-            f"Images can be brought to 8 to {MAX_IMAGE_SIZE_PX} pixels, {image_size} was asked for."
-        )
+        raise DatasetError(f"The image size must be 8 to {MAX_IMAGE_SIZE_PX} pixels, received {image_size}.")
     labelled = _labelled(entries, skipped)
     room = min(MAX_PICTURES, MAX_RESULT_BYTES // (image_size * image_size * 3))
     if len(labelled) <= room:
@@ -176,7 +175,7 @@ def _select_files(entries: list[_Entry], skipped: list[Skipped], image_size: int
     # a seeded choice over all classes: the first N would be the first classes only
     chosen = set(np.random.default_rng(SEED).permutation(len(labelled))[:room].tolist())
     left = [file for i, file in enumerate(labelled) if i not in chosen]
-    skipped.extend(Skipped(file.name, f"only {room:,} images of this size fit") for file in left)
+    skipped.extend(Skipped(file.name, f"only {room:,} images of this size fit into memory") for file in left)
     return [file for i, file in enumerate(labelled) if i in chosen]
 
 
@@ -190,7 +189,7 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
             break
         depth += 1
     outside = [entry for entry in entries if len(entry.path.parts) <= depth + 1]
-    skipped.extend(Skipped(str(entry.path), "it lies in no class folder") for entry in outside)
+    skipped.extend(Skipped(str(entry.path), "it is not in a class folder") for entry in outside)
     labelled = [_Labelled(entry.path.parts[depth], entry) for entry in inside]
     found = {file.label for file in labelled}
     if found and {label.lower() for label in found} <= _TRAIN | _TEST:
@@ -198,18 +197,20 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
         found = {file.label for file in labelled}
     if len(found) > MAX_CLASSES:
         raise DatasetError(
-            f"There are {len(found):,} class folders; up to {MAX_CLASSES} are accepted. The class is the outermost"
-            " folder that has siblings."
+            f"There are {len(found):,} class folders; the limit is {MAX_CLASSES}. The outermost folder with siblings"
+            " is the class."
         )
     odd = [label for label in found if len(label) > LONGEST_CLASS_NAME or not label.isprintable()]
     if odd:
         raise DatasetError(
-            f"A folder's name is its class: printable and at most {LONGEST_CLASS_NAME} characters,"
+            f"A class folder must have a printable name of at most {LONGEST_CLASS_NAME} characters,"
             f" received {min(odd)[:80]!r}."
         )
     if len(found) < 2:
         received = f"one class, '{next(iter(found))}'" if found else "no class folder"
-        raise DatasetError(f"One sub-folder per class is needed, two classes or more; there is {received}.")
+        raise DatasetError(
+            f"The archive must have one sub-folder per class and at least two classes; received {received}."
+        )
     return labelled
 
 
@@ -219,9 +220,8 @@ def _split_already(inside: list[_Entry], depth: int) -> list[_Labelled]:
     kinds = [split.lower() in _TEST for split in sorted(splits)]
     if sorted(kinds) != [False, True] or any(len(entry.path.parts) < depth + 3 for entry in inside):
         raise DatasetError(
-            f"The sub-folders are {_list_labels(splits)}, which are splits, not classes: give 'train' and 'test' "
-            f"with one"
-            " sub-folder per class in each, or one of them, and the split is made here."
+            f"The sub-folders are {_list_labels(splits)}, which are splits, not classes: put one sub-folder"
+            " per class into 'train' and 'test', or into one of them."
         )
     return [
         _Labelled(entry.path.parts[depth + 1], entry, entry.path.parts[depth].lower() in _TEST)
@@ -232,7 +232,7 @@ def _split_already(inside: list[_Entry], depth: int) -> list[_Labelled]:
 def _within_budget(
     labelled: list[_Labelled], image_size: int, skipped: list[Skipped], clock: _Clock
 ) -> list[_Labelled]:
-    """The files whose headers say that they are images, once each; DatasetError if they are too much together."""
+    """Return the files whose headers are images, once each; DatasetError if they are too large together."""
     seen: dict[bytes, str] = {}
     kept, pixels = [], 0
     for file, data in _read_all(labelled, skipped):
@@ -250,9 +250,9 @@ def _within_budget(
         kept.append(file)
     if pixels > clock.budget.pixels:
         raise DatasetError(
-            f"Together these {len(kept):,} images have {pixels / 1e6:,.0f} megapixels; an upload may have up to"
+            f"Together these {len(kept):,} images have {pixels / 1e6:,.0f} megapixels; the limit is"
             f" {clock.budget.pixels / 1e6:,.0f} in up to {MAX_PICTURES:,} images. Make them smaller first: they are"
-            f" brought to {image_size} × {image_size} pixels anyway."
+            f" resized to {image_size} × {image_size} pixels anyway."
         )
     return kept
 
@@ -292,16 +292,16 @@ def _split(pictures: tuple[Images, list[_Labelled]], skipped: list[Skipped]) -> 
     whole = {label for label, count in Counter(named).items() if count > 1}
     if already := any(file.test is not None for file in files):
         whole = {file.label for file in files if file.test} & {file.label for file in files if not file.test}
-    lacks = "this class has one image; one to learn from and one to test is the least"
+    lacks = "this class has one image; at least one training and one test image are needed"
     if already:
-        lacks = "this class has no image to learn from, or none to test"
+        lacks = "this class has no training image or no test image"
     skipped.extend(Skipped(label, lacks) for label in dict.fromkeys(named) if label not in whole)
     classes = tuple(sorted(whole))
     if len(classes) < 2:
-        first = f" The first file left out: {cut(skipped[0].name)}, {skipped[0].reason}" if skipped else ""
+        first = f" First skipped file: {cut(skipped[0].name)}, {skipped[0].reason}" if skipped else ""
         raise DatasetError(
-            "Two classes of two images or more are needed;"
-            f" {_list_labels(classes) or 'none'} can be used, {len(skipped)} files were left out.{first}"
+            "At least two classes with two images each are needed;"
+            f" usable classes: {_list_labels(classes) or 'none'}; skipped files: {len(skipped)}.{first}"
         )
     order = np.array([i for label in classes for i, own in enumerate(named) if own == label])
     labels = np.array([classes.index(named[i]) for i in order], np.int64)

@@ -122,7 +122,7 @@ class ImageWorkers:
         """Return the image in a file, decoded by a worker; see `decode_in_worker`."""
         check_bytes(data)  # before it waits, and before 20 MB and more pass a pipe
         with self._turns:
-            worker = self._take()
+            worker = self._get_idle()
             keep = False
             try:
                 image = worker.decode(data, most_pixels)
@@ -157,7 +157,7 @@ class ImageWorkers:
         while self._idle:
             self._idle.pop().close()
 
-    def _take(self) -> ImageWorker:
+    def _get_idle(self) -> ImageWorker:
         while self._idle:
             worker = self._idle.pop()
             if worker.alive:
@@ -167,7 +167,7 @@ class ImageWorkers:
             return ImageWorker()
         except OSError as error:  # no process may be started, or no memory is left
             raise ImageError(
-                "This server cannot start the process that decodes images; try again later, or tell its operator."
+                "The server cannot start a process to decode the image. Try again later, or tell the operator."
             ) from error
 
 

@@ -99,13 +99,10 @@ def decode_image(data: bytes) -> NDArray[np.uint8]:
             colour = _rgb(picture)
             return np.array(colour if turn is None else colour.transpose(turn))
         except MemoryError as error:
-            raise ImageError(
-                f"This {name} takes too much memory to decode: make it smaller first."
-            ) from error
+            raise ImageError(f"Decoding this {name} needs too much memory: make it smaller first.") from error
         except Exception as error:  # as in `_opened`
             raise ImageError(
-                f"This {name} is cut off or damaged: its header is fine, its pixels are not"
-                f" ({_reason(error)})."
+                f"This {name} is truncated or damaged: its pixels cannot be decoded ({_reason(error)})."
             ) from error
 
 
@@ -165,7 +162,7 @@ def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
         check_structure(name, data)
     except ImageStructureError as error:
         raise ImageError(
-            f"This {name} has {error}, which no camera or editor writes: open it in an image editor and save it again."
+            f"This {name} has {error}, which is invalid: open it in an image editor and save it again."
         ) from error
     if name == "WebP" and (canvas := webp_size(data)) is not None:
         _check_size(name, canvas)
@@ -175,7 +172,7 @@ def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
             picture = plugin(io.BytesIO(data))
         except Exception as error:  # for hostile bytes Pillow's plugins raise nearly any kind of error
             raise ImageError(
-                f"This file starts like a {name} but cannot be read as one ({_reason(error)})."
+                f"This file looks like a {name} but cannot be decoded ({_reason(error)})."
             ) from error
         try:
             _check_size(name, picture.size)
@@ -191,9 +188,7 @@ def check_bytes(data: bytes) -> None:
     if not data:
         raise ImageError("This file is empty (0 bytes).")
     if len(data) > MAX_BYTES:
-        raise ImageError(
-            f"This file has {len(data) / 2**20:.1f} MB; an image may have up to {MAX_BYTES // 2**20} MB."
-        )
+        raise ImageError(f"This file has {len(data) / 2**20:.1f} MB; the limit is {MAX_BYTES // 2**20} MB.")
 
 
 def _recognise(data: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
@@ -201,18 +196,17 @@ def _recognise(data: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
         if data.startswith(starts) and (name != "WebP" or data[8:12] == b"WEBP"):
             if name == "JPEG" and data.count(b"\xff\xda") > MAX_JPEG_SCANS:
                 raise ImageError(
-                    f"This JPEG is drawn in more than {MAX_JPEG_SCANS} passes, which only a trap would be;"
-                    " save it again as a plain JPEG."
+                    f"This JPEG has more than {MAX_JPEG_SCANS} scans, the limit: save it again as a baseline JPEG."
                 )
             return name, plugin
-    raise ImageError(f"{_other_kind(data)} An image must be a {ACCEPTED} file.")
+    raise ImageError(f"{_other_kind(data)} Supported formats: {ACCEPTED}.")
 
 
 def _other_kind(data: bytes) -> str:
     head = data[:4096]
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if text.startswith((b"<svg", b"<?xml", b"<!doctype svg", b"<!--")) and b"<svg" in text:
-        return "This is an SVG drawing, made of instructions and not of pixels: export it as PNG."
+        return "This is an SVG drawing, which is not supported: export it as PNG."
     if head[4:8] == b"ftyp":
         kind = head[8:12]
         if kind in (b"heic", b"heix", b"hevc", b"mif1", b"msf1"):
@@ -220,16 +214,16 @@ def _other_kind(data: bytes) -> str:
         if kind in (b"avif", b"avis"):
             return "This is an AVIF image, which is not supported: export it as PNG or JPEG."
     if head.startswith(b"%PDF"):
-        return "This is a PDF document: export the page as PNG."
+        return "This is a PDF document, which is not supported: export the page as PNG."
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "This is a zip archive, not an image."
-    return "This file is not an image of a kind known here."
+    return "This file is not an image in a supported format."
 
 
 def _check_size(name: str, size: tuple[int, int]) -> None:
     width, height = size
     if width < 1 or height < 1:
-        raise ImageError(f"This {name} says that it is {width} × {height} pixels: there is nothing to show.")
+        raise ImageError(f"This {name} has {width} × {height} pixels: there is nothing to show.")
     limit = {"JPEG": MAX_JPEG_PIXELS, "WebP": MAX_WEBP_PIXELS}.get(name, MAX_PIXELS)
     if width * height > limit:
         hint = "" if name == "JPEG" else f", a JPEG up to {MAX_JPEG_PIXELS // 2**20}"
@@ -239,25 +233,25 @@ def _check_size(name: str, size: tuple[int, int]) -> None:
         )
     if max(size) > MAX_SIDE_PX:
         raise ImageError(
-            f"This {name} has {width} × {height} pixels; a side may have up to {MAX_SIDE_PX:,}. Cut it first."
+            f"This {name} has {width} × {height} pixels; the limit per side is {MAX_SIDE_PX:,}. Crop it first."
         )
 
 
 def _check_passes(data: bytes, picture: ImageFile.ImageFile) -> None:
-    """A JPEG drawn in several passes is held whole while it is decoded, however small we want it, pass by pass."""
+    """Bound a progressive JPEG, which is decoded whole, pass by pass, whatever size is wanted."""
     pixels, scans = picture.width * picture.height, data.count(b"\xff\xda")
     one_pass = not picture.info.get("progressive") and _first_scan_layers(data) == getattr(
         picture, "layers", 0
     )
     if pixels > MAX_PIXELS and not one_pass:
         raise ImageError(
-            f"This JPEG has {picture.width} × {picture.height} pixels, {pixels / 1e6:,.0f} megapixels, and is drawn"
-            f" in several passes; such a one may have up to {MAX_PIXELS // 2**20}. Make it smaller first."
+            f"This JPEG has {picture.width} × {picture.height} pixels, {pixels / 1e6:,.0f} megapixels, and is"
+            f" progressive; the limit for progressive JPEGs is {MAX_PIXELS // 2**20} megapixels. Make it smaller first."
         )
     if not one_pass and scans * pixels > MAX_SCANNED_PIXELS:
         raise ImageError(
-            f"This JPEG is drawn in {scans} passes over {pixels / 1e6:,.0f} megapixels; at this size up to"
-            f" {MAX_SCANNED_PIXELS // pixels} passes are read. Save it again as a plain JPEG."
+            f"This JPEG has {scans} scans over {pixels / 1e6:,.0f} megapixels; the limit at this size is"
+            f" {MAX_SCANNED_PIXELS // pixels} scans. Save it again as a baseline JPEG."
         )
 
 

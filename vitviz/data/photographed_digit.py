@@ -147,7 +147,7 @@ def _over_paper(grey: Uint8) -> Float32:
 
 
 def _without_shade(ink: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The ink of every part, none of those that the edge cuts (a table, a shadow) nor of specks, if others are left."""
+    """Return the ink of every part, without specks and parts cut by the edge (a table, a shadow) if others remain."""
     from scipy import ndimage
 
     heights = [max(one.stop - one.start for one in place) for place in ndimage.find_objects(parts)]

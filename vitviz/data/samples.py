@@ -74,7 +74,7 @@ def sample(name: str) -> Sample:
         if candidate.name == name:
             return candidate
     raise ImageError(
-        f"There is no sample image '{name}' here; there are {', '.join(sample_names()) or 'none'}."
+        f"There is no sample image '{name}': choose one of {', '.join(sample_names()) or 'none'}."
     )
 
 
@@ -87,5 +87,5 @@ def load_sample(name: str) -> NDArray[np.uint8]:
     folder = pictures_folder()
     file = sample(name).file
     if folder is None:
-        raise ImageError("The sample images need scikit-image: install it as requirements.txt says.")
+        raise ImageError("The sample images need scikit-image: run `pip install -r requirements.txt`.")
     return decode_image((folder / file).read_bytes())

@@ -1,4 +1,4 @@
-"""A stranger's zip archive in memory, where no read gives more than was asked for, whatever the archive says of itself.
+"""Read an uploaded zip archive in memory within limits.
 
 `zipfile` bounds what it unpacks for deflate alone: 1.8 kB of bz2 become 2.4 GB in one read. So stored and deflated
 files only, read in one go to the size that the directory names, and all those sizes together have a limit.
@@ -53,7 +53,7 @@ class ZipLimits:
 
 
 class BoundedZip:
-    """The files of a zip archive; each read gives at most what it is allowed to.
+    """The files of a zip archive, read within limits.
 
     Args:
         data: the whole archive.
@@ -73,12 +73,12 @@ class BoundedZip:
         said = sum(info.file_size for info in self.files)
         if said > limits.unpacked_bytes:
             raise ZipError(
-                f"it would unpack to {said / 2**20:,.0f} MB, the limit is {limits.unpacked_bytes / 2**20:,.0f} MB"
+                f"it unpacks to {said / 2**20:,.0f} MB, the limit is {limits.unpacked_bytes / 2**20:,.0f} MB"
             )
         _check_apart(self.files)
 
     def read(self, info: zipfile.ZipInfo, most_bytes: int) -> bytes:
-        """Return one of `files`, or its first `most_bytes` where it is longer.
+        """Return a file, truncated to `most_bytes`.
 
         Raises:
             EntryError: if it is encrypted, packed in another way than deflate, or damaged.
@@ -87,7 +87,7 @@ class BoundedZip:
             raise EntryError("it is encrypted")
         if info.compress_type not in _METHODS:
             method = _NAMES.get(info.compress_type, f"method {info.compress_type}")
-            raise EntryError(f"it is packed with {method}; only stored and deflated files are read")
+            raise EntryError(f"it is compressed with {method}; only stored and deflated files are supported")
         try:
             with self._archive.open(info) as file:
                 # One byte more than is said, so that a file that is longer is found out by its checksum.
@@ -106,7 +106,7 @@ def _check_directory(data: bytes, most_entries: int) -> None:
         if number > most_entries:
             raise ZipError(f"it holds more than {most_entries:,} files, the limit")
         if total_bytes > MAX_DIRECTORY_BYTES or extra_squares > _MAX_EXTRA_SQUARES:
-            raise ZipError("its list of files is too large: the names or their extra fields are too long")
+            raise ZipError("its file list is too large: names or extra fields are too long")
 
 
 def _check_apart(files: list[zipfile.ZipInfo]) -> None:
@@ -114,7 +114,7 @@ def _check_apart(files: list[zipfile.ZipInfo]) -> None:
     end = 0
     for info in sorted(files, key=lambda info: info.header_offset):
         if info.header_offset < end:
-            raise ZipError(f"{cut(info.filename)!r} shares its bytes with another file of it")
+            raise ZipError(f"{cut(info.filename)!r} overlaps another file in the archive")
         end = info.header_offset + _LOCAL_HEADER_BYTES + info.compress_size
 
 

@@ -1,1 +1,1 @@
-"""Named experiments: what is measured cell by cell, kept as one file of results, and drawn by the pages."""
+"""Measure named experiments cell by cell and store each as one file of results."""

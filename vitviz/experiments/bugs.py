@@ -1,4 +1,4 @@
-"""One bug at a time: each bug of the lectures' code alone, against the model without it."""
+"""Define the bugs of the lectures' code, each compared with the model without it."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.experiments.hyperparameter import BASES, Base
 from vitviz.training.run_config import Member, RunConfig
 
-PRESET = "one_slip"  # begins the name of the preset in a RunConfig; the bug follows a colon
+PRESET = "one_slip"  # prefix of RunConfig.preset, as in "one_slip:scale"; stored runs contain it
 FIXED = "mended"
-DROPOUT = 0.1  # without any, a model that stays in evaluation mode would be no other
+DROPOUT = 0.1  # the bug of a missing model.train() needs dropout to have an effect
 # The digits have a ninth of the shapes' training images and a fifth of their test images: more seeds.
 SEEDS = {"digits": (0, 1, 2, 3, 4), "shapes": (0, 1, 2)}
 LIVE_SEEDS = (0, 1, 2)
-# Six Swins as long as the stored ones take 95 to 150 s; so long they have told themselves apart on shapes.
+# Six Swins trained for the stored epochs take 95 to 150 s; the difference on shapes shows after 40 % of them.
 LIVE_SHARE = {"vit": 1.0, "swin": 0.4}  # of the stored epochs
 
 
 @dataclass(frozen=True)
 class Bug:
-    """One bug.
+    """One bug of the lectures' code.
 
     Attributes:
-        title: what is wrong, short.
-        where: of the lectures' code it stands in.
-        why: what it does, in one sentence.
-        lines: of code that hold it, to be spotted.
-        wrong: which of the lines, from 0; of several each is an answer, and the first is the one to change.
-        right: that line as it should be; empty where it should not be there.
-        model, train: the fields that the bug changes.
-        family: of the model that can have it.
+        title: short name.
+        where: where it occurs.
+        why: effect, in one sentence.
+        lines: lines of code that contain it.
+        wrong: indices of accepted lines, from 0; the first is the line to change.
+        right: corrected line; empty if the line must be deleted.
+        model, train: config fields that the bug changes.
+        family: model family that can have it.
     """
 
     title: str
@@ -50,7 +50,7 @@ BUGS: dict[str, Bug] = {
     "embedding": Bug(
         "E is not in the optimiser",
         "Recipe A",
-        "The patch embedding keeps the random numbers that it began with; all that follows learns to read them.",
+        "The patch embedding keeps its random initial weights; only the later layers are trained.",
         (
             "embed = PatchEmbedding(patch_size, dim)",
             "encoder = Transformer(dim, depth, heads)",
@@ -68,8 +68,8 @@ BUGS: dict[str, Bug] = {
     "softmax": Bug(
         "A softmax before the cross-entropy",
         "Recipes C and D",
-        "Cross-entropy takes a softmax of its own: of probabilities between 0 and 1 it can never be small, and its"
-        " gradient is.",
+        "Cross-entropy applies its own softmax: on probabilities between 0 and 1 the loss stays large and its gradient"
+        " small.",
         (
             "self.mlp = nn.Sequential(",
             "    nn.Linear(dim, classes),",
@@ -84,10 +84,10 @@ BUGS: dict[str, Bug] = {
         model={"softmax_output": True},
     ),
     "scale": Bug(
-        "Scores scaled by the width, not the head's",
+        "Attention scores scaled by the model width",
         "Recipe D",
-        "The products of a query and a key of d values are divided by √D: with h heads too small by √h, so attention"
-        " begins flatter.",
+        "Scores of d-dimensional heads are divided by √D instead of √d: too small by √h for h heads, so attention"
+        " starts flatter.",
         (
             "d_head = dim // heads",
             "q, k, v = (x.view(B, N, heads, d_head).transpose(1, 2) for x in (q, k, v))",
@@ -100,9 +100,9 @@ BUGS: dict[str, Bug] = {
         model={"attention_scale": "width"},
     ),
     "positions": Bug(
-        "A second map of the pixels for positions",
+        "A map of the pixels as position embedding",
         "Recipe D",
-        "What is added depends on what a patch shows and not on where it lies: the model stays blind to order.",
+        "The added vector depends on a patch's pixels, not on its position: the model ignores the order of patches.",
         (
             "self.patch_map = nn.Linear(patch_size ** 2, dim)",
             "self.position_map = nn.Linear(patch_size ** 2, dim)",
@@ -119,8 +119,8 @@ BUGS: dict[str, Bug] = {
     "projection": Bug(
         "No output projection",
         "Recipe C",
-        "The heads' outputs are laid side by side and added to the stream as they are: each head can write only"
-        " into its own D/h channels.",
+        "The heads' outputs are concatenated and added to the residual stream: each head only writes to its own D/h"
+        " channels.",
         (
             "weights = (q @ k.transpose(-2, -1) / d_head ** 0.5).softmax(dim=-1)",
             "out = weights @ v",
@@ -132,9 +132,9 @@ BUGS: dict[str, Bug] = {
         model={"output_projection": False},
     ),
     "cls_position": Bug(
-        "[CLS] has no position",
+        "[CLS] has no position embedding",
         "Recipe A",
-        "[CLS] is put before the patches after their positions were added: it has none of its own.",
+        "[CLS] is prepended after the position embeddings were added, so it has none.",
         (
             "tokens = self.embed(images)",
             "tokens = tokens + self.positions",
@@ -143,13 +143,13 @@ BUGS: dict[str, Bug] = {
             "return self.blocks(tokens)",
         ),
         (1, 3),
-        "tokens = torch.cat([cls, tokens], dim=1) + self.positions  # the last thing that is done",
+        "tokens = torch.cat([cls, tokens], dim=1) + self.positions  # added last",
         model={"position_on_prefix": False},
     ),
     "eval": Bug(
-        "model.eval() is never undone",
+        "model.train() is missing after validation",
         "A common training loop",
-        "From the first validation on nothing is dropped any more: all that dropout was there for is over.",
+        "After the first validation the model stays in evaluation mode, so dropout is off.",
         (
             "for epoch in range(epochs):",
             "    for images, labels in loader:",
@@ -166,7 +166,7 @@ BUGS: dict[str, Bug] = {
     "reshape": Bug(
         "A reshape instead of patches",
         "A common patchify",
-        "The next C·P·P values of memory are taken for a patch: they lie in rows of pixels, not in a square.",
+        "Each token is the next C·P·P values in memory: rows of pixels, not a square patch.",
         (
             "def patchify(images, P):",
             "    B, C, H, W = images.shape",
@@ -181,7 +181,7 @@ BUGS: dict[str, Bug] = {
     "mask": Bug(
         "Shifted windows without a mask",
         "Swin",
-        "After the roll a window at the edge holds patches of opposite edges, and they attend to each other.",
+        "After the roll, a window at the border holds patches from opposite edges, which attend to each other.",
         (
             "x = torch.roll(x, (-shift, -shift), dims=(1, 2))",
             "windows = partition(x, window)",
@@ -200,13 +200,13 @@ _SWIN = SwinConfig(patch_size=4, window_size=2, embed_dim=32, depths=(2, 2), num
 
 
 def configure_fixed(dataset: str, family: str = "vit") -> tuple[ModelConfig, TrainConfig]:
-    """Return the model without a bug, and its recipe: the hyperparameters' base with some dropout, or a Swin.
+    """Return the model without a bug and its recipe: the base with dropout, or a Swin.
 
     Raises:
-        ValueError: if there is no base of this set.
+        ValueError: if there is no base for this dataset.
     """
     if dataset not in SEEDS:
-        raise ValueError(f"bugs are tried on {', '.join(SEEDS)}, received {dataset!r}")
+        raise ValueError(f"dataset must be one of {', '.join(SEEDS)}, received {dataset!r}")
     base = BASES[dataset]
     if family == "swin":
         shape: ViTConfig = base.model
@@ -217,34 +217,34 @@ def configure_fixed(dataset: str, family: str = "vit") -> tuple[ModelConfig, Tra
 
 
 def configure_with_bug(dataset: str, name: str) -> tuple[ModelConfig, TrainConfig]:
-    """Return the same with one bug.
+    """Return the model with one bug and its recipe.
 
     Raises:
-        ValueError: if there is no such bug or set.
+        ValueError: if the bug or dataset is unknown.
     """
     if name not in BUGS:
         raise ValueError(f"bug must be one of {', '.join(BUGS)}, received {name!r}")
-    slip = BUGS[name]
-    model, train = configure_fixed(dataset, slip.family)
-    changed: dict[str, Any] = dict(slip.model)
-    return replace(model, **changed), replace(train, **slip.train)
+    bug = BUGS[name]
+    model, train = configure_fixed(dataset, bug.family)
+    changed: dict[str, Any] = dict(bug.model)
+    return replace(model, **changed), replace(train, **bug.train)
 
 
 def build_run_config(dataset: str, name: str) -> RunConfig:
-    """Return one run that trains the mended model and the slipped one, with three seeds each, in turn.
+    """Return a run that trains the fixed model and the one with the bug, with three seeds each.
 
     Raises:
-        ValueError: if there is no such bug or set.
+        ValueError: if the bug or dataset is unknown.
     """
     family = BUGS[name].family
-    (wrong, slip_train), (right, train) = configure_with_bug(dataset, name), configure_fixed(dataset, family)
+    (wrong, bug_train), (right, train) = configure_with_bug(dataset, name), configure_fixed(dataset, family)
     epochs = round(LIVE_SHARE[family] * (train.epochs or 0.0), 2)
-    slip_train, train = (replace(recipe, epochs=epochs) for recipe in (slip_train, train))
+    bug_train, train = (replace(recipe, epochs=epochs) for recipe in (bug_train, train))
     members = tuple(
         Member(f"{kind}{seed}", title, model, replace(recipe, seed=seed))
         for kind, title, model, recipe in (
-            ("mended", "Mended", right, train),
-            ("slip", "With the bug", wrong, slip_train),
+            ("mended", "Without the bug", right, train),
+            ("slip", "With the bug", wrong, bug_train),
         )
         for seed in LIVE_SEEDS
     )

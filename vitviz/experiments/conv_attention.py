@@ -1,4 +1,4 @@
-"""The lecture's open question: what is attention worth whose queries, keys and values are convolutions (recipe G)?"""
+"""Measure attention whose queries, keys and values are convolutions (recipe G of the lecture)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.conv_nets import MODELS, NAME, PREPARATION, SEEDS, SIDE_PX, TRAIN
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.one_training import trained
+from vitviz.experiments.single_run import trained
 from vitviz.models import parameter_count
 from vitviz.training.batches import TrainingData, prepare_training_data
 
@@ -35,8 +35,8 @@ def experiment() -> Experiment:
             name: sum(parameter_count.multiply_adds(model, SIDE_PX).values())
             for name, model in MODELS.items()
         },
-        "seeds": "of weights and order; the images are the same ones",
-        "curve": "[updates, core-seconds, accuracy on the validation images]",
+        "seeds": "of weights and order; the pictures are the same ones",
+        "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
     title = "Attention over convolutions"
     return Experiment(NAME, title, cells, Measure(TRAIN), settings)

@@ -1,4 +1,4 @@
-"""The nets of the lecture's open question (recipe G), their images and recipe: what is read without torch."""
+"""Define the networks, images and recipe of the convolutional attention experiment, without torch."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ EVEN_UP_TO = 1_000
 
 @dataclass(frozen=True)
 class Grid:
-    """One set: the five models, how they are trained, and how many images they see.
+    """The five models, recipes and training sizes of one dataset.
 
     Attributes:
         sizes: numbers of training images; the last is all that validation leaves.
@@ -43,7 +43,7 @@ class Grid:
         return len(self.models) * len(self.sizes) * len(SEEDS)
 
     def trained_on(self, pictures: int, seed: int = 0, augmented: bool = True) -> TrainConfig:
-        """Return the recipe of one cell: so many images, the grid's updates; a batch never holds an image twice."""
+        """Return the recipe of one cell; a batch never contains an image twice."""
         batch = min(self.train.batch_size, pictures)
         plain: dict[str, Any] = {} if augmented else {"flip": False, "shift_px": 0}
         share: dict[str, Any] = (
@@ -61,7 +61,7 @@ class Grid:
         )
 
     def size_of(self, train: TrainConfig) -> int | None:
-        """Return the number of images whose recipe this is, whatever its seed; None: it is none of the grid's."""
+        """Return the number of images of this recipe; None if it is not in the grid."""
         like = train.seed, bool(train.shift_px)
         return next((size for size in self.sizes if train == self.trained_on(size, *like)), None)
 
@@ -129,7 +129,7 @@ EARLY_STOPPING: dict[str, Grid] = {
 
 
 def race(dataset: str, pictures: int, seed: int = 0, augmented: bool = True) -> RunConfig:
-    """Return one size of a grid as a run that steps its models in turn: what the stored points were trained with.
+    """Return one size of a grid as a run that trains its models in turn.
 
     Raises:
         ValueError: if the grid has no such set or size.

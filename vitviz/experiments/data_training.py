@@ -15,8 +15,9 @@ from torch import nn
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, SEEDS, Grid
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.one_training import PATIENCE, Trained, train_until_best, trained
+from vitviz.experiments.single_run import PATIENCE, Trained, train_until_best, trained
 from vitviz.models.zoo import create_model
+from vitviz.softmax import softmax
 from vitviz.training.batches import TrainingData, prepare_training_data
 
 Train = Callable[..., Trained]  # `trained` or `train_until_best`
@@ -50,8 +51,8 @@ def experiment(dataset: str) -> Experiment:
             name: sum(p.numel() for p in create_model(model).parameters())
             for name, model in grid.models.items()
         },
-        "seeds": "of weights, order and augmentation; the images are the same ones",
-        "curve": "[updates, core-seconds, accuracy on the validation images]",
+        "seeds": "of weights, order and augmentation; the pictures are the same ones",
+        "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
     return Experiment(f"data_size_{dataset}", f"How much data? ({dataset})", cells, Measure(grid), settings)
 
@@ -77,7 +78,7 @@ def early_stopping() -> Experiment:
         "ema_decay": grid.train.ema_decay,
         "weights": "the averaged weights of the best validation accuracy; 'test' is theirs",
         "seeds": "of weights, order and augmentation; the training images are the same ones",
-        "curve": "[updates, core-seconds, accuracy on the validation images]",
+        "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
     title = "How much data? Trained until validation accuracy stops improving (cifar10)"
     return Experiment("early_stopping_cifar10", title, cells, Measure(grid, train_until_best), settings)
@@ -108,7 +109,7 @@ class Measure:
 def teacher_for(
     grid: Grid, cell: Cell, data: TrainingData, folder: Path, train: Train = trained
 ) -> nn.Module:
-    """Return the CNN that was trained on the very images that a student sees; trained now where `folder` has none.
+    """Return the CNN trained on a student's images; trained now if `folder` has none.
 
     Args:
         grid: whose CNN it is.
@@ -117,12 +118,12 @@ def teacher_for(
         folder: keeps the weights of teachers.
         train: how a missing teacher is trained.
     """
-    asked = {**cell, "model": "cnn"}
-    if not _weights_file(asked, folder).is_file():
+    teacher_cell = {**cell, "model": "cnn"}
+    if not _weights_file(teacher_cell, folder).is_file():
         recipe = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
-        save_file(train(grid.models["cnn"], recipe, data).weights, _weights_file(asked, folder))
+        save_file(train(grid.models["cnn"], recipe, data).weights, _weights_file(teacher_cell, folder))
     teacher = create_model(grid.models["cnn"])
-    teacher.load_state_dict(load_file(_weights_file(asked, folder)))
+    teacher.load_state_dict(load_file(_weights_file(teacher_cell, folder)))
     return teacher
 
 
@@ -132,20 +133,15 @@ def _weights_file(cell: Cell, folder: Path) -> Path:
 
 
 def measure_heads(found: Trained, data: TrainingData) -> dict[str, Any]:
-    """Test accuracy of each of the DeiT's heads and of the sum of their softmaxes; 'test' is their logits' mean."""
+    """Return the test accuracy of each DeiT head and of the sum of their softmaxes."""
     by_cls, by_dist = found.test_logits["logits_cls"], found.test_logits["logits_dist"]
     labels = data.test.labels.numpy()
 
-    def right(scores: np.ndarray) -> float:
+    def measure_accuracy(scores: np.ndarray) -> float:
         return round(float((scores.argmax(axis=1) == labels).mean()), 4)
 
     return {
-        "test_cls": right(by_cls),
-        "test_dist": right(by_dist),
-        "test_softmax_sum": right(_softmax(by_cls) + _softmax(by_dist)),
+        "test_cls": measure_accuracy(by_cls),
+        "test_dist": measure_accuracy(by_dist),
+        "test_softmax_sum": measure_accuracy(softmax(by_cls) + softmax(by_dist)),
     }
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))

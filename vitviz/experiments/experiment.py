@@ -21,7 +21,7 @@ Measure = Callable[[Cell, Path], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Experiment:
-    """A named, typed question to models.
+    """A named experiment: a list of cells and a function that measures one.
 
     Attributes:
         cells: what is measured, most wanted first; each names itself by its values.
@@ -45,7 +45,7 @@ class Experiment:
 
 
 def run(experiment: Experiment, folder: Path, cells: Sequence[Cell] | None = None) -> Iterator[Row]:
-    """Measure what `folder` does not yet hold, and give every row as it is found.
+    """Measure the cells missing in `folder` and yield every row.
 
     Args:
         experiment: what is measured.
@@ -64,7 +64,7 @@ def run(experiment: Experiment, folder: Path, cells: Sequence[Cell] | None = Non
 def run_on_cluster(
     experiment: Experiment, folder: Path, cells: Sequence[Cell], address: str
 ) -> Iterator[Row]:
-    """As `run`, every cell a task of a Dask cluster that shares `folder`.
+    """Measure cells like `run`, each as a task of a Dask cluster that shares `folder`.
 
     Raises:
         OSError: if the scheduler does not answer.
@@ -82,7 +82,7 @@ def run_on_cluster(
 
 
 def measure_cell(experiment: Experiment, cell: Cell, folder: Path) -> dict[str, Any]:
-    """Return one row: the cell, what was found, the processor's seconds, and under what it was found."""
+    """Return one row: the cell, its measurements, processor seconds and provenance."""
     spent = time.process_time()
     found = experiment.measure(cell, folder)
     seconds = round(time.process_time() - spent, 1)

@@ -1,4 +1,4 @@
-"""Nets that learned faces against backgrounds, asked about faces that are put together otherwise."""
+"""Train networks on faces against backgrounds, and evaluate them on rearranged faces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vitviz.data.faces import ARRANGEMENTS, CLASSES, arranged, faces_dataset
 from vitviz.data.preparation import prepare_batch
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.faces import BACKGROUND, MODELS, NAME, PREPARATION, SEEDS, TRAIN
-from vitviz.experiments.one_training import trained
+from vitviz.experiments.single_run import trained
 from vitviz.models import parameter_count
 from vitviz.models.zoo import create_model
 from vitviz.training.batches import prepare_training_data
@@ -32,8 +32,8 @@ def experiment(train: TrainConfig = TRAIN) -> Experiment:
         "parameters": {
             name: sum(parameter_count.parameters(model).values()) for name, model in MODELS.items()
         },
-        "seeds": "of weights, order and augmentation; the images are the same ones",
-        "faces": "how many of the test images are called a face",
+        "seeds": "of weights, order and augmentation; the pictures are the same ones",
+        "faces": "how many of the test pictures are called a face",
     }
     return Experiment(NAME, "Is a face whose parts lie wrong still a face?", cells, Measure(train), settings)
 
@@ -57,7 +57,8 @@ class Measure:
 
 def called_faces(model: nn.Module, data: Dataset) -> dict[str, Any]:
     """'faces': of the test faces in every arrangement, and of the backgrounds, how many are called a face; 'of': of
-    how many."""
+    how many.
+    """
     labels = data.labels_of("test")
     faces, backgrounds = (data.test_images[labels == CLASSES.index(name)] for name in ("face", BACKGROUND))
     asked = {name: arranged(faces, name) for name in ARRANGEMENTS} | {BACKGROUND: backgrounds}

@@ -1,4 +1,4 @@
-"""Is a face whose parts lie wrong still a face? The nets, their images and recipe: what is read without torch."""
+"""Define the networks, images and recipe of the face experiment, without torch."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from vitviz.experiments.deep_models import (
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.models.abilities import as_vit
 from vitviz.models.vit import VisionTransformer
-from vitviz.probe.gradients import gradient_norms
+from vitviz.probe.gradients import measure_gradient_norms
 from vitviz.training.batches import TrainingData, make_normaliser, prepare_training_data
 from vitviz.training.loop import Diverged, Trainer
 
@@ -43,14 +43,14 @@ def experiment() -> Experiment:
         "batch_size": TRAIN.batch_size,
         "learning_rate": TRAIN.learning_rate,
         "marks": list(MARKS),
-        "norms": "[mark][block]: L2 norm of the loss's gradient by the block's parameters, on the same images",
+        "norms": "[mark][block]: L2 norm of the loss's gradient by the block's parameters, on the same pictures",
     }
     return Experiment(NAME, "The gradient's norm by block", cells, Measure(TRAIN, MARKS), settings)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Trains one variant and looks at its gradient at some steps; a test trains fewer."""
+    """Trains one variant and records its gradient at some steps."""
 
     train: TrainConfig
     marks: tuple[int, ...]
@@ -81,7 +81,9 @@ def _norms(trainer: Trainer, data: TrainingData) -> NDArray[np.float64]:
     model = VisionTransformer(as_vit(trainer.model_config))
     model.load_state_dict(trainer.weights.state())
     normalise, _ = make_normaliser(data.preparation, torch.float32, torch.device("cpu"))
-    return gradient_norms(model, normalise(data.train.images[:PICTURES]), data.train.labels[:PICTURES])
+    return measure_gradient_norms(
+        model, normalise(data.train.images[:PICTURES]), data.train.labels[:PICTURES]
+    )
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""A hyperparameter: one field of a model or its recipe, the values that it is turned over, and from where."""
+"""Describe one hyperparameter: a field of a model or recipe config, its values and the base model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vitviz.config import ModelConfig, Preparation, TrainConfig, ViTConfig
 from vitviz.training.races import RACES
 
 MOST_VALUES = 6
-OFF = "off"  # None, as it is written
+OFF = "off"  # label of None
 Value = bool | int | float | str | tuple[int, ...] | tuple[str, ...] | None
 
 
@@ -41,18 +41,17 @@ BASES: dict[str, Base] = {
 
 @dataclass(frozen=True)
 class Hyperparameter:
-    """One field of the model's or the recipe's config.
+    """One field of a model or recipe config.
 
     Attributes:
-        name: of the field.
-        title: what it is called on a page.
-        part: whose field it is.
-        values: that the stored experiment measures, or that are offered, where they make a model of a base; its own
-            among them.
-        words: of values that are names; empty where they are numbers, or off.
-        stored: whether the stored experiment turns it.
-        said: what the literature says of it, with its source.
-        shuffled: whether what its models rely on is seen where patches are shuffled.
+        name: name of the field.
+        title: name on a page.
+        part: the config that has the field.
+        values: values of the stored experiment, or offered by default; includes that of the base.
+        words: display names of values; empty if the values are numbers or off.
+        stored: True if the stored experiment varies it.
+        literature: published finding with its source.
+        shuffled: True if accuracy on shuffled patches is informative.
     """
 
     name: str
@@ -61,27 +60,27 @@ class Hyperparameter:
     values: tuple[Value, ...]
     words: Mapping[Any, str] = field(default_factory=dict)
     stored: bool = True
-    said: str = ""
+    literature: str = ""
     shuffled: bool = False
 
     @property
     def numeric(self) -> bool:
-        """True if any number may be asked for."""
+        """True if any number can be entered."""
         return not self.words
 
     def label(self, value: Value) -> str:
-        """Return a value as it stands on an axis."""
+        """Return a value's label."""
         if self.words:
             return self.words[value]
         return f"{value:g}" if isinstance(value, int | float) else OFF
 
     def base(self, base: Base) -> Value:
-        """Return where the hyperparameter stands on the base."""
+        """Return the value of the base."""
         value: Value = getattr(base.model if self.part == "model" else base.train, self.name)
         return value
 
     def offered(self, base: Base) -> tuple[Value, ...]:
-        """Return the values that make a model of this base: patches of 8 px do not divide an image of 28."""
+        """Return the values that are valid for this base: a patch of 8 px does not divide an image of 28 px."""
         return tuple(value for value in self.values if self._fits(base, value))
 
     def _fits(self, base: Base, value: Value) -> bool:
@@ -92,10 +91,10 @@ class Hyperparameter:
         return True
 
     def with_value(self, base: Base, value: Value) -> tuple[ModelConfig, TrainConfig]:
-        """Return the base's model and recipe with this one field at a value.
+        """Return the base's model and recipe with this field set to a value.
 
         Raises:
-            ValueError: if there is no such model or recipe.
+            ValueError: if the model or recipe is invalid.
         """
         change: dict[str, Any] = {self.name: value}
         if self.part == "model":
@@ -103,30 +102,30 @@ class Hyperparameter:
         return base.model, replace(base.train, **change)
 
     def parse(self, text: str) -> tuple[Value, ...]:
-        """Return the numbers with commas between them, as values of this hyperparameter; 'off' for one that may be off.
+        """Parse comma-separated numbers; 'off' is allowed if None is a value.
 
         Raises:
-            ValueError: if it holds something else, too few values or too many.
+            ValueError: if a part is no number, or the count is out of range.
         """
         optional = None in self.values
         kind = int if all(value is None or isinstance(value, int) for value in self.values) else float
         parts = [part.strip() for part in text.split(",") if part.strip()]
         try:
-            found = tuple(dict.fromkeys(None if optional and part == OFF else kind(part) for part in parts))
+            values = tuple(dict.fromkeys(None if optional and part == OFF else kind(part) for part in parts))
         except ValueError as error:
-            what = f"{'whole ' if kind is int else ''}numbers{f' or {OFF!r}' if optional else ''}"
+            expected = f"{'whole ' if kind is int else ''}numbers{f' or {OFF!r}' if optional else ''}"
             raise ValueError(
-                f"the values of {self.title!r} must be {what} with commas between them, received {text!r}"
+                f"the values of {self.title!r} must be {expected}, separated by commas, received {text!r}"
             ) from error
-        return check_values(found)
+        return check_values(values)
 
 
 def check_values(values: Sequence[Value]) -> tuple[Value, ...]:
-    """Return the values, if they are as many as one run compares.
+    """Return the values unchanged.
 
     Raises:
-        ValueError: if they are not.
+        ValueError: if one run cannot compare as many.
     """
     if not 2 <= len(values) <= MOST_VALUES:
-        raise ValueError(f"a hyperparameter is turned over 2 to {MOST_VALUES} values, received {len(values)}")
+        raise ValueError(f"expected 2 to {MOST_VALUES} values, received {len(values)}")
     return tuple(values)

@@ -12,18 +12,18 @@ import torch
 
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments.bugs import FIXED, BUGS, configure_fixed, configure_with_bug
+from vitviz.experiments.bugs import BUGS, FIXED, configure_fixed, configure_with_bug
 from vitviz.experiments.bugs import SEEDS as SLIP_SEEDS
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.hyperparameter import BASES
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SEEDS
-from vitviz.experiments.one_training import trained
+from vitviz.experiments.single_run import trained
 from vitviz.models import parameter_count
 from vitviz.training.batches import TrainingData, prepare_training_data
 
 BASE = "base"  # the cell in which no hyperparameter is turned
 MOST_PARALLEL_SETS = 2
-CURVE = "[updates, core-seconds, accuracy on the validation images]"
+CURVE = "[updates, core-seconds, accuracy on the validation pictures]"
 
 
 def one_knob(dataset: str) -> Experiment:
@@ -58,7 +58,11 @@ def one_slip(dataset: str) -> Experiment:
     ]
 
     def built(cell: Cell) -> tuple[ModelConfig, TrainConfig]:
-        return configure_fixed(dataset, cell["family"]) if cell["slip"] == FIXED else configure_with_bug(dataset, cell["slip"])
+        return (
+            configure_fixed(dataset, cell["family"])
+            if cell["slip"] == FIXED
+            else configure_with_bug(dataset, cell["slip"])
+        )
 
     return _experiment(f"one_slip_{dataset}", "One bug at a time", dataset, cells, built)
 
@@ -76,7 +80,7 @@ def _experiment(
         "epochs": train.epochs,
         "batch_size": train.batch_size,
         "learning_rate": train.learning_rate,
-        "seeds": "of weights, order and dropout; the images are the same ones",
+        "seeds": "of weights, order and dropout; the pictures are the same ones",
         "curve": CURVE,
     }
     return Experiment(name, title, cells, Measure(dataset, built), settings)

@@ -1,4 +1,4 @@
-"""A file of results: every measured number of an experiment, and what, when and where made it."""
+"""Write and read files of results with their provenance."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Row = Mapping[str, Any]  # plain JSON values; the cell's own, and what was measu
 
 
 class ResultError(ValueError):
-    """A file that holds no results, or too many; one sentence says why."""
+    """A file of results that is missing, damaged or too large."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """Under what the rows that name it were measured."""
+    """The commit, date and machine of some rows."""
 
     commit: str
     date: str  # ISO, of the day
@@ -49,7 +49,7 @@ class Result:
     missing: int = 0
 
     def where(self, **values: Any) -> list[Row]:
-        """Return the rows that hold these values, which are texts, numbers, truths or None."""
+        """Return the rows with these values."""
         names = tuple(values)  # a file's hundreds of rows are gone through once, not at every question
         if names not in self._sorted:
             found: dict[tuple[Any, ...], list[Row]] = {}
@@ -59,7 +59,7 @@ class Result:
         return [*self._sorted[names].get(tuple(values.values()), ())]
 
     def machine_of(self, row: Row) -> str:
-        """On what a row was measured."""
+        """Return the machine on which a row was measured."""
         return self.made[int(row["made"])].machine
 
     @cached_property
@@ -69,12 +69,12 @@ class Result:
 
 
 def result_path(name: str, folder: Path | None = None) -> Path:
-    """Return where an experiment's results lie."""
+    """Return the path of an experiment's results."""
     return (folder or RESULTS) / f"{name}.json"
 
 
 def write_result(result: Result, folder: Path | None = None) -> Path:
-    """Write a file of results whole, one row a line.
+    """Write a file of results atomically, one row per line.
 
     Raises:
         ResultError: if it would hold more than 200,000 bytes.
@@ -91,7 +91,7 @@ def write_result(result: Result, folder: Path | None = None) -> Path:
     rows = ",\n".join(map(_compact, result.rows))
     data = ("{" + ",\n".join([*lines, f'"rows":[\n{rows}\n]']) + "}\n").encode()
     if len(data) > MOST_BYTES:
-        raise ResultError(f"results of {result.name} may hold {MOST_BYTES:,} bytes, these hold {len(data):,}")
+        raise ResultError(f"results of {result.name} have {len(data):,} bytes, the limit is {MOST_BYTES:,}")
     path = result_path(result.name, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, data)
@@ -99,7 +99,7 @@ def write_result(result: Result, folder: Path | None = None) -> Path:
 
 
 def read_result(name: str, folder: Path | None = None) -> Result:
-    """Return what was measured and kept of an experiment; read once while the file stays as it is, and never changed.
+    """Return the stored results of an experiment; cached until the file changes.
 
     Raises:
         ResultError: if there is no such file, it is damaged, or no cell was measured yet.
@@ -109,16 +109,18 @@ def read_result(name: str, folder: Path | None = None) -> Result:
         state = path.stat()
         found = _read(path, state.st_mtime_ns, state.st_size)
     except FileNotFoundError as error:
-        raise ResultError(f"there are no results of {name!r} here: {path} is missing") from error
+        raise ResultError(
+            f"the results of {name!r} are missing: run `python -m vitviz.experiment {name}` to write {path}"
+        ) from error
     except OSError as error:
         raise ResultError(f"{path.name} is damaged: {error}") from error
     if not found.rows:
-        raise ResultError(f"no cell of {name!r} was measured yet")
+        raise ResultError(f"the results of {name!r} are empty: run `python -m vitviz.experiment {name}`")
     return found
 
 
 def read_result_if_any(name: str) -> Result | None:
-    """Return what was measured and kept of an experiment; None where there is nothing of it here that can be read."""
+    """Return the stored results of an experiment; None if they are missing or damaged."""
     try:
         return read_result(name)
     except ResultError:
@@ -144,7 +146,7 @@ def _read(path: Path, modified_ns: int, size: int) -> Result:
 
 
 def describe_provenance(made: Sequence[Made]) -> str:
-    """When, where and by which code, in one line."""
+    """Return the date, machine and commit of measurements in one line."""
     dates = sorted({entry.date for entry in made})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     machines = "; ".join(sorted({entry.machine for entry in made}))

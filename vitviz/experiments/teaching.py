@@ -1,4 +1,4 @@
-"""Does a teacher help? A DeiT taught hard, and softly at several temperatures and weights, beside its twin."""
+"""Measure hard and soft distillation of a DeiT at several temperatures and weights, against a ViT."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import GRIDS, SEEDS
 from vitviz.experiments.data_training import measure_heads, teacher_for
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.one_training import trained
+from vitviz.experiments.single_run import trained
 from vitviz.training.batches import prepare_training_data
 
 TWIN, HARD = "twin", "hard"
@@ -25,7 +25,7 @@ GIVEN = {"digits": LESSONS, "cifar10": (TWIN, HARD, LESSONS[-1])}
 
 
 def experiment(dataset: str) -> Experiment:
-    """Return every lesson at every size and seed; the twin is the ViT without a second token, with as many updates."""
+    """Return every way of distillation at every size and seed, with a ViT of as many updates as baseline."""
     cells: list[Cell] = [
         {"lesson": lesson, "pictures": pictures, "seed": seed}
         for seed in SEEDS
@@ -45,7 +45,7 @@ def experiment(dataset: str) -> Experiment:
 
 
 def recipe(lesson: str, train: TrainConfig) -> TrainConfig:
-    """Return the grid's recipe with one way of teaching.
+    """Return the grid's recipe with one way of distillation.
 
     Raises:
         ValueError: if there is no such lesson.

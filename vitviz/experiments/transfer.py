@@ -17,11 +17,11 @@ from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.config import Preparation, TrainConfig
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.one_training import trained
+from vitviz.experiments.single_run import trained
 from vitviz.experiments.transfer_plan import FROZEN, SEEDS, Plan
 from vitviz.models.transfer import fitted, fitted_preparation, transferred
 from vitviz.models.zoo import create_model
-from vitviz.probe.features import features
+from vitviz.probe.features import extract_features
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser, prepare_training_data
 from vitviz.training.fine_tuning import SCRATCH, TUNED, Method, Source, Task, recipes
 
@@ -55,7 +55,7 @@ def shared_settings(plan: Plan, checkpoints: Path) -> dict[str, Any]:
         "updates": plan.method.updates,
         "batch_size": plan.method.batch_size,
         "scratch_learning_rate": plan.scratch_rates,
-        "seeds": "of the images that are drawn, of the new head or all weights, and of the order",
+        "seeds": "of the pictures that are drawn, of the new head or all weights, and of the order",
         "digests": {
             source: read_header(checkpoints / f"{source}.safetensors").digest for source in plan.sources
         },
@@ -84,7 +84,7 @@ class Measure:
 def select_few_images(
     plan: Plan, body: Checkpoint, a_class: int, seed: int, image_size: int | None = None
 ) -> TrainingData:
-    """Return so many images of each class, drawn with the seed; validation and test images stay the same.
+    """Return a number of images of each class, drawn with the seed; validation and test images are fixed.
 
     Args:
         image_size: the images' side in px; None: as the backbone has read them.
@@ -97,13 +97,13 @@ def select_few_images(
 
 @lru_cache(maxsize=2)
 def _prepare_dataset(dataset: str, validation: float, preparation: Preparation) -> TrainingData:
-    """Return all images of a set, prepared once for all cells that draw from them."""
+    """Return all images of a dataset, prepared once for all cells."""
     config = TrainConfig(dataset=dataset, validation_fraction=validation)
     return prepare_training_data(load_dataset(dataset), preparation, config)
 
 
 def draw_indices(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[np.int64]:
-    """Return the places of so many images of each class, at random.
+    """Return random indices of a number of images per class.
 
     Raises:
         ValueError: if a class has fewer.
@@ -118,7 +118,7 @@ def draw_indices(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[
 def train_cell(
     body: Checkpoint, plan: Plan, data: TrainingData, name: str, seed: int, method: Method
 ) -> dict[str, Any]:
-    """Return the row of one training: the backbone goes on (`TUNED`), or its twin begins anew (`SCRATCH`)."""
+    """Return the row of one training, pretrained (`TUNED`) or from scratch (`SCRATCH`)."""
     (state,) = body.snapshots.values()
     model = fitted(body.config, len(data.classes), method.image_size)
     source = Source("the shipped backbone", body.digest, body.config, body.preparation)
@@ -134,5 +134,7 @@ def read_features(body: Checkpoint, data: TrainingData) -> float:
     model = create_model(body.config)
     model.load_state_dict(state)
     normalise, _ = make_normaliser(data.preparation, torch.float32, torch.device("cpu"))
-    train, test = (features(model.eval(), normalise(part.images).numpy()) for part in (data.train, data.test))
+    train, test = (
+        extract_features(model.eval(), normalise(part.images).numpy()) for part in (data.train, data.test)
+    )
     return linear_accuracy(train, data.train.labels.numpy(), test, data.test.labels.numpy())

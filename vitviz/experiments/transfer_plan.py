@@ -12,7 +12,7 @@ SEEDS = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Plan:
-    """Bodies that go on to one target with growing numbers of its images.
+    """A fine-tuning experiment: backbones, a target dataset and growing numbers of its images.
 
     Attributes:
         name: of the experiment and of its file.

@@ -1,4 +1,4 @@
-"""Ways to fine-tune one backbone on the same few images: rates, layers, what is frozen, how large the images are."""
+"""Measure ways to fine-tune one backbone on few images: learning rates, frozen layers, image size."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ LARGER = {"mnist_vit": 40, "cifar10_vit": 48}  # px: about one and a half times 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to fine-tune: what it is called, what it does, and what it changes of the usual `Method`."""
+    """One way to fine-tune: its title, description and changes of the usual `Method`."""
 
     title: str
     does: str
@@ -46,6 +46,6 @@ WAYS = {
 
 
 def method_of(way: str, source: str) -> Method:
-    """Return how one backbone goes on in one way."""
+    """Return the fine-tuning method of one backbone in one way."""
     size = {"image_size": LARGER[source]} if way == "larger" else {}
     return replace(PLAN.method_of(source), **WAYS[way].changes, **size)  # type: ignore[arg-type]

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import isnan
 
-from vitviz.analysis.gradients import norms_at
-from vitviz.analysis.one_change import Gain, Variant, gain, variant
-from vitviz.experiments.bugs import FIXED, BUGS
+from vitviz.analysis.gradients import select_norms
+from vitviz.analysis.one_change import Gain, Variant, compute_gain, create_variant
+from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.deep_models import NAME as GRADIENTS
 from vitviz.experiments.deep_models import VARIANTS
 from vitviz.experiments.hyperparameter import BASES, Hyperparameter
@@ -48,7 +48,9 @@ def list_hyperparameter_variants(result: Result, knob: Hyperparameter) -> list[V
     epochs = float(result.settings["epochs"])
     rows = select_hyperparameter_rows(result, knob.name)
     return [
-        variant(f"{value}", knob.label(value), rows[value], epochs) for value in knob.values if value in rows
+        create_variant(f"{value}", knob.label(value), rows[value], epochs)
+        for value in knob.values
+        if value in rows
     ]
 
 
@@ -62,10 +64,10 @@ def measure_bug_gain(result: Result, slip: str) -> Gain | None:
     """Return the change in accuracy with a bug, seed by seed; None if it was not measured."""
     epochs = float(result.settings["epochs"])
     sides = [
-        variant(name, name, select_bug_rows(result, name), epochs)
+        create_variant(name, name, select_bug_rows(result, name), epochs)
         for name in (slip, f"{FIXED}:{BUGS[slip].family}")
     ]
-    return gain(*sides)
+    return compute_gain(*sides)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,9 @@ class BestHyperparameterValue:
 
     def __post_init__(self) -> None:
         if self.knob not in HYPERPARAMETERS:
-            raise ValueError(f"expected knob to be one of {', '.join(HYPERPARAMETERS)}, received {self.knob!r}")
+            raise ValueError(
+                f"expected knob to be one of {', '.join(HYPERPARAMETERS)}, received {self.knob!r}"
+            )
 
     def why_not(self, subject: QuestionSubject) -> str:
         return "" if len(self._finished_variants()) > 1 else RESULTS_MISSING
@@ -105,8 +109,8 @@ def _describe_lead(finished: Sequence[Variant]) -> str:
     if best.mean == second.mean:
         ties = [entry.title for entry in finished if entry.mean == best.mean]
         return f" {join_words(ties)} are tied, and each counts as correct."
-    lead = gain(best, second)
-    return "" if lead is None else f" {best.title} against {second.title}: {lead.said}, {lead.sure}."
+    lead = compute_gain(best, second)
+    return "" if lead is None else f" {best.title} against {second.title}: {lead.summary}, {lead.certainty}."
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ class BugCost:
                 f"expected stored results of the bug {self.slip!r} on {self.dataset!r}, found none"
             )
         option = 0 if change.mean < -MIN_EFFECT_POINTS else 2 if change.mean > MIN_EFFECT_POINTS else 1
-        return MeasuredAnswer(option, f"Mean change with the bug: {change.said}, {change.sure}.")
+        return MeasuredAnswer(option, f"Mean change with the bug: {change.summary}, {change.certainty}.")
 
     def _load_gain(self) -> Gain | None:
         result = read_result_if_any(f"one_slip_{self.dataset}")
@@ -164,5 +168,5 @@ class WeakestGradient:
         result = read_result_if_any(GRADIENTS)
         if result is None:
             return {}
-        norms = norms_at(result.rows, list(result.settings["marks"]).index(EARLY_UPDATES), VARIANTS)
+        norms = select_norms(result.rows, list(result.settings["marks"]).index(EARLY_UPDATES), VARIANTS)
         return {norm.name: norm.share for norm in norms if not isnan(norm.share)}

@@ -117,9 +117,9 @@ class _Windows(ModelFreeMeasure):
     def _arrival_blocks(self) -> NDArray[np.int64]:
         """Return the block after which patch 1 has reached each patch, without those it never reaches."""
         from vitviz.analysis import token_reach
-        from vitviz.analysis.window_attention import layout
+        from vitviz.analysis.window_attention import create_layout
 
-        windows, tokens = layout((self.grid, self.grid), self.window, self.shift), self.grid**2
+        windows, tokens = create_layout((self.grid, self.grid), self.window, self.shift), self.grid**2
         plain = token_reach.window_links(windows.plain, None, tokens)
         rolled = token_reach.window_links(windows.index, windows.mask, tokens)
         hops = token_reach.first_block(token_reach.alternate(plain, rolled, MAX_BLOCKS))[:, 0]
@@ -131,9 +131,9 @@ class MaskedPairs(ShareMeasure, _Windows):
     """The share of query–key pairs that a shifted block masks (Swin paper, figure 4)."""
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        from vitviz.analysis.window_attention import layout
+        from vitviz.analysis.window_attention import create_layout
 
-        windows = layout((self.grid, self.grid), self.window, self.shift)
+        windows = create_layout((self.grid, self.grid), self.window, self.shift)
         share = windows.masked_pairs / windows.mask.size
         return MeasuredAnswer(
             share,
@@ -150,9 +150,9 @@ class ReadableInCorner(_Windows):
         return Drag(1, self.window**2, 1, "patches")
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        from vitviz.analysis.window_attention import layout
+        from vitviz.analysis.window_attention import create_layout
 
-        windows = layout((self.grid, self.grid), self.window, self.shift)
+        windows = create_layout((self.grid, self.grid), self.window, self.shift)
         window, slot = (int(indices[0]) for indices in np.nonzero(windows.index == 0))
         unmasked = int((windows.mask[window, slot] == 0).sum())
         if not self.shift:

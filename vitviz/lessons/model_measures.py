@@ -235,10 +235,10 @@ class ShuffledPrediction:
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.analysis.patches import scrambled_order
-        from vitviz.probe.embedding import answers_to_a_shuffle
+        from vitviz.probe.embedding import predict_shuffled
 
         order = scrambled_order(subject.layout.num_patches, 1.0, self.seed)
-        before, after = answers_to_a_shuffle(subject.model.vit, subject.prepared.input, order)
+        before, after = predict_shuffled(subject.model.vit, subject.prepared.input, order)
         first, second = int(before.argmax()), int(after.argmax())
         return MeasuredAnswer(
             0 if first != second else 1,

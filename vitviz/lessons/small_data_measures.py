@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vitviz.analysis.data_size import Lead, curves, leads
-from vitviz.analysis.transfer import curves_of, describe_lead
+from vitviz.analysis.data_size import Lead, find_leads, group_curves
+from vitviz.analysis.transfer import describe_lead, group_method_curves
 from vitviz.experiments.data_size import GRIDS, TITLES
 from vitviz.experiments.result import ResultError, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF, Plan
@@ -43,7 +43,7 @@ class DataLeader:
         return MeasuredAnswer(
             MODELS.index(first.name),
             f"With {plural(lead.pictures, 'training image')} {first.title} reaches {percent(best)} test accuracy,"
-            f" {second.title} is next with {percent(next_best)}: {lead.sure}.",
+            f" {second.title} is next with {percent(next_best)}: {lead.certainty}.",
         )
 
     def _load_lead(self) -> Lead | None:
@@ -51,7 +51,7 @@ class DataLeader:
             rows = read_result(f"data_size_{self.dataset}").rows
         except ResultError:
             return None
-        by_size = leads(curves(rows, TITLES, self.augmented))
+        by_size = find_leads(group_curves(rows, TITLES, self.augmented))
         return by_size[0] if by_size else None
 
 
@@ -89,5 +89,5 @@ class TransferLeader:
             rows = read_result(self._plan.name).rows
         except ResultError:
             return None
-        by_size = leads(curves_of(rows, self.source, self._plan.methods))
+        by_size = find_leads(group_method_curves(rows, self.source, self._plan.methods))
         return by_size[0 if self.fewest else -1] if by_size else None

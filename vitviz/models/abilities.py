@@ -1,8 +1,8 @@
-"""Report what a model supports, and for everything else the sentence that says why not.
+"""Report the features that a model supports, with a reason for each unsupported one.
 
-able = abilities(config)
-if not able.positions:
-    say(able.positions.why_not)
+supported = abilities(config)
+if not supported.positions:
+st.info(supported.positions.why_not)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 
 @dataclass(frozen=True)
 class Ability:
-    """True where a model has it; else `why_not` is one sentence, or two, for the user."""
+    """Truthy if a model supports a feature; otherwise `why_not` explains why in one or two sentences."""
 
     why_not: str = ""
 
@@ -25,64 +25,62 @@ class Ability:
 
 @dataclass(frozen=True)
 class Abilities:
-    """The features of a model that pages ask for."""
+    """The features that pages require of a model."""
 
-    attention: Ability  # patches of the image attend to one another: everywhere, or inside windows
-    heads_over_all: Ability  # heads whose rows run over all tokens: (heads, N, N)
-    windows: Ability  # heads whose rows run over a window, which shifts from block to block
-    blocks: Ability  # blocks that add to one stream of tokens, each with its record
-    logit_lens: Ability  # tokens that the head can read after any block
+    attention: Ability  # patches attend to one another, globally or inside windows
+    heads_over_all: Ability  # attention over all tokens: (heads, N, N)
+    windows: Ability  # attention inside windows that shift from block to block
+    blocks: Ability  # blocks that add to one residual stream
+    logit_lens: Ability  # the head can be applied after any block
     rollout: Ability  # a product of attention over all layers
     hidden_patches: Ability  # patches that can be hidden from attention alone
     prefix: Ability  # tokens before the patches: [CLS], [DIST], registers
-    cls_readout: Ability  # an answer that is read from [CLS]
-    distillation: Ability  # a second token with a head of its own
+    cls_readout: Ability  # the class is predicted from [CLS]
+    distillation: Ability  # a distillation token with its own head
     class_head: Ability  # class probabilities, and so methods that explain a class
-    positions: Ability  # a table of positions, of zeros where nothing is added
-    learned_positions: Ability  # a table that is weights, and has snapshots
-    embedding: Ability  # E: one matrix for a whole patch
-    filters: Ability  # a first map whose weights can be drawn as images
+    positions: Ability  # a position embedding table; zeros if nothing is added
+    learned_positions: Ability  # position embeddings that are trained
+    embedding: Ability  # E: one projection matrix per patch
+    filters: Ability  # first-layer weights that can be drawn as images
     stem: Ability  # convolutions before the tokens: a hybrid
-    any_size: Ability  # images and patches of other sizes than its own
-    receptive_field: Ability  # kernels alone say what a layer can read
-    distance: Ability  # how far its layers look can be measured
-    layers: Ability  # layers that each say something of every place of the image
-    new_head: Ability  # a head that can be replaced, so that the body learns another set
-    larger_pictures: Ability  # positions that can be stretched to the grid of a larger image
+    any_size: Ability  # accepts other image and patch sizes
+    receptive_field: Ability  # the receptive field follows from the kernels alone
+    distance: Ability  # attention distance can be measured
+    layers: Ability  # layers with one feature vector per image position
+    new_head: Ability  # a head that can be replaced for another dataset
+    larger_images: Ability  # position embeddings that can be interpolated to a larger grid
 
 
-HEADLESS = "This model has no head for classes: it gives features, so nothing is predicted and no class is explained."
-_NO_ATTENTION = "This model has no attention between patches of the image: choose a ViT or a Swin."
-_NO_HEADS = "It asks for heads that see the whole image, a ViT's."
-_NO_WINDOWS = "This model has no windows: only a Swin attends inside them."
-_NO_BLOCK = "This page follows a token through a block of a ViT."
-_NO_STREAM = "This model has no stream of tokens that its head could read."
-_NO_ROLLOUT = "Rollout is a product of attention over all layers, and this model has no such layers."
-_NO_TOKENS = "This model has no tokens, so none can be hidden from it."
-_NO_PREFIX = "This model has no prefix tokens, so there is nothing to leave out."
-_NO_CLS = "This model averages its patches and has no [CLS]: the rows of all patches are averaged."
-_FIRST_PATCH = "This model reads its answer from the first patch and has no [CLS]."
-_NO_DISTILLATION = "This model has no distillation token: it has not learned from a teacher through one."
-_NO_TABLE = "Only a learned table is stretched; computed encodings are computed anew for every grid."
-_NO_FILTERS = "This model's first map reads the whole image at once: there are no filters to draw."
+HEADLESS = "This model has no classification head: it outputs features, not class predictions."
+_NO_ATTENTION = "This model has no attention between patches: choose a ViT or a Swin."
+_NO_HEADS = "This needs global attention over the whole image: choose a ViT."
+_NO_WINDOWS = "This model has no windows: choose a Swin."
+_NO_BLOCK = "This page follows a token through a ViT block: choose a ViT."
+_NO_STREAM = "This model has no residual stream of tokens to which its head could be applied."
+_NO_ROLLOUT = "Rollout multiplies the attention matrices of all layers; this model has none."
+_NO_TOKENS = "This model has no tokens, so none can be masked."
+_NO_PREFIX = "This model has no prefix tokens to mask."
+_NO_CLS = "This model has no [CLS]: it averages its patches, so the rows of all patches are averaged."
+_FIRST_PATCH = "This model has no [CLS]: it predicts from the first patch."
+_NO_DISTILLATION = "This model has no distillation token."
+_NO_TABLE = "Only learned position embeddings are interpolated; encodings from a formula are recomputed for every grid."
+_NO_FILTERS = "This model's first layer covers the whole image: there are no filters to draw."
 _NO_STEM = "This model has no convolutional stem."
-_NO_NEW_HEAD = "This model's head cannot be replaced here: a ViT's, a Swin's and a CNN's can."
-_NO_LARGER = "Only a ViT's positions can be resized here."
-_NO_SIZES = "This model is shown at the size it was built for."
-_NO_DISTANCE = "This model attends over no grid of patches, so there is no distance to measure."
-_NO_LAYERS = "This model has no row of layers that each say something of every place of the image."
-_ONE_PATCH = "This model has one patch only: there are no places to tell apart."
-_ONE_PLACE = "The last layer of this model has one place only: there are no places to tell apart."
-_NO_FIELD = "Its receptive field is the whole image: no kernel limits what a layer can read."
+_NO_NEW_HEAD = "The head of this model cannot be replaced: choose a ViT, a Swin or a CNN."
+_NO_LARGER = "Only the position embeddings of a ViT can be interpolated."
+_NO_SIZES = "This model only accepts its own image size."
+_NO_DISTANCE = "This model has no attention over a grid of patches, so there is no distance to measure."
+_NO_LAYERS = "This model has no layers with one feature vector per image position."
+_ONE_PATCH = "This model has a single patch, so there are no positions to compare."
+_ONE_PLACE = "The last layer of this model has a single position, so there are no positions to compare."
+_NO_FIELD = "The receptive field of this model is the whole image: no kernel limits it."
 
 _ROWS = (
-    "This model's tokens are rows of pixels, not patches: it cuts the image with a reshape, a bug that the"
-    " experiments try."
+    "This model's tokens are rows of pixels, not patches: a reshape replaces the patch embedding, a bug studied in"
+    " the experiments."
 )
-_NO_SHORTCUT = (
-    "This model has no residual connections, as an experiment asked: its blocks add to no stream of tokens."
-)
-_NO_MASK = "This Swin's shifted windows have no mask, as an experiment asked: this page is about those that have one."
+_NO_SHORTCUT = "This model was trained without residual connections, so it has no residual stream."
+_NO_MASK = "This Swin was trained without the mask of its shifted windows, which this page needs."
 _OF_PATCHES = (
     "attention",
     "heads_over_all",
@@ -94,7 +92,7 @@ _OF_PATCHES = (
     "layers",
 )
 
-_NO_TRANSFORMER = {  # what is true of every model that is neither a ViT nor a Swin
+_NO_TRANSFORMER = {  # of every model that is neither a ViT nor a Swin
     "attention": _NO_ATTENTION,
     "heads_over_all": _NO_HEADS,
     "windows": _NO_WINDOWS,
@@ -103,48 +101,43 @@ _NO_TRANSFORMER = {  # what is true of every model that is neither a ViT nor a S
     "rollout": _NO_ROLLOUT,
     "hidden_patches": _NO_TOKENS,
     "prefix": _NO_PREFIX,
-    "cls_readout": "This model has no [CLS]: its answer is read from the whole image.",
+    "cls_readout": "This model has no [CLS]: it predicts from the whole image.",
     "distillation": _NO_DISTILLATION,
     "learned_positions": _NO_TABLE,
     "any_size": _NO_SIZES,
     "stem": _NO_STEM,
-    "larger_pictures": _NO_LARGER,
+    "larger_images": _NO_LARGER,
 }
 _LACKS: dict[str, dict[str, str]] = {
     "vit": {"windows": _NO_WINDOWS, "receptive_field": _NO_FIELD},
     "swin": {
         "heads_over_all": _NO_HEADS,
         "blocks": _NO_BLOCK,
-        "logit_lens": "Swin's tokens change width from stage to stage, so the head cannot read them before the last"
-        " stage.",
-        "rollout": "Swin merges patches between its stages and attends inside windows that shift, so there is no one"
-        " row of attention from its answer to the patches, and rollout is not defined for it. Gradient × input needs"
-        " no attention.",
-        "hidden_patches": "Swin merges patches, so none can be hidden from attention alone: they are blanked in the"
-        " image.",
+        "logit_lens": "The head fits only the last stage of a Swin: earlier stages have tokens of another width.",
+        "rollout": "Rollout is not defined for a Swin, which merges patches and attends inside shifting windows."
+        " Gradient × input needs no attention.",
+        "hidden_patches": "A Swin merges patches, so patches are masked in the image, not in its attention.",
         "prefix": _NO_PREFIX,
         "cls_readout": _NO_CLS,
         "distillation": _NO_DISTILLATION,
-        "positions": "A Swin adds nothing to its tokens: a bias for each offset inside a window is added to the"
-        " scores.",
+        "positions": "A Swin has no position embeddings: it adds a relative position bias to the attention scores.",
         "learned_positions": _NO_TABLE,
         "stem": _NO_STEM,
-        "larger_pictures": _NO_LARGER,
-        "any_size": "A Swin is shown at the sizes it was built for: its windows depend on them.",
-        "receptive_field": "Windows and their shifts say what a Swin's layer can read, and no kernel does.",
+        "larger_images": _NO_LARGER,
+        "any_size": "A Swin only accepts its own image size, because its windows depend on it.",
+        "receptive_field": "The receptive field of a Swin follows from its shifted windows, not from kernels.",
     },
     "cnn": _NO_TRANSFORMER
     | {
-        "positions": "A CNN is given no positions: its filters slide over an image that keeps its rows and columns,"
-        " and only its last step, the mean or maximum over all places, forgets them. What lies where counts as far"
-        " as the filters reach.",
-        "embedding": "A CNN slides small overlapping filters over the whole image: it never cuts it into patches.",
+        "positions": "A CNN has no position embeddings: its feature maps keep the image's rows and columns until the"
+        " final pooling removes them.",
+        "embedding": "A CNN applies small overlapping filters and never cuts the image into patches.",
     },
     "conv_attention": _NO_TRANSFORMER
     | {
         "new_head": _NO_NEW_HEAD,
-        "positions": "Here queries, keys and values are convolutions, which know their neighbours.",
-        "embedding": "Here queries, keys and values are 3 × 3 convolutions of the image: no patches.",
+        "positions": "This model has no position embeddings: its queries, keys and values are convolutions.",
+        "embedding": "This model has no patches: its queries, keys and values are 3 × 3 convolutions of the image.",
         "filters": _NO_FILTERS,
         "receptive_field": _NO_FIELD,
         "distance": _NO_DISTANCE,
@@ -153,8 +146,8 @@ _LACKS: dict[str, dict[str, str]] = {
     "flat_attention": _NO_TRANSFORMER
     | {
         "new_head": _NO_NEW_HEAD,
-        "positions": "This model has one token, the whole image, so there is no position to tell.",
-        "embedding": "Here the whole image is one flat vector, so there is one token and no patch.",
+        "positions": "This model has a single token, the whole image, so it needs no position embeddings.",
+        "embedding": "This model has no patches: its single token is the flattened image.",
         "filters": _NO_FILTERS,
         "receptive_field": _NO_FIELD,
         "distance": _NO_DISTANCE,
@@ -165,7 +158,7 @@ _LACKS: dict[str, dict[str, str]] = {
 
 @lru_cache(maxsize=256)
 def abilities(config: ModelConfig) -> Abilities:
-    """Return what a model of this shape has; depends on nothing but its config."""
+    """Return the supported features of a model with this config."""
     lacks = dict(_LACKS[config.kind])
     if isinstance(config, ViTConfig):
         lacks |= _lacks_of_vit(config)
@@ -222,7 +215,7 @@ def as_cut(config: ModelConfig) -> ViTConfig | SwinConfig:
 
 
 def _last_side(config: SwinConfig | CNNConfig) -> int:
-    """Return the places a side of the last stage's map: every stage but the first halves it, rounded up."""
+    """Return the side of the last stage's feature map: each later stage halves it, rounding up."""
     stages, first = (
         (len(config.depths), config.image_size // config.patch_size)
         if isinstance(config, SwinConfig)
@@ -232,7 +225,7 @@ def _last_side(config: SwinConfig | CNNConfig) -> int:
 
 
 def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
-    """Return what a ViT lacks by its options."""
+    """Return the features that a ViT's options rule out, with the reasons."""
     lacks = {}
     if not config.prefix_tokens:
         lacks["prefix"] = _NO_PREFIX
@@ -246,10 +239,10 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
         lacks["stem"] = _NO_STEM
     else:
         lacks["embedding"] = (
-            f"This hybrid reads the image through {len(config.stem)} overlapping 3 × 3 convolutions, so its tokens"
-            " are not cut from squares and there is no single matrix E."
+            f"This hybrid computes its tokens with {len(config.stem)} overlapping 3 × 3 convolutions, so there is no"
+            " single matrix E."
         )
-        lacks["any_size"] = "A hybrid's convolutions make patches of one size, its own."
+        lacks["any_size"] = "A hybrid only accepts its own patch size, which its convolutions fix."
     if config.grid == (1, 1):
         lacks["layers"] = _ONE_PATCH
     if config.embed == "reshape":

@@ -1,4 +1,4 @@
-"""Small convolutional networks: the baseline beside the transformers, and DeiT's teacher."""
+"""Define small convolutional networks: the baseline and DeiT's teacher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetching a published file once: with progress, cancellable, checked, and whole or not at all."""
+"""Download a published file once, with progress, cancellation, a checksum and an atomic rename."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from platformdirs import user_cache_path
 
 from vitviz.models.pretrained_list import Pretrained, PretrainedError
 
-Progress = Callable[[int, int | None], None]  # bytes so far, and of the whole where the server tells
+Progress = Callable[[int, int | None], None]  # (bytes so far, total bytes if known)
 
 CHUNK_BYTES = 1 << 20
 MAX_BYTES = 2 << 30  # ViT-L/16 is 1.2 GB
 TIMEOUT_S = 20.0
-STALE_S = 600.0  # a part that has not grown for so long belongs to no download
+STALE_S = 600.0  # a partial file older than this belongs to no running download
 
 
 class NoNetworkError(PretrainedError):
-    """The file's host cannot be reached, or does not give the file."""
+    """The file's host cannot be reached, or does not serve the file."""
 
 
 class DownloadCancelled(PretrainedError):
@@ -84,11 +84,13 @@ def download(
 
 def _check(url: str, digest: str, sha256_start: str) -> None:
     if not digest.startswith(sha256_start):
-        raise PretrainedError(f"{url} is not the published file: its sha256 starts {digest[:8]}")
+        raise PretrainedError(
+            f"{url} is not the published file: expected a sha256 that starts with {sha256_start}, received {digest[:8]}"
+        )
 
 
 def _sweep(target: Path) -> None:
-    """Remove what a process that was ended has left of this file."""
+    """Remove partial files of interrupted downloads."""
     for part in target.parent.glob(f".{target.name}.*"):
         with suppress(FileNotFoundError):  # another download has swept it
             if abs(time.time() - part.stat().st_mtime) > STALE_S:  # the clock may have been set back since
@@ -98,9 +100,9 @@ def _sweep(target: Path) -> None:
 def _chunks(
     url: str, progress: Progress | None, cancelled: Callable[[], bool] | None
 ) -> Generator[bytes, None, None]:
-    """Return the file's bytes as they come; what its reader does with them is no business of the network's errors."""
+    """Yield the file in chunks; only network errors are translated, not those of the consumer."""
     if not url.startswith(("https://", "http://")):
-        raise PretrainedError(f"weights are fetched over http or https, received {url}")
+        raise PretrainedError(f"the address must start with http:// or https://, received {url}")
     host = url.split("/")[2]
     done = 0
     try:
@@ -108,23 +110,23 @@ def _chunks(
             stated = answer.headers.get("Content-Length")
             total = int(stated) if stated else None
             if total is not None and total > MAX_BYTES:
-                raise PretrainedError(f"{url} has {total} bytes, more than the {MAX_BYTES} that are taken")
+                raise PretrainedError(f"{url} has {total:,} bytes, more than the limit of {MAX_BYTES:,}")
             while chunk := answer.read(CHUNK_BYTES):
                 if cancelled is not None and cancelled():
                     raise DownloadCancelled(f"the download from {host} was stopped")
                 done += len(chunk)
                 if done > MAX_BYTES:
-                    raise PretrainedError(f"{url} has more than the {MAX_BYTES} bytes that are taken")
+                    raise PretrainedError(f"{url} has more bytes than the limit of {MAX_BYTES:,}")
                 yield chunk
                 if progress is not None:
                     progress(done, total)
     except urllib.error.HTTPError as error:
         error.close()
-        raise NoNetworkError(f"{host} does not give {url}: {error.code} {error.reason}") from error
+        raise NoNetworkError(f"{host} refused {url}: {error.code} {error.reason}") from error
     except (OSError, HTTPException) as error:
         raise NoNetworkError(
-            f"the weights could not be fetched because {host} cannot be reached;"
-            " everything else in the app works without them"
+            f"the weights could not be downloaded because {host} cannot be reached;"
+            " the rest of the app works without them"
         ) from error
     if total is not None and done != total:
         raise NoNetworkError(f"{host} stopped after {done} of {total} bytes; try again")

@@ -120,7 +120,7 @@ class _Attend(torch.autograd.Function):
 
 @contextmanager
 def dice(generator: torch.Generator) -> Iterator[None]:
-    """Draw this thread's dropout on the CPU from a generator of its own."""
+    """Draw this thread's dropout on the CPU from its own generator."""
     _own.dice = generator
     try:
         yield
@@ -129,7 +129,7 @@ def dice(generator: torch.Generator) -> Iterator[None]:
 
 
 def drawn_from(x: Tensor) -> torch.Generator | None:
-    """The generator that `dice` gave this thread, None for torch's own: on another device, and outside of `dice`."""
+    """Return the generator that `dice` set for this thread; None (torch's own) outside `dice` or on another device."""
     return getattr(_own, "dice", None) if x.device.type == "cpu" else None
 
 

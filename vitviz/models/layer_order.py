@@ -40,7 +40,7 @@ def _(config: SwinConfig) -> tuple[int, ...]:
 
 
 def stage_of(config: SwinConfig, layer: int) -> StagePlace:
-    """Return where a layer stands.
+    """Return the stage of a layer.
 
     Raises:
         ValueError: if there is no such layer.
@@ -55,7 +55,7 @@ def stage_of(config: SwinConfig, layer: int) -> StagePlace:
 
 @singledispatch
 def layout_of_layer(config: ModelConfig, layout: TokenLayout, layer: int) -> TokenLayout:
-    """The tokens of a layer: a ViT's sequence stays, a Swin's grid halves from stage to stage, odd sides rounded up.
+    """Return the tokens of a layer: a ViT's sequence stays, a Swin's grid halves per stage, odd sides rounded up.
 
     Args:
         layout: of the first layer.

@@ -1,4 +1,4 @@
-"""A model ready to be looked at, with everything a page must say about it."""
+"""Hold a loaded model with its config, classes and origin."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.analysis.logit_lens import softmax
 from vitviz.config import ModelConfig, Preparation
 from vitviz.models.layout import TokenLayout
 from vitviz.models.swin import SwinTransformer
 from vitviz.models.vit import VisionTransformer
+from vitviz.softmax import softmax
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A frozen model in evaluation mode, how its images are prepared, and where its weights come from."""
+    """A frozen model in evaluation mode, with its image preparation and the origin of its weights."""
 
     model: nn.Module
     config: ModelConfig
     preparation: Preparation
     classes: tuple[str, ...]
     title: str
-    trained_on: str | None  # None: random weights, and every page must say so
+    trained_on: str | None  # None: random weights, which every page states
     step: int
     digest: str
-    began_with: str | None = None  # the weights' name that its training began with; None: random ones
+    began_with: str | None = None  # title of its initial weights; None: random
 
     def __post_init__(self) -> None:
         self.model.eval().requires_grad_(False)
 
     def layout(self, height_px: int, width_px: int) -> TokenLayout:
-        """The tokens that an image of this size becomes: a ViT's sequence, a Swin's first grid, a CNN's last."""
+        """Return the tokens that an image of this size becomes: a ViT's sequence, a Swin's first grid, a CNN's last."""
         layout: TokenLayout = self.model.layout(height_px, width_px)  # type: ignore[operator]
         return layout
 
     def probabilities(self, logits: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-        """Class probabilities (..., classes); a model whose output is a softmax already gives them itself."""
+        """Return class probabilities (..., classes); a model with a softmax output already returns them."""
         return logits if getattr(self.config, "softmax_output", False) else softmax(logits)
 
     @property
@@ -47,7 +47,7 @@ class LoadedModel:
         """The model as a ViT.
 
         Raises:
-            TypeError: if it is none; `vitviz.models.abilities` says so beforehand.
+            TypeError: if it is another model; check `vitviz.models.abilities` first.
         """
         if not isinstance(self.model, VisionTransformer):
             raise TypeError(f"{self.title} must be a ViT, received a {type(self.model).__name__}")
@@ -58,7 +58,7 @@ class LoadedModel:
         """The model as a Swin.
 
         Raises:
-            TypeError: if it is none; `vitviz.models.abilities` says so beforehand.
+            TypeError: if it is another model; check `vitviz.models.abilities` first.
         """
         if not isinstance(self.model, SwinTransformer):
             raise TypeError(f"{self.title} must be a Swin, received a {type(self.model).__name__}")

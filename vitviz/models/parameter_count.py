@@ -35,7 +35,7 @@ def prefix(config: ModelConfig) -> int:
 
 
 def published_megabytes(config: ViTConfig | SwinConfig) -> float:
-    """The size of a published fp32 file in MB of 10^6 bytes, to its header; ViT, DeiT, DINO and Swin as published."""
+    """Return the size of a published fp32 file in MB of 10^6 bytes, without its header."""
     return _BYTES * sum(parameters(config).values()) / 1e6
 
 

@@ -23,7 +23,7 @@ from vitviz.config import (
 class Preset:
     """A named shape: the model's config, how its images are prepared, and one sentence about it.
 
-    `train` is the lecture's own training of a recipe; None where the shape is trained as the user likes.
+    `train` is the lecture's training recipe; None if the user chooses one.
     """
 
     name: str
@@ -68,7 +68,7 @@ _SMALL = (
         "Small ViT for shapes, 32 px, patch 4",
         VIT_SHAPES,
         RGB_32,
-        "Says where the warm object lies relative to the cool one; without positions it cannot.",
+        "Predicts where the warm object lies relative to the cool one, which needs position embeddings.",
     ),
     Preset(
         "vit_mnist",
@@ -96,21 +96,21 @@ _SMALL = (
         "Hybrid for CIFAR-10: convolutional stem and ViT",
         ViTConfig(embed_dim=128, depth=4, num_heads=4, mlp_ratio=2.0, stem=(32, 64, 128), readout="mean"),
         RGB_32,
-        "Three 3 x 3 convolutions make the tokens, a ViT of 4 blocks mixes them.",
+        "A stem of three 3 x 3 convolutions gives the tokens for a ViT of 4 blocks.",
     ),
     Preset(
         "deit_cifar10",
         "DeiT for CIFAR-10, 32 px, patch 4",
         replace(VIT_CIFAR10, distilled=True),
         RGB_32,
-        "The ViT with a second token and a second head that learn from a teacher.",
+        "The ViT with a distillation token and a second head.",
     ),
     Preset(
         "deit_digits",
         "Small DeiT for digits, 32 px, patch 4",
         replace(VIT_DIGITS, distilled=True),
         GREY_32,
-        "The small ViT with a second token and a second head that learn from a teacher.",
+        "The small ViT with a distillation token and a second head.",
     ),
     Preset(
         "swin_cifar10",
@@ -131,7 +131,7 @@ _SMALL = (
         "Small Swin for shapes, 32 px, patch 2, window 4",
         replace(SWIN_DIGITS, in_chans=3, num_classes=4),
         RGB_32,
-        "Relative position bias and windows: where is the warm object?",
+        "Predicts where the warm object lies; windows with relative position bias.",
     ),
     Preset(
         "swin_mnist",
@@ -223,7 +223,7 @@ _SIZES: tuple[tuple[str, str, ModelConfig, str], ...] = (
     ),
     ("swin_tiny", "Swin-T, 224 px", _swin(96, 6, 3), "Windows of 7 x 7 in four stages."),
     ("swin_small", "Swin-S, 224 px", _swin(96, 18, 3), "Swin-T with 18 blocks in the third stage."),
-    ("swin_base", "Swin-B, 224 px", _swin(128, 18, 4), "Swin-S a third wider."),
+    ("swin_base", "Swin-B, 224 px", _swin(128, 18, 4), "Swin-S, a third wider."),
 )
 _PAPERS = tuple(Preset(name, title, config, IMAGENET_224, text) for name, title, config, text in _SIZES)
 
@@ -310,7 +310,7 @@ _LECTURE = (
         "Lecture A, corrected: CIFAR-10, patch 8",
         replace(_A, norm="pre"),
         RGB_32,
-        "Pre-norm, and the patch embedding learns too.",
+        "Pre-norm, with a trained patch embedding.",
         replace(_TRAIN_A, frozen=(), optimizer="adamw", weight_decay=0.05, schedule="warmup_cosine"),
     ),
     Preset(
@@ -326,7 +326,7 @@ _LECTURE = (
         "Lecture C, as written: MNIST, width 8",
         _C,
         GREY_28,
-        "Heads map slices of the token, nothing joins them again, and a softmax stands before the loss.",
+        "Heads read slices of the token, no output projection, and a softmax before the loss.",
         _TRAIN_C,
     ),
     Preset(
@@ -334,7 +334,7 @@ _LECTURE = (
         "Lecture C, corrected: MNIST, width 8",
         replace(_C, head_input="all", output_projection=True, final_norm=True, softmax_output=False),
         GREY_28,
-        "Every head reads the whole token, a projection joins the heads, and the loss gets logits.",
+        "Heads read the whole token, with an output projection and logits in the loss.",
         _TRAIN_C,
     ),
     Preset(
@@ -342,7 +342,7 @@ _LECTURE = (
         "Lecture D, as written: MNIST, patch 7",
         _D,
         GREY_28_HALF,
-        "'Positions' that are a second map of the pixels, the first patch as readout, softmax before the loss.",
+        "A second map of the pixels as position embedding, the first patch as readout, softmax before the loss.",
         _TRAIN_D,
     ),
     Preset(
@@ -357,7 +357,7 @@ _LECTURE = (
             softmax_output=False,
         ),
         GREY_28_HALF,
-        "Learned positions, a [CLS] token, 1/sqrt(d_head), and the loss gets logits.",
+        "Learned position embeddings, a [CLS] token, scale 1/sqrt(d_head), and logits in the loss.",
         _TRAIN_D,
     ),
     Preset(
@@ -365,23 +365,23 @@ _LECTURE = (
         "Lecture E: MNIST, 'attention' over the flat image",
         FlatAttentionConfig(),
         GREY_28,
-        "One token is the whole image, so its attention is the constant 1: an MLP in disguise.",
+        "A single token for the whole image, so attention is the constant 1 and the model is an MLP.",
         _adam("mnist", 10, 32, 1e-3),  # its log counts 1,875 steps an epoch
     ),
     Preset(
         "recipe_f_poor",
-        "Lecture F: MNIST without positions",
+        "Lecture F: MNIST without position embeddings",
         replace(_F, positions="none"),
         GREY_28,
-        "Blind to the order of its patches. The lecture's 68 % is of a poor table, which is not the same.",
+        "Ignores the order of patches. The lecture's 68 % is of a poor position table, not of none.",
         _TRAIN_MNIST,
     ),
     Preset(
         "recipe_f_good",
-        "Lecture F: MNIST with 2-D positions",
+        "Lecture F: MNIST with 2-D position embeddings",
         replace(_F, positions="sincos_2d_concat"),
         GREY_28,
-        "Row and column in separate halves of the table; the lecture's good table reaches 95 %.",
+        "Row and column in separate halves of the table; the lecture reports 95 %.",
         _TRAIN_MNIST,
     ),
     Preset(
@@ -397,7 +397,7 @@ _LECTURE = (
         "Lecture G, corrected: attention over convolutions",
         ConvAttentionConfig(),
         GREY_28,
-        "Scores divided by sqrt(d), and every pixel averages the values that it looks at.",
+        "Scores scaled by 1/sqrt(d), and every pixel averages the values that it attends to.",
         _TRAIN_MNIST,
     ),
 )

@@ -62,7 +62,7 @@ def load_pretrained(
 
 
 def open_own(name: str, raw: bytes) -> LoadedModel:
-    """Return a user's own weights of a listed architecture, with as many classes as their head has.
+    """Return uploaded weights of a listed architecture, with the classes of their head.
 
     Where `load_pretrained` wants the published shapes, the head may be the user's own or none; with 1000 classes
     it is read as ImageNet-1k's. What the weights were trained on is not known.

@@ -50,7 +50,7 @@ def check_header(raw: bytes) -> Shapes:
         raise PickledWeightsError
     length = int.from_bytes(raw[:8], "little")
     if len(raw) < 8 or not 2 <= length <= len(raw) - 8:
-        raise PretrainedError("the file is not safetensors, or it is cut short")
+        raise PretrainedError("the file is not safetensors, or it is truncated")
     if length > MAX_HEADER_BYTES:
         raise PretrainedError(f"the file's header has {length} bytes, more than the {MAX_HEADER_BYTES} read")
     try:
@@ -71,7 +71,7 @@ def check_header(raw: bytes) -> Shapes:
 
 
 def _shape(name: str, sides: Any) -> tuple[int, ...]:
-    """Return a tensor's shape; its name is checked with it, for both are told where they do not fit."""
+    """Return a tensor's shape, after checking its name and shape."""
     if len(name) > LONGEST_NAME:
         raise PretrainedError(
             f"a tensor's name has up to {LONGEST_NAME} characters, received one of {len(name):,}: {cut(name)}"

@@ -37,7 +37,7 @@ _TORCHVISION_SWIN = (
 
 
 class WeightsMismatchError(PretrainedError):
-    """Tensors that are not the model's: what is missing, unexpected and misshapen, by name."""
+    """Tensors that do not match the model: missing, unexpected or of another shape."""
 
     def __init__(self, name: str, missing: list[str], unexpected: list[str], misshapen: list[str]) -> None:
         self.missing, self.unexpected, self.misshapen = tuple(missing), tuple(unexpected), tuple(misshapen)
@@ -50,7 +50,7 @@ class WeightsMismatchError(PretrainedError):
 
 
 def rename(state: State, entry: Pretrained) -> State:
-    """Return the file's tensors under this project's names; computed tables are left out."""
+    """Return the file's tensors under this project's names, without computed tables."""
     state = {name: tensor for name, tensor in state.items() if not name.endswith(COMPUTED)}
     if entry.format == "timm":
         return _old_swin(state) if isinstance(entry.config, SwinConfig) else _old_dinov2(state, entry.config)
@@ -89,7 +89,7 @@ def _old_swin(state: State) -> State:
 
 
 def _old_dinov2(state: State, config: ViTConfig) -> State:
-    """Return the authors' own files give [CLS] a position even where registers have none: it is added here."""
+    """Add [CLS]'s position embedding, which the authors' files with registers lack."""
     table = state.get("pos_embed")
     if "register_tokens" not in state or "cls_token" not in state or not config.num_registers:
         return state
@@ -113,7 +113,7 @@ def fit_positions(state: State, native: ViTConfig, grid: tuple[int, int]) -> Sta
 
 
 def load_into(model: nn.Module, state: State, name: str) -> None:
-    """Give every parameter its tensor, in fp32, or change nothing.
+    """Load every parameter in fp32, or change nothing.
 
     Raises:
         WeightsMismatchError: naming what is missing, unexpected or misshapen.

@@ -26,7 +26,7 @@ class UnknownArchitectureError(PretrainedError):
 
 @dataclass(frozen=True)
 class Pretrained:
-    """Published weights of one architecture: where they are, and the config and preparation that they need.
+    """Published weights of one architecture, with their address, config and preparation.
 
     Attributes:
         name: timm's 'architecture.tag', or torchvision's model name.
@@ -193,16 +193,19 @@ PRETRAINED: dict[str, Pretrained] = {
     entry.name: entry for family in (_augreg, _deit, _dino, _swin, _torchvision) for entry in family()
 }
 
-# Patterns of names, in the order of looking, and why their weights do not fit these classes.
+# Patterns of names, in order, and why their weights do not fit these model classes.
 _REASONS = (
     (r"swinv2|swin_v2", "Swin V2 has cosine attention and computes its position bias by a network"),
-    (r"swin_large", "Swin-L is larger than what this app is made to show"),
-    (r"beit|vit_relpos", "it has a relative position bias in every block, which this ViT has not"),
+    (r"swin_large", "Swin-L is too large for this app"),
+    (r"beit|vit_relpos", "it has a relative position bias in every block, which this ViT does not implement"),
     (r"clip|siglip", "it normalises the tokens before the first block or pools them by attention"),
-    (r"dinov3|eva|rope|vit_so|naflex", "it rotates queries and keys by position, which this ViT does not"),
-    (r"dinov2", "only DINOv2's S and B have the plain MLP and the size that this app shows"),
+    (
+        r"dinov3|eva|rope|vit_so|naflex",
+        "it has rotary position embeddings, which this ViT does not implement",
+    ),
+    (r"dinov2", "only the S and B sizes of DINOv2 have a plain MLP and fit this app"),
     (r"deit3|cait|xcit", "its blocks or its [CLS] token work differently from DeiT's"),
-    (r"in21k$|in22k$", "its head names 21,000 classes, for which this app has no names"),
+    (r"in21k$|in22k$", "its head has 21,000 classes, whose names this app does not have"),
     (r"resnet|convnext|efficientnet|regnet|vgg|densenet|mobilenet", "it is a convolutional network"),
     (r"mixer|mlp", "it has no attention"),
 )
@@ -219,8 +222,8 @@ def find(name: str) -> Pretrained:
     for entry in PRETRAINED.values():
         if entry.name.partition(".")[0] == name:
             return entry
-    reason = next((why for pattern, why in _REASONS if re.search(pattern, name)), "it is none of these")
+    reason = next((why for pattern, why in _REASONS if re.search(pattern, name)), "the name is unknown")
     raise UnknownArchitectureError(
-        f"{name!r} cannot be loaded: {reason}; the app reads ViT augreg, DeiT, DINO, DINOv2 S and B, Swin, and"
+        f"{name!r} cannot be loaded: {reason}; supported are ViT augreg, DeiT, DINO, DINOv2 S and B, Swin, and"
         " torchvision's vit_b_16, vit_b_32, vit_l_16, swin_t, swin_s and swin_b"
     )

@@ -1,4 +1,4 @@
-"""Published accuracies and training costs of known models, each with its source; nothing here is measured."""
+"""List published accuracies and training costs with their sources."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ TOP1: dict[str, float] = {
 
 
 def cite_accuracy(name: str) -> str:
-    """Return where an accuracy of `TOP1` stands: timm's names have a size in px, torchvision's have none."""
+    """Return the source of an accuracy of `TOP1`; only timm's names contain a patch size."""
     return TIMM if "_patch" in name else TORCHVISION
 
 
 @dataclass(frozen=True)
 class Size:
-    """One row of the ViT paper's table 1; `preset` names the shape here."""
+    """One row of the ViT paper's table 1; `preset` is the config in this project."""
 
     name: str
     layers: int

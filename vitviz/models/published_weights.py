@@ -1,7 +1,4 @@
-"""Published weights that the app offers: what each is, how large, where its file lies, and how it is fetched.
-
-What a listing of them needs is known without torch and without a network.
-"""
+"""List and fetch the published weights that the app offers; listing needs neither torch nor a network."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from vitviz.models.parameter_count import published_megabytes
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
 from vitviz.models.size import MOST_MILLIONS, millions, too_large
 
-# The small ones that show most: a classifier, one that learned without labels, a ViT that saw more, windows.
+# Small and varied: supervised DeiT, self-supervised DINO, a ViT pretrained on ImageNet-21k, Swin.
 SMALL = (
     "deit_tiny_patch16_224.fb_in1k",
     "vit_small_patch16_224.dino",
@@ -29,16 +26,16 @@ _MAX_HEADER_BYTES = 4 * 2**20
 
 @dataclass(frozen=True)
 class Offer:
-    """Published weights as a list names them.
+    """Published weights, as listed.
 
     Attributes:
-        name: what `fetch` and `load_pretrained` take.
+        name: accepted by `fetch` and `load_pretrained`.
         megabytes: of the file, in 10^6 bytes.
-        knows: what it answers with, such as '1,000 classes'.
-        trained_on: the images that it learned from.
+        knows: number of classes, such as '1,000 classes'.
+        trained_on: the training images.
         url: the file at its publisher.
-        path: where the file lies on this machine, or must lie.
-        cached: that path where a whole file lies there, else None.
+        path: expected location of the file on this machine.
+        cached: `path` if the complete file is there, else None.
     """
 
     name: str
@@ -57,15 +54,14 @@ class Offer:
 
 
 def list_weights() -> tuple[Offer, ...]:
-    """Return all that this app shows: `SMALL` in its order, then the others from the smallest file to the largest."""
+    """Return all weights that the app offers: `SMALL` first, then the others by file size."""
     rank = {name: place for place, name in enumerate(SMALL)}
-    shown = (entry for entry in PRETRAINED.values() if not too_large(entry.config))
-    made = [describe_weights(entry) for entry in shown]
-    return tuple(sorted(made, key=lambda o: (rank.get(o.name, len(rank)), round(o.megabytes), o.title)))
+    weights = [describe_weights(entry) for entry in PRETRAINED.values() if not too_large(entry.config)]
+    return tuple(sorted(weights, key=lambda o: (rank.get(o.name, len(rank)), round(o.megabytes), o.title)))
 
 
 def describe_weights(entry: Pretrained) -> Offer:
-    """Return what is to say about an entry now."""
+    """Return an entry's listing, including whether its file is cached."""
     path, classes = weights_file(entry), entry.config.num_classes
     return Offer(
         name=entry.name,
@@ -82,22 +78,22 @@ def describe_weights(entry: Pretrained) -> Offer:
 def fetch(
     entry: Pretrained, progress: Progress | None = None, cancelled: Callable[[], bool] | None = None
 ) -> Path:
-    """Return the published file of an entry, fetched unless a whole one is there.
+    """Return the published file of an entry, downloaded unless it is complete.
 
     Args:
         entry: of `PRETRAINED`.
         progress: called with (bytes so far, bytes in all or None).
-        cancelled: asked between chunks.
+        cancelled: called between chunks.
 
     Raises:
-        NoNetworkError: if its host does not give it; the message says how it gets here all the same.
+        NoNetworkError: if its host does not serve it; the message describes the manual copy.
         DownloadCancelled: if `cancelled()` becomes true.
-        PretrainedError: if this app does not show the model, or the file is not the published one.
+        PretrainedError: if the model is too large for this app, or the file is not the published one.
     """
     if too_large(entry.config):
         raise PretrainedError(
             f"{entry.title} has {millions(entry.config):,.0f} million parameters, more than the"
-            f" {MOST_MILLIONS:,.0f} million that this app shows"
+            f" {MOST_MILLIONS:,.0f} million that this app supports: choose a smaller one"
         )
     target = weights_file(entry)
     if target.is_file() and not is_whole(target):  # copied by hand and cut short
@@ -109,16 +105,16 @@ def fetch(
 
 
 def describe_manual_copy(entry: Pretrained) -> str:
-    """Return how the file gets to a machine without a network, in one sentence without its full stop."""
-    said = describe_weights(entry)
+    """Return instructions for copying the file to a machine without a network, without a full stop."""
+    weights = describe_weights(entry)
     return (
-        f"On a machine with a network, `{said.command}` fetches {said.path.name} ({said.megabytes:,.0f} MB) and says"
-        f" where it lies; copy it to `{said.path}`"
+        f"On a machine with a network, `{weights.command}` downloads {weights.path.name} ({weights.megabytes:,.0f} MB)"
+        f" and prints its path; copy the file to `{weights.path}`"
     )
 
 
 def is_whole(path: Path) -> bool:
-    """Return True if a file of weights lies there that is not cut short; its numbers are not read."""
+    """Return True if a complete weights file is at this path; its tensors are not read."""
     try:
         if path.suffix != ".safetensors":
             return zipfile.is_zipfile(path)  # torchvision's: a zip's table of contents is at its end

@@ -26,11 +26,11 @@ class Recorder:
         self.active = self._all or bool(self._patterns)
 
     def wants(self, name: str) -> bool:
-        """Return True if somebody asked for this intermediate."""
+        """Return True if this intermediate was requested."""
         return self._all or any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     def wants_any(self, name: str, parts: Iterable[str]) -> bool:
-        """Return True if somebody asked for one of a layer's parts, `NAME.PART`."""
+        """Return True if a part of this layer (`NAME.PART`) was requested."""
         return self.active and any(self.wants(f"{name}.{part}") for part in parts)
 
     def __call__(self, name: str, tensor: Tensor) -> None:

@@ -9,7 +9,7 @@ MOST_MILLIONS = 100.0  # ViT-B; thirty users must not fill the server with ViT-H
 
 
 def millions(config: ModelConfig) -> float:
-    """Parameters of the layers, in millions; positions, embedding and head are small beside those of a large model."""
+    """Return the parameters of the layers in millions, without positions, embedding and head."""
     return parameter_count.parameters(config)[parameter_count.LAYERS] / 1e6
 
 

@@ -1,4 +1,4 @@
-"""A trained backbone under a new head: what is kept of the weights, what is new, what is resized."""
+"""Transfer a trained backbone to a new head: kept, new and resized weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Piece:
 
 
 def fitted(source: ModelConfig, classes: int, image_size: int | None = None) -> ModelConfig:
-    """Return the shape of a model with this one's backbone and a head of `classes` answers.
+    """Return the config of a model with this backbone and a head of `classes` classes.
 
     Args:
         source: of the trained model; a softmax after its head goes with the head.
@@ -81,7 +81,7 @@ def pieces(source: ModelConfig, target: ModelConfig) -> tuple[Piece, ...]:
     )
     lost = sorted(name for name in set(old) - set(new) if name.partition(".")[0] not in HEADS)
     if lost:
-        raise ValueError(f"the new model has no place for {', '.join(lost[:3])}")
+        raise ValueError(f"the new model lacks the parameters {', '.join(lost[:3])}")
     return found
 
 
@@ -122,7 +122,7 @@ def create_initialised_model(
 
 
 def body_names(config: ModelConfig) -> tuple[str, ...]:
-    """First parts of the names of all that is not a head: what is frozen where the backbone only gives features."""
+    """Return the name prefixes of all parameters outside the head, to freeze the backbone."""
     names = (name.partition(".")[0] for name in _shapes(config))
     return tuple(dict.fromkeys(name for name in names if name not in HEADS))
 

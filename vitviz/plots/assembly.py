@@ -1,4 +1,4 @@
-"""An image in parts, and what models answer to it, as data for the browser."""
+"""Pack an image in parts, and the models' predictions, for the browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from PIL import Image
 from vitviz.analysis.assembly import LEAST_PX, MOST, SIGNS, Part
 from vitviz.plots.blob import pack
 from vitviz.plots.image_changes import Answered
-from vitviz.plots.photo import Photo, photo
+from vitviz.plots.photo import Photo, encode_photo
 from vitviz.plots.theme import head_color
 
 Uint8 = NDArray[np.uint8]
@@ -35,7 +35,7 @@ class AssemblyHeader:
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
+class ImageParts:
     """An image in parts.
 
     frames: (3, S, S, 3): whole, as it is put together, and without its parts. parts: where each is cut and lies.
@@ -48,14 +48,14 @@ class Apart:
     told: AssemblyHeader
 
 
-def payload(apart: Apart, answered: Sequence[Answered], ground: Photo, classes: Sequence[str]) -> bytes:
-    """Packs the image and every model's answers to it, whole and as it is put together, for `parts_view`.
+def payload(apart: ImageParts, answered: Sequence[Answered], ground: Photo, classes: Sequence[str]) -> bytes:
+    """Pack the image and every model's predictions, original and rearranged, for `parts_view`.
 
     Args:
         answered: each model's probabilities (2, classes) and views (2, rows, cols).
         ground: the whole image, in its own pixels.
     """
-    both = stacked(ground.pixels, apart.frames[EMPTY], apart.parts)
+    both = stack_payloads(ground.pixels, apart.frames[EMPTY], apart.parts)
     header: dict[str, Any] = {
         "parts": [astuple(part) for part in apart.parts],
         "named": {name: astuple(part)[:4] for name, part in apart.named.items()},
@@ -80,8 +80,8 @@ def payload(apart: Apart, answered: Sequence[Answered], ground: Photo, classes: 
     return pack(header | vars(apart.told) | both.header, **arrays)
 
 
-def stacked(ground: Uint8, empty: Uint8, parts: Sequence[Part]) -> Photo:
-    """Return the photograph, and below it the same without its parts, in whose places lies what the models see there.
+def stack_payloads(ground: Uint8, empty: Uint8, parts: Sequence[Part]) -> Photo:
+    """Return the photograph, and below it the photograph with the holes filled.
 
     Args:
         ground: (P, P, 3), whole.
@@ -96,4 +96,4 @@ def stacked(ground: Uint8, empty: Uint8, parts: Sequence[Part]) -> Photo:
             for at, wide in ((part.left, part.width), (part.top, part.height))
         )
         below[down, across] = smooth[down, across]
-    return photo(np.concatenate([ground, below]))
+    return encode_photo(np.concatenate([ground, below]))

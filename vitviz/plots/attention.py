@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.attention import FloatArray, Fusion, WindowRows, fuse_heads, quantise_rows
 from vitviz.plots.blob import pack
-from vitviz.plots.photo import Photo, Uint8, as_photo
+from vitviz.plots.photo import Photo, Uint8, decode_photo
 
 Head = int | Fusion
 
@@ -28,7 +28,7 @@ class MapsDrawn:
 
 @dataclass(frozen=True)
 class Scene:
-    """The explorer's texts beside its maps; layers and heads count from 1.
+    """Texts and selection of the explorer; layers and heads count from 1.
 
     `head` is a head, or how the heads are fused; `scores` is what the softmax reads, in symbols; `strip_layers` are
     the layers of the strip, `strip_names` their labels; `group` names the explorers that share pin, view and pointer.
@@ -85,26 +85,26 @@ def strip_view(attn: FloatArray, head: Head) -> Strip:
 
 
 def windows_strip(blocks: Sequence[WindowRows], head: Head) -> Strip:
-    """Return the same of a Swin stage's blocks."""
+    """Return the strip of a Swin stage's blocks."""
     codes = quantise_rows(np.stack([_select_head(block.rows, head) for block in blocks]))
     return _strip(codes, **_windows(blocks))
 
 
 def explorer_view(scene: Scene, image: Uint8 | Photo, layer: Quantised, strip: Strip) -> bytes:
-    """Return the chosen layer with all heads; with the strip that it names, the browser has all that it draws.
+    """Return the chosen layer with all heads; the browser combines it with the strip that it names.
 
     Args:
         image: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
         layer: of `layer_codes`.
     """
-    ground = as_photo(image)
+    ground = decode_photo(image)
     header = asdict(scene) | {"strip": strip.tag} | ground.header
     return pack(header, photo=ground.array, layer_codes=layer[0], layer_max=layer[1])
 
 
 def windows_view(scene: Scene, image: Uint8 | Photo, block: WindowRows, strip: Strip) -> bytes:
-    """Return the same of one block of a Swin."""
-    ground = as_photo(image)
+    """Return one block of a Swin with all heads."""
+    ground = decode_photo(image)
     codes, maxima = quantise_rows(block.rows)
     windows = {f"layer_{name}": array for name, array in _windows([block]).items()}
     header = asdict(scene) | {"strip": strip.tag, "slots": int(block.slots.shape[1])} | ground.header
@@ -130,7 +130,7 @@ def maps_view(
     lines: Sequence[str] = (),
     drawn: MapsDrawn = MapsDrawn(),  # noqa: B008  (frozen)
 ) -> bytes:
-    """Return the maps of one image side by side, each over the same grid, one pointer over all.
+    """Return the maps of one image side by side, over the same grid.
 
     Args:
         image: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
@@ -138,7 +138,7 @@ def maps_view(
         notes: one line under each map; `lines`: one or two over it, under the title.
         drawn: how; the numbers are those of the patches all the same.
     """
-    ground = as_photo(image)
+    ground = decode_photo(image)
     top = maps.max(axis=-1)
     scale = np.full_like(top, top.max()) if shared_scale else top
     header: dict[str, Any] = {

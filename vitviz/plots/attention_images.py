@@ -1,4 +1,4 @@
-"""Attention as images to keep: one view, a sheet of all heads, an animation; drawn on arrays, without a browser."""
+"""Draw attention as image files: one view, a sheet of all heads, an animation."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class Drawn:
 
 
 def own_size(image: Uint8) -> int:
-    """The side in px at which an image is kept: its own, and of a small one a whole multiple near `LEAST_PX`."""
+    """Return the side in px of an image file: the image's own, or a whole multiple near `LEAST_PX`."""
     side = int(image.shape[0])
     return side if side >= SMALL_PX else side * max(1, LEAST_PX // side)
 
 
-def _stretched(values: FloatArray, size_px: int, smooth: bool) -> NDArray[np.float32]:
+def _stretch(values: FloatArray, size_px: int, smooth: bool) -> NDArray[np.float32]:
     resample = Image.Resampling.BILINEAR if smooth else Image.Resampling.NEAREST
     image = Image.fromarray(values.astype(np.float32)).resize((size_px, size_px), resample)
     return np.clip(np.asarray(image, dtype=np.float32), 0, 1)
 
 
-def _sized(picture: Uint8, size_px: int) -> NDArray[np.float32]:
-    """Return the image at a size: its own pixels where that is its size, hard edges where it has few."""
+def _resize(picture: Uint8, size_px: int) -> NDArray[np.float32]:
+    """Resize an image, with hard edges if it is small."""
     if picture.shape[0] == size_px:
         return picture.astype(np.float32)
     small = picture.shape[0] < SMALL_PX
@@ -87,42 +87,44 @@ def attention_image(
         top: the weight in full colour; None: the map's own largest.
         query: (row, col) to outline.
     """
-    base = _sized(picture, own_size(picture) if size_px is None else size_px)
+    base = _resize(picture, own_size(picture) if size_px is None else size_px)
     highest = float(weights.max()) if top is None else top
     level = np.clip(weights / highest, 0, 1) if highest > 0 else np.zeros_like(weights)
     masked = drawn.style == "mask"
     if masked:
         level = kept_by_mass(weights, drawn.share).astype(np.float32)
-    level = _stretched(level.reshape(grid), len(base), drawn.smooth and not masked)[..., None]
-    image = Image.fromarray(np.clip(_laid(base, level, drawn), 0, 255).astype(np.uint8))
+    level = _stretch(level.reshape(grid), len(base), drawn.smooth and not masked)[..., None]
+    image = Image.fromarray(np.clip(_blend_map(base, level, drawn), 0, 255).astype(np.uint8))
     if query is not None:
         _outline(image, query, grid, drawn.mode)
     return np.asarray(image)
 
 
-def _laid(base: NDArray[np.float32], level: NDArray[np.float32], drawn: Drawn) -> NDArray[np.floating[Any]]:
-    """Return a map (S, S, 1) in [0, 1] over an image (S, S, 3), in one of the four ways."""
+def _blend_map(
+    base: NDArray[np.float32], level: NDArray[np.float32], drawn: Drawn
+) -> NDArray[np.floating[Any]]:
+    """Blend a map (S, S, 1) in [0, 1] over an image (S, S, 3), in one of four styles."""
     if drawn.style == "heat":
         table = np.stack([_rgb(ramp(SEQUENTIAL, i / 255)) for i in range(256)])
         return np.asarray(table[np.round(255 * level[..., 0]).astype(np.int64)])
     if drawn.style == "overlay":
-        ground = _greyed(base) if drawn.grey else base
+        ground = _grey_out(base) if drawn.grey else base
         return ground + drawn.opacity * level * (_rgb(PALETTES[drawn.mode].query) - ground)
     return base * (1 - drawn.opacity * (1 - level))
 
 
-def _greyed(base: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the greyed image of the explorer: brightness 0.92, contrast 0.8."""
+def _grey_out(base: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the image in grey, as in the explorer: brightness 0.92, contrast 0.8."""
     grey = base @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
     return np.repeat(((0.92 * grey - 127.5) * 0.8 + 127.5)[..., None], 3, axis=2)
 
 
 def veiled_image(image: Uint8, patches: Sequence[int], grid: tuple[int, int]) -> Uint8:
     """Return the image at its `own_size` with patches (in reading order, from 0) covered in grey."""
-    base = _sized(image, own_size(image))
+    base = _resize(image, own_size(image))
     left_out = np.zeros(grid[0] * grid[1], dtype=np.float32)
     left_out[list(patches)] = 1
-    veil = _stretched(left_out.reshape(grid), len(base), smooth=False)[..., None]
+    veil = _stretch(left_out.reshape(grid), len(base), smooth=False)[..., None]
     return np.asarray(np.where(veil > 0, VEIL, base), dtype=np.uint8)
 
 
@@ -136,7 +138,7 @@ def _outline(image: Image.Image, query: tuple[int, int], grid: tuple[int, int], 
 
 
 def sheet(images: Sequence[Uint8], labels: Sequence[str], columns: int, mode: Mode = "light") -> Uint8:
-    """Images of one size in rows, each with its label under it, on paper."""
+    """Return images of one size in rows, each with its label below."""
     side = images[0].shape[0]
     rows = -(-len(images) // columns)
     palette = PALETTES[mode]
@@ -162,7 +164,7 @@ def png(image: Uint8) -> bytes:
 
 
 def webp(frames: Sequence[Uint8], frame_ms: int = 600) -> bytes:
-    """Return the frames as one animated WebP that repeats; the last one stays twice as long.
+    """Return the frames as a looping animated WebP; the last one is shown twice as long.
 
     Raises:
         ValueError: if there are no frames.

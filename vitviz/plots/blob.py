@@ -1,4 +1,4 @@
-"""Arrays packed for a client component: one message of bytes, no JSON lists, no base64."""
+"""Pack arrays for a client component into one message of bytes, without JSON lists or base64."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TYPES = {"uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "flo
 
 
 def pack(header: dict[str, Any], **arrays: np.ndarray[Any, Any]) -> bytes:
-    """uint32 header length | JSON header | buffers, each on an 8-byte boundary.
+    """Pack uint32 header length, JSON header and buffers, each on an 8-byte boundary.
 
     The header gains `arrays`: name -> {dtype, shape, offset}, the offset counted
     from the end of the header (4 + header length).
@@ -34,26 +34,26 @@ def pack(header: dict[str, Any], **arrays: np.ndarray[Any, Any]) -> bytes:
     for array in arrays.values():
         data = np.ascontiguousarray(array).tobytes()
         buffers.append(data + b"\0" * (-len(data) % 8))
-    return sealed({**header, "arrays": table}, b"".join(buffers))
+    return seal({**header, "arrays": table}, b"".join(buffers))
 
 
-def sealed(header: dict[str, Any], buffers: bytes) -> bytes:
-    """Return a message of a header that already names its arrays, and of their bytes: what `opened` took apart."""
+def seal(header: dict[str, Any], buffers: bytes) -> bytes:
+    """Return a message from a header that names its arrays, and their bytes; the inverse of `open_blob`."""
     text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-(4 + len(text)) % 8)
     return struct.pack("<I", len(text)) + text + buffers
 
 
-def opened(message: bytes) -> tuple[dict[str, Any], bytes]:
-    """Return a message's header, and the bytes of its arrays, which keep their places when the header changes."""
+def open_blob(message: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return a message's header, and the bytes of its arrays."""
     (length,) = struct.unpack_from("<I", message)
     header: dict[str, Any] = json.loads(message[4 : 4 + length])
     return header, message[4 + length :]
 
 
-def unpacked(message: bytes) -> dict[str, np.ndarray[Any, Any]]:
+def unpack_arrays(message: bytes) -> dict[str, np.ndarray[Any, Any]]:
     """Return a message's arrays by name, read-only."""
-    header, buffers = opened(message)
+    header, buffers = open_blob(message)
     return {
         name: np.frombuffer(buffers, entry["dtype"], int(np.prod(entry["shape"])), entry["offset"]).reshape(
             entry["shape"]

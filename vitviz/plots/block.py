@@ -36,7 +36,7 @@ def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "li
         figure.shape(
             type="rect", x0=box[0], y0=box[1], x1=box[2], y1=box[3], line={"color": color, "width": 2.5}
         )
-    figure.layout(xaxis={"title": {"text": "channel (tall frame: what BatchNorm reads)"}, "showgrid": False})
+    figure.layout(xaxis={"title": {"text": "channel (tall frame: BatchNorm)"}, "showgrid": False})
     figure.layout(
         yaxis={"title": {"text": "token (wide frame: LayerNorm)"}, "autorange": "reversed", "showgrid": False}
     )
@@ -44,15 +44,15 @@ def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "li
     return figure.figure()
 
 
-def stream_figure(lengths: NDArray[Any], token: int, mode: Mode = "light") -> go.Figure:
-    """Length of the residual stream, (depth + 1, tokens): this token, the mean, and the range of all tokens."""
+def stream_figure(norms: NDArray[Any], token: int, mode: Mode = "light") -> go.Figure:
+    """Draw the norm of the residual stream, (depth + 1, tokens): one token, the mean, and the range."""
     palette = PALETTES[mode]
-    depth = np.arange(len(lengths))
+    depth = np.arange(len(norms))
     figure = PlainFigure(mode)
     figure.add(
         "scatter",
         x=np.concatenate([depth, depth[::-1]]),
-        y=np.concatenate([lengths.max(axis=1), lengths.min(axis=1)[::-1]]),
+        y=np.concatenate([norms.max(axis=1), norms.min(axis=1)[::-1]]),
         fill="toself",
         fillcolor=palette.line,
         opacity=0.6,
@@ -62,8 +62,8 @@ def stream_figure(lengths: NDArray[Any], token: int, mode: Mode = "light") -> go
         name="all tokens",
     )
     for name, values, color, symbol in (
-        ("mean", lengths.mean(axis=1), palette.muted, "square"),
-        ("this token", lengths[:, token], palette.query, "circle"),
+        ("mean", norms.mean(axis=1), palette.muted, "square"),
+        ("this token", norms[:, token], palette.query, "circle"),
     ):
         figure.add(
             "scatter",
@@ -75,8 +75,8 @@ def stream_figure(lengths: NDArray[Any], token: int, mode: Mode = "light") -> go
             marker={"symbol": symbol, "size": 7},
             hovertemplate="%{y:.2f} after block %{x}<extra>" + name + "</extra>",
         )
-    figure.layout(xaxis={"title": {"text": "blocks passed"}, "dtick": 1 if len(depth) <= 13 else 4})
-    figure.layout(yaxis={"title": {"text": "length of the token"}, "rangemode": "tozero"})
+    figure.layout(xaxis={"title": {"text": "block"}, "dtick": 1 if len(depth) <= 13 else 4})
+    figure.layout(yaxis={"title": {"text": "token norm"}, "rangemode": "tozero"})
     figure.layout(
         height=360, showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     )

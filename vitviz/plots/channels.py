@@ -1,4 +1,4 @@
-"""Channels of a CNN's stages with the patches that they respond to most, as data for the browser."""
+"""Pack channels of a CNN's stages, with their strongest patches, for the browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXACT_PX = 16  # patches up to this side travel as they are, larger ones as JPEG
 
 @dataclass(frozen=True, eq=False)
 class Top:
-    """One of a channel's strongest patches: its pixels (s, s, 3), what it shows, how strong, and which image."""
+    """One of a channel's strongest patches: pixels (s, s, 3), label, response, and image."""
 
     patch: Uint8
     name: str
@@ -43,7 +43,7 @@ class Channel:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A few channels of one stage, and what stands above them."""
+    """A few channels of one stage, and their heading."""
 
     title: str
     note: str
@@ -51,7 +51,7 @@ class Stage:
 
 
 def channels_view(photo: Photo, stages: Sequence[Stage]) -> bytes:
-    """Packed for `channels.js`: maps in eight bits, each from 0 to its own maximum; a sprite of patches a stage."""
+    """Pack maps for `channels.js` in eight bits, each scaled to its maximum, with one sprite of patches per stage."""
     header: dict[str, Any] = {"stages": [_describe_stage(stage) for stage in stages], **photo.header}
     arrays: dict[str, NDArray[Any]] = {"photo": photo.array}
     for index, stage in enumerate(stages):
@@ -87,7 +87,7 @@ def _codes(map_: NDArray[np.float32]) -> Uint8:
 
 
 def sprite(patches: Uint8) -> tuple[str, Uint8]:
-    """Return (rows, cols, s, s, 3) as one file: its media type, and its bytes."""
+    """Return patches (rows, cols, s, s, 3) as one file: media type and bytes."""
     rows, cols, side = patches.shape[:3]
     mosaic = patches.transpose(0, 2, 1, 3, 4).reshape(rows * side, cols * side, 3)
     out = io.BytesIO()

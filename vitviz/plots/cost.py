@@ -29,7 +29,7 @@ class Costs:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One cost over the number of tokens; its name stands above its last point, below it, or right of it."""
+    """One cost over the number of tokens, with its label above, below or right of the last point."""
 
     name: str
     values: FloatArray64
@@ -45,7 +45,7 @@ _ENDS: Mapping[str, Mapping[str, Any]] = {
 
 
 def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 320) -> go.Figure:
-    """Return two costs against size; each line carries its name."""
+    """Draw two costs over the number of tokens."""
     lines = (
         Line("global", costs.full, theme.HEADS[4]),
         Line("windows", costs.windows, theme.HEADS[5], place="below"),
@@ -63,7 +63,7 @@ def lines_figure(
     height_px: int = 320,
     at: tuple[float, str] | None = None,
 ) -> go.Figure:
-    """Costs over the number of tokens, log-log.
+    """Draw costs over the number of tokens on logarithmic axes.
 
     Args:
         tokens: (sizes,).

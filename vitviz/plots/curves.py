@@ -1,4 +1,4 @@
-"""Training curves as data for the browser's own drawing: lines of several runs over three horizontal axes."""
+"""Pack training curves of several runs, over three horizontal axes, for the browser."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Series:
 
 @dataclass(frozen=True)
 class RunLabel:
-    """The label of a run in the figure; `total` bounds the axes that are known beforehand."""
+    """The label of a run in the figure; `total` bounds the axes."""
 
     id: str
     name: str
@@ -53,7 +53,7 @@ class RunLabel:
 
 
 def thin(points: NDArray[np.float64], most: int = MOST_POINTS) -> NDArray[np.float64]:
-    """At most `most` of the n columns of (rows, n), evenly picked; the first and the last always stay."""
+    """Return at most `most` of the n columns of (rows, n), evenly spaced, including the first and the last."""
     if points.shape[1] <= most:
         return points
     return points[:, np.unique(np.linspace(0, points.shape[1] - 1, most).round().astype(int))]

@@ -1,4 +1,4 @@
-"""Accuracy against training images, and against training time, as figures."""
+"""Draw accuracy over the number of training images, and over training time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"
 
 @dataclass(frozen=True)
 class Own:
-    """A point that the user's own run has made."""
+    """A point measured by a run of the user."""
 
     name: str
     title: str
@@ -42,16 +42,16 @@ def size_figure(
     own: Sequence[Own] = (),
     mode: Mode = "light",
 ) -> go.Figure:
-    """Accuracy over the number of training images, on a logarithmic axis, a line a model with the span of its seeds.
+    """Draw accuracy over the number of training images, one line per model with the span of its seeds.
 
-    Over a size that a model was not measured at its line is dotted; where every point has one seed there is no span.
+    A line is dotted over sizes that were not measured; with one seed per point there is no span.
 
     Args:
         curves: in their order.
-        sizes: that the axis has, ascending; every curve's lie among them.
+        sizes: ticks of the axis, ascending, with every size of the curves.
         chance: accuracy of guessing, in [0, 1].
-        what: the vertical axis's title, its unit left out.
-        own: a user's own points, drawn as stars.
+        what: title of the vertical axis, without its unit.
+        own: points of the user's runs, drawn as stars.
     """
     figure = PlainFigure(mode)
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
@@ -70,16 +70,16 @@ def size_figure(
 
 
 def full_axis(sizes: Sequence[float]) -> list[float]:
-    """Return the axis from end to end, whatever is drawn: nothing jumps when more is."""
+    """Return the range of the whole axis, so that it does not change when curves are added."""
     low, high = math.log10(sizes[0]), math.log10(sizes[-1])
     room = 0.04 * (high - low) or 0.5
     return [low - room, high + room]
 
 
 def _over_sizes(figure: PlainFigure, curve: Curve, sizes: Sequence[int]) -> None:
-    """One model's line: whole between neighbouring sizes, dotted over those that lack."""
+    """Draw one model's line, dotted over sizes that were not measured."""
     within = [size for size in sizes if curve.pictures[0] <= size <= curve.pictures[-1]]
-    places = [curve.at(size) for size in within]
+    places = [curve.find_size(size) for size in within]
     if None in places:
         figure.add(
             "scatter",
@@ -94,7 +94,7 @@ def _over_sizes(figure: PlainFigure, curve: Curve, sizes: Sequence[int]) -> None
     more: dict[str, Any] = (
         {} if curve.seeds.max() == 1 else {"error_y": span(curve, COLOURS[curve.name], places)}
     )
-    _line(figure, curve.name, curve.title, np.array(within), shares, "pictures", **more)
+    _line(figure, curve.name, curve.title, np.array(within), shares, "images", **more)
 
 
 def _line(
@@ -104,10 +104,9 @@ def _line(
     x: NDArray[Any],
     share: FloatArray,
     unit: str,
-    said: str = "%{y:.1f} %",
+    hover_value: str = "%{y:.1f} %",
     **more: Any,
 ) -> None:
-    """One model's line of accuracies."""
     figure.add(
         "scatter",
         name=title,
@@ -116,16 +115,16 @@ def _line(
         mode="lines+markers",
         line={"color": COLOURS[name], "width": 2.5},
         marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 9},
-        hovertemplate=f"{title}, %{{x:,}} {unit}: {said}<extra></extra>",
+        hovertemplate=f"{title}, %{{x:,}} {unit}: {hover_value}<extra></extra>",
         **more,
     )
 
 
 def span(curve: Curve, colour: str, places: Sequence[int | None] | None = None) -> dict[str, Any]:
-    """From the lowest to the highest seed, as Plotly's error bars, in percent.
+    """Return Plotly error bars from the lowest to the highest seed, in percent.
 
     Args:
-        places: of the points that are drawn, None where there is none; by default all in their order.
+        places: indices of the drawn points, None for a gap; by default all.
     """
     at = range(len(curve.mean)) if places is None else places
     ends = {"array": curve.high - curve.mean, "arrayminus": curve.mean - curve.low}
@@ -167,12 +166,12 @@ def sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, 
 
 
 def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int | None = None) -> go.Figure:
-    """Return the validation accuracy over the processor's seconds of training.
+    """Draw validation accuracy over core-seconds of training.
 
     Args:
         lines: by model, means over the seeds.
         chance: accuracy of guessing, in [0, 1].
-        points: how many of each line are drawn, from its first; None: all. The axes are those of all.
+        points: number of points drawn of each line, None for all; the axes are those of all.
     """
     figure = PlainFigure(mode)
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
@@ -183,8 +182,8 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int |
         height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
-        xaxis={"title": {"text": "seconds of one core"}, "range": [0, 1.04 * longest]},
-        yaxis={"title": {"text": "accuracy on the validation images, %"}, "range": [0, 102]},
+        xaxis={"title": {"text": "core-seconds"}, "range": [0, 1.04 * longest]},
+        yaxis={"title": {"text": "validation accuracy, %"}, "range": [0, 102]},
     )
     return figure.figure()
 
@@ -192,9 +191,9 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int |
 def pretraining_figure(
     lines: Mapping[str, Sequence[float | None]], sizes_million: Sequence[float], mode: Mode = "light"
 ) -> go.Figure:
-    """Published ImageNet accuracy, in percent, over the millions of images that a model was trained on before.
+    """Draw published ImageNet accuracy, in percent, over the millions of images that a model was trained on before.
 
-    The first line is the convolutional network's, dashed and of squares.
+    The first line is the CNN, dashed with squares.
     """
     figure = PlainFigure(mode)
     symbols = sorted(SHAPES, key=lambda symbol: symbol != "square")
@@ -214,14 +213,14 @@ def pretraining_figure(
         height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
-        xaxis=sizes_axis(sizes_million, "images of the pre-training", " M"),
+        xaxis=sizes_axis(sizes_million, "pre-training images", " M"),
         yaxis={"title": {"text": "ImageNet accuracy after fine-tuning, %"}},
     )
     return figure.figure()
 
 
 def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
-    """Return what augmentation gives every model, in points, over the number of training images."""
+    """Draw the gain from augmentation, in points, over the number of training images."""
     figure = PlainFigure(mode)
     figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
     for gain in gains:
@@ -232,8 +231,8 @@ def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
             gain.title,
             gain.pictures,
             gain.mean,
-            "pictures",
-            said="%{y:+.1f} points",
+            "images",
+            hover_value="%{y:+.1f} points",
             **more,
         )
     figure.layout(
@@ -241,6 +240,6 @@ def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
         showlegend=True,
         legend=LEGEND,
         xaxis=sizes_axis(sorted({int(size) for gain in gains for size in gain.pictures}), "training images"),
-        yaxis={"title": {"text": "augmented less plain, points"}},
+        yaxis={"title": {"text": "augmented minus unaugmented, points"}},
     )
     return figure.figure()

@@ -1,4 +1,4 @@
-"""A student's two tokens over depth, and the table of who decides differently from whom."""
+"""Draw the similarity of [CLS] and [DIST], disagreement of classifiers, and gains from distillation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from vitviz.plots.data_size import HEIGHT_PX, LEGEND, sizes_axis, span
 from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.theme import HEADS, PALETTES, SEQUENTIAL, Mode, colorscale
 
-COMBINED = 2  # of a student's answers: both heads together, first by the logits' mean
+COMBINED = 2  # of a student's curves: both heads combined
 
 
 def similarity_figure(
     similarity: NDArray[np.float64], start: NDArray[np.float64] | None, block: int, mode: Mode = "light"
 ) -> go.Figure:
-    """Cosine of [CLS] and [DIST] over depth, (depth + 1,) from the input on; `start` the same at random weights.
+    """Draw the cosine of [CLS] and [DIST] over depth, (depth + 1,) from the input on; `start` is before training.
 
     Args:
         block: the chosen block, from 1; its dot is filled.
@@ -47,7 +47,7 @@ def similarity_figure(
     figure.layout(
         height=300,
         showlegend=False,
-        xaxis={"title": {"text": "layer (0: the two tokens as they enter)"}, "dtick": 1, "showgrid": False},
+        xaxis={"title": {"text": "layer (0: input tokens)"}, "dtick": 1, "showgrid": False},
         yaxis={
             "title": {"text": "cosine of [CLS] and [DIST]"},
             "range": [-1.05, 1.3],
@@ -58,7 +58,7 @@ def similarity_figure(
 
 
 def _add_before(figure: PlainFigure, start: NDArray[np.float64], color: str) -> None:
-    """The same before training, dotted; its second point carries the words."""
+    """Draw the curve before training, dotted; its second point carries the label."""
     figure.add(
         "scatter",
         x=np.arange(len(start)),
@@ -75,7 +75,7 @@ def _add_before(figure: PlainFigure, start: NDArray[np.float64], color: str) -> 
 def disagreement_figure(
     names: Sequence[str], differs: NDArray[np.float64], mode: Mode = "light"
 ) -> go.Figure:
-    """Return the share of images decided differently by every pair of classifiers, (n, n), as a table of tiles."""
+    """Draw the share of images classified differently by each pair of classifiers, (n, n), as a heatmap."""
     shown = np.where(np.eye(len(names), dtype=bool), np.nan, 100 * differs)
     top = float(np.nanmax(shown))
     figure = PlainFigure(mode)
@@ -103,15 +103,15 @@ def disagreement_figure(
             "showgrid": False,
             "tickangle": 0,
             "tickvals": list(names),
-            "ticktext": [name.replace(" ", "<br>") for name in names],  # so that a phone's columns hold them
+            "ticktext": [name.replace(" ", "<br>") for name in names],  # narrow enough for a phone
         },
         yaxis={"autorange": "reversed", "showgrid": False},
     )
     return figure.figure()
 
 
-def worth_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
-    """Return the student less twin, in points, over the number of images, a line an answer.
+def teacher_gain_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
+    """Draw student minus twin, in points, over the number of images, one line per combination of the heads.
 
     Both ways of combining the heads, which come first, have the span of their seeds; each head alone is dotted.
     """
@@ -123,9 +123,7 @@ def worth_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
         figure.add(
             "scatter",
             name=curve.title,
-            x=[
-                float(size) * (1 + 0.03 * (index - 1.5)) for size in curve.pictures
-            ],  # spans stand side by side
+            x=[float(size) * (1 + 0.03 * (index - 1.5)) for size in curve.pictures],  # keep the spans apart
             y=(100 * curve.mean).tolist(),
             **({"error_y": span(curve, colour)} if index < COMBINED else {}),
             mode="lines+markers",
@@ -145,7 +143,7 @@ def worth_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
         xaxis=sizes_axis(
             sorted({int(size) for curve in curves for size in curve.pictures}), "training images"
         ),
-        yaxis={"title": {"text": "student less twin, points"}},
+        yaxis={"title": {"text": "student minus twin, points"}},
     )
     return figure.figure()
 
@@ -153,10 +151,10 @@ def worth_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
 def lessons_figure(
     names: Sequence[str], means: Sequence[float], spans: Sequence[tuple[float, float]], mode: Mode = "light"
 ) -> go.Figure:
-    """Return the test accuracy of every lesson as a dot with the span of its seeds, from the first name down.
+    """Draw the test accuracy of every distillation recipe as a dot with the span of its seeds.
 
     Args:
-        names: of the lessons; the first is the twin's, whose mean is drawn through.
+        names: of the recipes; the first is the twin, whose mean is drawn as a line.
         means: in [0, 1].
         spans: lowest and highest.
     """
@@ -181,8 +179,8 @@ def lessons_figure(
     )
     figure.layout(
         height=34 * len(names) + 90,
-        xaxis={"title": {"text": "accuracy on the test images, %"}},
-        yaxis={"range": [len(names) - 0.5, -0.5]},  # from the first down, with room above and below
+        xaxis={"title": {"text": "test accuracy, %"}},
+        yaxis={"range": [len(names) - 0.5, -0.5]},
     )
     return figure.figure()
 

@@ -12,11 +12,11 @@ from vitviz.plots.theme import PALETTES, SYMBOLS, Mode, head_color
 HEIGHT = 380
 
 
-def moving_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode = "light") -> go.Figure:
-    """Return one line a model over its own depth, from its first layer to its last.
+def shift_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode = "light") -> go.Figure:
+    """Draw the equivariance error of each model over relative depth.
 
     Args:
-        lines: name -> (layer, value), in order of depth: 0 where it moves along, 1 where it stays.
+        lines: name -> (layer, value), in order of depth: 0 if the map moves with the image, 1 if it stays.
     """
     figure = PlainFigure(mode)
     figure.hline(0.5, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
@@ -43,6 +43,10 @@ def moving_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode =
             "ticktext": ["first layer", "last layer"],
             "showgrid": False,
         },
-        yaxis={"range": [-0.02, 1.02], "tickvals": [0, 0.5, 1], "ticktext": ["moves", "neither", "stays"]},
+        yaxis={
+            "range": [-0.02, 1.02],
+            "tickvals": [0, 0.5, 1],
+            "ticktext": ["moves with the image", "neither", "stays"],
+        },
     )
     return figure.figure()

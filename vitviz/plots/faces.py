@@ -17,16 +17,16 @@ SYMBOLS = ("square", "circle", "diamond", "triangle-up")
 def faces_figure(
     rows: Sequence[str], shares: Mapping[str, Sequence[Sequence[float]]], mode: Mode = "light"
 ) -> go.Figure:
-    """Return a row an arrangement, in it a line of dots a model: every seed, its mean as a bar.
+    """Draw one row per arrangement and one line of dots per model: every seed, and the mean as a bar.
 
     Args:
-        rows: what the arrangements are called.
-        shares: model -> arrangement -> the share that is called a face, one a seed.
+        rows: titles of the arrangements.
+        shares: model -> arrangement -> share predicted as face, one per seed.
     """
     figure = PlainFigure(mode)
-    for m, (title, found) in enumerate(shares.items()):
+    for m, (title, by_row) in enumerate(shares.items()):
         color, off = head_color(m, len(shares)), 0.24 * (m - (len(shares) - 1) / 2)
-        for row, values in enumerate(found):
+        for row, values in enumerate(by_row):
             mean = 100 * float(np.mean(values))
             figure.add(
                 "scatter",
@@ -45,7 +45,7 @@ def faces_figure(
         height=ROW_PX * len(rows) + 90,
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        xaxis={"title": {"text": "called a face, %"}, "range": [-3, 103]},
+        xaxis={"title": {"text": "predicted as face, %"}, "range": [-3, 103]},
         yaxis={
             "tickvals": list(range(len(rows))),
             "ticktext": list(rows),

@@ -1,4 +1,4 @@
-"""Deletion and insertion curves of several methods, against random orders."""
+"""Draw deletion and insertion curves of several methods, against random orders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def curves_figure(
     class_name: str,
     mode: Mode = "light",
 ) -> go.Figure:
-    """Class probability while patches are blanked (left) and while they are shown on a blank image (right).
+    """Draw the class probability under deletion (left) and insertion (right) of patches.
 
     Args:
         fraction: (steps + 1,), share of patches blanked or shown.
@@ -56,7 +56,7 @@ def curves_figure(
 def _add_half(
     figure: PlainFigure, side: int, percent: Line, curves: Mapping[str, Line], noise: Line, palette: Palette
 ) -> None:
-    """One side's curves over the range of random orders (orders, steps + 1) and its mean."""
+    """Draw one side's curves over the range of random orders (orders, steps + 1) and their mean."""
     x, y = (("x", "y"), ("x2", "y2"))[side]
     figure.add(
         "scatter",

@@ -1,4 +1,4 @@
-"""Filters as images: tiles through training, patches rebuilt from components, variance and error."""
+"""Pack filters as tiles over training, and patches rebuilt from components, for the browser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sheet:
 def tiles(
     sheets: Sequence[Sheet], columns: int, frame: int = 0, word: str = "component", active: int = 0
 ) -> bytes:
-    """Component data of one or more sheets of tiles; every tile is scaled by its own least and greatest value.
+    """Return the component data of one or more sheets of tiles; each tile is scaled to its own range.
 
     Args:
         sheets: the models, each with its tiles over time.
@@ -68,7 +68,7 @@ def rebuilding(
     k: int,
     patch: int,
 ) -> bytes:
-    """Component data of an image rebuilt from the first k components of several bases; k moves in the browser.
+    """Return the component data of an image rebuilt from the first k components of several bases.
 
     Args:
         shown: (S, S, 3) uint8, the image.

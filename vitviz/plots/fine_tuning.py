@@ -1,4 +1,4 @@
-"""Fine-tuning as images: what is kept, the live race, how far weights move, accuracy as images grow."""
+"""Draw fine-tuning: kept weights, the live race, weight changes, and accuracy over the number of images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve
-from vitviz.analysis.fine_tuning import Group, in_order, mean_curve
+from vitviz.analysis.fine_tuning import Group, mean_curve, sort_parts
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
 from vitviz.plots.data_size import LEGEND, full_axis, sizes_axis, span
@@ -25,14 +25,14 @@ COLOURS = {
     "scratch": theme.HEADS[7],
     "longer": theme.HEADS[1],
 }
-MARKS = (0, 50, 80, 90, 95, 98, 99, 99.5)  # accuracies that a logarithmic axis of mistakes names, in percent
-FEWEST_WRONG = 0.4  # percent, where that axis ends: on the digits one image of 359 is 0.3
+MARKS = (0, 50, 80, 90, 95, 98, 99, 99.5)  # ticks of the axis, in percent
+FEWEST_WRONG = 0.4  # percent, the end of the axis: one of 359 digits is 0.3
 SYMBOLS = {"tuned": "circle", "frozen": "diamond", "scratch": "square", "longer": "triangle-up"}
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the new model: how many numbers it has, the shape of its largest table now and before, its fate."""
+    """A part of the new model: parameter count, shape of its largest tensor now and before, and its origin."""
 
     title: str
     count: int
@@ -47,13 +47,13 @@ def plan(
     grids: tuple[tuple[int, int], tuple[int, int]] | None,
     frozen: bool = False,
 ) -> bytes:
-    """Return what is kept, new and resized, for `plan_view`.
+    """Return the kept, new and resized parts for `plan_view`.
 
     Args:
         parts: in the order of the data.
         positions: cosines of all pairs before (N, N) and after (M, M), where positions are resized.
         grids: rows and columns before and after, where positions are resized.
-        frozen: the head alone learns.
+        frozen: True if only the head is trained.
     """
     header = {
         "parts": [
@@ -83,7 +83,7 @@ def learning(groups: Sequence[Group], chance: float, epochs: float, waiting: str
         groups: tuned and from scratch.
         chance: accuracy of guessing, in [0, 1].
         epochs: of the whole run, which fixes the axis.
-        waiting: said where nothing was measured yet.
+        waiting: text shown before the first measurement.
     """
     header = {
         "groups": [
@@ -108,18 +108,18 @@ def learning(groups: Sequence[Group], chance: float, epochs: float, waiting: str
     return pack(header, **arrays)
 
 
-def moved_figure(
-    found: Mapping[str, Mapping[str, float]], titles: Mapping[str, str], mode: theme.Mode
+def weight_changes_figure(
+    changes: Mapping[str, Mapping[str, float]], titles: Mapping[str, str], mode: theme.Mode
 ) -> go.Figure:
-    """Return how far each part has moved, in percent of its own length at the start, on a logarithmic axis.
+    """Draw the weight change of each part, in percent of its initial norm, on a logarithmic axis.
 
     Args:
-        found: by name of the model, by part; a part that has not moved has no bar.
+        changes: by model, by part; an unchanged part has no point.
         titles: of the models.
     """
     figure = PlainFigure(mode)
-    every = in_order(dict.fromkeys(part for parts in found.values() for part in parts))
-    for name, parts in found.items():
+    every = sort_parts(dict.fromkeys(part for parts in changes.values() for part in parts))
+    for name, parts in changes.items():
         figure.add(
             "scatter",
             x=every,
@@ -130,21 +130,22 @@ def moved_figure(
             marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 9},
             hovertemplate=f"{titles[name]}, %{{x}}: %{{y:.2f}} %<extra></extra>",
         )
-    drawn = [100 * share for parts in found.values() for share in parts.values() if share]
+    drawn = [100 * share for parts in changes.values() for share in parts.values() if share]
     figure.layout(
         height=360,
         showlegend=True,
         legend=LEGEND,
-        yaxis={"title": {"text": "moved by, % of its length"}, **log_axis(drawn or [1.0])},
+        yaxis={"title": {"text": "weight change, % of the norm"}, **log_axis(drawn or [1.0])},
     )
     return figure.figure()
 
 
-def grown_figure(curves: Sequence[Curve], sizes: Sequence[int], chance: float, mode: theme.Mode) -> go.Figure:
-    """Test accuracy over images a class, a line a way with the span of its seeds; `sizes` are the axis's ticks.
+def image_count_figure(
+    curves: Sequence[Curve], sizes: Sequence[int], chance: float, mode: theme.Mode
+) -> go.Figure:
+    """Draw test accuracy over images per class, one line per method with the span of its seeds.
 
-    Its height is the logarithm of the mistakes: half as many are the same step near 60 % and near 98 %, where lines
-    cross that lie within a point.
+    The vertical axis is logarithmic in the error rate, so that halving the mistakes is the same step everywhere.
     """
     figure = PlainFigure(mode)
     figure.hline(100 * (1 - chance), {"color": theme.PALETTES[mode].muted, "width": 1, "dash": "dot"})
@@ -160,16 +161,16 @@ def grown_figure(curves: Sequence[Curve], sizes: Sequence[int], chance: float, m
             line={"color": COLOURS[curve.name], "width": 2.5},
             marker={"color": COLOURS[curve.name], "symbol": SYMBOLS[curve.name], "size": 9},
             error_y=bars | {"array": bars["arrayminus"], "arrayminus": bars["array"]},
-            hovertemplate=f"{curve.title}, %{{x}} a class: %{{customdata:.1f}} %<extra></extra>",
+            hovertemplate=f"{curve.title}, %{{x}} per class: %{{customdata:.1f}} %<extra></extra>",
         )
     figure.layout(
         height=420,
         showlegend=True,
         legend=LEGEND,
-        xaxis=sizes_axis(sizes, "training images of each class") | {"range": full_axis(sizes)},
+        xaxis=sizes_axis(sizes, "training images per class") | {"range": full_axis(sizes)},
         yaxis={
             "type": "log",
-            "title": {"text": "accuracy on the test images, %"},
+            "title": {"text": "test accuracy, %"},
             "range": [2.0, log10(FEWEST_WRONG)],
             "tickvals": [100 - accuracy for accuracy in MARKS],
             "ticktext": [f"{accuracy:g}" for accuracy in MARKS],

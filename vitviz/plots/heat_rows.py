@@ -1,4 +1,4 @@
-"""Rows of small maps and images with a heading each, as data for the browser."""
+"""Pack rows of small maps and images with headings for the browser."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Row:
 
 
 def payload(rows: Sequence[Row], heads: Sequence[str]) -> bytes:
-    """Packs rows of tiles for `heat_rows`; heads: the name of each column."""
+    """Pack rows of tiles for `heat_rows`; `heads` are the column titles."""
     arrays: dict[str, NDArray[Any]] = {}
     told = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""An image while it changes, and what models answer to it, as data for the browser."""
+"""Pack an image at every strength of a change, and the models' predictions, for the browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FloatArray = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """One model beside the others: its name, what its view is, its probabilities and views at every strength.
+    """One model: its name, the kind of its map, its probabilities and maps at every strength.
 
     probabilities: (strengths, classes). views: (strengths, rows, cols), not negative.
     """
@@ -33,7 +33,7 @@ class Answered:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Stored accuracies, a row a model (NaN: not stored): at which strengths, over how many images.
+    """Stored accuracies, one row per model (NaN if missing), with their strengths and image count.
 
     at: (points,), places on the slider, from 0; whole numbers but where a strength lies between two of its steps.
     accuracy: (models, points).
@@ -46,7 +46,7 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """An image at every strength of a change, and what drawing a photograph likewise needs.
+    """An image at every strength of a change, with the data to change a photograph alike.
 
     frames: (strengths, S, S, 3). words: of every strength. orders: (strengths, patches), which patch lies where.
     noise: (S, S, 3), of one standard deviation. border: the colour beyond the image.
@@ -68,7 +68,7 @@ class Changed:
 
 
 def strength_words(name: str, value: float, grain_px: int) -> str:
-    """Return a strength as it stands beside the slider, '3 px to the right'."""
+    """Format a strength, as '3 px right'."""
     if name == "shift":
         return f"{abs(value):.0f} px {'right' if value > 0 else 'left'}" if value else "0 px"
     if name == "rotate":
@@ -109,7 +109,7 @@ def payload(
     start: Start,
     curve: Curve | None,
 ) -> bytes:
-    """Packs the whole slider for `sweep_view`.
+    """Pack all strengths for `sweep_view`.
 
     Args:
         ground: the image itself, in its own pixels.

@@ -1,4 +1,4 @@
-"""The layers of two models over one image, as data for the browser."""
+"""Pack the layers of two models over one image for the browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNIT = 127  # an int8 of this is a cosine of 1
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One layer over the image: which model's (its row), its name, and its cells.
+    """One layer over the image: the row of its model, its title, and its cells.
 
     cells: (rows, cols, 3) uint8 colours, or (asked, rows * cols) int8 cosines, asked all tokens or the pinned one.
     """
@@ -35,7 +35,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Rows:
-    """The texts beside all panels: each model's name and image, the selected panel, the pin."""
+    """The texts and images of all panels, the selected panel, and the pin."""
 
     titles: Sequence[str]
     photos: Sequence[Photo]  # one a model: crops differ where models read the image differently
@@ -45,8 +45,8 @@ class Rows:
     veil: float = 1.0  # opacity of the cells
 
 
-def coloured(components: Components, *, shares: bool) -> dict[str, Any]:
-    """Return what a panel says of the components that its colours are.
+def colour_panels(components: Components, *, shares: bool) -> dict[str, Any]:
+    """Describe the components behind a panel's colours.
 
     Args:
         shares: says what each holds of the variance, too.
@@ -61,7 +61,7 @@ def share_note(components: Components) -> str:
 
 
 def panels_view(rows: Rows, panels: Sequence[Panel]) -> bytes:
-    """Return the packed for `colours.js` or `similar.js`; a photo that two models share travels once."""
+    """Pack panels for `colours.js` or `similar.js`; a photo shared by two models is sent once."""
     photos: list[Photo] = []
     for photo in rows.photos:
         if all(photo.data != other.data for other in photos):
@@ -101,7 +101,7 @@ def cosine_codes(cosines: NDArray[np.floating[Any]]) -> NDArray[np.int8]:
 def matrix_view(
     matrix: NDArray[np.float64], models: Sequence[tuple[str, Sequence[str]]], *, between: bool
 ) -> bytes:
-    """Return how alike all layers of two models are, packed for `matrix_of_layers.js`.
+    """Pack the similarity of all layers of two models for `matrix_of_layers.js`.
 
     Args:
         matrix: (layers of both, layers of both), the first model's layers first.

@@ -1,4 +1,4 @@
-"""The logit lens: class probabilities over depth."""
+"""Draw the logit lens: class probabilities over depth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lens_figure(
     chosen: Sequence[int],
     mode: Mode = "light",
 ) -> go.Figure:
-    """Return the probability of the chosen classes if the readout came after every layer.
+    """Draw the probability of the chosen classes if the readout were applied after each layer.
 
     Args:
         probabilities: (depth + 1, classes); row 0 is before the first block.
@@ -43,7 +43,7 @@ def lens_figure(
         )
     figure.layout(
         xaxis={
-            "title": {"text": "layers passed"},
+            "title": {"text": "layer"},
             "tickvals": list(range(0, depth + 1, 1 if depth <= 12 else 4)),
             "range": [-0.2, depth + 0.2],
         }

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitviz.analysis.journey import ClassScores, Journey, Part
-from vitviz.plots.blob import opened, pack, sealed
+from vitviz.plots.blob import open_blob, pack, seal
 from vitviz.plots.map_contents import ENCODERS, Arrays, Facts, MapModel, encode_classes
 from vitviz.plots.map_equations import build_equations
 from vitviz.plots.map_words import (
@@ -20,7 +20,7 @@ from vitviz.plots.map_words import (
     format_symbol,
     format_title,
 )
-from vitviz.plots.photo import Photo, photo
+from vitviz.plots.photo import Photo, encode_photo
 
 EXACT_PX = 64  # images up to this side are sent losslessly
 PHOTO_QUALITY = 85
@@ -93,19 +93,19 @@ def is_openable(part: Part) -> bool:
 
 def add_session(message: bytes, session: MapSession) -> bytes:
     """Return the message with the fields of one session."""
-    header, buffers = opened(message)
+    header, buffers = open_blob(message)
     for part in header["parts"]:
         part["link"] = session.links.get(part["id"])
     if header["classes"]:
         index = header["classes"]["index"]
         header["classes"]["truth"] = index.index(session.truth) if session.truth in index else -1
     fields = {"token": session.token, "pin": session.pin, "label": session.label, "map": session.name}
-    return sealed(header | fields, buffers)
+    return seal(header | fields, buffers)
 
 
 def _encode_image(shown: NDArray[np.uint8]) -> Photo:
     if max(shown.shape[:2]) <= EXACT_PX:
-        return photo(shown)
+        return encode_photo(shown)
     buffer = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(shown)).save(buffer, "JPEG", quality=PHOTO_QUALITY)
     return Photo(shown, "image/jpeg", buffer.getvalue())

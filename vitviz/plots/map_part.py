@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.opened_part import OpenedPart, Operation, Table
-from vitviz.plots.blob import opened as split_message
-from vitviz.plots.blob import pack, sealed
+from vitviz.plots.blob import open_blob as split_message
+from vitviz.plots.blob import pack, seal
 
 
 def pack_part(opened: OpenedPart) -> bytes:
@@ -46,7 +46,7 @@ def add_session(message: bytes, title: str, link: dict[str, str] | None, name: s
         name: the map's name; a page may show two maps.
     """
     header, buffers = split_message(message)
-    return sealed(header | {"title": title, "link": link, "map": name}, buffers)
+    return seal(header | {"title": title, "link": link, "map": name}, buffers)
 
 
 def _encode_operation(operation: Operation) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A matrix of attention as data for the browser: of an image's tokens, or of a sentence's words."""
+"""Pack an attention matrix for the browser, between an image's tokens or a sentence's words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ SHOWN_SHARE = (
 )
 
 
-def of_picture(attn: FloatArray, photo: Photo, layout: TokenLayout, pin: str, *, causal: bool) -> bytes:
+def encode_image_matrix(
+    attn: FloatArray, photo: Photo, layout: TokenLayout, pin: str, *, causal: bool
+) -> bytes:
     """Return one head's (tokens, tokens) attention over its image, packed for `matrix.js`."""
     header = {
         "words": None,
@@ -32,8 +34,8 @@ def of_picture(attn: FloatArray, photo: Photo, layout: TokenLayout, pin: str, *,
     return pack(header, codes=codes, max=maxima, photo=photo.array)
 
 
-def of_words(attn: FloatArray, words: Sequence[str], *, causal: bool) -> bytes:
-    """Return the same between the words of a sentence."""
+def encode_words_matrix(attn: FloatArray, words: Sequence[str], *, causal: bool) -> bytes:
+    """Return the attention between the words of a sentence, packed for `matrix.js`."""
     codes, maxima = quantise_rows(attn)
     header = {
         "words": list(words),
@@ -47,6 +49,6 @@ def of_words(attn: FloatArray, words: Sequence[str], *, causal: bool) -> bytes:
 
 
 def scale_end(attn: FloatArray) -> float:
-    """Return the weight at the end of the colour scale: nearly all lie below, what lies above has its colour."""
+    """Return the weight at the end of the colour scale, above nearly all weights."""
     seen: NDArray[np.floating] = attn[attn > 0]
     return float(np.quantile(seen, SHOWN_SHARE)) if seen.size else 1.0

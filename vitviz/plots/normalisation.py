@@ -1,4 +1,4 @@
-"""Figures of why norms and residual connections are there."""
+"""Draw the effect of norms and residual connections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VEIL = 0.8  # opacity of what does not share the mean
 
 
 def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> go.Figure:
-    """Return the gradient norm over blocks on a logarithmic axis, a line a variant, with the span of its seeds."""
+    """Draw the gradient norm over blocks, one line per variant with the span of its seeds."""
     figure = PlainFigure(mode)
     for one, colour, symbol in zip(found, COLOURS[1:], SYMBOLS, strict=False):
         blocks = list(range(1, len(one.mean) + 1))
@@ -68,7 +68,7 @@ def norms_figure(
     at: tuple[int, int, int],
     mode: Mode = "light",
 ) -> go.Figure:
-    """Return the same numbers once for each norm, all but those that share a mean with the asked one dimmed.
+    """Draw the tokens once per norm, dimming values outside the group of the selected one.
 
     Args:
         tokens: (B, N, D) that are drawn: images below one another, a row a token, a column a channel.
@@ -111,7 +111,7 @@ def norms_figure(
 
 
 def _wrap_title(title: str, mode: Mode) -> dict[str, Any]:
-    """Return a panel's name, a word a line: on a phone four stand side by side."""
+    """Wrap a panel's title to one word per line, so that four fit side by side on a phone."""
     return {"text": title.replace(" ", "<br>"), "font": {"size": 13, "color": PALETTES[mode].muted}}
 
 
@@ -123,7 +123,7 @@ def _panel(
     title: str,
     mode: Mode,
 ) -> None:
-    """The numbers of one norm, and over them a veil of paper where a number has another mean."""
+    """Draw the values of one norm, faded where a value has another mean."""
     top, paper = float(np.abs(rows).max()) or 1.0, PALETTES[mode].paper
     figure.add(
         "heatmap",

@@ -1,4 +1,4 @@
-"""Variants of one model as data for the race's view: curves, and every seed as a dot."""
+"""Pack variants of one model for the race's view: curves, and every seed as a dot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def payload(
     chance: float,
     epochs: float,
     note: str,
-    waiting: str = "Nothing was measured.",
+    waiting: str = "No results.",
 ) -> bytes:
     """Return the message of `pages.views.race`, with seeds beside the curves.
 
@@ -43,7 +43,7 @@ def payload(
             "color": colour,
             "measured": None,
             "dots": [round(value, 4) for value in one.test.values()],
-            "told": one.told,
+            "told": one.summary,
         }
         for one, colour in zip(variants, COLOURS, strict=False)
     ]
@@ -66,7 +66,7 @@ def payload(
 
 
 def scale(values: Sequence[float]) -> tuple[float, float]:
-    """Return a scale that holds all accuracies: between multiples of five percent; all of it where there are none."""
+    """Return a range in multiples of 5 % that holds all accuracies; (0, 1) without any."""
     if not values:
         return 0.0, 1.0
     low = max(0, floor((min(values) - ROOM) / STEP))

@@ -90,7 +90,7 @@ def _stack(prefix: Mapping[str, FloatArray], dim: int) -> FloatArray:
 
 
 def slip(shown: PictureArray, slipped: PictureArray, patch_px: int, pin: int = 0) -> bytes:
-    """Right patches beside the slipped ones: shown (S, S, 3), slipped (N, P, P, 3); `pin` is the patch shown first."""
+    """Pack correct and reshaped patches: shown (S, S, 3), slipped (N, P, P, 3); `pin` is the patch shown first."""
     rows, cols = shown.shape[0] // patch_px, shown.shape[1] // patch_px
     tiles = slipped.transpose(0, 3, 1, 2).reshape(rows * cols, -1)
     mosaic = unpatchify(tiles, 3, (rows, cols)).transpose(1, 2, 0)
@@ -154,7 +154,7 @@ def separate_patches(shown: PictureArray, patch_px: int) -> PictureArray:
 
 
 def png(image: PictureArray) -> bytes:
-    """A PNG, enlarged by a whole factor with hard pixel edges to a side of at most `SIDE_PX`, where it is smaller."""
+    """Return a PNG, enlarged by a whole factor to a side of at most `SIDE_PX`."""
     factor = max(1, SIDE_PX // max(image.shape[:2]))
     out = BytesIO()
     Image.fromarray(np.kron(image, np.ones((factor, factor, 1), np.uint8))).save(out, "PNG")

@@ -1,4 +1,4 @@
-"""An image as it travels to a view: encoded, so that a photograph at its own resolution is a small message."""
+"""Encode images for the browser, so that a photograph is a small message."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Photo:
         return np.frombuffer(self.data, dtype=np.uint8)
 
 
-def photo(picture: Uint8) -> Photo:
-    """Encodes an image (H, W, 3): PNG where it is small, JPEG where it is not."""
+def encode_photo(picture: Uint8) -> Photo:
+    """Encode an image (H, W, 3): PNG where it is small, JPEG where it is not."""
     out = io.BytesIO()
     image = Image.fromarray(np.ascontiguousarray(picture))
     if max(picture.shape[:2]) <= EXACT_PX:
@@ -45,6 +45,6 @@ def photo(picture: Uint8) -> Photo:
     return Photo(picture, "image/jpeg", out.getvalue())
 
 
-def as_photo(image: Uint8 | Photo) -> Photo:
-    """Return an image as it travels, encoded here if it is not yet."""
-    return image if isinstance(image, Photo) else photo(image)
+def decode_photo(image: Uint8 | Photo) -> Photo:
+    """Return an encoded image, encoding it if necessary."""
+    return image if isinstance(image, Photo) else encode_photo(image)

@@ -1,4 +1,4 @@
-"""Plotly figures put together as plain dictionaries.
+"""Build Plotly figures as plain dictionaries.
 
 Plotly checks every value that is set on a `go.Figure`, copies all of them when it writes them out, and adds seven
 kilobytes of a template: that takes longer than all else that a page does. The parts here are checked once, in the
@@ -49,7 +49,7 @@ _END = {"right": (1, "right"), "left": (0, "left"), "top": (1, "top"), "bottom":
 
 
 def escape_text(text: str) -> str:
-    """Return the text from outside as it is, where Plotly would draw `<b>` and follow `<a href>`."""
+    """Escape text, so that Plotly does not interpret `<b>` or `<a href>`."""
     return escape(text, quote=False)
 
 
@@ -61,25 +61,25 @@ class PlainFigure:
         self._layout: dict[str, Any] = {**theme.layout(mode), "template": _TEMPLATE}
 
     def add(self, kind: str, **trace: Any) -> None:
-        """A trace such as 'scatter', 'bar' or 'heatmap'."""
+        """Add a trace such as 'scatter', 'bar' or 'heatmap'."""
         self._traces.append({"type": kind, **trace})
 
     def layout(self, **changes: Any) -> None:
-        """Parts of the layout; what is nested is merged into what stands there."""
-        self._layout = merged(self._layout, changes)
+        """Merge parts into the layout, including nested dictionaries."""
+        self._layout = merge_layout(self._layout, changes)
 
     def shape(self, **shape: Any) -> None:
-        """A shape in the coordinates of the axes."""
+        """Add a shape in the coordinates of the axes."""
         self._layout.setdefault("shapes", []).append(shape)
 
     def note(self, **annotation: Any) -> None:
-        """A word in the coordinates of the axes, without an arrow."""
+        """Add a label in the coordinates of the axes, without an arrow."""
         self._layout.setdefault("annotations", []).append({"showarrow": False, **annotation})
 
     def vline(
         self, x: float, line: dict[str, Any], note: dict[str, Any] | None = None, at: str = "top"
     ) -> None:
-        """A line over the whole height, with a word right of it at the top or the bottom."""
+        """Add a line over the whole height, with a label right of it at the top or the bottom."""
         self.shape(type="line", xref="x", yref="y domain", x0=x, x1=x, y0=0, y1=1, line=line)
         if note is not None:
             y, anchor = _END[at]
@@ -96,11 +96,11 @@ class PlainFigure:
             )
 
     def hline(self, y: float, line: dict[str, Any]) -> None:
-        """A line over the whole width."""
+        """Add a line over the whole width."""
         self.shape(type="line", xref="x domain", yref="y", x0=0, x1=1, y0=y, y1=y, line=line)
 
     def figure(self) -> go.Figure:
-        """Return the figure; Plotly sees its values when it writes them out."""
+        """Return the figure; Plotly validates nothing before serialisation."""
         if (
             "pandas" in sys.modules
         ):  # Plotly takes it from there even while another thread is still loading it
@@ -109,7 +109,7 @@ class PlainFigure:
 
 
 class _Unchecked(go.Figure):  # type: ignore[misc]
-    """A figure that is written out as it was put together; Plotly's own objects are made where one is asked for."""
+    """A figure that is serialised from its dictionary; Plotly objects are created on access."""
 
     def __init__(self, traces: list[dict[str, Any]], layout: dict[str, Any]) -> None:
         self._parts: dict[str, Any] = {"data": traces, "layout": layout}
@@ -123,13 +123,13 @@ class _Unchecked(go.Figure):  # type: ignore[misc]
         return getattr(self, name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what Plotly's own says of the same parts, arrays as typed bytes."""
+        """Return the dictionary as Plotly serialises it, with arrays as typed bytes."""
         found: dict[str, Any] = super().to_dict() if self._made else _to_json(self._parts)
         return found
 
 
 def height_of(figure: go.Figure) -> int | None:
-    """Return a figure's height in px where it has one, without having Plotly make its objects."""
+    """Return a figure's height in px, if set, without creating Plotly objects."""
     if isinstance(figure, _Unchecked) and not figure._made:
         height: int | None = figure._parts["layout"].get("height")
     else:
@@ -147,10 +147,10 @@ def _to_json(value: Any) -> Any:
     return value
 
 
-def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of `base` with changes put in, dictionaries into dictionaries."""
+def merge_layout(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of `base` with changes merged in, including nested dictionaries."""
     out = dict(base)
     for key, value in changes.items():
         old = out.get(key)
-        out[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        out[key] = merge_layout(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return out

@@ -1,4 +1,4 @@
-"""Position tables as images: the similarity mosaic, the table itself, similarity by distance, resized tables."""
+"""Draw position tables: the similarity mosaic, the table, similarity by distance, and resized tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _levels(panel: Panel) -> int:
     return SHORT_RANGE if len(panel.similarity) == 1 else BYTE_RANGE
 
 
-def _quantised(panel: Panel, limit: float) -> NDArray[Any]:
+def _quantise(panel: Panel, limit: float) -> NDArray[Any]:
     count = panel.grid[0] * panel.grid[1]
     if panel.similarity.shape[1:] != (count, count):
         raise ValueError(
@@ -45,7 +45,7 @@ def _quantised(panel: Panel, limit: float) -> NDArray[Any]:
     return stored.astype(np.uint16 if levels == SHORT_RANGE else np.uint8)
 
 
-def _described(panel: Panel, limit: float) -> dict[str, Any]:
+def _describe_panel(panel: Panel, limit: float) -> dict[str, Any]:
     return {
         "title": panel.title,
         "note": panel.note,
@@ -91,10 +91,10 @@ def mosaic(
         limit = max(float(np.abs(panel.similarity).max()) for panel in panels) or 1.0
     arrays = {"shown": np.ascontiguousarray(shown, np.uint8)}
     for index, panel in enumerate(panels):
-        arrays[f"similarity{index}"] = _quantised(panel, limit)
+        arrays[f"similarity{index}"] = _quantise(panel, limit)
     low, high = _span(panels, limit) if stretched else (-limit, limit)
     header = {
-        "panels": [_described(panel, limit) for panel in panels],
+        "panels": [_describe_panel(panel, limit) for panel in panels],
         "lo": low,
         "hi": high,
         "stretched": stretched,
@@ -109,7 +109,7 @@ def mosaic(
 
 
 def _span(panels: Sequence[Panel], limit: float) -> tuple[float, float]:
-    """Least and greatest similarity of two different positions, over all panels and moments; else (-limit, limit)."""
+    """Return the range of similarities of different positions, over all panels and moments; else (-limit, limit)."""
     values = [panel.similarity[:, ~np.eye(panel.similarity.shape[1], dtype=bool)] for panel in panels]
     values = [value for value in values if value.size]
     if not values:
@@ -153,7 +153,7 @@ LINE_STYLES = ("solid", "dot")
 def by_distance_figure(
     curves: Mapping[str, tuple[FloatArray, FloatArray]], mode: theme.Mode = "light"
 ) -> go.Figure:
-    """Mean similarity against distance in patches, along rows and along columns, for each encoding by name."""
+    """Draw mean similarity over distance in patches, along rows and columns, for each encoding."""
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
     colours = (palette.query, palette.primary)
@@ -200,7 +200,7 @@ def _smallest_value(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> floa
 def resize_figure(
     sizes: Sequence[int], accuracy: Mapping[str, Sequence[float]], native_px: int, mode: theme.Mode = "light"
 ) -> go.Figure:
-    """Return the accuracy in [0, 1] against the image's side in pixels, one line per way to stretch the positions."""
+    """Draw accuracy over the image's side in pixels, one line per resizing method of the positions."""
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
     colours = (palette.query, palette.muted)
@@ -234,7 +234,7 @@ def resize_figure(
 def slip_figure(
     right: FloatArray, slipped: FloatArray, distances: Sequence[int], mode: theme.Mode = "light"
 ) -> go.Figure:
-    """Return the similarity of positions p and p + d against p, for the right formula (lines) and for the bug (dots).
+    """Draw the similarity of positions p and p + d over p, for the correct formula (lines) and the bug (dots).
 
     Args:
         right, slipped: (N, N) cosines.
@@ -244,7 +244,7 @@ def slip_figure(
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
     for d, colour in zip(distances, theme.HEADS, strict=False):
-        for matrix, name in ((right, "right formula"), (slipped, "slip")):
+        for matrix, name in ((right, "correct formula"), (slipped, "bug")):
             line = np.diagonal(matrix, d)
             dots = name == "slip"
             figure.add(
@@ -266,7 +266,7 @@ def slip_figure(
         )
     figure.layout(
         height=320,
-        xaxis={"title": {"text": "position p   ▬ right formula   ⋯ bug"}, "range": [0, len(right) + 2]},
+        xaxis={"title": {"text": "position p   ▬ correct formula   ⋯ bug"}, "range": [0, len(right) + 2]},
         yaxis={"title": {"text": "cosine of p and p + d"}},
     )
     return figure.figure()

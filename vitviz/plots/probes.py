@@ -12,30 +12,30 @@ from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-LINES = (HEADS[5], HEADS[1])  # the sidebar's model, and the one beside it
+LINES = (HEADS[5], HEADS[1])  # the sidebar model and the comparison model
 
 
 @dataclass(frozen=True)
 class Line:
-    """One model over its layers: values, which model's (0 or 1), their standard errors, what its own head reaches."""
+    """Values of one model over its layers, with the model's index (0 or 1), standard errors and head accuracy."""
 
     name: str
     layers: Sequence[str]
     values: Sequence[float]
     model: int = 0
     errors: Sequence[float] = ()
-    own: float | None = None
+    head_value: float | None = None
 
 
 def over_depth_figure(
     lines: Sequence[Line], axis: str, chance: float, mode: Mode, *, share: bool
 ) -> go.Figure:
-    """Values over the share of the layers that are passed, so that models of other depths stand side by side.
+    """Draw values over relative depth, so that models of different depths can be compared.
 
     Args:
-        axis: what the values are.
-        chance: what is read without looking, as a dotted line.
-        share: whether values are shares, written in percent.
+        axis: title of the values.
+        chance: chance level, drawn as a dotted line.
+        share: True if the values are shares, written in percent.
     """
     figure = PlainFigure(mode)
     palette = PALETTES[mode]
@@ -61,9 +61,10 @@ def over_depth_figure(
                 "width": 3,
             }
         figure.add("scatter", **trace)
-        if line.own is not None:
+        if line.head_value is not None:
             figure.hline(
-                times * line.own, {"color": color, "width": 1.5, "dash": ("dash", "dashdot")[line.model]}
+                times * line.head_value,
+                {"color": color, "width": 1.5, "dash": ("dash", "dashdot")[line.model]},
             )
     figure.hline(times * chance, {"color": palette.muted, "width": 1, "dash": "dot"})
     _axes(figure, f"{axis}, %" if share else axis, times)
@@ -73,7 +74,7 @@ def over_depth_figure(
 def _axes(figure: PlainFigure, title: str, most: int) -> None:
     figure.layout(
         xaxis={
-            "title": {"text": "layers passed"},
+            "title": {"text": "relative depth"},
             "tickvals": [0, 0.5, 1],
             "ticktext": ["first", "half", "last"],
             "range": [-0.04, 1.04],
@@ -87,7 +88,7 @@ def _axes(figure: PlainFigure, title: str, most: int) -> None:
 
 @dataclass(frozen=True)
 class Layer:
-    """The lengths of a layer's tokens: 1 %, half and 99 % of the places, the longest, and prefix tokens' means."""
+    """Token norms of one layer: 1, 50 and 99 % quantiles and maximum of the patches, means of the prefix tokens."""
 
     title: str
     spread: Sequence[float]
@@ -96,7 +97,7 @@ class Layer:
 
 
 def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -> go.Figure:
-    """Lengths of tokens over depth: a bar from 1 to 99 %, its median, the longest, and each prefix token's mean."""
+    """Draw token norms over depth: 1 to 99 % of the patches, their median and maximum, and prefix token means."""
     figure = PlainFigure(mode)
     palette = PALETTES[mode]
     titles = [layer.title for layer in layers]
@@ -112,8 +113,8 @@ def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -
             showlegend=False,
         )
     marks = [
-        ("median of the places", [layer.spread[1] for layer in layers], "line-ew-open", palette.ink),
-        ("longest place", [layer.longest for layer in layers], "circle", palette.query),
+        ("median patch", [layer.spread[1] for layer in layers], "line-ew-open", palette.ink),
+        ("largest patch", [layer.longest for layer in layers], "circle", palette.query),
     ]
     marks += [
         (f"[{name.upper()}], mean", [layer.prefix[i] for layer in layers], "diamond", HEADS[2 + i % 3])
@@ -130,7 +131,7 @@ def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -
             hovertemplate="%{y:.1f} in %{x}<extra>" + name + "</extra>",
         )
     figure.layout(
-        yaxis={"title": {"text": "length of a token"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "token norm"}, "rangemode": "tozero"},
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         height=340,

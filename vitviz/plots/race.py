@@ -1,4 +1,4 @@
-"""A race as data for the browser's own drawing: accuracy over time, and whole against shuffled images."""
+"""Pack a race for the browser: accuracy over time, and whole against shuffled images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vitviz.analysis.race import Racer, common, span
+from vitviz.analysis.race import Racer, align_racers, measured_span
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
 
@@ -29,7 +29,7 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
     """
     if len(racers) > len(COLOURS):
         raise ValueError(f"at most {len(COLOURS)} models can be told apart, received {len(racers)}")
-    measured = common(racers)
+    measured = align_racers(racers)
     compared = {racer.name: racer.measured for racer in measured}
     first = measured[0].measured if measured else None
     header = {
@@ -45,7 +45,7 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
         "chance": chance,
         "epochs": epochs,
         "split": "" if first is None else first.split,
-        "at": [*span(measured)] if measured else [0.0, 0.0],
+        "at": [*measured_span(measured)] if measured else [0.0, 0.0],
         "images": 0 if first is None else first.images,
         "waiting": waiting,
     }

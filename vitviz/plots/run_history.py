@@ -1,4 +1,4 @@
-"""A run's life as a flip-book: small images of every snapshot as bytes, for the browser to leaf through.
+"""Pack small images of every snapshot of a run for the browser.
 
 A book is cut into leaves, and each leaf travels to a browser once: the twin of `payload` is
 pages/train/lab/flip_book.js, which keeps what it was sent and asks for all again where a leaf is missing.
@@ -56,13 +56,13 @@ class Picture:
 
 
 def to_bytes(values: NDArray[np.floating[Any]], lo: float, hi: float) -> NDArray[np.uint8]:
-    """Return the values as 0..255 between lo and hi, clipped; half a step is the largest error inside."""
+    """Quantise values to 0..255 between lo and hi, clipped."""
     scaled = (np.asarray(values, dtype=np.float64) - lo) * (255.0 / (hi - lo))
     return np.clip(np.round(scaled), 0, 255).astype(np.uint8)
 
 
 class Leaf:
-    """A part of a book that travels once: words, and bytes. Leaves of one content have one key."""
+    """A part of a book that is sent once: texts and bytes. Leaves with the same content have the same key."""
 
     def __init__(self, words: Any, data: NDArray[np.uint8] | None = None) -> None:
         self.words = words
@@ -80,13 +80,13 @@ class Book:
     frames: tuple[tuple[Leaf, ...], ...] = ()
 
     def __add__(self, other: Book) -> Book:
-        """Return both books as one, of the same snapshots."""
+        """Join two books of the same snapshots."""
         frames = tuple(mine + theirs for mine, theirs in zip(self.frames, other.frames, strict=True))
         return Book(self.described + other.described, self.bases + other.bases, frames)
 
 
 def cut(images: Sequence[Picture], count: int) -> Book:
-    """Cuts images of so many snapshots into leaves.
+    """Cut the images of the snapshots into leaves.
 
     Raises:
         ValueError: if an image has another number of frames.
@@ -96,7 +96,7 @@ def cut(images: Sequence[Picture], count: int) -> Book:
         if len(frames) != count:
             raise ValueError(f"{image.name} must have {count} frames, received {len(frames)}")
     return Book(
-        tuple(Leaf(_described(picture)) for picture in images),
+        tuple(Leaf(_describe_leaf(picture)) for picture in images),
         tuple(Leaf(None, picture.base) for picture in images if picture.base is not None),
         tuple(
             tuple(Leaf(_describe_frame(picture, i), frames[i]) for picture, frames in shown)
@@ -105,8 +105,8 @@ def cut(images: Sequence[Picture], count: int) -> Book:
     )
 
 
-def _described(image: Picture) -> dict[str, Any]:
-    """Return what is true of an image at every snapshot."""
+def _describe_leaf(image: Picture) -> dict[str, Any]:
+    """Return the properties of an image that are the same at every snapshot."""
     return {
         "name": image.name,
         "title": image.title,
@@ -124,7 +124,7 @@ def _described(image: Picture) -> dict[str, Any]:
 
 
 def _describe_frame(image: Picture, i: int) -> dict[str, Any]:
-    """Return what is said of one frame."""
+    """Return the texts of one frame."""
     every: tuple[tuple[str, Sequence[Any]], ...] = (
         ("caption", image.captions),
         ("top", image.tops),
@@ -140,7 +140,7 @@ class Shelf:
         self.clear()
 
     def clear(self) -> None:
-        """Another shelf, without a leaf: all is sent again."""
+        """Forget all leaves, so that all are sent again."""
         self.name = secrets.token_hex(4)
         self._sent: dict[bytes, tuple[int, float]] = {}
         self._bytes = 0
@@ -173,7 +173,8 @@ def payload(
     plays: bool = False,
     now: float | None = None,
 ) -> bytes:
-    """The flip-book's message: the numbers of all its leaves, and those leaves that are not on the browser's shelf.
+    """Pack the flip-book's message: the numbers of all its leaves, and those leaves that are not on the
+    browser's shelf.
 
     Args:
         run: id of the run.

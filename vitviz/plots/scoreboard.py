@@ -1,4 +1,4 @@
-"""Models as points over two numbers, with the front that nothing beats, and one model's parts as bars."""
+"""Draw models as points over two quantities with the Pareto front, and one model's parts as bars."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Box = tuple[float, float, float, float]  # left, low, right, high in px, y upwar
 
 @dataclass(frozen=True)
 class Point:
-    """One model: hollow where its y is cited, ringed where nothing beats it; what the bars reach from x and y."""
+    """One model: hollow if its y is cited, ringed if it is Pareto-optimal, with error bars."""
 
     name: str
     family: str
@@ -83,7 +83,7 @@ def board_figure(
     height_px: int = 440,
     width_px: int = 540,
 ) -> go.Figure:
-    """Return the points of every family in its colour and shape, and a thin line along the front.
+    """Draw the points of every family in its colour and shape, with the Pareto front.
 
     Args:
         width_px: about as wide as the image will be, by which names find room.
@@ -119,7 +119,7 @@ def board_figure(
 
 
 class _Room:
-    """The image at one size: where the points lie in it, and what names must keep away from."""
+    """The figure at one size: positions of the points, and boxes that labels must avoid."""
 
     def __init__(self, points: Sequence[Point], x: Axis, y: Axis, size_px: tuple[int, int]) -> None:
         self.names, self.width_px = [p.name for p in points], size_px[0]
@@ -135,16 +135,16 @@ class _Room:
         self.taken: list[Box] = []
 
     def box(self, i: int, place: str) -> Box:
-        """Return where a point's name would lie."""
+        """Return the box of a point's label."""
         return _box(self.names[i], *self.at[i], place)
 
     def lost(self, i: int, place: str) -> float:
-        """Return how much of other names and dots a point's name would cover, and of itself the edge cut off."""
+        """Return the area of other labels and dots that a label would cover, plus its part beyond the edge."""
         box, others = self.box(i, place), [*self.dots[:i], *self.dots[i + 1 :], *self.taken]
         return sum(_overlap(box, other) for other in others) + _overflow_px(box, self.width_px)
 
     def struck(self, i: int, place: str) -> float:
-        """Return how much of a point's name the front's line would cross."""
+        """Return the overlap of a point's label with the front's line."""
         return sum(_overlap(self.box(i, place), part) for part in self.line)
 
 
@@ -182,7 +182,7 @@ def _place_labels(
 
 
 def _line(front: Sequence[tuple[float, float]]) -> list[Box]:
-    """Return where the front's line lies: from each point across to below the next, then up to it."""
+    """Return the front's line: from each point across to below the next, then up to it."""
     corners = sorted(front)
     found: list[Box] = []
     for (left, low), (right, high) in zip(corners, corners[1:], strict=False):
@@ -192,7 +192,7 @@ def _line(front: Sequence[tuple[float, float]]) -> list[Box]:
 
 
 def _box(name: str, x: float, y: float, place: str) -> Box:
-    """Return where a name lies."""
+    """Return the box of a label."""
     wide, high, gap = _LETTER_PX * len(name), 15.0, 8.0
     high_or_low, _, side = place.partition(" ")
     left = {"right": x + (gap if high_or_low == "middle" else 2), "left": x - gap - wide}.get(
@@ -208,12 +208,12 @@ def _overlap(a: Box, b: Box) -> float:
 
 
 def _overflow_px(box: Box, width_px: float) -> float:
-    """Return how much of a name the image's edge would cut off."""
+    """Return the part of a label beyond the figure's edge, in px."""
     return 15.0 * (max(0.0, -0.08 * width_px - box[0]) + max(0.0, box[2] - 1.08 * width_px))
 
 
 def _scaled(values: Sequence[float], axis: Axis) -> np.ndarray:
-    """Return the places along an axis, 0 to 1."""
+    """Scale values to positions along an axis, 0 to 1."""
     at = np.log10(values) if axis.log else np.asarray(values, float)
     span = float(np.ptp(at)) if len(at) else 0.0
     return (at - at.min()) / span if span else np.full(len(at), 0.5)
@@ -256,7 +256,7 @@ def _add_family(
 
 
 def _bars(points: Sequence[Point], color: str) -> dict[str, Any]:
-    """Return what is known of the points' spread, as Plotly's error bars."""
+    """Return the spread of the points as Plotly error bars."""
     thin = {"color": color, "thickness": 1, "width": 3}
     bars: dict[str, Any] = {}
     if any(p.y_error for p in points):
@@ -284,7 +284,7 @@ def _axis(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
 
 
 def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "light") -> go.Figure:
-    """Return the shares of a model's parts, one bar for each kind of count, such as parameters."""
+    """Draw the shares of a model's parts, one bar per kind of count."""
     figure = PlainFigure(mode)
     palette = theme.PALETTES[mode]
     kinds = list(counts)
@@ -321,5 +321,5 @@ def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "li
 
 
 def _hatched(shape: str, color: str, palette: theme.Palette) -> dict[str, Any]:
-    """Return the strokes in the paper's colour; without one of its own the ground between them is clear."""
+    """Return a hatch pattern in the paper's colour."""
     return {"shape": shape, "bgcolor": color, "fgcolor": palette.paper, "size": 6, "solidity": 0.25}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.token_reach import NEVER, Block
-from vitviz.analysis.window_attention import Attended, Layout, Merge
+from vitviz.analysis.window_attention import Layout, MaskComparison, Merge
 from vitviz.config import SwinConfig
 from vitviz.plots.blob import pack
 from vitviz.shifted_windows import FloatArray, Pair, relative_position_index
@@ -20,7 +20,7 @@ Hops = tuple[
 ]  # a note, and (output, input) blocks until the input can have reached the output
 
 
-def stepper(shown: PictureArray, found: Layout, attended: Attended, pin: int, begin: int = 0) -> bytes:
+def stepper(shown: PictureArray, found: Layout, attended: MaskComparison, pin: int, begin: int = 0) -> bytes:
     """Return the stepper: windows, roll, region ids, masks and attention of one grid.
 
     Args:
@@ -58,7 +58,7 @@ def stepper(shown: PictureArray, found: Layout, attended: Attended, pin: int, be
 
 
 def reach(shown: PictureArray, grid: Pair, hops: Mapping[str, Hops], pin: int, begin: int = 1) -> bytes:
-    """Travelling information: one panel per kind of model, all on one grid.
+    """Return the reach of information, one panel per kind of model.
 
     Args:
         shown: (S, S, 3), the image.
@@ -112,13 +112,13 @@ def gradient(
 
 
 def block_title(name: str) -> str:
-    """'Stage 1, block 2' for 'layers.0.blocks.1'."""
+    """Format a block's title: 'Stage 1, block 2' for 'layers.0.blocks.1'."""
     _, stage, _, block = name.split(".")
     return f"Stage {int(stage) + 1}, block {int(block) + 1}" + (" · shifted" if int(block) % 2 else "")
 
 
 def bias(tables: FloatArray, window: Pair, steps: Sequence[int], at: int) -> bytes:
-    """Relative position bias of one block, over the moments of its training.
+    """Return the relative position bias of one block over training.
 
     Args:
         tables: (steps, heads, (2 Mh - 1)(2 Mw - 1)).
@@ -140,7 +140,7 @@ def bias(tables: FloatArray, window: Pair, steps: Sequence[int], at: int) -> byt
 def pyramid(
     shown: PictureArray, config: SwinConfig, grid: Pair, pin: tuple[float, float], merge: Merge | None
 ) -> bytes:
-    """Return the stages' grids on the image, and one merging spelled out."""
+    """Return the stages' grids on the image, and one patch merging."""
     stages = []
     for stage, depth in enumerate(config.depths):
         stages.append(

@@ -1,4 +1,4 @@
-"""Colour roles of every image, for readers of all colour vision, in light and in dark."""
+"""Define the colours of all figures, safe for colour-blind readers, in light and dark mode."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def ramp(stops: tuple[str, ...], position: float) -> str:
 
 
 def colorscale(stops: tuple[str, ...]) -> list[tuple[float, str]]:
-    """Stops as a Plotly colour scale."""
+    """Return stops as a Plotly colour scale."""
     return [(i / (len(stops) - 1), stop) for i, stop in enumerate(stops)]
 
 
 def layout(mode: Mode = "light") -> dict[str, object]:
-    """Return the Plotly layout that every figure shares: thin lines, few ticks, no box, no junk."""
+    """Return the Plotly layout that all figures share."""
     p = PALETTES[mode]
     axis = {
         "showgrid": True,

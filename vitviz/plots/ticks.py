@@ -1,4 +1,4 @@
-"""Ticks of a logarithmic axis: as round as its span allows, and never fewer than a reader needs to read off a value."""
+"""Choose round ticks of a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POWERS = 2.5  # from so many powers of ten on each power is a tick
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two powers of ten: the powers, or 1, 2 and 5 of each; between near ends even steps."""
+    """Return round ticks between two values: powers of ten, 1, 2 and 5 of each, or even steps."""
     steps = (1, 2, 5) if high - low < POWERS else (1,)
     every = [step * 10.0**power for power in range(floor(low), ceil(high) + 1) for step in steps]
     found = [tick for tick in every if low <= log10(tick) <= high]
@@ -20,7 +20,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def _round_ticks(low: float, high: float) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten, about four of them."""
+    """Return about four multiples of 1, 2 or 5 times a power of ten."""
     rough = (high - low) / 4
     power = 10.0 ** floor(log10(rough))
     step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough)
@@ -28,7 +28,7 @@ def _round_ticks(low: float, high: float) -> list[float]:
 
 
 def short(value: float) -> str:
-    """'1.3 k', '20 M' or '5 G': a number for a tick."""
+    """Format a number for a tick: '1.3 k', '20 M' or '5 G'."""
     for power, sign in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
         if value >= 10**power:
             return f"{value / 10**power:g}\N{NO-BREAK SPACE}{sign}"
@@ -36,7 +36,7 @@ def short(value: float) -> str:
 
 
 def log_axis(values: Sequence[float]) -> dict[str, Any]:
-    """A logarithmic axis around values above 0: powers of ten as powers, or where few lie between all that is round."""
+    """Return a logarithmic axis around positive values."""
     low, high = (log10(pick(values)) for pick in (min, max))
     if high - low >= POWERS:
         return {"type": "log", "dtick": 1, "exponentformat": "power"}

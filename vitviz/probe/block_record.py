@@ -1,4 +1,4 @@
-"""One block of a ViT as its lens takes it apart: intermediates by short name, and what the block does."""
+"""Record the intermediates of one block of a ViT by short name, and the block's form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vitviz.analysis.block import BlockForm, with_added
+from vitviz.analysis.block import BlockForm, add_branch_outputs
 from vitviz.models.layers import LayerScale
 from vitviz.models.vit import VisionTransformer
 from vitviz.probe.capture import Capture, as_array
@@ -20,7 +20,7 @@ PARTS = (
 
 
 def patterns_of(layer: int) -> tuple[str, str]:
-    """Return what a capture must record of a block, which counts from 1."""
+    """Return the names that a capture must record for a block, counted from 1."""
     name = f"blocks.{layer - 1}"
     return f"{name}.*", name
 
@@ -35,11 +35,11 @@ def block_record(model: VisionTransformer, found: Capture, layer: int) -> Record
     """
     name = f"blocks.{layer - 1}"
     record = {part: found[f"{name}.{part}"][0] for part in PARTS} | {"output": found[name][0]}
-    return with_added(record, *gains(model, layer))
+    return add_branch_outputs(record, *gains(model, layer))
 
 
 def gains(model: VisionTransformer, layer: int) -> tuple[Gain, Gain]:
-    """Return what a block, from 1, multiplies its two branches with before it adds them: (D,), 1 without LayerScale."""
+    """Return the LayerScale (D,) of a block's two branches, 1 without LayerScale; blocks count from 1."""
     block = model.block(layer - 1)
     attention, mlp = (
         as_array(scale.gamma) if isinstance(scale, LayerScale) else 1.0 for scale in (block.ls1, block.ls2)
@@ -48,7 +48,7 @@ def gains(model: VisionTransformer, layer: int) -> tuple[Gain, Gain]:
 
 
 def block_form(model: VisionTransformer, layer: int) -> BlockForm:
-    """Return what a block does, from 1: where it normalises, scales and projects."""
+    """Return the form of a block's norms, scale and projections; blocks count from 1."""
     config = model.config
     return BlockForm(
         scale=model.block(layer - 1).attn.scale,

@@ -1,4 +1,4 @@
-"""The bridge from models to analysis: runs a model on images and returns plain fp32 arrays."""
+"""Run a model on images and return its intermediates as fp32 arrays."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def attention_distances(
     with_entropy: bool = False,
     with_mean: bool = True,
 ) -> AttentionDistances:
-    """Return the mean attention distance of every head of a ViT, streamed: no attention outlives its block.
+    """Return the mean attention distance of every head of a ViT, streamed block by block.
 
     Args:
         with_mean: also keep the images' mean attention, (depth, heads, T, T).

@@ -1,4 +1,4 @@
-"""An image's way into a model: its patches through E, the tokens before them, and what is added for their places."""
+"""Record the patch embedding of an image: patches, prefix tokens, and position embeddings."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def prefix_tokens(model: VisionTransformer) -> dict[str, FloatArray]:
 
 
 def of_other_size(config: ViTConfig, image_px: int, patch_px: int) -> ViTConfig:
-    """Return the shape of a random model that shows patches of another size than E was made for."""
+    """Return the config of a random model for another patch size."""
     depth = min(config.depth, STAND_IN_DEPTH)
     return replace(config, image_size=image_px, patch_size=patch_px, depth=depth)
 
 
 def without_positions(model: VisionTransformer) -> VisionTransformer:
-    """Return the same weights, shared and not copied, with nothing added for the position."""
+    """Return a model with the same shared weights and without position embeddings."""
     twin = copy(model)
     for store in ("_parameters", "_buffers", "_modules"):
         twin.__dict__[store] = dict(model.__dict__[store])
@@ -76,14 +76,14 @@ def without_positions(model: VisionTransformer) -> VisionTransformer:
 
 
 def is_blind_twin(config: ViTConfig, other: ModelConfig) -> bool:
-    """Return True if another model has the same shape, but nothing added for the position."""
+    """Return True if another config differs only by having no position embeddings."""
     return other == replace(config, positions="none")
 
 
-def answers_to_a_shuffle(
+def predict_shuffled(
     model: VisionTransformer, values: FloatArray, order: NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the class probabilities (classes,) of an image (C, S, S) as it is, and with patch order[n] in place n."""
+    """Return the class probabilities of an image (C, S, S), original and with patch order[n] in place n."""
     batch = np.stack([values, scramble(values, model.config.patch_size, order)])
     logits = capture(model, batch, ["logits"]).logits
     before, after = probabilities(logits, model.config.softmax_output)

@@ -33,7 +33,7 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class OrderCurve:
-    """A class's probability while patches are blanked, and while they are shown, in one order; each (steps + 1,)."""
+    """A class's probability under deletion and insertion of patches in one order; (steps + 1,) each."""
 
     fraction: NDArray[np.floating[Any]]
     deletion: NDArray[np.floating[Any]]
@@ -41,7 +41,7 @@ class OrderCurve:
 
 
 def method_maps_of(model: LoadedModel, image: FloatArray, recipe: Recipe) -> dict[str, NDArray[np.float64]]:
-    """Return the maps of one prepared image that its model allows: one pass forward, one back for the class.
+    """Return the maps of one prepared image, from one forward and one backward pass.
 
     Args:
         image: (C, H, W).
@@ -74,7 +74,7 @@ def method_maps_of(model: LoadedModel, image: FloatArray, recipe: Recipe) -> dic
 def order_curve(
     model: LoadedModel, image: FloatArray, relevance: NDArray[np.float64], target: int
 ) -> OrderCurve:
-    """Deletion and insertion of one map (Petsiuk et al. 2018), in one batched pass.
+    """Compute deletion and insertion of one map (Petsiuk et al. 2018), in one batched pass.
 
     Args:
         image: (C, H, W), prepared.
@@ -82,11 +82,11 @@ def order_curve(
         target: the class that is followed.
     """
     layout = model.layout(*image.shape[-2:])
-    plan = faithfulness.schedule(relevance, min(MOST_STEPS, layout.num_patches))
+    plan = faithfulness.create_schedule(relevance, min(MOST_STEPS, layout.num_patches))
     shown = np.concatenate([plan.deletion, plan.insertion])
     blanked = faithfulness.blank_patches(image, shown, layout.grid)
     chances = model.probabilities(capture(model.model, blanked, record=False).logits)[:, target]
-    deletion, insertion = faithfulness.curves(chances, len(plan.fraction) - 1, 1)
+    deletion, insertion = faithfulness.split_curves(chances, len(plan.fraction) - 1, 1)
     return OrderCurve(plan.fraction, deletion[0], insertion[0])
 
 

@@ -15,7 +15,7 @@ BATCH = 256
 
 
 @torch.inference_mode()
-def features(model: nn.Module, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+def extract_features(model: nn.Module, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the features (N, D) that a model's head reads: [CLS], the mean of the patches, a CNN's pooled map.
 
     Args:

@@ -11,7 +11,7 @@ from torch import Tensor
 from vitviz.models.vit import VisionTransformer
 
 
-def gradient_norms(model: VisionTransformer, inputs: Tensor, labels: Tensor) -> NDArray[np.float64]:
+def measure_gradient_norms(model: VisionTransformer, inputs: Tensor, labels: Tensor) -> NDArray[np.float64]:
     """Return (depth,) L2 norms of the cross-entropy's gradient by each block's parameters: g_l = ||dL / d theta_l||.
 
     All blocks have as many parameters, so their norms can be compared. Dropout is off; the model is left as it was.

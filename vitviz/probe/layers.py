@@ -21,7 +21,7 @@ Form = Literal["tokens", "grid", "map"]  # (B, tokens, D), (B, rows, cols, D), (
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer by the name under which the model records it, and by the name that a user reads."""
+    """A layer: its name in the record, and its title."""
 
     record: str
     title: str
@@ -29,7 +29,7 @@ class Layer:
 
     @property
     def said(self) -> str:
-        """In a sentence: 'layer 6', 'the embedding'."""
+        """Title within a sentence: 'layer 6', 'the embedding'."""
         return self.title if self.title[-1].isdigit() else f"the {self.title}"
 
 
@@ -60,7 +60,7 @@ class LayerOutput:
 
 
 @singledispatch
-def layers_of(config: ModelConfig) -> tuple[Layer, ...]:
+def list_layers(config: ModelConfig) -> tuple[Layer, ...]:
     """Return the layers of a ViT, a Swin or a CNN from the first map to the last block.
 
     Raises:
@@ -69,24 +69,24 @@ def layers_of(config: ModelConfig) -> tuple[Layer, ...]:
     raise TypeError(f"needs a ViT, a Swin or a CNN, received a {type(config).__name__}")
 
 
-@layers_of.register
+@list_layers.register
 def _(config: ViTConfig) -> tuple[Layer, ...]:
     blocks = [Layer(f"blocks.{i}", f"layer {i + 1}", "tokens") for i in range(config.depth)]
     return Layer("embedded", "embedding", "tokens"), *blocks
 
 
-@layers_of.register
+@list_layers.register
 def _(config: SwinConfig) -> tuple[Layer, ...]:
     return Layer("patch_embed", "embedding", "grid"), *_staged(config.depths, "grid")
 
 
-@layers_of.register
+@list_layers.register
 def _(config: CNNConfig) -> tuple[Layer, ...]:
     return Layer("stem", "stem", "map"), *_staged(config.blocks, "map")
 
 
 def _staged(counts: tuple[int, ...], form: Form) -> list[Layer]:
-    """Return the layers count through, as everywhere in the app; their stage is said where there are several."""
+    """Return the layers of all stages, with stage and block in their titles."""
     found = []
     for stage, count in enumerate(counts):
         for block in range(count):
@@ -100,13 +100,16 @@ def read_layer_outputs(
 ) -> list[LayerOutput]:
     """Return the output of every layer in order of depth from a record of images of (height, width) px."""
     return [
-        _make_layer_output(model, layer.form, record[layer.record], size) for layer in layers_of(model.config)
+        _make_layer_output(model, layer.form, record[layer.record], size)
+        for layer in list_layers(model.config)
     ]
 
 
-def stream(model: LoadedModel, images: FloatArray, batch_size: int) -> Iterator[list[LayerOutput]]:
-    """Return what every layer says of many images (B, C, H, W), batch by batch, so that nobody need hold them all."""
-    names = tuple(layer.record for layer in layers_of(model.config))
+def stream_layer_outputs(
+    model: LoadedModel, images: FloatArray, batch_size: int
+) -> Iterator[list[LayerOutput]]:
+    """Yield every layer's output for images (B, C, H, W), batch by batch."""
+    names = tuple(layer.record for layer in list_layers(model.config))
     device = next(model.model.parameters()).device
     for start in range(0, len(images), batch_size):
         x = torch.tensor(images[start : start + batch_size], dtype=torch.float32, device=device)

@@ -35,7 +35,7 @@ def readout_weights(model: VisionTransformer) -> ReadoutWeights:
 
 
 def stream_names(depth: int) -> tuple[str, ...]:
-    """Return what a capture must record: the stream before the first block and after every block."""
+    """Return the names that a capture must record: the stream before the first block and after every block."""
     return ("embedded", *(f"blocks.{i}" for i in range(depth)))
 
 

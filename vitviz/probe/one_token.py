@@ -1,4 +1,4 @@
-"""The lecture's flat net (recipe E): its attention as it computes it, and what its queries and keys are worth."""
+"""Record the attention of the lecture's flat net (recipe E), and the effect of its queries and keys."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class OneToken:
 
 
 @torch.inference_mode()
-def one_token(model: FlatAttention, values: NDArray[np.float32]) -> OneToken:
-    """Runs the net on an image (C, S, S), as it is and with other queries and keys."""
+def record_one_token(model: FlatAttention, values: NDArray[np.float32]) -> OneToken:
+    """Run the net on an image (C, S, S), with its own and with scaled queries and keys."""
     x = torch.from_numpy(values)[None]
     names = tuple(f"blocks.{layer}.{part}" for layer in range(2) for part in ("attn", "scores"))
     logits, record = model(x, record=names)

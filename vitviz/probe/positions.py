@@ -1,4 +1,4 @@
-"""Return a model's position embeddings, and resize them to another grid, as arrays."""
+"""Read a model's position embeddings, and resize them to another grid."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from vitviz.probe.capture import as_array
 FloatArray = NDArray[np.float32]
 
 
-def table_of(model: VisionTransformer) -> FloatArray:
-    """The patches' rows (N, D) of what a model adds on its own grid, learned or computed; zeros where it adds nothing.
+def read_position_table(model: VisionTransformer) -> FloatArray:
+    """Return the position embeddings (N, D) of the patches, learned or computed; zeros without positions.
 
     Raises:
         ValueError: if its positions depend on the image, so that there is no one table.
@@ -28,7 +28,7 @@ def table_of(model: VisionTransformer) -> FloatArray:
     return patch_rows(as_array(table), config.grid)
 
 
-def stretched(table: NDArray[np.floating], old: Grid, new: Grid) -> FloatArray:
+def stretch_positions(table: NDArray[np.floating], old: Grid, new: Grid) -> FloatArray:
     """Return a table (N, D) on another grid, bicubically (ViT paper, section 3.2)."""
     values = torch.tensor(table, dtype=torch.float32)[None]
     return as_array(resize_positions(values, old, new)[0])

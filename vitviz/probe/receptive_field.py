@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitviz.config import ModelConfig
-from vitviz.probe.layers import layers_of
+from vitviz.probe.layers import list_layers
 
 FloatArray = NDArray[np.float32]
 
@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float32]
 def gradient_maps(
     model: nn.Module, images: FloatArray, names: Sequence[str]
 ) -> dict[str, tuple[NDArray[np.float64], tuple[int, int]]]:
-    """|d (central output of a layer) / d pixel|, summed over channels and averaged over images.
+    """Return |d (central output of a layer) / d pixel|, summed over channels and averaged over images.
 
     The output is weighted by random signs over its channels, so that gradients of opposite channels do not
     cancel (Luo et al. 2016, Understanding the effective receptive field).
@@ -33,7 +33,7 @@ def gradient_maps(
         name -> ((H, W) scaled to sum to 1, (rows, cols) of the layer's map).
     """
     x = torch.tensor(images, dtype=torch.float32, requires_grad=True)
-    channels_last = layers_of(cast(ModelConfig, model.config))[0].form == "grid"
+    channels_last = list_layers(cast(ModelConfig, model.config))[0].form == "grid"
     with torch.enable_grad():
         _, record = model(x, record=tuple(names))
         out = {}
@@ -51,7 +51,7 @@ def gradient_maps(
 
 
 def mean_reach_px(map_: NDArray[np.floating[Any]], grid: tuple[int, int]) -> float:
-    """sum_p w_p ||pos_p - centre||: the mean distance of a layer's central output to the pixels it reads.
+    """Return sum_p w_p ||pos_p - centre||, the mean distance of a layer's central output to its input pixels.
 
     Over the whole way from the pixels to the layer; mean attention distance tells of one layer alone.
     """

@@ -1,4 +1,4 @@
-"""Class-specific relevance by gradients: the one analysis that holds tensors; it returns arrays."""
+"""Compute class-specific relevance from gradients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Relevance:
 
 
 def gradient_rollout(attention: list[Tensor], gradients: list[Tensor]) -> Tensor:
-    """R <- R + mean_h((dA * A)^+) R, R_0 = I, first layer first (Chefer et al. 2021, bi-modal paper, eq. 5, 6).
+    """Compute R <- R + mean_h((dA * A)^+) R, R_0 = I, first layer first (Chefer et al. 2021, bi-modal paper, eq. 5, 6).
 
     Args:
         attention: per layer, first layer first, (B, heads, query, key).
@@ -50,7 +50,7 @@ def gradient_rollout(attention: list[Tensor], gradients: list[Tensor]) -> Tensor
 def _scores(
     model: nn.Module, images: FloatArray, classes: IntArray, names: tuple[str, ...]
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """Return (input that asks for its gradient, class scores, record); to be called where gradients are kept."""
+    """Return (input with gradient, class scores, record); call it with gradients enabled."""
     if images.ndim != 4 or classes.shape != (len(images),):
         raise ValueError(
             f"images must be (B, C, H, W) with one class each, received {images.shape} and classes {classes.shape}"
@@ -64,12 +64,12 @@ def _scores(
 
 
 def _own_score(logits: Tensor, classes: IntArray) -> Tensor:
-    """The sum of each image's class score; images do not meet in the model, so gradients are each one's own."""
+    """Return the sum of the images' class scores; images do not interact, so each gradient belongs to one image."""
     return logits.gather(1, torch.from_numpy(classes).to(logits.device)[:, None]).sum()
 
 
 def gradient_times_input(model: nn.Module, images: FloatArray, classes: IntArray) -> FloatArray:
-    """x * dy_c/dx of any model, a Swin or a CNN as well (Shrikumar et al. 2016), (B, C, H, W).
+    """Return x * dy_c/dx of any model (Shrikumar et al. 2016), (B, C, H, W).
 
     Raises:
         ValueError: if images and classes disagree, or a class does not exist.
@@ -81,7 +81,7 @@ def gradient_times_input(model: nn.Module, images: FloatArray, classes: IntArray
 
 
 def class_relevance(model: nn.Module, images: FloatArray, classes: IntArray) -> Relevance:
-    """Gradient-weighted rollout and gradient x input of one class per image, in one backward pass of a batch.
+    """Return gradient-weighted rollout and gradient x input of one class per image, in one backward pass.
 
     The model stays frozen: the gradient starts at the input, and reaches the attention on its way.
 

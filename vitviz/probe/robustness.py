@@ -24,7 +24,7 @@ FEW = 8  # images: threads that share so little wait for each other, most where 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A model's answers to a series of images, and where it looks in each.
+    """A model's predictions for a series of images, with its attention or relevance maps.
 
     probabilities: (images, classes). views: (images, rows, cols), not negative: attention's row of the readout in
     the last layer, the mean of its heads, or gradient x input of the class that is answered. by: which of the two,
@@ -37,13 +37,13 @@ class Sweep:
 
     @property
     def answers(self) -> NDArray[np.int64]:
-        """(images,), the most probable class."""
+        """Predicted classes, (images,)."""
         answers: NDArray[np.int64] = self.probabilities.argmax(axis=1)
         return answers
 
 
 def inputs_of(model: LoadedModel, images: NDArray[np.uint8]) -> FloatArray:
-    """Images (N, S, S, 3) of the model's own size, grey where it reads grey, as it takes them, (N, C, S, S)."""
+    """Prepare images (N, S, S, 3) of the model's size as its input (N, C, S, S)."""
     return normalise(images[..., : model.preparation.in_chans], model.preparation)
 
 
@@ -72,18 +72,18 @@ def _one_thread() -> AbstractContextManager[object]:
 
 @cache
 def _pools() -> ThreadpoolController:
-    """Return the libraries' pools, looked for once: torch has been loaded."""
+    """Return the thread pools of the libraries, after torch was loaded."""
     return ThreadpoolController()
 
 
 def chances(model: LoadedModel, images: NDArray[np.uint8]) -> FloatArray:
-    """Return (N, classes), a model's probabilities of images (N, S, S, 3) of its own size."""
+    """Return the class probabilities (N, classes) of images (N, S, S, 3) of the model's size."""
     found: FloatArray = model.probabilities(_logits(model, inputs_of(model, images)))
     return found
 
 
 def answers(model: LoadedModel, images: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return (N,), the class that a model answers to each of many images (N, S, S, 3) of its own size."""
+    """Return the predicted classes (N,) of images (N, S, S, 3) of the model's size."""
     found = [
         _logits(model, inputs_of(model, images[at : at + BATCH])).argmax(axis=1)
         for at in range(0, len(images), BATCH)
@@ -92,7 +92,7 @@ def answers(model: LoadedModel, images: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def summed(pixels: FloatArray, cell_px: int) -> FloatArray:
-    """Return (N, C, H, W) -> (N, H / cell, W / cell): what speaks for the class, summed over channels and squares."""
+    """Sum positive relevance over channels and cells: (N, C, H, W) -> (N, H / cell, W / cell)."""
     N, C, H, W = pixels.shape
     cut = pixels.reshape(N, C, H // cell_px, cell_px, W // cell_px, cell_px).sum(axis=(1, 3, 5))
     return np.asarray(cut.clip(min=0), dtype=np.float32)

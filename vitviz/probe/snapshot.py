@@ -27,7 +27,7 @@ _NO_TABLE = ("none", "pixels")  # positions that are no table
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Images that a run validates on: as the model reads them, what they are, and as they are."""
+    """The validation images of a run: model inputs, labels and pixels."""
 
     inputs: NDArray[np.float32]  # (n, C, S, S)
     labels: NDArray[np.integer[Any]]  # (n,)
@@ -75,14 +75,14 @@ class Answer:
 
 
 def frame(subject: LoadedModel, held_out: HeldOut | None) -> Frame:
-    """Judges a model on held-out images (None: they are gone), and measures what it has learned."""
+    """Evaluate a model on held-out images (None if unavailable), and measure its learned tables."""
     judged = None if held_out is None else judge(subject, held_out)
     seen = abilities(subject.config).heads_over_all
     return Frame(subject.classes, judged, _read_tables(subject, held_out) if seen else None)
 
 
 def judge(subject: LoadedModel, held_out: HeldOut) -> Predictions:
-    """Classifies held-out images."""
+    """Classify held-out images."""
     logits = capture(subject.model, held_out.inputs, record=("logits",), batch_size=64).logits
     given, labels = subject.probabilities(logits), held_out.labels
     worst = confusion.most_wrong(given, labels, WORST)
@@ -117,7 +117,7 @@ def _similarity(subject: LoadedModel, config: ViTConfig, layout: TokenLayout) ->
 
 
 def _embedding(subject: LoadedModel) -> FloatArray | None:
-    """E as filters; None where a convolutional stem takes its place."""
+    """Return E as filters; None for a convolutional stem."""
     config = as_vit(subject.config)
     if not abilities(config).embedding:
         return None
@@ -126,7 +126,7 @@ def _embedding(subject: LoadedModel) -> FloatArray | None:
 
 
 def attention(subject: LoadedModel, seen: Prepared, pin: Pin) -> FloatArray | None:
-    """Return (layers, heads, rows, cols): what the pinned query attends to; None for a model without heads over all."""
+    """Return the attention of the pinned query, (layers, heads, rows, cols); None without global attention."""
     if not abilities(subject.config).heads_over_all:
         return None
     layout = subject.layout(*seen.input.shape[-2:])
@@ -136,7 +136,7 @@ def attention(subject: LoadedModel, seen: Prepared, pin: Pin) -> FloatArray | No
 
 
 def answer(subject: LoadedModel, seen: Prepared) -> Answer:
-    """Return what a model answers to an image, and where its readout looks."""
+    """Return a model's prediction for an image, with the attention of its readout."""
     if not abilities(subject.config).heads_over_all:
         found = capture(subject.model, seen.input[None], record=("logits",))
         return Answer(subject.probabilities(found.logits)[0], None)

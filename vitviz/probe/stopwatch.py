@@ -1,4 +1,4 @@
-"""Seconds and bytes of a call on this machine."""
+"""Measure the seconds and bytes of a call on this machine."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ENOUGH_S = 1.5  # of repeats; then those that were made are enough
 FEWEST, MOST = 3, 21  # repeats
 
 
-def seconds(call: Callable[[], object], repeats: int) -> list[float]:
-    """Return what each of the repeats took, after one that does not count."""
+def measure_seconds(call: Callable[[], object], repeats: int) -> list[float]:
+    """Return the seconds of each repeat, after one warm-up."""
     call()
     taken = []
     for _ in range(repeats):
@@ -27,8 +27,8 @@ def seconds(call: Callable[[], object], repeats: int) -> list[float]:
     return taken
 
 
-def held_bytes(call: Callable[[], Any]) -> int:
-    """Return the most that a call holds at once beyond its input, from PyTorch's own allocations."""
+def measure_held_bytes(call: Callable[[], Any]) -> int:
+    """Return the peak bytes that a call allocates in PyTorch."""
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
     ) as trace:
@@ -44,7 +44,7 @@ def held_bytes(call: Callable[[], Any]) -> int:
 
 @torch.inference_mode()
 def time_model(model: nn.Module, in_chans: int, side_px: int, *, random: bool) -> Timing:
-    """Return one image at a time, fp32, on as many threads as PyTorch has here: at least 3 repeats, at most 21.
+    """Time a model on one image in fp32, with PyTorch's threads and 3 to 21 repeats.
 
     Args:
         model: frozen, in evaluation mode.
@@ -52,15 +52,15 @@ def time_model(model: nn.Module, in_chans: int, side_px: int, *, random: bool) -
         random: whether the weights are, which is said beside the time.
     """
     image = torch.zeros(1, in_chans, side_px, side_px)
-    first = seconds(lambda: model(image), 1)[0]
+    first = measure_seconds(lambda: model(image), 1)[0]
     repeats = min(MOST, max(FEWEST, round(ENOUGH_S / max(first, 1e-6))))
-    taken = seconds(lambda: model(image), repeats)
+    taken = measure_seconds(lambda: model(image), repeats)
     return Timing(
         median_s=statistics.median(taken),
         low_s=min(taken),
         high_s=max(taken),
         repeats=repeats,
-        held_bytes=held_bytes(lambda: model(image)),
+        held_bytes=measure_held_bytes(lambda: model(image)),
         threads=torch.get_num_threads(),
         random=random,
     )

@@ -1,4 +1,4 @@
-"""Parts of a Swin's weights as arrays: what its lens shows beside the activations."""
+"""Read parts of a Swin's weights as arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def position_bias_table(model: SwinTransformer, stage: int, block: int) -> Float
 
 
 def block_window(model: SwinTransformer, stage: int, block: int) -> tuple[int, int]:
-    """Return (rows, cols) of the windows that a block was built for."""
+    """Return (rows, cols) of a block's windows."""
     found = model.block(stage, block)
     return found.plan(found.native_grid).window
 

@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 from vitviz import shifted_windows
-from vitviz.probe.stopwatch import held_bytes, seconds
+from vitviz.probe.stopwatch import measure_held_bytes, measure_seconds
 
 HEAD_DIM = 32  # as in Swin
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One size: tokens per side, and (seconds, peak bytes) of the attention over all tokens and in windows."""
+    """One size: tokens per side, and (seconds, peak bytes) of global and windowed attention."""
 
     side: int
     global_s: float
@@ -29,7 +29,7 @@ class Measurement:
 
 
 def attention_layer(dim: int) -> Callable[[Tensor], Tensor]:
-    """softmax(Q K^T / sqrt(d)) V with its four linear maps, on (groups, tokens, dim): the formula's terms, no more."""
+    """Return softmax(Q K^T / sqrt(d)) V with its four linear maps, on (groups, tokens, dim)."""
     generator = torch.Generator().manual_seed(0)
     qkv = torch.randn(3 * dim, dim, generator=generator) / dim**0.5
     proj = torch.randn(dim, dim, generator=generator) / dim**0.5
@@ -47,7 +47,7 @@ def attention_layer(dim: int) -> Callable[[Tensor], Tensor]:
 
 
 def measure(sides: Sequence[int], dim: int, window: int, repeats: int = 3) -> list[Measurement]:
-    """Time and memory of both forms on grids of side x side tokens; the median of the repeats, after one warm-up.
+    """Measure time and memory of both forms on side x side tokens: the median after one warm-up.
 
     Raises:
         ValueError: if the windows do not tile a grid.
@@ -60,8 +60,8 @@ def measure(sides: Sequence[int], dim: int, window: int, repeats: int = 3) -> li
             inside = x[0, torch.from_numpy(index)]
             results = [
                 (
-                    statistics.median(seconds(partial(attend, part), repeats)),
-                    held_bytes(partial(attend, part)),
+                    statistics.median(measure_seconds(partial(attend, part), repeats)),
+                    measure_held_bytes(partial(attend, part)),
                 )
                 for part in (x, inside)
             ]

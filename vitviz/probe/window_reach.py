@@ -17,7 +17,7 @@ NOTHING = 1e-20  # of the largest gradient: a score of -100 leaves e^-100 = 4e-4
 def patch_gradients(
     model: nn.Module, image: NDArray[np.float32], names: Sequence[str], point: tuple[float, float]
 ) -> NDArray[np.float64]:
-    """|d (one output token of a block) / d patch|, summed over the patch's pixels and channels.
+    """Return |d (one output token of a block) / d patch|, summed over the patch's pixels and channels.
 
     The token's channels are weighted by seeded random signs, so that opposite channels do not cancel.
 

@@ -1,6 +1,6 @@
-"""A run as a zip: down from one server, up to another; what comes up is a stranger's file and is checked whole.
+"""Export a run as a zip, and import one after checking every file in it.
 
-An experiment carries its members; their configs are made anew from its own.
+The configs of an experiment's members are recreated from its own config.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from vitviz.training.run_directory import START, Run, RunError, Status
 from vitviz.training.start_weights import check_start
 
 MAX_ZIP_BYTES = 64 * 2**20
-MAX_UNPACKED_BYTES = 96 * 2**20  # weights do not shrink in a zip, and are all that is large
+MAX_UNPACKED_BYTES = 96 * 2**20  # weights do not compress
 MAX_FILES = 1024
 MAX_RECORDS = 50_000  # of all models together; each takes some 20 microseconds
 MAX_RECORDS_BYTES = 16 * 2**20  # of all models together
@@ -40,13 +40,13 @@ MAX_SNAPSHOT_HEADER_BYTES = 256 * 1024  # 2,300 tensors; a ViT of 12 layers has 
 MAX_HEADERS_BYTES = 2 * 2**20  # of all snapshots together
 MAX_RESUME_HEADER_BYTES = 2 * 2**20
 MAX_SECONDS = 1.5  # of processor time, between two files or records
-_MAX_FILE_BYTES = {  # of other files the whole archive's limit
+_MAX_FILE_BYTES = {  # other files: the limit of the archive
     "config.json": 128 * 1024,
     "status.json": 16 * 1024,
     "records.jsonl": MAX_RECORDS_BYTES,
     START: MAX_CHECKPOINT_BYTES,
 }
-_READ = r"status\.json|records\.jsonl|snapshots/[0-9]{8}\.safetensors"  # what readers of one model need
+_READ = r"status\.json|records\.jsonl|snapshots/[0-9]{8}\.safetensors"  # files of one model
 _FILE = re.compile(
     rf"config\.json|resume\.safetensors|start\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})"
 )
@@ -59,22 +59,22 @@ _STATUS = {
     "weight_decay": number(0, 10),
 }
 _OF_THE_WHOLE = {"config.json", "status.json", "resume.safetensors", START}
-_NOT_A_RUN = "the file is not a run downloaded from this program"
+_NOT_A_RUN = "the file is not a run exported by vitviz"
 
 
 def export_run(run: Run) -> bytes:
-    """Return the run's directory as a zip, without its lease and its commands."""
+    """Return the run's directory as a zip, without lease and commands."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(run.directory.rglob("*")):
             name = path.relative_to(run.directory).as_posix()
             if _FILE.fullmatch(name):
-                archive.writestr(name, _without_maker(path))
+                archive.writestr(name, _read_without_owner(path))
     return buffer.getvalue()
 
 
-def _without_maker(path: Path) -> bytes:
-    """Return a file's bytes; a config's without the name of the visit that made the run."""
+def _read_without_owner(path: Path) -> bytes:
+    """Return a file's bytes; the owner is removed from a config."""
     data = path.read_bytes()
     if path.name != "config.json":
         return data
@@ -83,40 +83,40 @@ def _without_maker(path: Path) -> bytes:
 
 @dataclass
 class _Reading:
-    """The processor time that one archive takes, and the records that were left out."""
+    """Processor time and skipped records of one import."""
 
-    left_out: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     begun_s: float = field(default_factory=time.thread_time)
 
     def check_time(self) -> None:
         if time.thread_time() - self.begun_s > MAX_SECONDS:
             raise RunError(
-                f"reading the run takes more than {MAX_SECONDS:g} seconds of processor time, the limit: it has too"
-                " many layers, snapshots or records"
+                f"importing the run exceeds the limit of {MAX_SECONDS:g} seconds of processor time: it has too many"
+                " layers, snapshots or records"
             )
 
 
 def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | None = None) -> Run:
-    """Return a new run under `root` from a zip that `export_run` made; nothing is left behind where it is refused.
+    """Return a new run under `root` from a zip by `export_run`; an invalid zip leaves nothing behind.
 
     Raises:
-        RunError: if it is no such zip, too large, or anything in it does not fit; one sentence says what.
+        RunError: if the zip is invalid, too large or inconsistent.
     """
     reading = _Reading()
     files = _unpack(data)
     config = _config(files, owner, lease_s)
-    left_out = reading.left_out
+    skipped = reading.skipped
     parts = [_part(files, config, "", reading)] if not config.members else []
     for member in config.members:
-        parts.append(_part(files, config.of(member), f"members/{member.name}/", reading))
+        parts.append(_part(files, config.for_member(member), f"members/{member.name}/", reading))
     known = {name for part in parts for name in part} | _OF_THE_WHOLE
     strange = sorted(set(files) - known)
     if strange:
-        raise RunError(f"{_NOT_A_RUN}: it holds {cut(strange[0])!r}, which belongs to no model of it")
+        raise RunError(f"{_NOT_A_RUN}: unexpected file {cut(strange[0])!r}")
     status = _status(files, "status.json")
-    if left_out:
-        others = f" and {len(left_out) - 1:,} more" if len(left_out) > 1 else ""
-        status = replace(status, message=f"{status.message}; left out: {left_out[0]}{others}")
+    if skipped:
+        others = f" and {len(skipped) - 1:,} more" if len(skipped) > 1 else ""
+        status = replace(status, message=f"{status.message}; skipped: {skipped[0]}{others}")
     resume = files.get("resume.safetensors")
     if resume is not None:
         _check_resume(resume)
@@ -140,7 +140,7 @@ def _part(files: dict[str, bytes], config: RunConfig, folder: str, reading: _Rea
     start = f"{folder}snapshots/"
     part = {name: content for name, content in files.items() if name.startswith(start)}
     if not part:
-        raise RunError("the run has no snapshot, so there is nothing to look at")
+        raise RunError("the run has no snapshot: export it after its first snapshot")
     for name, content in part.items():
         reading.check_time()
         _check_snapshot(name, content, config)
@@ -163,7 +163,7 @@ def _unpack(data: bytes) -> dict[str, bytes]:
         for info in archive.files:
             name = info.filename
             if not _FILE.fullmatch(name) or name in files:
-                raise RunError(f"{_NOT_A_RUN}: it holds {cut(name)!r}")
+                raise RunError(f"{_NOT_A_RUN}: unexpected file {cut(name)!r}")
             most_bytes = _MAX_FILE_BYTES.get(Path(name).name, MAX_UNPACKED_BYTES)
             if info.file_size > most_bytes:
                 raise RunError(f"{name} has {info.file_size:,} bytes, the limit is {most_bytes:,}")
@@ -177,7 +177,7 @@ def _unpack(data: bytes) -> dict[str, bytes]:
 
 
 def _check_totals(files: dict[str, bytes]) -> None:
-    """Bound what many files of one kind cost together, before any of them is read."""
+    """Check the total sizes of records and headers before parsing any."""
     records = [data for name, data in files.items() if name.endswith("records.jsonl")]
     lines = sum(data.count(b"\n") for data in records)
     if lines > MAX_RECORDS:
@@ -204,30 +204,30 @@ def _config(files: dict[str, bytes], owner: str, lease_s: float | None) -> RunCo
         values = json.loads(files["config.json"])
         config = config_from_values(values)
     except KeyError as error:
-        what = "there is none" if str(error) == "'config.json'" else f"it has no {error}"
-        raise RunError(f"{_NOT_A_RUN}: its config cannot be used: {what}") from error
+        cause = "it is missing" if str(error) == "'config.json'" else f"it lacks {error}"
+        raise RunError(f"{_NOT_A_RUN}: its config is invalid: {cause}") from error
     except ValueError as error:
-        raise RunError(f"{_NOT_A_RUN}: its config cannot be used: {cut(str(error), 300)}") from error
+        raise RunError(f"{_NOT_A_RUN}: its config is invalid: {cut(str(error), 300)}") from error
     except (TypeError, AttributeError, RecursionError, OverflowError) as error:
-        raise RunError(f"{_NOT_A_RUN}: its config cannot be used") from error
+        raise RunError(f"{_NOT_A_RUN}: its config is invalid") from error
     return replace(config, owner=owner, lease_s=lease_s, created=0.0)
 
 
 def _records(data: bytes, name: str, reading: _Reading) -> bytes:
-    """Return the lines of the records whose every field fits; of the others the place and the reason are kept."""
-    records, left_out = [], reading.left_out
+    """Return the valid records; for others, note the line and the reason."""
+    records, skipped = [], reading.skipped
     for place, line in enumerate(io.BytesIO(data), start=1):
         if place % 256 == 0 or len(line) > 1000:
             reading.check_time()
         if len(line) > MAX_RECORD_BYTES or line.count(b"[") + line.count(b"{") > MAX_RECORD_BRACKETS:
-            left_out.append(f"{name} line {place} is longer, or nested deeper, than a record")
+            skipped.append(f"{name} line {place} is too long or too deeply nested")
             continue
         try:
             records.append(json.dumps(checked_record(json.loads(line))).encode() + b"\n")
         except FieldError as error:
-            left_out.append(f"{name} line {place}: {error}")
+            skipped.append(f"{name} line {place}: {error}")
         except (ValueError, RecursionError):
-            left_out.append(f"{name} line {place} is no record")
+            skipped.append(f"{name} line {place} is not a JSON record")
     return b"".join(records)
 
 
@@ -238,13 +238,13 @@ def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:
     except CheckpointError as error:
         raise RunError(f"{name} cannot be used: {error}") from error
     if checkpoint.history or set(checkpoint.card) - {"title", "step", "epoch", "seconds"}:
-        raise RunError(f"{name} says more of itself than a run's snapshot does")
+        raise RunError(f"{name} has unexpected metadata: expected a snapshot of a run")
     if not all(
         isinstance(value, int | float | str) and len(str(value)) <= 500 for value in checkpoint.card.values()
     ):
-        raise RunError(f"{name} must describe itself in numbers and one short title")
+        raise RunError(f"{name} has invalid metadata: expected numbers and short texts")
     if checkpoint.config != config.model or checkpoint.preparation != config.preparation:
-        raise RunError(f"{name} belongs to another model than the run's config")
+        raise RunError(f"{name} does not match the model of the run's config")
 
 
 def _check_resume(part: bytes) -> None:
@@ -269,9 +269,9 @@ def _status(files: dict[str, bytes], name: str) -> Status:
         state = "done" if values["state"] == "done" else "stopped"
         return Status(state, message=f"uploaded {time.strftime('%Y-%m-%d %H:%M')}", **read)
     except KeyError as error:
-        what = f"it has no {error}" if str(error) != repr(name) else "there is none"
-        raise RunError(f"{_NOT_A_RUN}: its status ({name}) cannot be used: {what}") from error
+        cause = f"it lacks {error}" if str(error) != repr(name) else "it is missing"
+        raise RunError(f"{_NOT_A_RUN}: its status ({name}) is invalid: {cause}") from error
     except FieldError as error:
-        raise RunError(f"{_NOT_A_RUN}: its status ({name}) cannot be used: {error}") from error
+        raise RunError(f"{_NOT_A_RUN}: its status ({name}) is invalid: {error}") from error
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise RunError(f"{_NOT_A_RUN}: its status ({name}) cannot be read") from error

@@ -1,4 +1,4 @@
-"""A run's images in memory: bytes, prepared once, normalised batch by batch where they are used."""
+"""Prepare a run's images once as bytes and normalise them batch by batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHUNK = 2048  # images prepared at a time, so that no float copy of a whole set
 
 @dataclass(frozen=True)
 class PreparedImages:
-    """(N, C, S, S) uint8 images as the model's preparation shows them, and their (N,) labels."""
+    """Prepared (N, C, S, S) uint8 images and their (N,) labels."""
 
     images: Tensor
     labels: Tensor
@@ -69,7 +69,7 @@ def prepare_training_data(dataset: Dataset, preparation: Preparation, config: Tr
 
 
 def select_first_of_each(chosen: np.ndarray, labels: np.ndarray, most: int) -> np.ndarray:
-    """Return the first `most` of each class among the chosen places, in their order; all of a class that has fewer.
+    """Return the first `most` indices of each class among the chosen ones, in order.
 
     The first of a split are no fair draw: validation holds as many of each class, so a shuffled set's first images
     are held out, and those of a class that has given its share early come to lie in front. Of MNIST's first 200 none
@@ -80,7 +80,7 @@ def select_first_of_each(chosen: np.ndarray, labels: np.ndarray, most: int) -> n
 
 
 def prepare_test_images(dataset: Dataset, preparation: Preparation) -> PreparedImages:
-    """Return a dataset's test part, prepared.
+    """Return a dataset's prepared test images.
 
     Raises:
         DatasetError: if the set has no labels.
@@ -91,7 +91,7 @@ def prepare_test_images(dataset: Dataset, preparation: Preparation) -> PreparedI
 def prepare_images(
     images: np.ndarray, labels: np.ndarray, chosen: np.ndarray | slice, preparation: Preparation
 ) -> PreparedImages:
-    """Return the chosen images (N, H, W, C) of an array, as the model's preparation shows them."""
+    """Return the chosen images (N, H, W, C) of an array, prepared for the model."""
     images = images[chosen]
     size, channels = preparation.image_size, preparation.in_chans
     if images.shape[1:] == (size, size, channels) and (preparation.crop_fraction == 1.0 or preparation.digit):

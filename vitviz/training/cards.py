@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vitviz.checkpoints import Header, read_header
 
-_SHOWN = 6  # validations of a training, from the first to the last
+_SHOWN = 6  # validations listed per training
 INTRODUCTION = """# Checkpoints
 
 This project trained these checkpoints. Each file carries its configs, its training history and snapshots of its
@@ -66,7 +66,7 @@ def _thinned(records: list[dict[str, object]]) -> list[dict[str, object]]:
 
 
 def _confusion(header: Header) -> str:
-    """True classes in rows, predicted ones in columns."""
+    """Write true classes in rows, predicted ones in columns."""
     names = header.classes
     head = f"| true \\ predicted | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}"
     rows = [

@@ -1,4 +1,4 @@
-"""From a finished run to one checkpoint file with a model card, and the card's numbers measured again."""
+"""Export a finished run as one checkpoint file with a model card, and measure its accuracy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from vitviz.training.snapshot_files import teacher_digest
 
 HISTORY_POINTS = 200  # of the training curve; evaluations are all kept
 LICENCE = "MIT, as this project"
-NOT_FOR = "anything but teaching: it was trained on one small set and knows nothing else"
+NOT_FOR = "anything but teaching: it was trained on one small dataset"
 CIFAR_NOTE = "a JPEG re-encoding of CIFAR-10, so accuracies are not comparable to the last tenth"
 
 
@@ -69,7 +69,7 @@ def assemble(run: Run, most_steps: int | None = None) -> Checkpoint:
     config = run.config()
     steps = run.snapshots()
     if not steps:
-        raise RunError("the run has no snapshot yet")
+        raise RunError("the run has no snapshot yet: wait for the first one")
     if most_steps is not None and len(steps) > most_steps:
         chosen = [round(i * (len(steps) - 1) / max(most_steps - 1, 1)) for i in range(most_steps)]
         steps = [steps[i] for i in chosen]
@@ -99,7 +99,7 @@ def history(run: Run) -> list[dict[str, Any]]:
 
 
 def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> Checkpoint:
-    """Return the checkpoint as it will be stored (fp16), with a card whose accuracy was measured on those weights."""
+    """Return the checkpoint in fp16 with a card, whose accuracy is measured on the rounded weights."""
     config, status = run.config(), run.status()
     stored = {step: _halved(state) for step, state in checkpoint.snapshots.items()}
     rounded = Checkpoint(

@@ -1,7 +1,7 @@
-"""Runs on a Dask cluster that shares the runs' folder: the same queue, the same worker process, on other machines.
+"""Train runs on a Dask cluster that shares the runs' folder.
 
-Every task holds one worker process: torch's random state and threads are then a run's own, whatever else the machine
-does. Dask repeats a task whose machine is gone; here the repetition says so and leaves going on to the user.
+Every task starts one worker process, so that torch's random state and threads belong to one run. Dask repeats a task
+whose machine was lost; the repetition marks the run as interrupted, and the user can resume it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from vitviz.training.run_directory import Run, RunError
 from vitviz.training.trainer_process import TrainerProcess
 
 CONNECT_S = 5.0
-COUNT_S = 2.0  # how old the number of the cluster's places may be
-LOST = "the machine that trained it is gone"
-_processes: dict[str, TrainerProcess] = {}  # on the cluster's side: directory -> its worker
+COUNT_S = 2.0  # maximum age of the slot count
+LOST = "The machine that trained this run was lost"
+_processes: dict[str, TrainerProcess] = {}  # on a cluster machine: run directory -> its worker
 
 
 class DaskExecutor(Executor):
-    """Trains runs on a cluster, one per thread of its workers; it connects with the first run.
+    """Trains runs on a cluster, one per worker thread; connects when the first run starts.
 
     Args:
-        root: the runs' folder, which the cluster's machines see under the same path.
-        address: of the scheduler, such as 'tcp://10.0.0.1:8786'.
+        root: the runs' folder, mounted at the same path on the cluster.
+        address: scheduler address, such as 'tcp://10.0.0.1:8786'.
     """
 
     def __init__(self, root: str | Path, address: str) -> None:
@@ -41,20 +41,20 @@ class DaskExecutor(Executor):
         self._counted = (0, float("-inf"))
         self._counting = self._silent = False
 
-    def place(self, run: Run) -> int | None:
-        """1 for the next in the queue; None for a run that does not wait. Machines that joined take up runs."""
+    def queue_position(self, run: Run) -> int | None:
+        """Return the position in the queue, from 1; starts runs if machines have joined."""
         self._dispatch()
-        return super().place(run)
+        return super().queue_position(run)
 
     def resume(self, run: Run, address: str = "") -> None:
-        """As everywhere; a run that the cluster has lost is taken up anew."""
+        """Continue a run; one that the cluster lost is submitted again."""
         with self._lock:
-            if run.status().ended:
+            if run.status().has_ended:
                 self._forget(run.directory)
             super().resume(run, address)
 
     def close(self) -> None:
-        """Let go of the cluster; a run whose task is under way is stopped by its lease."""
+        """Disconnect from the cluster; a running task stops when its lease expires."""
         super().close()
         if self._client is not None:
             self._client.close(timeout=CONNECT_S)
@@ -62,13 +62,13 @@ class DaskExecutor(Executor):
     def _check(self, owner: str, address: str) -> None:
         super()._check(owner, address)
         self._connect()
-        self._places()
-        if said := self.trouble():
-            raise ExecutorError(said)
+        self._count_slots()
+        if reason := self.trouble():
+            raise ExecutorError(reason)
 
     def trouble(self) -> str:
-        """Why nothing that waits is taken up; empty where the cluster answers."""
-        return f"the Dask cluster at {self.address} does not answer" if self._silent else ""
+        """Return an error if the cluster does not respond; empty otherwise."""
+        return f"the Dask cluster at {self.address} does not respond" if self._silent else ""
 
     def _connect(self) -> None:
         if self._client is not None and self._client.status == "running":
@@ -77,7 +77,7 @@ class DaskExecutor(Executor):
             distributed: Any = import_module("distributed")
         except ImportError as error:
             raise ExecutorError(
-                "$VITVIZ_DASK names a cluster, but the package 'distributed' is not installed here"
+                "$VITVIZ_DASK is set, but the package 'distributed' is not installed: run `pip install distributed`"
             ) from error
         try:
             self._client = distributed.Client(self.address, timeout=CONNECT_S, set_as_default=False)
@@ -86,28 +86,28 @@ class DaskExecutor(Executor):
             raise ExecutorError(self.trouble()) from error
         self._silent = False
 
-    def _places(self) -> int:
-        """As last counted: a scheduler that hangs must hold no page, so a thread of its own asks."""
-        places, counted = self._counted
+    def _count_slots(self) -> int:
+        """Return the cached slot count; a thread refreshes it, so that a hanging scheduler blocks no page."""
+        slots, counted = self._counted
         if time.monotonic() - counted > COUNT_S and not self._counting:
             self._counting = True
             threading.Thread(target=self._count, daemon=True).start()
-        return places
+        return slots
 
     def _count(self) -> None:
-        places = 0
+        slots = 0
         try:
-            self._connect()  # anew, where a scheduler that was gone is back
+            self._connect()  # reconnects if the scheduler is back
             client = self._client
-            places = sum(client.sync(client.scheduler.ncores, callback_timeout=CONNECT_S).values())
+            slots = sum(client.sync(client.scheduler.ncores, callback_timeout=CONNECT_S).values())
             self._silent = False
-        except Exception:  # a scheduler that is gone raises of its own kinds; what waits goes on waiting
-            logging.getLogger(__name__).warning("the cluster at %s does not answer", self.address)
+        except Exception:  # a lost scheduler raises various errors; runs stay queued
+            logging.getLogger(__name__).warning("the cluster at %s does not respond", self.address)
             self._silent = True
         with self._lock:
-            self._counted = (places, time.monotonic())  # nobody asks again before COUNT_S, whoever polls
+            self._counted = (slots, time.monotonic())  # not refreshed before COUNT_S
             self._counting = False
-            if places and not self._closed.is_set():
+            if slots and not self._closed.is_set():
                 self._dispatch()
 
     def _busy(self) -> dict[Path, Order]:
@@ -116,7 +116,7 @@ class DaskExecutor(Executor):
     def _launch(self, order: Order) -> None:
         task = self._client.submit(train_on_worker, order, pure=False, retries=0)
         self._tasks[order.directory] = (order, task)
-        task.add_done_callback(lambda done: self._ended(order, done))
+        task.add_done_callback(lambda done: self._finish_task(order, done))
 
     def _kill(self, order: Order) -> None:
         self._client.run(kill_on_worker, str(order.directory), wait=False)
@@ -128,49 +128,49 @@ class DaskExecutor(Executor):
         if order is not None:
             run_lock.release(directory, order.token)
 
-    def _ended(self, order: Order, done: Any) -> None:
-        """A task has come to its end, in a thread of Dask's."""
+    def _finish_task(self, order: Order, done: Any) -> None:
+        """Handle the end of a task, in a thread of Dask."""
         with self._lock:
             if self._busy().get(order.directory) is not order:
-                return  # forgotten: it was taken up anew
+                return  # the run was submitted again
             del self._tasks[order.directory]
             if done.status == "finished":
-                what = done.result()
+                failure = done.result()
             elif done.status == "error":
-                what = f"the cluster could not train it ({done.exception()!r})"
-            else:  # nobody asked for that
-                what = "the cluster's scheduler is gone"
-            if what is not None:
-                mark_dead(order, what)
+                failure = f"The cluster could not train the run ({done.exception()!r})"
+            else:
+                failure = "The cluster's scheduler was lost"
+            if failure is not None:
+                mark_dead(order, failure)
             self._dispatch()
 
 
 def train_on_worker(order: Order) -> str | None:
-    """Train a run in a process of its own, on the machine that Dask chose; None, or what became of it."""
+    """Train a run in a separate process on a cluster machine; returns an error, or None."""
     directory = str(order.directory)
     try:
         state = Run(order.directory).status().state
     except RunError:
-        return f"the cluster does not see the runs' folder {order.directory.parent}"
-    if state == "stopped":  # while it waited for this machine
+        return f"The cluster cannot read the runs' folder {order.directory.parent}: mount it at the same path"
+    if state == "stopped":  # stopped while it was queued
         return None
     if state != "queued":
         return LOST
     process = _processes[directory] = TrainerProcess()
-    process.give(order)
+    process.send_order(order)
     try:
         if any("finished" in reply for reply in process.replies()):
             return None
         process.wait()
-        return process.death(order.directory)
+        return process.describe_death(order.directory)
     finally:
         del _processes[directory]
-        process.let_go()
+        process.close_pipes()
         process.wait()
 
 
 def kill_on_worker(directory: str) -> None:
-    """End the process that trains a run, where it is on this machine."""
+    """Kill the process that trains a run, if it is on this machine."""
     process = _processes.get(directory)
     if process is not None:
         process.kill()

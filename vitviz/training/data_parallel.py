@@ -1,4 +1,4 @@
-"""The threads of a training: each computes its part of every batch, and the parts' gradients add up to the batch's.
+"""Split batches between threads and add the parts' gradients.
 
 A thread that works through a graph of its own waits for the others once a step; the threads inside an operation meet
 after every one. Batch norms average over the whole batch, so a model that trains some is computed whole.
@@ -26,7 +26,7 @@ B = TypeVar("B")
 
 
 class ThreadPool:
-    """Computes what batches say about the weights.
+    """Computes predictions and gradients of batches in several threads.
 
     `parts` is how many each batch has: `config.threads`, or 1 where the model trains batch norms or the device is no
     processor; the operations themselves then have the threads. What comes out depends on `parts` and not on the
@@ -44,25 +44,24 @@ class ThreadPool:
         self._inside = min(asked, cores) if self.parts == 1 else 1  # threads of one operation
         self._pool = ThreadPoolExecutor(min(self.parts, cores)) if self.parts > 1 else None
 
-    def each(self, do: Callable[[A], B], over: Iterable[A]) -> list[B]:
-        """`do` of everything, in order, by as many threads at once as there are; none of them is the caller's."""
+    def map_parts(self, do: Callable[[A], B], over: Iterable[A]) -> list[B]:
+        """Map a function over items in order, in the threads of the pool."""
         if torch.get_num_threads() != self._inside:  # also what the pool's threads begin with
             torch.set_num_threads(self._inside)
         return list(map(do, over) if self._pool is None else self._pool.map(do, over))
 
     def learn(self, inputs: Tensor, targets: Mixture, seed: int) -> tuple[Tensor, float, list[Tensor]]:
-        """Return (logits, loss, gradients) of a batch: the flat gradients of its parts add up to that of the mean loss.
+        """Return (logits, loss, gradients) of a batch; the flat gradients of its parts add up to that of the mean loss.
 
         Args:
             inputs: (B, C, H, W), normalised.
             targets: theirs.
             seed: of everything that is dropped; part i draws from a generator of its own, which begins with seed + i.
         """
-
         if self._device.type != "cpu":
             torch.manual_seed(seed)  # a device's dropout takes no generator
 
-        def one(part: tuple[int, Tensor, Mixture]) -> tuple[Tensor, Tensor, float]:
+        def train_part(part: tuple[int, Tensor, Mixture]) -> tuple[Tensor, Tensor, float]:
             index, pictures, wanted = part
             with dice(torch.Generator().manual_seed(seed + index)):
                 logits, mean = self._loss(pictures, wanted)
@@ -72,7 +71,7 @@ class ThreadPool:
 
         count = self.parts
         parts = zip(range(count), inputs.tensor_split(count), targets.split(count), strict=True)
-        logits, gradients, losses = map(list, zip(*self.each(one, parts), strict=True))
+        logits, gradients, losses = map(list, zip(*self.map_parts(train_part, parts), strict=True))
         return torch.cat(logits), sum(losses), gradients
 
     def _loss(self, inputs: Tensor, targets: Mixture) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Learning from a teacher (Touvron et al. 2021, DeiT)."""
+"""Compute the distillation loss of DeiT (Touvron et al. 2021)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vitviz.training.recipe import Mixture
 def distillation_loss(
     student: nn.Module, teacher: nn.Module, inputs: Tensor, targets: Mixture, config: TrainConfig
 ) -> tuple[Tensor, Tensor]:
-    """Return (logits, loss) of a student that also learns from a teacher's view of the same images.
+    """Return (logits, loss) of a student distilled from a teacher.
 
     hard: L = 1/2 CE(cls, y) + 1/2 CE(dist, argmax teacher)
     soft: L = (1 - lambda) CE(cls, y) + lambda tau^2 KL(teacher/tau || dist/tau)
@@ -27,17 +27,17 @@ def distillation_loss(
     by_cls = record.get("logits_cls", logits).float()
     by_dist = record.get("logits_dist", logits).float()
     with torch.no_grad():
-        taught = teacher(inputs).float()
+        teacher_logits = teacher(inputs).float()
     loss = F.cross_entropy(by_cls, targets.labels, label_smoothing=config.label_smoothing)
     if targets.others is not None:
         other = F.cross_entropy(by_cls, targets.others, label_smoothing=config.label_smoothing)
         loss = targets.weight * loss + (1 - targets.weight) * other
     if config.distillation == "hard":
-        return logits, (loss + F.cross_entropy(by_dist, taught.argmax(dim=1))) / 2
+        return logits, (loss + F.cross_entropy(by_dist, teacher_logits.argmax(dim=1))) / 2
     weight, temperature = config.distillation_weight, config.distillation_temperature
     divergence = F.kl_div(
         F.log_softmax(by_dist / temperature, dim=1),
-        F.log_softmax(taught / temperature, dim=1),
+        F.log_softmax(teacher_logits / temperature, dim=1),
         reduction="batchmean",
         log_target=True,
     )

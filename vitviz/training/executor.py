@@ -1,8 +1,8 @@
 """Run trainings in worker processes, with a queue for those that wait.
 
-One object per server, safe to use from every visit's thread. Two forms share the queue and the worker process: on this
-machine, and on a Dask cluster that shares the runs' folder ($VITVIZ_DASK; see `dask_executor`). A worker reads from a
-pipe that only its parent holds, so it ends when its parent ends, whichever way that does.
+One executor per server, safe to use from all threads. `LocalExecutor` trains on this machine, `DaskExecutor` on a
+cluster that shares the runs' folder ($VITVIZ_DASK). A worker reads from a pipe that only its parent holds, so it ends
+when its parent ends.
 """
 
 from __future__ import annotations
@@ -22,28 +22,27 @@ from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError
 from vitviz.training.trainer_process import TrainerProcess
 
-STOP_GRACE_S = 30.0  # a step on a busy machine takes its time
+STOP_GRACE_S = 30.0  # one step can be slow on a busy machine
 UNDER_WAY = ("starting", "running", "paused")
-STOPPED_BEFORE_START = "stopped before its training began; resume starts it"
+STOPPED_BEFORE_START = "Stopped before training began. Resume to start it."
 
 
 class ExecutorError(Exception):
-    """A run that cannot be taken now; one sentence says why."""
+    """A run that cannot be started now."""
 
 
 class Executor(ABC):
-    """Trains runs under `root`, as many at once as there are places; the others wait in fair turns.
+    """Trains runs under `root`, as many at once as there are slots; the others wait in a fair queue.
 
-    Several servers may share `root`: every run that waits or trains here is claimed (see `claim`), so that one server
-    alone trains it.
+    Several servers may share `root`: each run is locked (see `run_lock`), so that only one server trains it.
 
     Args:
-        root: the runs' folder; made where it is missing.
+        root: the runs' folder; created if missing.
     """
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
-        with contextlib.suppress(OSError):  # whoever starts a run is told
+        with contextlib.suppress(OSError):  # starting a run reports the error
             self.root.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()
         self._queue: list[Order] = []
@@ -53,15 +52,15 @@ class Executor(ABC):
     def start(
         self, config: RunConfig, address: str = "", start: bytes | None = None, first: bool = False
     ) -> Run:
-        """Create a run and submit it; one that asks for the free threads keeps what it gets now, also when resumed.
+        """Create a run and submit it; a run with threads=0 keeps the threads that it gets now, also when resumed.
 
         Args:
-            address: from where it is asked for, for fair turns; kept only while it waits and trains.
-            start: the file of the weights that it begins with, as `Run.create` takes it.
-            first: before all that wait.
+            address: client address, for fairness; kept only while the run waits or trains.
+            start: file of its initial weights, see `Run.create`.
+            first: put it at the head of the queue.
 
         Raises:
-            ExecutorError: if too many wait already, or there is nowhere to train.
+            ExecutorError: if the queue is full, or the cluster is unavailable.
         """
         with self._lock:
             self._check(config.owner, address)
@@ -70,33 +69,33 @@ class Executor(ABC):
         return run
 
     def submit(self, run: Run, address: str = "", first: bool = False) -> None:
-        """Train a run, from its last save where it has one; waits in the queue while every place is taken.
+        """Queue a run; it continues from its last save if it has one.
 
         Raises:
-            ExecutorError: if it is already being trained, here or by another server, or as `start`.
+            ExecutorError: if it is already being trained, or as for `start`.
         """
         owner = run.config().owner
         with self._lock:
-            if run.status().active and self._known(run.directory):
-                raise ExecutorError("the run is already being trained")
+            if run.status().active and self._is_known(run.directory):
+                raise ExecutorError("this run is already being trained")
             self._check(owner, address)
-            last = self._busy().get(run.directory)  # its trainer has yet to let go of it
+            last = self._busy().get(run.directory)  # its last trainer has not released it yet
             token = last.token if last is not None else run_lock.new_token()
             if not run_lock.claim_run(run.directory, token):
-                raise ExecutorError("the run is already being trained by another server")
+                raise ExecutorError("another server is already training this run")
             run.touch_lease()
-            mark(run, "queued", "")
+            write_state(run, "queued", "")
             self._queue.append(Order(run.directory, owner, run.control_end(), address, token, first))
-            self._beat()
+            self._start_heartbeat()
             self._dispatch()
 
     def stop(self, run: Run) -> None:
-        """End a run, queued or training; it keeps what it has and can be resumed."""
+        """Stop a queued or running run; it can be resumed."""
         with self._lock:
             waiting = [order for order in self._queue if order.directory == run.directory]
             if waiting:
                 self._queue.remove(waiting[0])
-                mark(run, "stopped", "taken out of the queue")
+                write_state(run, "stopped", "Removed from the queue.")
                 run_lock.release(run.directory, waiting[0].token)
                 return
             order = self._busy().get(run.directory)
@@ -104,35 +103,35 @@ class Executor(ABC):
             if not status.active:
                 return
             run.control("stop")
-            if status.state == "queued":  # its trainer is still loading, and will find the command
-                mark(run, "stopped", STOPPED_BEFORE_START)
+            if status.state == "queued":  # its trainer is still loading and will read the command
+                write_state(run, "stopped", STOPPED_BEFORE_START)
         if order is not None:
             timer = threading.Timer(STOP_GRACE_S, self._kill_if_still_on, (order,))
             timer.daemon = True
             timer.start()
 
     def pause(self, run: Run) -> None:
-        """Hold a run before its next record."""
+        """Pause a run before its next record."""
         run.control("pause")
 
     def step(self, run: Run) -> None:
-        """Let a run make one more record, then hold."""
+        """Train until the next record, then pause."""
         run.control("step")
 
     def resume(self, run: Run, address: str = "") -> None:
-        """Go on: at once where the trainer waits, from the last save where it has ended.
+        """Continue a paused run, or restart an ended one from its last save.
 
         Raises:
-            ExecutorError: as `submit`.
+            ExecutorError: as for `submit`.
         """
         with self._lock:
-            if run.status().active and (self._known(run.directory) or run.status().state in UNDER_WAY):
+            if run.status().active and (self._is_known(run.directory) or run.status().state in UNDER_WAY):
                 run.control("resume")
             else:
                 self.submit(run, address)
 
-    def place(self, run: Run) -> int | None:
-        """1 for the next in the queue; None for a run that does not wait here."""
+    def queue_position(self, run: Run) -> int | None:
+        """Return the position in the queue, from 1; None for a run that is not queued here."""
         with self._lock:
             for index, order in enumerate(in_turn(self._queue, self._busy().values())):
                 if order.directory == run.directory:
@@ -140,7 +139,7 @@ class Executor(ABC):
         return None
 
     def trouble(self) -> str:
-        """Why nothing that waits is taken up; empty where it is."""
+        """Return why queued runs cannot start; empty if they can."""
         return ""
 
     def running(self) -> list[str]:
@@ -149,23 +148,23 @@ class Executor(ABC):
             return [directory.name for directory in self._busy()]
 
     def close(self) -> None:
-        """Take no more runs; those under way can be resumed later."""
+        """Accept no more runs; running ones can be resumed later."""
         with self._lock:
             self._closed.set()
             for order in self._queue:
                 run_lock.release(order.directory, order.token)
             self._queue.clear()
 
-    def _known(self, directory: Path) -> bool:
+    def _is_known(self, directory: Path) -> bool:
         return directory in self._busy() or any(order.directory == directory for order in self._queue)
 
     def _check(self, owner: str, address: str) -> None:
-        full = why_full(self._queue, owner, address)
-        if full is not None:
-            raise ExecutorError(full)
+        reason = why_full(self._queue, owner, address)
+        if reason is not None:
+            raise ExecutorError(reason)
 
-    def _beat(self) -> None:
-        """Say every few seconds that this server lives, for what waits and trains here; one thread, begun once."""
+    def _start_heartbeat(self) -> None:
+        """Start the thread that renews the locks of queued and running runs, once."""
         if not self._beating:
             self._beating = True
             threading.Thread(target=self._renew_claims, daemon=True).start()
@@ -178,17 +177,17 @@ class Executor(ABC):
                 run_lock.renew(order.directory, order.token)
 
     def _dispatch(self) -> None:
-        """Give waiting runs to free places, in turn; owners at their limit let others pass."""
+        """Start queued runs in free slots, in turn; owners at their limit are skipped."""
         with self._lock:
-            places = self._places() if self._queue else 0
+            slots = self._count_slots() if self._queue else 0
             for order in in_turn(self._queue, self._busy().values()) if self._queue else ():
                 busy = self._busy()
-                mine = sum(other.owner == order.owner for other in busy.values())
-                if self._closed.is_set() or len(busy) >= places:
+                running = sum(other.owner == order.owner for other in busy.values())
+                if self._closed.is_set() or len(busy) >= slots:
                     break
                 if order.directory in busy:  # its last trainer has yet to let go of it
                     continue
-                if mine < max(1, places - 1):  # one user cannot take every place
+                if running < max(1, slots - 1):  # one user cannot take every slot
                     self._queue.remove(order)
                     self._launch(order)
 
@@ -198,24 +197,24 @@ class Executor(ABC):
                 self._kill(order)
 
     @abstractmethod
-    def _places(self) -> int:
+    def _count_slots(self) -> int:
         """Return how many runs train at once."""
 
     def _free_threads(self) -> int:
-        """Return how many threads a run may have that asks for all."""
+        """Return the number of threads for a run that requests all free ones."""
         return 1
 
     @abstractmethod
     def _busy(self) -> dict[Path, Order]:
-        """Return the orders that are being trained, by directory."""
+        """Return the running orders by directory."""
 
     @abstractmethod
     def _launch(self, order: Order) -> None:
-        """Begin to train; there is a place for it."""
+        """Start training; a slot is free."""
 
     @abstractmethod
     def _kill(self, order: Order) -> None:
-        """End a trainer that does not obey."""
+        """Kill a trainer that ignores the stop command."""
 
 
 @dataclass
@@ -223,16 +222,16 @@ class _Worker:
     process: TrainerProcess
     follower: threading.Thread = field(default_factory=threading.Thread)  # reads its replies
     ready: bool = False
-    order: Order | None = None  # that it trains
+    order: Order | None = None  # being trained
 
 
 class LocalExecutor(Executor):
     """Trains runs in worker processes of this machine.
 
     Args:
-        root: the runs' folder; made where it is missing.
-        slots: how many runs train at once; None: as many as there are cores.
-        warm: keep one idle worker loaded, so that a run starts at once.
+        root: the runs' folder; created if missing.
+        slots: number of runs trained at once; None: number of cores.
+        warm: keep one idle worker loaded, so that a run starts immediately.
     """
 
     def __init__(self, root: str | Path, slots: int | None = None, warm: bool = True) -> None:
@@ -246,19 +245,19 @@ class LocalExecutor(Executor):
             self.warm_up()
 
     def warm_up(self) -> None:
-        """Load a worker now, in the background, where none is idle and there is a place for one."""
+        """Load a worker in the background unless one is idle or all slots are taken."""
         with self._lock:
             idle = any(worker.order is None for worker in self._workers)
             if not self._closed.is_set() and not idle and len(self._workers) < self.slots:
                 self._spawn()
 
     def ready(self) -> bool:
-        """Return True if an idle worker is loaded and waits."""
+        """Return True if an idle worker is loaded."""
         with self._lock:
             return any(worker.ready and worker.order is None for worker in self._workers)
 
     def process_ids(self) -> list[int]:
-        """Process ids of all workers, idle ones too."""
+        """Return the process ids of all workers."""
         with self._lock:
             return [worker.process.pid for worker in self._workers]
 
@@ -272,11 +271,11 @@ class LocalExecutor(Executor):
         for worker in workers:
             worker.follower.join()
 
-    def _places(self) -> int:
+    def _count_slots(self) -> int:
         return self.slots
 
     def _free_threads(self) -> int:
-        """One a place where no run trains or waits, also none of another server with the same folder; else one."""
+        """Return one thread per slot if no server on this folder trains or queues a run, else 1."""
         held = any(run_lock.is_held(path.parent) for path in self.root.glob("*/claim.json"))
         return 1 if held else self.slots
 
@@ -291,7 +290,7 @@ class LocalExecutor(Executor):
     def _launch(self, order: Order) -> None:
         worker = next((w for w in self._workers if w.order is None), None) or self._spawn()
         worker.order = order
-        worker.process.give(order)
+        worker.process.send_order(order)
 
     def _kill(self, order: Order) -> None:
         for worker in self._workers:
@@ -306,7 +305,7 @@ class LocalExecutor(Executor):
         return worker
 
     def _follow(self, worker: _Worker) -> None:
-        """Read a worker's replies until it ends, then see to what it left."""
+        """Read a worker's replies until it ends, then mark its run as interrupted."""
         for reply in worker.process.replies():
             with self._lock:
                 if "ready" in reply:
@@ -317,39 +316,36 @@ class LocalExecutor(Executor):
                     self._dispatch()
         worker.process.wait()
         with self._lock:
-            left, worker.order = worker.order, None  # also one that it got while it died
+            left, worker.order = worker.order, None  # includes an order sent while it was dying
             if worker in self._workers:
                 self._workers.remove(worker)
-            worker.process.let_go()
+            worker.process.close_pipes()
             if left is not None:
-                mark_dead(left, worker.process.death(left.directory))
-            # One that never became ready would die again.
+                mark_dead(left, worker.process.describe_death(left.directory))
+            # A worker that never became ready would die again.
             if not self._closed.is_set() and (worker.ready or self._queue):
                 self._dispatch()
 
     def _retire_surplus(self, worker: _Worker) -> None:
-        """Keep at most one idle worker, unless somebody waits for it."""
+        """Keep at most one idle worker unless runs are queued."""
         idle = [other for other in self._workers if other.order is None]
         if len(idle) > 1 and not self._queue:
             self._workers.remove(worker)
             worker.process.dismiss()
 
 
-# ---------------------------------------------------------------- what both forms do with a worker and with a run
-
-
-def mark(run: Run, state: str, message: str) -> None:
-    """Write how a run stands while no trainer does."""
+def write_state(run: Run, state: str, message: str) -> None:
+    """Write the state of a run that no trainer works on."""
     status = replace(run.status(), state=state, message=message, heartbeat=time.time())
     write_status(run.directory / "status.json", asdict(status))
 
 
-def mark_dead(order: Order, what: str) -> None:
-    """A trainer died over its run: the executor writes the last word that the trainer could not."""
-    if not run_lock.is_claimed_by(order.directory, order.token):  # given back, or another server's by now
+def mark_dead(order: Order, cause: str) -> None:
+    """Write the final status of a run whose trainer died."""
+    if not run_lock.is_claimed_by(order.directory, order.token):  # released, or locked by another server
         return
     with contextlib.suppress(RunError, OSError):
         run = Run(order.directory)
-        if run.status().state not in ("done", "stopped"):  # else it had said its own
-            mark(run, "interrupted", f"{what}; resume goes on from the last save")
+        if run.status().state not in ("done", "stopped"):  # otherwise the trainer wrote its final state
+            write_state(run, "interrupted", f"{cause}. Resume to continue from the last save.")
     run_lock.release(order.directory, order.token)

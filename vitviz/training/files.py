@@ -1,4 +1,4 @@
-"""Files of a run directory: whole or absent, never half written, and readable while they grow."""
+"""Write files of a run directory atomically, and read growing ones."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-STATUS_BYTES = 4096  # a status is padded to this, so that a full disk can still be reported in its old place
+STATUS_BYTES = 4096  # a status is padded to this, so that it can be overwritten in place on a full disk
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write beside the file, then rename: readers see the old bytes or the new ones."""
+    """Write atomically: readers see the old bytes or the new ones."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")  # two threads may write one file
     try:
         draft.write_bytes(data)
@@ -22,7 +22,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_status(path: Path, values: dict[str, Any]) -> None:
-    """Write a small JSON object whole; where the disk is full, over the blocks that the old one holds."""
+    """Write a small JSON object atomically, or in place if the disk is full."""
     data = json.dumps(values).encode().ljust(STATUS_BYTES)
     try:
         write_whole(path, data)
@@ -32,12 +32,12 @@ def write_status(path: Path, values: dict[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return a JSON object; an empty one where the file is missing or torn."""
+    """Return a JSON object; an empty one if the file is missing or damaged."""
     return json_object(read_whole(path))
 
 
 def read_whole(path: Path) -> bytes:
-    """Return what a file holds; nothing where it is missing."""
+    """Return the content of a file; empty if it is missing."""
     try:
         return path.read_bytes()
     except OSError:
@@ -45,7 +45,7 @@ def read_whole(path: Path) -> bytes:
 
 
 def json_object(data: bytes) -> dict[str, Any]:
-    """Return the JSON object of a file; an empty one where it holds none."""
+    """Parse a JSON object; returns an empty one for anything else."""
     try:
         values = json.loads(data)
     except (ValueError, RecursionError):
@@ -61,7 +61,7 @@ def append_lines(path: Path, values: list[dict[str, Any]]) -> None:
 
 
 def read_lines(path: Path, after_byte: int = 0) -> tuple[list[dict[str, Any]], int]:
-    """Return (objects of the whole lines after a byte, the byte after them); a torn line is left for later.
+    """Return (objects of the complete lines after a byte, next byte).
 
     A file that became shorter (a run resumed from an earlier step) is read from its start.
     """

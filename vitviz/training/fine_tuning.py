@@ -1,4 +1,4 @@
-"""Train a pretrained backbone and its twin from scratch in one run, on the same images, budget and seeds."""
+"""Train a pretrained backbone and the same model from scratch in one run, on the same images and seeds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Task:
-    """The dataset and the number of images to learn from; `validation_fraction` of the training set is held out."""
+    """The target dataset and its number of training images; `validation_fraction` is held out."""
 
     dataset: str
     classes: int
@@ -40,7 +40,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Method:
-    """The fine-tuning recipe of the backbone, and the recipe of its twin from scratch.
+    """The fine-tuning recipe of the backbone, and the recipe from scratch.
 
     The lesson's rates for published weights are 1e-5 for the backbone and 1e-3 for the head; small backbones that have
     seen few images need a higher one.
@@ -69,8 +69,7 @@ class Method:
 def recipes(
     source: Source, model: ModelConfig, task: Task, method: Method, seed: int
 ) -> dict[str, TrainConfig]:
-    """Return the recipes of the fine-tuned model and its twin for one seed, by name; they differ in their initial
-    weights.
+    """Return the recipes of the fine-tuned and the scratch model for one seed; their initial weights differ.
 
     Args:
         model: of both, as `models.transfer.fitted` makes it.
@@ -106,7 +105,7 @@ def recipes(
 
 
 def race(source: Source, task: Task, method: Method) -> RunConfig:
-    """Return the run: for every seed a tuned model and its twin from scratch, which take their turns.
+    """Return a run of a fine-tuned and a scratch model for every seed.
 
     Raises:
         ValueError: if source, images and method do not fit together.
@@ -126,7 +125,7 @@ def race(source: Source, task: Task, method: Method) -> RunConfig:
 
 
 def part_of(member: str) -> tuple[str, int]:
-    """Return which of `TITLES` a member's name stands for, and its seed.
+    """Return (key of `TITLES`, seed) of a member's name.
 
     Raises:
         ValueError: if it is no member of such a run.

@@ -12,23 +12,23 @@ _LAST = re.compile(r"norm\b")  # the last norm goes with the last layer, as timm
 
 
 def layer_numbers(names: Iterable[str]) -> dict[str, int]:
-    """Return each parameter's layer: 0 what makes the tokens, 1 to L the layers, L + 1 the head.
+    """Return each parameter's layer: 0 the embedding, 1 to L the layers, L + 1 the head.
 
     Args:
         names: of all parameters, in the model's order.
     """
-    kept = list(names)
-    units = list(dict.fromkeys(found.group() for name in kept if (found := _UNIT.match(name))))
+    parameter_names = list(names)
+    units = list(dict.fromkeys(found.group() for name in parameter_names if (found := _UNIT.match(name))))
     number = {unit: place for place, unit in enumerate(units, start=1)}
 
-    def of(name: str) -> int:
+    def find_layer(name: str) -> int:
         if found := _UNIT.match(name):
             return number[found.group()]
         if name.startswith("head"):
             return len(units) + 1
         return len(units) if _LAST.match(name) else 0
 
-    return {name: of(name) for name in kept}
+    return {name: find_layer(name) for name in parameter_names}
 
 
 def rate_scales(config: TrainConfig, names: Iterable[str]) -> Callable[[str], float]:

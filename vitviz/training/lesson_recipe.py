@@ -1,4 +1,4 @@
-"""The lesson's fine-tuning of published weights on CIFAR-10, as it has it: a new head, two learning rates, a cosine."""
+"""Fine-tune published weights on CIFAR-10 as in the lecture: a new head, two learning rates, a cosine schedule."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 from vitviz.config import ViTConfig
 from vitviz.models.transfer import create_initialised_model, transferred
 
-BODY_RATE, HEAD_RATE, DECAY, BATCH, EPOCHS = 1e-5, 1e-3, 0.01, 32, 10
+BACKBONE_RATE, HEAD_RATE, DECAY, BATCH, EPOCHS = 1e-5, 1e-3, 0.01, 32, 10
 SIDE_PX, PADDING_PX = 224, 4
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's
 
 
-def head_swapped(model: nn.Module, config: ViTConfig, classes: int, seed: int = 0) -> nn.Module:
-    """Return the same backbone under a new linear head of `classes` answers."""
+def replace_head(model: nn.Module, config: ViTConfig, classes: int, seed: int = 0) -> nn.Module:
+    """Return the model with a new linear head for `classes` classes."""
     target = replace(config, num_classes=classes)
     return create_initialised_model(target, seed, transferred(model.state_dict(), config, target, seed))
 
 
 def parameter_groups(model: nn.Module) -> list[dict[str, Any]]:
-    """Return what has 'head' in its name at 1e-3, all else at 1e-5."""
+    """Return the parameter groups: the head at 1e-3, the backbone at 1e-5."""
     named = list(model.named_parameters())
     return [
-        {"params": [p for name, p in named if "head" not in name], "lr": BODY_RATE},
+        {"params": [p for name, p in named if "head" not in name], "lr": BACKBONE_RATE},
         {"params": [p for name, p in named if "head" in name], "lr": HEAD_RATE},
     ]
 
@@ -61,16 +61,16 @@ def fine_tune(
     epochs: int = EPOCHS,
     side_px: int = SIDE_PX,
     seed: int = 0,
-    told: Callable[[int, float], None] | None = None,
+    on_epoch: Callable[[int, float], None] | None = None,
 ) -> nn.Module:
     """Train backbone and head, each at its rate, down a cosine.
 
     Args:
-        model: with its new head.
+        model: model with a new head.
         images, labels: (N, 3, H, W) uint8 and (N,) int64.
-        side_px: to which the images are enlarged; the model's own.
+        side_px: image size of the model.
         seed: of the order, the crops and the flips.
-        told: called with (epoch from 1, its mean loss).
+        on_epoch: called with (epoch from 1, mean loss).
     """
     optimizer = AdamW(parameter_groups(model), weight_decay=DECAY)
     schedule = CosineAnnealingLR(optimizer, T_max=epochs)
@@ -85,8 +85,8 @@ def fine_tune(
             optimizer.step()
             losses.append(loss.item())
         schedule.step()
-        if told is not None:
-            told(epoch, sum(losses) / len(losses))
+        if on_epoch is not None:
+            on_epoch(epoch, sum(losses) / len(losses))
     return model.eval()
 
 

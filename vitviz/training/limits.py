@@ -1,7 +1,6 @@
-"""Limit a requested run: its model, snapshots, updates and time, without building any of it.
+"""Check the size of a requested run (model, snapshots, updates, time) from its config alone.
 
-A run shares its machine with a class. What is checked here is known from the config alone, so a form, a link and an
-archive are all told at once; how long a run may train is watched over by the session.
+A form, a link and an archive all use these checks; the session enforces the training time.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ from vitviz.config import (
 )
 from vitviz.models import parameter_count
 
-MAX_PARAMETERS = 15_000_000  # 60 MB in fp32: a snapshot that `checkpoints.MAX_BYTES` lets everybody open
+MAX_PARAMETERS = 15_000_000  # 60 MB in fp32: a snapshot below `checkpoints.MAX_BYTES`
 MAX_SNAPSHOT_BYTES = 512 * 2**20  # of all snapshots of all members
 MAX_LAYERS = 256
 MAX_TOKENS = 4096  # attention costs their square
 MAX_BATCH_VALUES = 2**27  # batch x tokens x width x layers: some 8 GB while training
-MAX_WEIGHTS = 2**27  # heads x queries x keys of all layers, of one image: 512 MB where a page looks at them
+MAX_WEIGHTS = 2**27  # heads x queries x keys of all layers, of one image: 512 MB when a page reads them
 MAX_BATCH_WEIGHTS = 2**29  # of one layer, of a batch: 2 GB while training
 MAX_STEPS = 2_000_000
 MAX_TRAINING_S = 24 * 3600.0
-_PICTURES = {"digits": 1_500, "shapes": 20_000}  # more than the set has; of others:
+_PICTURES = {"digits": 1_500, "shapes": 20_000}  # at least the size of the dataset; of others:
 _MOST_PICTURES = 60_000
 
 
 def check_run(parts: Sequence[tuple[ModelConfig, TrainConfig]]) -> None:
-    """Refuse a run that would take more than its share.
+    """Check that a run is within the limits.
 
     Args:
-        parts: each model of the run and how it is trained: one, or an experiment's.
+        parts: model and recipe of each member.
 
     Raises:
-        ValueError: stating what was asked for and what may be.
+        ValueError: stating the requested size and the limit.
     """
     for model, train in parts:
         _check_model(model, train.batch_size)
@@ -52,7 +51,7 @@ def check_run(parts: Sequence[tuple[ModelConfig, TrainConfig]]) -> None:
         count = max(train.snapshots for _, train in parts)
         raise ValueError(
             f"{count} snapshots of {stored / count / 2**20:,.0f} MB are {stored / 2**20:,.0f} MB;"
-            f" a run may keep up to {MAX_SNAPSHOT_BYTES >> 20:,} MB: take fewer snapshots or a smaller model"
+            f" the limit is {MAX_SNAPSHOT_BYTES >> 20:,} MB: choose fewer snapshots or a smaller model"
         )
 
 
@@ -65,45 +64,44 @@ def _check_length(model: ModelConfig, train: TrainConfig) -> None:
         if steps > MAX_STEPS:
             raise ValueError(
                 f"{train.epochs:g} epochs of up to {pictures:,.0f} images in batches of {train.batch_size} are"
-                f" {steps:,} steps; up to {MAX_STEPS:,} are made: take fewer epochs or larger batches"
+                f" {steps:,} updates; the limit is {MAX_STEPS:,}: choose fewer epochs or larger batches"
             )
     elif train.seconds is not None and train.seconds > MAX_TRAINING_S:
         raise ValueError(
-            f"a run may train for up to {MAX_TRAINING_S / 3600:g} hours, {train.seconds / 3600:,.1f} were asked for"
+            f"a run may train for at most {MAX_TRAINING_S / 3600:g} hours, received {train.seconds / 3600:,.1f}"
         )
 
 
 def _check_model(model: ModelConfig, batch: int) -> None:
     size = _extent(model)
     if size.layers > MAX_LAYERS:
-        raise ValueError(f"this model has {size.layers:,} layers; up to {MAX_LAYERS} are trained here")
+        raise ValueError(f"this model has {size.layers:,} layers; the limit is {MAX_LAYERS}")
     count = parameters(model)
     if count > MAX_PARAMETERS:
         raise ValueError(
-            f"this model has {count:,} parameters; up to {MAX_PARAMETERS:,} are trained here:"
-            " make it narrower or less deep"
+            f"this model has {count:,} parameters; the limit is {MAX_PARAMETERS:,}: reduce its width or depth"
         )
     if size.compared > MAX_TOKENS:
         raise ValueError(
-            f"this model compares {size.compared:,} tokens with each other; up to {MAX_TOKENS:,} are compared here:"
-            " take larger patches or smaller windows or images"
+            f"this model attends over {size.compared:,} tokens; the limit is {MAX_TOKENS:,}:"
+            " choose larger patches, smaller windows or smaller images"
         )
     values = batch * size.cells * size.width * size.layers
     if values > MAX_BATCH_VALUES:
         raise ValueError(
             f"a batch of {batch:,} images of {size.cells:,} tokens of width {size.width:,} in {size.layers:,} layers"
-            f" are {values:,} values; up to {MAX_BATCH_VALUES:,} are held here: take smaller batches or a smaller model"
+            f" are {values:,} values; the limit is {MAX_BATCH_VALUES:,}: choose smaller batches or a smaller model"
         )
     weights = size.heads * size.cells * size.compared  # of a layer
     if size.layers * weights > MAX_WEIGHTS:
         raise ValueError(
             f"{size.layers} layers of {size.heads} heads over {size.cells:,} tokens have {size.layers * weights:,}"
-            f" attention weights; up to {MAX_WEIGHTS:,} are looked at here: take larger patches, fewer heads or layers"
+            f" attention weights; the limit is {MAX_WEIGHTS:,}: choose larger patches, fewer heads or layers"
         )
     if batch * weights > MAX_BATCH_WEIGHTS:
         raise ValueError(
-            f"a batch of {batch:,} images has {batch * weights:,} attention weights in a layer; up to"
-            f" {MAX_BATCH_WEIGHTS:,} are held here: take smaller batches, larger patches or fewer heads"
+            f"a batch of {batch:,} images has {batch * weights:,} attention weights in a layer; the"
+            f" limit is {MAX_BATCH_WEIGHTS:,}: choose smaller batches, larger patches or fewer heads"
         )
 
 
@@ -118,7 +116,7 @@ class _Extent:
 
 @singledispatch
 def _extent(model: ModelConfig) -> _Extent:
-    raise ValueError(f"a {type(model).__name__} is not trained here")
+    raise ValueError(f"a {type(model).__name__} cannot be trained")
 
 
 @_extent.register
@@ -151,5 +149,5 @@ def _(model: FlatAttentionConfig) -> _Extent:
 
 
 def parameters(model: ModelConfig) -> int:
-    """Return how many numbers a model of this config is trained on, counted without building it."""
+    """Return the number of parameters of a model, without building it."""
     return sum(parameter_count.parameters(model).values())

@@ -1,4 +1,4 @@
-"""Several models in one run: each a recipe with what was changed of it; as a short text for a link, and as a run."""
+"""Encode several models, each a preset with changes, as a short text for a link and as a run."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from vitviz.config import ModelConfig, Preparation, TrainConfig, from_dict, to_d
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import MOST_MEMBERS, Member, RunConfig, clean_name
 
-PRESET = "several"  # begins the preset's name of such a run; after a colon the first model's recipe
+PRESET = "several"  # prefix of RunConfig.preset; the first model's recipe follows a colon
 SHARED = ("dataset", "validation_fraction", "threads")  # one set of held-out images, one process
-_BETWEEN, _PART = ";", "~"  # of models, of what is said of one
+_BETWEEN, _PART = ";", "~"  # separators of models, and of the fields of one
 _PLAIN = '",.[]:-_+ ()'
-# One click: three families on digits, each long enough to learn, so that a class sees the end.
+# Three families on digits, trained long enough to converge within a lesson.
 READY = 'digits_live~="ViT";digits_swin~="Swin"~epochs=12;digits_cnn~="CNN"~epochs=12'
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One model of a line-up, and the recipe that it began as."""
+    """One model of a line-up, with the preset that it is based on."""
 
     recipe: str
     title: str
@@ -31,7 +31,9 @@ class Entry:
 
 
 def encode(entries: Sequence[Entry]) -> str:
-    """Return the line-up as text, such as 'digits_live~="ViT"~depth=3;digits_cnn~="CNN"': only what differs is said."""
+    """Return the line-up as text, such as 'digits_live~="ViT"~depth=3;digits_cnn~="CNN"';
+    only changed fields are written.
+    """
     return _BETWEEN.join(_encoded(entry) for entry in entries)
 
 
@@ -39,22 +41,22 @@ def decode(text: str) -> tuple[Entry, ...]:
     """Return the line-up that `encode` wrote.
 
     Raises:
-        ValueError: if a recipe is not known, a value does not fit, or there are too many models.
+        ValueError: if a preset or value is invalid, or there are too many models.
     """
     parts = [part for part in text.split(_BETWEEN) if part]
     if len(parts) > MOST_MEMBERS:
-        raise ValueError(f"a run trains up to {MOST_MEMBERS} models, received {len(parts)}")
+        raise ValueError(f"a run can train at most {MOST_MEMBERS} models, received {len(parts)}")
     return tuple(_decoded(part) for part in parts)
 
 
 def run_config(entries: Sequence[Entry], preparation: Preparation) -> RunConfig:
-    """Return one run that trains them in turn; what they must share is the first one's.
+    """Return a run that trains all models; shared settings are taken from the first.
 
     Raises:
-        ValueError: if there are fewer than two, or they do not fit together.
+        ValueError: if there are fewer than two, or they are incompatible.
     """
     if not entries:
-        raise ValueError("a run of several models needs two of them, received none")
+        raise ValueError("a run of several models needs at least two, received none")
     first = entries[0]
     shared = {name: getattr(first.train, name) for name in SHARED}
     members = tuple(
@@ -71,7 +73,7 @@ def is_lineup(config: RunConfig) -> bool:
 
 
 def entries_of(config: RunConfig, otherwise: str) -> tuple[Entry, ...]:
-    """Return the line-up of such a run; `otherwise` is the recipe of one whose own is not known."""
+    """Return the line-up of a run; `otherwise` replaces an unknown preset."""
     recipe = (config.preset or "").partition(":")[2]
     recipe = recipe if recipe in TRAINING_PRESETS else otherwise
     return tuple(
@@ -81,14 +83,14 @@ def entries_of(config: RunConfig, otherwise: str) -> tuple[Entry, ...]:
 
 def _encoded(entry: Entry) -> str:
     preset = TRAINING_PRESETS[entry.recipe]
-    said = {"": entry.title}
+    fields = {"": entry.title}
     model = to_dict(entry.model)
     if entry.model.kind != preset.model.kind:
-        said |= {"kind": entry.model.kind} | _diff_fields(model, to_dict(type(entry.model)()))
+        fields |= {"kind": entry.model.kind} | _diff_fields(model, to_dict(type(entry.model)()))
     else:
-        said |= _diff_fields(model, to_dict(preset.model))
-    said |= _diff_fields(to_dict(entry.train), to_dict(preset.train))
-    values = (f"{name}={_quoted(value)}" for name, value in said.items())
+        fields |= _diff_fields(model, to_dict(preset.model))
+    fields |= _diff_fields(to_dict(entry.train), to_dict(preset.train))
+    values = (f"{name}={_quoted(value)}" for name, value in fields.items())
     return _PART.join([entry.recipe, *values])
 
 
@@ -97,30 +99,30 @@ def _quoted(value: Any) -> str:
     return quote(text, safe=_PLAIN).replace(_PART, "%7E")  # which `quote` leaves as it is
 
 
-def _diff_fields(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in now.items() if value != before[name]}
+def _diff_fields(current: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in current.items() if value != base[name]}
 
 
 def _decoded(text: str) -> Entry:
     recipe, *parts = text.split(_PART)
     if recipe not in TRAINING_PRESETS:
-        raise ValueError(f"there is no recipe {recipe[:40]!r}")
+        raise ValueError(f"expected the name of a training preset, received {recipe[:40]!r}")
     preset = TRAINING_PRESETS[recipe]
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for part in parts:
         name, _, value = part.partition("=")
         try:
-            said[name] = json.loads(unquote(value))
+            fields[name] = json.loads(unquote(value))
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{name[:40]!r} has no value that can be read") from error
-    title = clean_name(str(said.pop("", preset.title)))
+            raise ValueError(f"the value of {name[:40]!r} is not valid JSON") from error
+    title = clean_name(str(fields.pop("", preset.title)))
     train = to_dict(preset.train)
-    own = {name: said.pop(name) for name in [*said] if name in train and name != "kind"}
-    kind = said.pop("kind", preset.model.kind)
+    train_fields = {name: fields.pop(name) for name in [*fields] if name in train and name != "kind"}
+    kind = fields.pop("kind", preset.model.kind)
     before = to_dict(preset.model) if kind == preset.model.kind else {"kind": kind}
-    model, recipe_of = from_dict(before | said), from_dict(train | own)
+    model, recipe_of = from_dict(before | fields), from_dict(train | train_fields)
     if isinstance(model, Preparation | TrainConfig) or not isinstance(recipe_of, TrainConfig):
-        raise ValueError(f"{recipe} describes no model")
+        raise ValueError(f"the fields of {recipe} do not describe a model")
     if recipe_of.start_from is not None:
-        raise ValueError("the models of a line-up begin with random weights")
+        raise ValueError("the models of a line-up must start from random weights; remove start_from")
     return Entry(recipe, title, model, recipe_of)

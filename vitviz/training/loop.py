@@ -41,7 +41,7 @@ class Diverged(Exception):
 
 
 class Trainer:
-    """One model in training: `advance` makes one update; `train` drives it and tells what happens.
+    """A model in training: `advance` makes one update; `train` yields the events.
 
     Args:
         model_config: of the model to train.
@@ -73,7 +73,7 @@ class Trainer:
         model = create_initialised_model(model_config, config.seed, start).to(self.device)
         self.weights = Weights(model, config.frozen, self.dtype, config.ema_decay, resting=start is not None)
         self.optimizers = make_optimizers(self.weights, config)
-        self.crew = ThreadPool(self.weights, config, self.device, teacher)
+        self.thread_pool = ThreadPool(self.weights, config, self.device, teacher)
         self.normalise, self.fill = make_normaliser(data.preparation, self.dtype, self.device)
         self.pictures = data.train.to(self.device)
         self.step = 0
@@ -89,7 +89,7 @@ class Trainer:
         spaced = min(len(data.validation), QUICK_VALIDATION) * VALIDATION_SPACING // batch
         self.validate_every = max(1, min(spaced, (self.total_steps or spaced * VALIDATIONS) // VALIDATIONS))
         self._snapshot_marks = snapshot_marks(config.snapshots, self.total_steps)
-        self.enough = StoppingRule(config)
+        self.early_stopping = StoppingRule(config)
         self._accuracy = 0.0
         self._order: tuple[int, Tensor] = (-1, torch.empty(0))
         self._pending: list[tuple[float, float]] = []  # (loss, gradient norm) since the last record
@@ -118,7 +118,7 @@ class Trainer:
         return bool(self._pending)
 
     def change(self, learning_rate: float | None = None, weight_decay: float | None = None) -> None:
-        """New peak learning rate or weight decay from the next update on; the schedule's shape stays.
+        """Set the peak learning rate or weight decay from the next update on; the schedule's shape stays.
 
         Raises:
             ValueError: if a value is not one that a TrainConfig allows.
@@ -146,12 +146,14 @@ class Trainer:
         images = augment(self.pictures.images.index_select(0, chosen), self.config, self.fill, generator)
         inputs, targets = mix(self.normalise(images), self.pictures.labels[chosen], self.config, generator)
         # What is dropped is a function of the update too.
-        logits, value, parts = self.crew.learn(inputs, targets, _seed(self.config.seed, -1 - self.step))
+        logits, value, parts = self.thread_pool.learn(
+            inputs, targets, _seed(self.config.seed, -1 - self.step)
+        )
         norm = self.weights.collect_gradient(parts)
         if not (np.isfinite(value) and np.isfinite(norm)):
             raise Diverged(
-                f"the {'loss' if not np.isfinite(value) else 'gradient'} was no longer a number at step"
-                f" {self.step + 1}; a smaller learning rate helps"
+                f"The {'loss' if not np.isfinite(value) else 'gradient'} is NaN or infinite at step {self.step + 1}:"
+                " use a smaller learning rate"
             )
         self._update(norm)
         hits = (logits.argmax(dim=1) == targets.labels).float().mean().item()
@@ -194,7 +196,7 @@ class Trainer:
         return learning_rate_factor(self.config.schedule, progress, self.config.warmup_fraction)
 
     def record(self) -> StepRecord:
-        """Return the sum up the updates since the last record."""
+        """Return the means over the updates since the last record."""
         loss, norm = np.mean(self._pending, axis=0).tolist()
         self._pending.clear()
         speed = self.config.batch_size * len(self._speed) / max(sum(self._speed), 1e-9)
@@ -231,14 +233,16 @@ class Trainer:
             model = create_model(self.model_config)
             model.load_state_dict(self.weights.state())
             normalise, _ = make_normaliser(self.data.preparation, torch.float32, self.device)
-            logits = predict(model.to(self.device).eval(), pictures, normalise, self.device, self.crew.each)
+            logits = predict(
+                model.to(self.device).eval(), pictures, normalise, self.device, self.thread_pool.map_parts
+            )
         else:
-            with self.weights.shown() as shown:
-                logits = predict(shown, pictures, self.normalise, self.device, self.crew.each)
+            with self.weights.use_for_evaluation() as shown:
+                logits = predict(shown, pictures, self.normalise, self.device, self.thread_pool.map_parts)
         return _evaluation(self, split, logits, pictures.labels, exact)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return what `load_state` needs to go on as if nothing had happened: tensors, and JSON values."""
+        """Return (tensors, JSON values) for a bit-identical resume by `load_state`."""
         tensors = {f"weights.{name}": tensor for name, tensor in self.weights.tensors().items()}
         remembered = optimizer_tensors(self.optimizers)
         tensors |= {f"optimizer.{name}": tensor for name, tensor in remembered.items()}
@@ -248,12 +252,12 @@ class Trainer:
             "learning_rate": self.learning_rate,
             "weight_decay": self.weight_decay,
             "accuracy": self._accuracy,
-            "best": self.enough.best,
+            "best": self.early_stopping.best,
         }
         return tensors, values
 
     def load_state(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-        """Go on from where `state` was taken."""
+        """Restore from `state`."""
         parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}}
         for name, tensor in tensors.items():
             part, _, rest = name.partition(".")
@@ -263,7 +267,7 @@ class Trainer:
         self.step, self.seconds = int(values["step"]), float(values["seconds"])
         self.learning_rate, self.weight_decay = float(values["learning_rate"]), float(values["weight_decay"])
         self._accuracy = float(values["accuracy"])
-        self.enough.best = values.get("best", self.enough.best)  # old runs have none
+        self.early_stopping.best = values.get("best", self.early_stopping.best)  # old runs have none
 
     def snapshot_due(self, before: float) -> bool:
         """Return True if the run passed a snapshot's moment since progress was `before`."""
@@ -271,21 +275,18 @@ class Trainer:
 
 
 def train(trainer: Trainer) -> Iterator[Event]:
-    """Drive a trainer to its end; whoever consumes the events may pause by waiting, and stop by stopping.
-
-    The clock (`seconds`) stands still while the consumer holds an event.
-    """
+    """Yield the events of a training to its end; the clock (`seconds`) stops while the consumer holds an event."""
     if trainer.step == 0:
         yield trainer.snapshot()
     while True:
-        events = turn(trainer)
+        events = make_update(trainer)
         yield from events
         if events and isinstance(events[-1], Ended):
             return
 
 
-def turn(trainer: Trainer) -> list[Event]:
-    """Make one update and all that is due after it: nothing of a step is left for the next turn."""
+def make_update(trainer: Trainer) -> list[Event]:
+    """Make one update with the evaluations and snapshots that are due after it."""
     mark = (clock := process_time if trainer.config.clock == "core" else perf_counter)()
 
     def tick() -> None:
@@ -295,7 +296,7 @@ def turn(trainer: Trainer) -> list[Event]:
         mark = now
 
     before = trainer.progress
-    if not trainer.finished:  # seconds may run out in an evaluation, and a run may be resumed at its end
+    if not trainer.finished:  # time may run out in an evaluation, and a finished run may be resumed
         try:
             trainer.advance()
         except Diverged as error:
@@ -309,9 +310,9 @@ def turn(trainer: Trainer) -> list[Event]:
     if not last and trainer.step % trainer.validate_every == 0:
         found = trainer.evaluate("validation", QUICK_VALIDATION)
         events.append(found)
-        if trainer.enough.why(found):  # the weights as they will be saved, on all images, have the last word
+        if trainer.early_stopping.check(found):  # decided by the saved weights on all images
             exact = trainer.evaluate("validation", exact=True)
-            why = trainer.enough.why(exact)
+            why = trainer.early_stopping.check(exact)
     if last := last or bool(why):
         events.append(exact or trainer.evaluate("validation", exact=True))
     if last or trainer.snapshot_due(before):
@@ -326,7 +327,7 @@ def turn(trainer: Trainer) -> list[Event]:
 def predict(
     model: nn.Module, pictures: PreparedImages, normalise: Any, device: torch.device, each: Each = map
 ) -> Tensor:
-    """fp32 logits (N, classes) of images, in batches, without gradients; `each` says who computes the batches."""
+    """fp32 logits (N, classes) of images, in batches, without gradients; `each` maps a function over the batches."""
 
     @torch.inference_mode()
     def logits(start: int) -> Tensor:
@@ -373,14 +374,14 @@ def _check(
         ("num_classes", len(data.classes), model_config.num_classes),
     ):
         if has != needs:
-            raise ValueError(f"the model's {name} is {needs}, but the prepared images have {has}")
+            raise ValueError(f"{name} of model and images must match, received {needs} and {has}")
     if config.batch_size > len(data.train):
         raise ValueError(
             f"batch_size {config.batch_size} is larger than the {len(data.train)} training images"
         )
     if teacher is not None and getattr(model_config, "softmax_output", False):
-        raise ValueError("a student must give logits, received a model with softmax_output")
+        raise ValueError("a student must output logits, received a model with softmax_output")
     if (config.distill_from is None) != (teacher is None):
-        raise ValueError("distill_from and a teacher go together, received only one of them")
+        raise ValueError("distill_from and a teacher must be given together, received only one of them")
     if (config.start_from is None) != (start is None):
-        raise ValueError("start_from and weights to start from go together, received only one of them")
+        raise ValueError("start_from and initial weights must be given together, received only one of them")

@@ -1,4 +1,4 @@
-"""One model of a session: its trainer, and the run directory that its records and snapshots go to."""
+"""Train one model of a session and write its records, snapshots and status."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from vitviz.training.files import append_lines, write_status
-from vitviz.training.loop import Trainer, turn
+from vitviz.training.loop import Trainer, make_update
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.shuffling import ShuffleTest
@@ -18,13 +18,13 @@ Listener = Callable[[Event, Trainer], None]
 
 
 class ModelTrainer:
-    """Keeps what a trainer says.
+    """A trainer with the run directory that its events are written to.
 
     Args:
-        run: where it is written: the session's own run, or a member of an experiment.
-        trainer: makes the updates.
-        shuffle: asked at every snapshot and at the end; None where patches are not shuffled.
-        listen: told every event, beside the files.
+        run: the session's run, or a member of an experiment.
+        trainer: trainer of the model.
+        shuffle: evaluated at every snapshot and at the end; None: never.
+        listen: called with every event.
     """
 
     def __init__(
@@ -39,42 +39,46 @@ class ModelTrainer:
         self.status: Status = run.status()
         self._shuffle, self._listen = shuffle, listen
         self._lines: list[dict[str, Any]] = []
-        self.ended: Ended | None = None  # done, or diverged with the reason: it takes no more turns
+        self.ended: Ended | None = None  # done, or diverged with the reason
 
     def begin(self, resumed: bool) -> None:
-        """Forget what lies after the trainer's step; keep the weights of one that has made none."""
+        """Delete records after the trainer's step; a new run writes its initial snapshot."""
         cut_after(self.run, self.trainer.step if resumed else -1)
         if resumed:
             self.note("resumed")
         if self.trainer.step == 0:
-            self._keep(self.trainer.snapshot())
+            self._store_event(self.trainer.snapshot())
 
     def turn(self) -> list[Event]:
-        """Make one update and keep all that follows from it."""
-        events = turn(self.trainer)
+        """Make one update and store its events."""
+        events = make_update(self.trainer)
         for event in events:
-            self._keep(event)
+            self._store_event(event)
         return events
 
-    def note(self, what: str, **values: Any) -> None:
-        """Record something that happened to the run."""
+    def note(self, name: str, **values: Any) -> None:
+        """Add an event record."""
         self._lines.append(
-            {"kind": "event", "step": self.trainer.step, "event": what, "time": time.time(), **values}
+            {"kind": "event", "step": self.trainer.step, "event": name, "time": time.time(), **values}
         )
 
     def flush(self) -> None:
-        """Write the records that wait."""
+        """Write pending records."""
         append_lines(self.run.directory / "records.jsonl", self._lines)
         self._lines.clear()
 
-    def say(self, whole: Status) -> None:
-        """Write this member's status; how it stands is how its experiment stands."""
+    def write_member_status(self, experiment: Status) -> None:
+        """Write this member's status with the state of its experiment."""
         self.status = replace(
-            self.status, state=whole.state, message=whole.message, pid=whole.pid, heartbeat=whole.heartbeat
+            self.status,
+            state=experiment.state,
+            message=experiment.message,
+            pid=experiment.pid,
+            heartbeat=experiment.heartbeat,
         )
         write_status(self.run.directory / "status.json", asdict(self.status))
 
-    def _keep(self, event: Event) -> None:
+    def _store_event(self, event: Event) -> None:
         if isinstance(event, Ended):
             self.ended = event
             if event.reason == "diverged":
@@ -85,8 +89,8 @@ class ModelTrainer:
                 {"kind": "snapshot", "step": event.step, "epoch": event.epoch, "seconds": event.seconds}
             )
             if self._shuffle is not None:
-                found = self._shuffle.at_snapshot(self.trainer, event)
-                self._lines.append({"kind": "shuffled", **asdict(found)})
+                shuffled = self._shuffle.at_snapshot(self.trainer, event)
+                self._lines.append({"kind": "shuffled", **asdict(shuffled)})
         elif isinstance(event, StepRecord):
             self._lines.append({"kind": "step", **asdict(event)})
             self._note_step(event)
@@ -95,8 +99,8 @@ class ModelTrainer:
             name = "test_accuracy" if event.split == "test" else "accuracy"
             self.status = replace(self.status, **{name: event.accuracy})  # type: ignore[arg-type]
             if self._shuffle is not None and event.split == "test":
-                found = self._shuffle.at_end(self.trainer, event)
-                self._lines.append({"kind": "shuffled", **asdict(found)})
+                shuffled = self._shuffle.at_end(self.trainer, event)
+                self._lines.append({"kind": "shuffled", **asdict(shuffled)})
         if self._listen is not None:
             self._listen(event, self.trainer)
 

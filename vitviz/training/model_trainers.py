@@ -1,4 +1,4 @@
-"""All models of a session: made from its run's config, resumed from one file, and how they stand together."""
+"""Create, resume and summarise the models of a training session."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ from vitviz.training.records import Ended
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, Status
 from vitviz.training.shuffling import ShuffleTest, patch_px
-from vitviz.training.start_weights import starts
+from vitviz.training.start_weights import load_start_weights
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def make_lanes(run: Run, device: torch.device, listen: Listener | None) -> tuple[list[ModelTrainer], str]:
-    """Return a lane for every model of a run, and the digests of their teachers; empty where nothing teaches.
+def make_model_trainers(
+    run: Run, device: torch.device, listen: Listener | None
+) -> tuple[list[ModelTrainer], str]:
+    """Return a trainer for every model of a run, and the digests of their teachers (may be empty).
 
     Raises:
-        DatasetError: if the run's images are not here.
-        RunError, CheckpointError: if the weights that it begins with are not in its folder.
-        ValueError: if model, recipe, images, teacher and those weights do not fit together.
+        DatasetError: if the dataset is missing.
+        RunError, CheckpointError: if its initial weights are missing.
+        ValueError: if model, recipe, images, teacher and initial weights do not match.
     """
     runs = run.members() or [run]
-    configs = [one.config() for one in runs]
+    configs = [member.config() for member in runs]
     data = _pictures(configs, run.directory.parent, device)
     teachers = _teachers(configs, run.directory.parent)
-    begun = starts(run, configs)
-    # One size of pieces for all members, a CNN too: they are compared; what began elsewhere is asked other questions.
-    asked = bool(run.members()) and not any(begun)
-    side = _piece_px(configs) if asked else 0
+    begun = load_start_weights(run, configs)
+    # One patch size for all members, so that they are comparable; pretrained members are not tested.
+    is_tested = bool(run.members()) and not any(begun)
+    side = _piece_px(configs) if is_tested else 0
     test = ShuffleTest(next(iter(data.values())), side) if side else None
-    lanes = []
-    for one, config, start in zip(runs, configs, begun, strict=True):
+    models = []
+    for member, config, start in zip(runs, configs, begun, strict=True):
         teacher = teachers.get(config.train.distill_from or "")
         trainer = Trainer(
             config.model,
@@ -52,19 +54,17 @@ def make_lanes(run: Run, device: torch.device, listen: Listener | None) -> tuple
             None if teacher is None else teacher.model,
             start,
         )
-        lanes.append(ModelTrainer(one, trainer, test, listen))
-    return lanes, " ".join(sorted({teacher.digest for teacher in teachers.values()}))
+        models.append(ModelTrainer(member, trainer, test, listen))
+    return models, " ".join(sorted({teacher.digest for teacher in teachers.values()}))
 
 
 def _piece_px(configs: list[RunConfig]) -> int:
-    """Side of the largest patch of these models that is a part of the image: one that is all of it has no order."""
+    """Return the side of the largest patch that is smaller than the image; 0 if there is none."""
     sides = (patch_px(config.model) or 0 for config in configs)
     return max((side for side in sides if side < configs[0].preparation.image_size), default=0)
 
 
-Learned = tuple[
-    float, int | None
-]  # the share of the images that a model learns from, and how many of a class
+Learned = tuple[float, int | None]  # fraction of the training images, and images per class
 
 
 def _learned_from(config: RunConfig) -> Learned:
@@ -74,7 +74,7 @@ def _learned_from(config: RunConfig) -> Learned:
 def _pictures(
     configs: list[RunConfig], runs_folder: Path, device: torch.device
 ) -> dict[Learned, TrainingData]:
-    """By what is trained on: once, not once per lane; what is held out is the same for all."""
+    """Return the data by training subset, loaded once; all share the held-out images."""
     dataset = load_dataset(configs[0].train.dataset, runs_folder=runs_folder)
     found: dict[Learned, TrainingData] = {}
     for config in configs:
@@ -85,7 +85,7 @@ def _pictures(
 
 
 def _teachers(configs: list[RunConfig], runs_folder: Path) -> dict[str, LoadedModel]:
-    """Return every teacher that a model of the run names, by its path."""
+    """Return the teachers of all models by path."""
     found: dict[str, LoadedModel] = {}
     for config in configs:
         path = config.train.distill_from
@@ -95,83 +95,87 @@ def _teachers(configs: list[RunConfig], runs_folder: Path) -> dict[str, LoadedMo
 
 
 def load_teacher(config: RunConfig, path: str, runs_folder: Path) -> LoadedModel:
-    """Return the distillation teacher that lies at a path.
+    """Return the distillation teacher stored at a path.
 
     Raises:
         CheckpointError: if its file cannot be used.
-        RunError: if it lies elsewhere, was made for other images or classes, or gives no logits.
+        RunError: if the path is not allowed, or the teacher has other images or classes, or outputs no logits.
     """
-    file = (PROJECT / path).resolve()  # an absolute path stays one
+    file = (PROJECT / path).resolve()  # an absolute path stays absolute
     if not any(file.is_relative_to(folder) for folder in (PROJECT / "checkpoints", runs_folder.resolve())):
-        raise RunError("a teacher must be one of the project's checkpoints or of the runs' snapshots")
+        raise RunError("the teacher must be a shipped checkpoint or a snapshot of a run")
     loaded = open_model(file)
     if getattr(loaded.config, "softmax_output", False):
-        raise RunError("the teacher gives probabilities, not logits: its softmax would be taken twice")
+        raise RunError(
+            "the teacher must output logits, but this one outputs probabilities: choose another teacher"
+        )
     if loaded.preparation != config.preparation:
-        raise RunError("the teacher was made for another preparation of the images than the student")
+        raise RunError("teacher and student must share the preparation of images: choose another teacher")
     taught, learns = loaded.config.num_classes, config.model.num_classes
     if taught != learns:
-        raise RunError(f"the teacher knows {taught} classes, the student learns {learns}")
+        raise RunError(f"teacher and student must have the same classes, received {taught} and {learns}")
     return loaded
 
 
-def taught_by(lanes: list[ModelTrainer]) -> str:
-    """Return the paths of the lanes' teachers."""
-    return " or ".join(sorted({lane.config.train.distill_from or "" for lane in lanes} - {""})) or "none"
+def list_teachers(models: list[ModelTrainer]) -> str:
+    """Return the paths of the models' teachers as text."""
+    return " or ".join(sorted({model.config.train.distill_from or "" for model in models} - {""})) or "none"
 
 
-def as_one(lanes: list[ModelTrainer]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return what resumes all lanes, for one file: it is written whole, so they never resume from different steps."""
-    if not lanes[0].run.is_member:
-        return lanes[0].trainer.state()
+def pack_state(models: list[ModelTrainer]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return (tensors, values) of all models for one file, so that all resume from the same step."""
+    if not models[0].run.is_member:
+        return models[0].trainer.state()
     tensors: dict[str, Tensor] = {}
-    values: dict[str, Any] = {"step": lanes[0].trainer.step, "members": {}}
-    for lane in lanes:
-        name = lane.run.directory.name
-        found, said = lane.trainer.state()
-        ended = None if lane.ended is None else [lane.ended.reason, lane.ended.message]
-        values["members"][name] = {**said, "ended": ended}
-        tensors |= {f"{name}/{key}": tensor for key, tensor in found.items()}
+    values: dict[str, Any] = {"step": models[0].trainer.step, "members": {}}
+    for model in models:
+        name = model.run.directory.name
+        model_tensors, model_values = model.trainer.state()
+        ended = None if model.ended is None else [model.ended.reason, model.ended.message]
+        values["members"][name] = {**model_values, "ended": ended}
+        tensors |= {f"{name}/{key}": tensor for key, tensor in model_tensors.items()}
     return tensors, values
 
 
-def restore(lanes: list[ModelTrainer], tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Put every lane where `as_one` found it; one that had ended stays ended."""
-    if not lanes[0].run.is_member:
-        lanes[0].trainer.load_state(tensors, values)
+def restore_state(models: list[ModelTrainer], tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+    """Put every model where `as_one` found it; one that had ended stays ended."""
+    if not models[0].run.is_member:
+        models[0].trainer.load_state(tensors, values)
         return
-    for lane in lanes:
-        start = f"{lane.run.directory.name}/"
-        own = {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
-        said = values["members"][lane.run.directory.name]
-        lane.trainer.load_state(own, said)
-        if said.get("ended") is not None:  # runs saved before members could end alone have no such word
-            reason, message = said["ended"]
-            lane.ended = Ended(reason, lane.trainer.step, message)
+    for model in models:
+        start = f"{model.run.directory.name}/"
+        model_tensors = {
+            name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)
+        }
+        model_values = values["members"][model.run.directory.name]
+        model.trainer.load_state(model_tensors, model_values)
+        if model_values.get("ended") is not None:  # missing in older runs
+            reason, message = model_values["ended"]
+            model.ended = Ended(reason, model.trainer.step, message)
 
 
-def how_it_ended(lanes: list[ModelTrainer]) -> tuple[str, str]:
-    """Return (state, message) of a run whose lanes have all ended: it is done where one of them is."""
-    ends = [(lane, lane.ended) for lane in lanes if lane.ended is not None]
+def summarise_endings(models: list[ModelTrainer]) -> tuple[str, str]:
+    """Return (state, message) of an ended run; it is done if at least one model is."""
+    ends = [(model, model.ended) for model in models if model.ended is not None]
     done = any(end.reason == "done" for _, end in ends)
-    said = [
-        f"{lane.config.name}: {end.message}" if lane.run.is_member else end.message
-        for lane, end in ends
+    messages = [
+        f"{model.config.name}: {end.message}" if model.run.is_member else end.message
+        for model, end in ends
         if end.message
     ]
-    return "done" if done else "diverged", "; ".join(said)
+    return "done" if done else "diverged", "; ".join(messages)
 
 
-def combine_status(lanes: list[ModelTrainer]) -> Status:
-    """Return how lanes stand as one run: they share their time, and several have no one accuracy."""
-    first = lanes[0].status
-    if len(lanes) == 1:
+def combine_status(models: list[ModelTrainer]) -> Status:
+    """Return the status of all models together; several models have no common accuracy."""
+    first = models[0].status
+    if len(models) == 1:
         return first
-    going = [lane for lane in lanes if lane.ended is None]
-    done = [lane for lane in lanes if lane.ended is not None and lane.ended.reason == "done"]
-    states = [lane.status for lane in going or done or lanes]
-    # They are equally far, but for those that stopped at their aim: then it is as far as the one that took longest.
-    least = (min if going else max)(states, key=lambda status: (status.progress, status.epoch))
+    active = [model for model in models if model.ended is None]
+    done = [model for model in models if model.ended is not None and model.ended.reason == "done"]
+    states = [model.status for model in active or done or models]
+    # Progress is equal unless some models stopped early; then the longest counts.
+    least = (min if active else max)(states, key=lambda status: (status.progress, status.epoch))
     speeds = [status.images_per_second for status in states]
     left = [status.seconds_left for status in states]
     return replace(
@@ -180,9 +184,9 @@ def combine_status(lanes: list[ModelTrainer]) -> Status:
         total_steps=least.total_steps,
         progress=least.progress,
         epoch=least.epoch,
-        seconds=sum(lane.status.seconds for lane in lanes),
+        seconds=sum(model.status.seconds for model in models),
         seconds_left=None if None in left else sum(value or 0.0 for value in left),
-        # Each speed counts a lane's own turns only; one after the other they add their times.
+        # Each speed counts only that model's updates, and the times add up.
         images_per_second=len(speeds) / sum(1 / speed for speed in speeds) if all(speeds) else 0.0,
         accuracy=None,
         test_accuracy=None,

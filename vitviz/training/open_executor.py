@@ -9,12 +9,12 @@ from vitviz.training.executor import Executor, LocalExecutor
 
 
 def open_executor(root: str | Path) -> Executor:
-    """Return the executor that the environment asks for: $VITVIZ_DASK names a cluster's scheduler, else this machine.
+    """Return an executor for the cluster in $VITVIZ_DASK if set, else for this machine.
 
-    On this machine as many runs train at once as $VITVIZ_TRAINERS says, or as there are cores.
+    On this machine, $VITVIZ_TRAINERS runs train at once (default: the number of cores).
 
     Raises:
-        ValueError: if $VITVIZ_TRAINERS is no whole number from 1 on.
+        ValueError: if $VITVIZ_TRAINERS is not a positive integer.
     """
     address = os.environ.get("VITVIZ_DASK", "").strip()
     if not address:
@@ -25,9 +25,9 @@ def open_executor(root: str | Path) -> Executor:
 
 
 def _trainers() -> int | None:
-    said = os.environ.get("VITVIZ_TRAINERS", "").strip()
-    if not said:
+    text = os.environ.get("VITVIZ_TRAINERS", "").strip()
+    if not text:
         return None
-    if not (said.isascii() and said.isdigit() and int(said) > 0):
-        raise ValueError(f"VITVIZ_TRAINERS must be a whole number from 1 on, received {said!r}")
-    return int(said)
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise ValueError(f"VITVIZ_TRAINERS must be a positive integer, received {text!r}")
+    return int(text)

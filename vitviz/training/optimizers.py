@@ -13,7 +13,7 @@ from vitviz.training.weights import Weights, decays
 
 
 def make_optimizers(weights: Weights, config: TrainConfig) -> list[Optimizer]:
-    """AdamW, Adam (L2 in the gradient), SGD with momentum, or Muon with AdamW beside it, over the master.
+    """Return AdamW, Adam (L2 in the gradient), SGD with momentum, or Muon together with AdamW.
 
     Muon (Jordan et al. 2024) replaces a matrix's averaged gradient G = U S V' by U V', found by five Newton-Schulz
     steps; times 0.2 sqrt(max(rows, columns)) it is as large as AdamW's (Liu et al. 2025), so one learning rate serves

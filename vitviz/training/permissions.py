@@ -1,8 +1,8 @@
 """Decide who may change a run: the session that created it, and holders of its editing key. Others only view it.
 
-Visits are named by a hash that proves nothing (see `RunConfig.owner`): the caller knows whose visit it serves. What
-lets others in is a key of its own, which stands in a link only where the maker makes one for that; the run's directory
-holds its hash, and neither travels in an archive.
+Sessions are named by a hash that is no proof of identity (see `RunConfig.owner`): the caller knows which session it
+serves. Only links created by the owner contain the editing key; the run's directory stores its hash, and exports
+contain neither.
 """
 
 from __future__ import annotations
@@ -19,60 +19,60 @@ from vitviz.training.run_directory import Run
 
 MOST_EDITORS = 64
 _NAME = "editors.json"
-# Held from looking to writing: of two who come in at once one would be written out again.
+# Held from reading to writing, so that concurrent joins do not overwrite each other.
 _LOCK = ".editors.lock"
 
 
-def may_change(run: Run, visit: str) -> bool:
-    """Return True if a visit may steer, rename and delete a run; a member is its experiment's."""
-    whole = run.whole
-    return bool(visit) and (whole.config().owner == visit or visit in _editors(whole.directory))
+def may_change(run: Run, session: str) -> bool:
+    """Return True if a session may control, rename and delete a run."""
+    root_run = run.root_run
+    return bool(session) and (root_run.config().owner == session or session in _editors(root_run.directory))
 
 
 def share(run: Run) -> str:
-    """Return a new key that lets its holders change the run; an earlier one lets nobody in any more."""
-    key, directory = secrets.token_urlsafe(16), run.whole.directory
+    """Return a new editing key, which invalidates the previous one."""
+    key, directory = secrets.token_urlsafe(16), run.root_run.directory
     with locked(directory / _LOCK):
         _write(directory, _hash(key), _editors(directory))
     return key
 
 
 def unshare(run: Run) -> None:
-    """Take the key back, and send everybody out but the maker."""
-    directory = run.whole.directory
+    """Revoke the key and all permissions except the owner's."""
+    directory = run.root_run.directory
     with locked(directory / _LOCK):
         (directory / _NAME).unlink(missing_ok=True)
 
 
 def is_shared(run: Run) -> bool:
-    """Return True if others may change it or could come in."""
-    return (run.whole.directory / _NAME).is_file()
+    """Return True if the run has an active key."""
+    return (run.root_run.directory / _NAME).is_file()
 
 
-def join(run: Run, visit: str, key: str) -> bool:
-    """Let a visit in that has the key; False where the key is not this run's, or too many are in."""
-    directory = run.whole.directory
-    if not is_shared(run):  # nobody's lock is made for who only tries
+def join(run: Run, session: str, key: str) -> bool:
+    """Grant a session with the right key permission; False if the key is wrong or too many sessions have it."""
+    directory = run.root_run.directory
+    if not is_shared(run):  # no lock file for invalid attempts
         return False
     with locked(directory / _LOCK):
-        return _let_in(directory, visit, key)
+        return _let_in(directory, session, key)
 
 
-def _let_in(directory: Path, visit: str, key: str) -> bool:
-    said = read_json(directory / _NAME).get("key")
+def _let_in(directory: Path, session: str, key: str) -> bool:
+    stored_hash = read_json(directory / _NAME).get("key")
     editors = _editors(directory)
-    if not isinstance(said, str) or not hmac.compare_digest(said, _hash(key)):
+    if not isinstance(stored_hash, str) or not hmac.compare_digest(stored_hash, _hash(key)):
         return False
-    if visit not in editors:
+    if session not in editors:
         if len(editors) >= MOST_EDITORS:
             return False
-        _write(directory, said, (*editors, visit))
+        _write(directory, stored_hash, (*editors, session))
     return True
 
 
 def _editors(directory: Path) -> tuple[str, ...]:
     found = read_json(directory / _NAME).get("editors", [])
-    return tuple(str(visit) for visit in found) if isinstance(found, list) else ()
+    return tuple(str(session) for session in found) if isinstance(found, list) else ()
 
 
 def _hash(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Named trainings: a model, its preparation and its recipe, each a click in the lab and a command on the shell."""
+"""Define named trainings, each a preset in the lab and a command on the shell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vitviz.models.presets import GREY_28, GREY_32, PRESETS, RGB_32
 
 @dataclass(frozen=True)
 class TrainingPreset:
-    """A training that `python -m vitviz.train NAME` runs, and the text of its model card."""
+    """A model, preparation and recipe that `python -m vitviz.train NAME` runs, with the text of its card."""
 
     name: str
     title: str
@@ -81,15 +81,15 @@ _FAST_HYBRID = ViTConfig(
     stem=(16, 32, 64),
 )
 _VIT_CIFAR10 = replace(shapes.VIT_CIFAR10, drop_path=0.05)
-# A student and its twin, on mixed images as in the DeiT paper. Hard labels of a CNN of 88.7 % left a student of 24
-# epochs level with its twin (72.7, 72.6 %); so did soft ones in 12 epochs of whole images (68.5, 68.6 %).
+# A student and its baseline, on mixed images as in the DeiT paper. Hard labels of a CNN of 88.7 % left a student of 24
+# epochs level with its baseline (72.7, 72.6 %); so did soft ones in 12 epochs of whole images (68.5, 68.6 %).
 _CIFAR10_MIXED = replace(_CIFAR10_MUON, epochs=54, mixup_alpha=0.4, cutmix_alpha=1.0)
 
 _OWN = (
     TrainingPreset(
         "digits_live",
         "Digits, live",
-        "A small ViT that reads scikit-learn's digits within half a minute.",
+        "A small ViT that learns scikit-learn's digits within half a minute.",
         ViTConfig(image_size=32, patch_size=4, in_chans=1, embed_dim=48, depth=2, num_heads=4),
         GREY_32,
         replace(
@@ -113,7 +113,7 @@ _OWN = (
     TrainingPreset(
         "digits_swin",
         "Digits Swin",
-        "Windows of 4 x 4 tokens in two stages read scikit-learn's digits.",
+        "A Swin with two stages and windows of 4 x 4 tokens on scikit-learn's digits.",
         PRESETS["swin_digits"].config,
         GREY_32,
         replace(_DIGITS, epochs=100),
@@ -121,7 +121,7 @@ _OWN = (
     TrainingPreset(
         "digits_cnn",
         "Digits CNN",
-        "A small residual network reads scikit-learn's digits.",
+        "A small residual network on scikit-learn's digits.",
         PRESETS["cnn_digits"].config,
         GREY_32,
         replace(_DIGITS, epochs=40),
@@ -129,7 +129,7 @@ _OWN = (
     TrainingPreset(
         "shapes_vit",
         "Shapes ViT, patch 4",
-        "Where does the warm object lie relative to the cool one? Only positions can tell.",
+        "Predicts where the warm object lies relative to the cool one, which needs position embeddings.",
         shapes.VIT_SHAPES,
         RGB_32,
         _SHAPES,
@@ -137,7 +137,7 @@ _OWN = (
     TrainingPreset(
         "shapes_vit_nopos",
         "Shapes ViT without positions",
-        "The twin that cannot know where its patches lie, so it has to guess.",
+        "The same model without position embeddings, which can only guess.",
         replace(shapes.VIT_SHAPES, positions="none"),
         RGB_32,
         replace(_SHAPES, epochs=10),
@@ -145,7 +145,7 @@ _OWN = (
     TrainingPreset(
         "shapes_swin",
         "Shapes Swin",
-        "Windows and relative positions find where the warm object lies.",
+        "A Swin, whose relative position bias locates the warm object.",
         PRESETS["swin_shapes"].config,
         RGB_32,
         replace(_SHAPES, epochs=10),
@@ -153,7 +153,7 @@ _OWN = (
     TrainingPreset(
         "mnist_swin",
         "MNIST Swin",
-        "Windows of 7 x 7 tokens in two stages.",
+        "A Swin with two stages and windows of 7 x 7 tokens.",
         PRESETS["swin_mnist"].config,
         GREY_28,
         replace(_MNIST, epochs=5),
@@ -169,7 +169,7 @@ _OWN = (
     TrainingPreset(
         "mnist_90",
         "MNIST, 91 % in 5 s",
-        "A plain ViT, patch 7, two blocks: it passes the lecture's 90.65 %.",
+        "A plain ViT with patch 7 and two blocks, more accurate than the lecture's 90.65 %.",
         ViTConfig(
             image_size=28,
             patch_size=7,
@@ -187,7 +187,7 @@ _OWN = (
     TrainingPreset(
         "mnist_fast",
         "MNIST, 98 % in 9 s",
-        "A convolutional stem (three 3 x 3 convolutions) makes 4 x 4 tokens, one transformer block mixes them.",
+        "A stem of three 3 x 3 convolutions gives 4 x 4 tokens for one transformer block.",
         replace(_FAST_HYBRID, image_size=28, patch_size=7, in_chans=1, depth=1),
         GREY_28,
         replace(_FAST_MNIST, epochs=0.75, learning_rate=4e-3, weight_decay=0.2, label_smoothing=0.1),
@@ -195,7 +195,7 @@ _OWN = (
     TrainingPreset(
         "cifar10_fast",
         "CIFAR-10, 57 % in 15 s",
-        "A convolutional stem (three 3 x 3 convolutions) makes 4 x 4 tokens, two transformer blocks mix them.",
+        "A stem of three 3 x 3 convolutions gives 4 x 4 tokens for two transformer blocks.",
         _FAST_HYBRID,
         RGB_32,
         replace(
@@ -222,7 +222,7 @@ _OWN = (
     TrainingPreset(
         "cifar10_vit_p8",
         "CIFAR-10 ViT, patch 8",
-        "Patches of 8 px: filters large enough to look at, at a price in accuracy.",
+        "Patches of 8 px: larger filters to inspect, at lower accuracy.",
         replace(_VIT_CIFAR10, patch_size=8),
         RGB_32,
         replace(_CIFAR10_MUON, epochs=16),
@@ -230,7 +230,7 @@ _OWN = (
     TrainingPreset(
         "cifar10_swin",
         "CIFAR-10 Swin",
-        "Windows of 4 x 4 tokens in two stages.",
+        "A Swin with two stages and windows of 4 x 4 tokens.",
         # At width 48, 35 epochs left it with 87 % of the training images and 85 % of the others: it wanted width.
         SwinConfig(embed_dim=64, depths=(2, 4), num_heads=(4, 8), mlp_ratio=2.0, drop_path=0.05),
         RGB_32,
@@ -239,7 +239,7 @@ _OWN = (
     TrainingPreset(
         "cifar10_hybrid",
         "CIFAR-10 hybrid",
-        "Three 3 x 3 convolutions make the tokens, four transformer blocks mix them.",
+        "A stem of three 3 x 3 convolutions gives the tokens for four transformer blocks.",
         PRESETS["hybrid_cifar10"].config,
         RGB_32,
         replace(_CIFAR10_MUON, epochs=25),
@@ -247,7 +247,7 @@ _OWN = (
     TrainingPreset(
         "cifar10_cnn",
         "CIFAR-10 CNN",
-        "Plain 3 x 3 convolutions and max pooling: the baseline, and the teacher of the DeiT.",
+        "Plain 3 x 3 convolutions and max pooling: the baseline and the DeiT's teacher.",
         shapes.CNN_CIFAR10,
         RGB_32,
         # 15 epochs with squares of 8 px bring it to 92 % of the training images and 88.7 % of the test's, these to 94
@@ -257,7 +257,7 @@ _OWN = (
     TrainingPreset(
         "cifar10_cnn_wide",
         "CIFAR-10 CNN, wide",
-        "The same convolutions, a quarter to a half wider.",
+        "The same CNN, a quarter to a half wider.",
         # 91.3 % of the test images, 97.6 of its training's: batches of 128 instead of 64 had it at 86 % of the
         # validation's half way, where the narrower one with as high a rate stood at 81.
         replace(shapes.CNN_CIFAR10, widths=(32, 96, 256, 320)),
@@ -266,8 +266,8 @@ _OWN = (
     ),
     TrainingPreset(
         "cifar10_deit_soft",
-        "CIFAR-10 DeiT, taught softly",
-        "A student of what the CNN gives every class of a mixed image; its twin is the CIFAR-10 ViT, patch 4.",
+        "CIFAR-10 DeiT, soft distillation",
+        "Distilled from the CNN's class probabilities of mixed images; its baseline is the CIFAR-10 ViT, patch 4.",
         replace(_VIT_CIFAR10, distilled=True),
         RGB_32,
         replace(

@@ -1,4 +1,4 @@
-"""'Do positions matter?': five position codes, one seed, one recipe; what the lab and the benchmark both run."""
+"""Define the comparison of five position embeddings, used by the lab and the benchmark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vitviz.training.run_config import Member, RunConfig
 POSITIONS_RACE = "positions_race"  # the preset's name in a RunConfig
 TITLE = "Do positions matter?"
 QUESTIONS = {
-    "shapes": "where does the warm object lie, seen from the cool one?",
+    "shapes": "where is the warm object relative to the cool one?",
     "digits": "which digit is it?",
     "mnist": "which digit is it?",
 }
@@ -57,7 +57,7 @@ def positions_race(dataset: str, **changes: object) -> RunConfig:
     """Return the race on one dataset, with changes of its TrainConfig such as seed or epochs.
 
     Raises:
-        ValueError: if there is no race on this set, or a change makes no sense.
+        ValueError: if there is no race on this dataset, or a change is invalid.
     """
     if dataset not in RACES:
         raise ValueError(f"dataset must be one of {', '.join(RACES)}, received {dataset!r}")

@@ -59,14 +59,14 @@ class Mixture:
     weight: float = 1.0
 
     def split(self, parts: int) -> list[Mixture]:
-        """As many neighbouring parts, as equal as can be; the first are the larger."""
+        """Split into parts of nearly equal size; the first are larger."""
         others = [None] * parts if self.others is None else self.others.tensor_split(parts)
         labels = self.labels.tensor_split(parts)
         return [Mixture(*targets, self.weight) for targets in zip(labels, others, strict=True)]
 
 
 def augment(images: Tensor, config: TrainConfig, fill: Tensor, generator: torch.Generator) -> Tensor:
-    """Flip, shift and erase a batch of images, each by its own dice.
+    """Flip, shift and erase a batch of images, each independently.
 
     Args:
         images: (B, C, H, W) uint8.

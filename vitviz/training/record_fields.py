@@ -1,6 +1,6 @@
-"""Records of a stranger's run, field by field: what every page counts on is there, of its type and in its range.
+"""Check the fields of an imported run's records.
 
-What has no place in a record is left away; a record that lacks something is left out whole, with its reason.
+Unknown fields are dropped; an incomplete record is skipped with its reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LARGE = 1e12
 
 
 class FieldError(ValueError):
-    """A value that does not fit; the message says which, what was expected and what was received."""
+    """An invalid value; the message has the expected and the received one."""
 
 
 Check = Callable[[str, Any], Any]

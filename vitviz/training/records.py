@@ -1,4 +1,4 @@
-"""The events of a training run as plain values, ready for a JSON line."""
+"""Define the events of a training run, which are written as JSON lines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The weights (averaged ones where the config asks) at a step, fp32, on the CPU, not shared."""
+    """The weights (averaged if the config says so) at a step, fp32, on the CPU."""
 
     step: int
     epoch: float
@@ -50,7 +50,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Ended:
-    """The last event: 'done', with the reason where that was before its time, or 'diverged' with it."""
+    """The last event: 'done' (with the reason of early stopping, if any) or 'diverged' (with the cause)."""
 
     reason: Literal["done", "diverged"]
     step: int

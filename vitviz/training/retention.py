@@ -1,8 +1,7 @@
-"""Runs that nobody has looked at for long are removed, and the oldest where the folder is full.
+"""Delete runs that are unused for long, and the oldest ones if the folder is full.
 
-An operator sets both: $VITVIZ_RUNS_DAYS (default 14), how long a run stays after it was last watched or trained, and
-$VITVIZ_RUNS_GB (default 20), how large all runs may be together. Several servers may sweep one folder at once: a run
-is renamed before it is removed, and only one of them can do that.
+$VITVIZ_RUNS_DAYS (default 14) limits the time since a run was last viewed or trained, $VITVIZ_RUNS_GB (default 20) the
+size of all runs. Several servers may share one folder: a run is renamed before it is deleted, which only one can do.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from math import isfinite
 from pathlib import Path
 
 from vitviz.heartbeat import Clock
-from vitviz.training.run_directory import DRAFT, DELETED, Run, RunError, Status, list_runs
+from vitviz.training.run_directory import DELETED, DRAFT, Run, RunError, Status, list_runs
 
-WATCHED_S = 600.0  # a page that shows a run says so every few seconds, one in a hidden tab every minute
-QUEUED_S = 24 * 3600.0  # a run that has waited so long waits for a server that is gone
-LEFT_S = 3600.0  # what a creation or a removal that was cut off has left
-AHEAD_S = 3600.0  # a time that lies further in the future was written while the clock was wrong
+WATCHED_S = 600.0  # a page renews its view every few seconds, a hidden tab every minute
+QUEUED_S = 24 * 3600.0  # a run queued for longer waits for a server that no longer exists
+LEFT_S = 3600.0  # age of leftovers from interrupted writes
+AHEAD_S = 3600.0  # later times were written while the clock was wrong
 _clock = Clock(60.0)
 
 
@@ -35,10 +34,10 @@ class Limits:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Limits:
-        """Return what the operator has set.
+        """Return the limits set in the environment.
 
         Raises:
-            ValueError: if a setting is no positive number.
+            ValueError: if a setting is not a positive number.
         """
         days, gigabytes = (
             _positive(environment, name, default)
@@ -49,27 +48,27 @@ class Limits:
 
 @dataclass(frozen=True)
 class Stored:
-    """The facts that decide whether a run is kept."""
+    """Size, age and state of one stored run."""
 
     id: str
     stored_bytes: int
-    used: float  # when it was last watched, trained or made, in seconds since 1970
+    used: float  # last viewed, trained or created, in seconds since 1970
     under_way: bool
 
 
 def survey(root: str | Path, now: float) -> list[Stored]:
-    """Return all runs of a folder; those that vanish meanwhile are left out."""
-    found = []
+    """Return all runs of a folder, except those deleted meanwhile."""
+    stored = []
     for run in list_runs(root):
         with suppress(RunError, OSError):
-            found.append(_stored(run, now))
-    return found
+            stored.append(_stored(run, now))
+    return stored
 
 
 def plan(runs: Iterable[Stored], limits: Limits, now: float) -> list[str]:
-    """Return the ids of the runs to remove, the longest unused first: all that are too old, then until the rest fits.
+    """Return the ids of the runs to delete, the longest unused first: all too old ones, then until the rest fits.
 
-    Never one that is under way or was watched within the last `WATCHED_S`, whatever the folder holds then.
+    Running trainings and runs viewed within `WATCHED_S` are never deleted, even if the folder is too large.
     """
     runs = list(runs)
     left = sum(run.stored_bytes for run in runs)
@@ -85,18 +84,16 @@ def plan(runs: Iterable[Stored], limits: Limits, now: float) -> list[str]:
 
 
 def remove(root: str | Path, ids: Iterable[str], now: float) -> list[str]:
-    """Remove these runs; returns those that this call removed: one that has been taken up meanwhile stays."""
+    """Delete these runs and return the deleted ids; a run resumed meanwhile stays."""
     removed = []
     for run_id in ids:
         place, aside = Path(root) / run_id, Path(root) / f"{DELETED}{run_id}"
         try:
             if _stored(Run(place), now).under_way:
                 continue
-            os.utime(
-                place, (now, now)
-            )  # or a sweep of another server takes what is set aside for left behind
-            place.rename(aside)  # another server's rename of it fails now
-            if _stored(Run(aside), now).under_way:  # taken up between the look and the rename
+            os.utime(place, (now, now))  # otherwise another server takes the renamed folder for a leftover
+            place.rename(aside)  # another server cannot rename it any more
+            if _stored(Run(aside), now).under_way:  # resumed between the check and the rename
                 aside.rename(place)
                 continue
         except (RunError, OSError):
@@ -107,11 +104,11 @@ def remove(root: str | Path, ids: Iterable[str], now: float) -> list[str]:
 
 
 def sweep(root: str | Path, limits: Limits | None = None, now: float | None = None) -> list[str]:
-    """Survey, plan and remove, and clear away what was cut off; ids of what is gone.
+    """Delete expired runs and leftovers of interrupted writes; returns the deleted ids.
 
     Args:
-        now: in seconds since 1970; None: this machine's clock, which removes nothing for `WATCHED_S` after it was
-            set or the machine slept: who watches a run says so first.
+        now: in seconds since 1970; None: this machine's clock. Nothing is deleted for `WATCHED_S` after the clock
+            was set or the machine slept, so that viewers can renew first.
     """
     if now is None:
         now = time.time()
@@ -132,7 +129,7 @@ def _stored(run: Run, now: float) -> Stored:
         with suppress(OSError):
             times.append((run.directory / name).stat().st_mtime)
     latest = max(times)
-    # Of a clock that was wrong: not old, so it stays its time; and not in use, or a full folder would keep it for ever.
+    # A time in the future (wrong clock) counts as just unused: neither expired nor in use.
     used = min(now, latest) if latest <= now + AHEAD_S else now - WATCHED_S - 1
     size = sum(path.stat().st_size for path in run.directory.rglob("*") if path.is_file())
     return Stored(run.id, size, used, _under_way(status, now - used))

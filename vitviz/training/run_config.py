@@ -16,7 +16,7 @@ MEMBER_NAME = r"[a-z0-9][a-z0-9_]{0,31}"
 
 @dataclass(frozen=True)
 class Member:
-    """One model of an experiment; `train` where it is not trained as the others are."""
+    """One model of an experiment; `train` overrides the shared recipe."""
 
     name: str  # of its directory
     title: str
@@ -61,7 +61,7 @@ class RunConfig:
 
     @property
     def equally_long(self) -> bool:
-        """True if all its models make as many updates and epochs: where one is, all are."""
+        """True if all models make the same number of updates and epochs."""
         recipes = [self.recipe(member) for member in self.members]
         lengths = {
             (one.epochs, one.seconds, one.batch_size, one.train_fraction, one.a_class) for one in recipes
@@ -69,10 +69,10 @@ class RunConfig:
         return len(lengths) < 2
 
     def on_threads(self, free: int) -> RunConfig:
-        """The same with its threads fixed: `free` where it asks for all that are and its models share batches out.
+        """Return the config with a fixed thread count: `free` if it requests all and its models can split batches.
 
-        Where batch norms keep a batch whole it gets one: threads inside operations wait for each other after each, and
-        once other work keeps the cores busy a step took sixteen times as long (measured at load 11).
+        Models with batch norm cannot split batches and get one thread: threads inside operations wait for each other,
+        and on busy cores a step took sixteen times as long (measured at load 11).
         """
         if self.train.threads:
             return self
@@ -81,7 +81,7 @@ class RunConfig:
         given = [replace(m, train=m.train and replace(m.train, threads=free)) for m in self.members]
         return replace(self, train=replace(self.train, threads=free), members=tuple(given))
 
-    def of(self, member: Member) -> RunConfig:
+    def for_member(self, member: Member) -> RunConfig:
         """Return the config of one model of this experiment."""
         return replace(self, model=member.model, train=self.recipe(member), name=member.title, members=())
 
@@ -92,7 +92,11 @@ def clean_name(name: str) -> str:
 
 
 def config_from_values(values: dict[str, Any]) -> RunConfig:
-    """Return the RunConfig of config.json's object; KeyError, TypeError or ValueError where it does not fit."""
+    """Return the RunConfig of config.json's object.
+
+    Raises:
+        KeyError, TypeError, ValueError: if it is invalid.
+    """
     model, preparation, train = (from_dict(values[key]) for key in ("model", "preparation", "train"))
     if (
         isinstance(model, Preparation | TrainConfig)

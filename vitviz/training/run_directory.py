@@ -1,9 +1,9 @@
-"""A run is a directory: pages create, steer and read it; the trainer, in its own process, writes the rest.
+"""Read, create and control a run's directory, which pages and the trainer process share.
 
-config.json, records.jsonl, snapshots/STEP.safetensors, resume.safetensors, status.json, control.jsonl; lease.json and
-seen.json say who watches, claim.json who trains it, editors.json who may change it. An experiment trains several models
-in turn: each has its own config, records, status and snapshots under members/NAME/; the experiment's directory holds
-what steers and resumes them all. One that begins with other weights than random ones has them in start.safetensors.
+Files: config.json, records.jsonl, snapshots/STEP.safetensors, resume.safetensors, status.json, control.jsonl;
+lease.json and seen.json (last viewed), claim.json (lock of the trainer), editors.json (permissions). An experiment
+trains several models in turn: each has its config, records, status and snapshots under members/NAME/; commands and
+resume state are in the experiment's directory. Initial weights other than random ones are in start.safetensors.
 """
 
 from __future__ import annotations
@@ -31,25 +31,31 @@ from vitviz.training.files import (
     write_status,
     write_whole,
 )
-from vitviz.training.run_config import MEMBER_NAME, RunConfig, clean_name, config_from_values, config_to_values
+from vitviz.training.run_config import (
+    MEMBER_NAME,
+    RunConfig,
+    clean_name,
+    config_from_values,
+    config_to_values,
+)
 
-# A trainer beats every 5 s, whatever it does: one that is silent for so long has died.
+# A trainer renews its heartbeat every 5 s; after this long without one it is dead.
 HEARTBEAT_LIMIT_S = 20.0
 ENDED = ("done", "stopped", "diverged", "failed", "interrupted")
 _STATES = ("new", "queued", "starting", "running", "paused", *ENDED)
 COMMANDS = ("pause", "resume", "step", "stop", "set")
-DRAFT = ".new-"  # begins the name of a directory that is not yet a run
+DRAFT = ".new-"  # prefix of a directory that is being created
 START = "start.safetensors"
-DELETED = ".gone-"  # of one that is being removed
+DELETED = ".gone-"  # prefix of a directory that is being deleted
 _ID = re.compile(rf"[a-z0-9][a-z0-9-]{{3,63}}(/{MEMBER_NAME})?")
 
 
 class RunError(ValueError):
-    """A run that does not exist or cannot be used; one sentence says why."""
+    """A run that does not exist or cannot be used."""
 
 
 def is_id(text: str) -> bool:
-    """Return True if a run, or an experiment's member, can be called so."""
+    """Return True if this is a valid id of a run or an experiment's member."""
     return _ID.fullmatch(text) is not None
 
 
@@ -76,7 +82,7 @@ class Status:
     heartbeat: float = 0.0
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """True if no trainer works on the run."""
         return self.state in ENDED
 
@@ -88,7 +94,7 @@ class Status:
 
 @lru_cache(maxsize=64)
 def _config(data: bytes) -> RunConfig:
-    """The config of a file's content: one poll of the lab asks for it eleven times, and its checks were half of it."""
+    """Parse a config file; cached, because one poll of the live lab reads it eleven times."""
     return config_from_values(json_object(data))
 
 
@@ -102,7 +108,7 @@ class Run:
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
         if not self.exists():
-            raise RunError(f"there is no run {self.directory.name!r} here any more")
+            raise RunError(f"the run {self.directory.name!r} does not exist: it was deleted or has expired")
 
     @classmethod
     def create(
@@ -111,14 +117,14 @@ class Run:
         """Return a new run under `root`, with an unguessable id unless one is given.
 
         Args:
-            start: the file of the weights that it begins with (`vitviz.training.start_weights`); None: random ones.
+            start: file of its initial weights (`vitviz.training.start_weights`); None: random.
 
         Raises:
-            OSError: if it cannot be written; nothing is left of it then.
+            OSError: if it cannot be written; partial files are removed.
         """
         run_id = run_id or f"{time.strftime('%y%m%d-%H%M%S')}-{secrets.token_hex(8)}"
         directory, draft = Path(root) / run_id, Path(root) / f"{DRAFT}{run_id}"
-        try:  # beside it, then renamed: a full disk leaves no half of a run
+        try:  # written under another name and renamed: a full disk leaves no partial run
             _write_new(draft, replace(config, created=config.created or time.time()))
             if start is not None:
                 write_whole(draft / START, start)
@@ -133,10 +139,10 @@ class Run:
         """Return the run with this id under `root`; RUN/NAME is a member of an experiment.
 
         Raises:
-            RunError: if there is none; an id that could leave `root` never exists.
+            RunError: if it does not exist or the id is invalid.
         """
         if not is_id(run_id):
-            raise RunError("that is not the name of a run")
+            raise RunError(f"expected a run's id, received {run_id[:80]!r}")
         return cls(Path(root, *run_id.replace("/", "/members/").split("/")))
 
     def exists(self) -> bool:
@@ -145,8 +151,10 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The directory's name, a member's after its experiment's; whoever knows it may watch the run."""
-        return f"{self.whole.directory.name}/{self.directory.name}" if self.is_member else self.directory.name
+        """The directory's name, prefixed by the experiment's for a member; anyone who knows it can view the run."""
+        return (
+            f"{self.root_run.directory.name}/{self.directory.name}" if self.is_member else self.directory.name
+        )
 
     @property
     def is_member(self) -> bool:
@@ -155,8 +163,8 @@ class Run:
         return parent.name == "members" and (parent.parent / "config.json").is_file()
 
     @property
-    def whole(self) -> Run:
-        """The experiment that a member belongs to, which is what can be steered; any other run itself."""
+    def root_run(self) -> Run:
+        """The experiment of a member, which takes the commands; otherwise the run itself."""
         return Run(self.directory.parent.parent) if self.is_member else self
 
     def members(self) -> list[Run]:
@@ -164,7 +172,7 @@ class Run:
         return [Run(self.directory / "members" / member.name) for member in self.config().members]
 
     def config(self) -> RunConfig:
-        """Return what the run was created with, under its present name.
+        """Return the run's config, with its current name.
 
         Raises:
             RunError: if config.json is damaged.
@@ -172,33 +180,33 @@ class Run:
         try:
             return _config(read_whole(self.directory / "config.json"))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise RunError(f"the run's config cannot be used: {error}") from error
+            raise RunError(f"the run's config is invalid: {error}") from error
 
     def status(self) -> Status:
-        """Return how the run stands now; a member trains, waits and ends with its experiment."""
-        status = self._said()
+        """Return the run's status; a member has the state of its experiment."""
+        status = self._read_status()
         if self.is_member:
-            whole = self.whole.status()
+            experiment = self.root_run.status()
             return replace(
                 status,
-                state=whole.state,
-                message=whole.message,
-                pid=whole.pid,
-                host=whole.host,
-                heartbeat=whole.heartbeat,
+                state=experiment.state,
+                message=experiment.message,
+                pid=experiment.pid,
+                host=experiment.host,
+                heartbeat=experiment.heartbeat,
             )
-        if status.state in ("starting", "running", "paused") and not _alive(self.directory, status):
+        if status.state in ("starting", "running", "paused") and not _is_alive(self.directory, status):
             return replace(status, state="interrupted", message=_DIED)
         return status
 
-    def _said(self) -> Status:
+    def _read_status(self) -> Status:
         values = read_json(self.directory / "status.json")
         return Status(**{key: value for key, value in values.items() if _fits(key, value)})
 
     def records(self, after_byte: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """(records after a byte, where to go on): objects with 'kind' step, evaluation, shuffled, snapshot or event.
+        """Return (records after a byte, next byte); 'kind' is step, evaluation, shuffled, snapshot or event.
 
-        A run that resumes from an earlier step cuts its records; `after_byte` beyond the end starts anew.
+        A run resumed from an earlier step truncates its records; `after_byte` beyond the end reads all.
         """
         return read_lines(self.directory / "records.jsonl", after_byte)
 
@@ -211,15 +219,15 @@ class Run:
         )
 
     def snapshot_times(self) -> dict[int, int]:
-        """When each snapshot was written, in ns, by step, ascending; one that goes at this moment is left out."""
-        found = {}
+        """Return each snapshot's modification time in ns by step, ascending."""
+        times = {}
         with suppress(FileNotFoundError):
             for entry in os.scandir(self.directory / "snapshots"):
                 stem, _, ending = entry.name.partition(".")
                 if stem.isdigit() and ending == "safetensors":
                     with suppress(FileNotFoundError):
-                        found[int(stem)] = entry.stat().st_mtime_ns
-        return dict(sorted(found.items()))
+                        times[int(stem)] = entry.stat().st_mtime_ns
+        return dict(sorted(times.items()))
 
     def snapshot_path(self, step: int | None = None) -> Path:
         """Return the checkpoint file of a step (None: the newest); `checkpoints.open_model` reads it.
@@ -230,15 +238,15 @@ class Run:
         steps = self.snapshots()
         if not steps or (step is not None and step not in steps):
             raise RunError(
-                f"the run has no snapshot of step {step}; it has {', '.join(map(str, steps)) or 'none'}"
+                f"expected a step with a snapshot ({', '.join(map(str, steps)) or 'none yet'}), received {step}"
             )
         return self.directory / "snapshots" / f"{steps[-1] if step is None else step:08d}.safetensors"
 
     def control(self, command: str, **values: float) -> None:
-        """Tell the trainer: 'pause', 'resume', 'step', 'stop', or 'set' with learning_rate, weight_decay.
+        """Send a command to the trainer: 'pause', 'resume', 'step', 'stop', or 'set' with learning_rate, weight_decay.
 
         Raises:
-            ValueError: if the command is none of these, or a value is out of range.
+            ValueError: if the command is unknown or a value is out of range.
         """
         if command not in COMMANDS:
             raise ValueError(f"command must be one of {', '.join(COMMANDS)}, received {command!r}")
@@ -247,16 +255,16 @@ class Run:
         append_lines(self.directory / "control.jsonl", [{"command": command, "time": time.time(), **values}])
 
     def control_end(self) -> int:
-        """Return the byte after the last command: where a trainer that starts now begins to listen."""
+        """Return the byte after the last command, from which a new trainer reads."""
         path = self.directory / "control.jsonl"
         return path.stat().st_size if path.exists() else 0
 
     def touch_lease(self) -> None:
-        """Say that its maker watches, so that it trains on; watching pages call this every few seconds."""
+        """Renew the lease; pages of the run's owner call this every few seconds, otherwise training stops."""
         self._touch("lease.json")
 
     def touch_seen(self) -> None:
-        """Say that somebody looks at it, so that it is not removed as unused; it trains on for its maker alone."""
+        """Record a view by anybody, so that the run is not deleted as unused."""
         self._touch("seen.json")
 
     def _touch(self, name: str) -> None:
@@ -266,39 +274,32 @@ class Run:
             write_whole(self.directory / name, b"{}")
 
     def rename(self, name: str) -> None:
-        """Give the run another name to show (at most 80 characters); its id stays."""
+        """Change the displayed name (at most 80 characters); the id stays."""
         values = read_json(self.directory / "config.json")
         write_whole(
             self.directory / "config.json",
             json.dumps({**values, "name": clean_name(name)}, indent=1).encode(),
         )
 
-    def duplicate(self, **changes: Any) -> Run:
-        """Return a new run beside this one, with other `RunConfig` fields; it starts from the beginning."""
-        config, start = replace(self.config(), created=0.0, **changes), self.directory / START
-        return Run.create(
-            self.directory.parent, config, start=start.read_bytes() if start.is_file() else None
-        )
-
     def delete(self) -> None:
-        """Remove the directory, an experiment's with its members; stop the run first.
+        """Delete the directory, including an experiment's members.
 
         Raises:
-            RunError: if a trainer still works on it, or it is a member.
-            OSError: if its folder cannot be written; it is whole then.
+            RunError: if the run is training, or it is a member.
+            OSError: if its folder cannot be written; nothing is deleted then.
         """
         if self.is_member:
-            raise RunError("a member goes with its experiment: delete that")
+            raise RunError("a single model of an experiment cannot be deleted: delete the experiment")
         if self.status().state in ("starting", "running", "paused"):
-            raise RunError("the run is still training: stop it before deleting it")
+            raise RunError("the run is training: stop it before deleting it")
         aside = self.directory.with_name(DELETED + self.directory.name)
-        with suppress(FileNotFoundError):  # somebody else was first
+        with suppress(FileNotFoundError):  # already deleted
             self.directory.rename(aside)
         shutil.rmtree(aside, ignore_errors=True)
 
 
 def list_runs(root: str | Path) -> list[Run]:
-    """Return the runs under `root`, newest first; those that vanish meanwhile are left out."""
+    """Return the runs under `root`, newest first."""
     folder = Path(root)
     paths = folder.glob("*/config.json") if folder.is_dir() else ()
     found = []
@@ -311,35 +312,33 @@ def list_runs(root: str | Path) -> list[Run]:
 def _write_new(directory: Path, config: RunConfig) -> None:
     (directory / "snapshots").mkdir(parents=True)
     for member in config.members:
-        _write_new(directory / "members" / member.name, config.of(member))
+        _write_new(directory / "members" / member.name, config.for_member(member))
     write_whole(directory / "config.json", json.dumps(config_to_values(config), indent=1).encode())
     write_status(directory / "status.json", asdict(Status()))
 
 
 _DIED = (
-    "the trainer fell silent (it was killed, the machine stopped, or the run could not be written);"
-    " resume goes on from the last save"
+    "The trainer stopped without notice: it was killed, the machine stopped, or the disk was full."
+    " Resume to continue from the last save."
 )
 
 
 _heartbeats = Heartbeats(HEARTBEAT_LIMIT_S)
 
 
-def _alive(directory: Path, status: Status) -> bool:
-    if status.host in ("", platform.node()):  # of another machine only its heartbeat is known
+def _is_alive(directory: Path, status: Status) -> bool:
+    if status.host in ("", platform.node()):  # on another machine only the heartbeat is known
         try:
             os.kill(status.pid, 0)
         except (ProcessLookupError, OverflowError):
             return False
-        except OSError:  # it is there, and another user's
+        except OSError:  # it exists and belongs to another user
             pass
     return _heartbeats.lives(directory.name.removeprefix(DELETED), status.heartbeat, time.time())
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Return True if a value has the type of a status field; a damaged disk or a later version may have written
-    another.
-    """
+    """Return True if a value has the type of a status field; the file may be damaged or of a later version."""
     if name not in Status.__dataclass_fields__:
         return False
     usual = getattr(Status, name)

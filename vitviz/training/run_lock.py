@@ -1,8 +1,8 @@
 """Lock a run so that one process trains it at a time, among all servers on one runs folder.
 
-A claim is the file claim.json in the run's directory. Whoever creates it holds the run, and says every few seconds
-that it lives (the file's time); one that has been silent for `STALE_S` has died, and its claim may be taken over.
-Times are those of the file system, which all machines that share the folder see alike.
+The lock is the file claim.json in the run's directory. Its creator holds the run and renews the file's time every few
+seconds; a lock not renewed for `STALE_S` is stale and can be taken over. Times are those of the file system, which all
+machines that share the folder agree on.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _holders = Heartbeats(STALE_S)
 
 
 class ClaimLost(Exception):
-    """Another process took the run over: this one may write nothing more of it."""
+    """Another process has taken the lock; this one must not write any more."""
 
 
 def new_token() -> str:
-    """Return the name under which one order of one server claims a run."""
+    """Return a new random token of a lock."""
     return secrets.token_hex(8)
 
 
 def claim_run(directory: Path, token: str) -> bool:
-    """Claim a run, or renew one's own claim; False where another holds it. Of several at once one succeeds."""
+    """Lock a run, or renew the lock; False if another process holds it. At most one caller succeeds."""
     path = directory / _NAME
     for _ in range(4):
         if _create(path, token) or renew(directory, token):
@@ -46,7 +46,7 @@ def claim_run(directory: Path, token: str) -> bool:
 
 
 def renew(directory: Path, token: str) -> bool:
-    """Say that the holder lives; False where the claim is not (or no longer) of this token."""
+    """Renew the lock's time; False if this token does not hold it."""
     if not is_claimed_by(directory, token):
         return False
     with suppress(OSError):
@@ -56,44 +56,44 @@ def renew(directory: Path, token: str) -> bool:
 
 
 def release(directory: Path, token: str) -> None:
-    """Give a run back; a claim of another stays."""
+    """Release the lock if this token holds it."""
     if is_claimed_by(directory, token):
         with suppress(OSError):
             (directory / _NAME).unlink()
 
 
 def is_claimed_by(directory: Path, token: str) -> bool:
-    """Return True if the claim is this token's."""
+    """Return True if this token holds the lock."""
     return read_json(directory / _NAME).get("token") == token
 
 
 def is_held(directory: Path) -> bool:
-    """Return True if somebody who lives holds the run."""
+    """Return True if a live process holds the lock."""
     return not _stale(directory / _NAME)
 
 
 def _create(path: Path, token: str) -> bool:
-    said = {"token": token, "host": platform.node(), "pid": os.getpid()}
+    values = {"token": token, "host": platform.node(), "pid": os.getpid()}
     try:
         file = open(path, "x")  # noqa: SIM115
-    except (FileExistsError, FileNotFoundError):  # claimed, or the run was deleted
+    except (FileExistsError, FileNotFoundError):  # locked, or the run was deleted
         return False
     try:
         with file:
-            file.write(json.dumps(said))
-    except OSError:  # a full disk leaves no claim of nobody's
+            file.write(json.dumps(values))
+    except OSError:  # a full disk must not leave a lock without a holder
         path.unlink(missing_ok=True)
         raise
     return True
 
 
 def _clear_away(path: Path) -> None:
-    """Remove a claim whose holder died; of several that would, one looks again and removes it."""
+    """Remove a stale lock; of several callers, one checks again and removes it."""
     lock = path.with_name(".claim-lock")
     try:
         lock.open("x").close()
     except FileExistsError:
-        if _stale(lock, missing=False):  # who held it died over these three lines
+        if _stale(lock, missing=False):  # its holder died in the lines below
             lock.unlink(missing_ok=True)
         return
     try:
@@ -104,9 +104,9 @@ def _clear_away(path: Path) -> None:
 
 
 def _stale(path: Path, missing: bool = True) -> bool:
-    """Return True if the holder has been silent for too long; of no file `missing`.
+    """Return True if the lock is stale; `missing` if there is no file.
 
-    Who is about to remove a file takes none for lively: another may make one before it is removed.
+    Callers that remove a stale lock pass missing=False: another process may create one in between.
     """
     try:
         return not _holders.lives(str(path), path.stat().st_mtime, _read_file_time(path.parent))
@@ -115,7 +115,7 @@ def _stale(path: Path, missing: bool = True) -> bool:
 
 
 def _read_file_time(directory: Path) -> float:
-    """Return the file system's time; this machine's where nothing can be written."""
+    """Return the file system's time; this machine's if the folder is read-only."""
     probe = directory / f".now-{secrets.token_hex(4)}"
     try:
         probe.touch()

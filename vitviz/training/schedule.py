@@ -1,4 +1,4 @@
-"""When a run keeps its weights, and when it ends before its time."""
+"""Choose the moments of snapshots, and stop a training early."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from vitviz.config import TrainConfig
 from vitviz.text import percent, plural
 from vitviz.training.records import Evaluation
 
-FIRST_SNAPSHOT_SHARE = 1 / 500  # of a run bounded by seconds, whose number of steps nobody knows
+FIRST_SNAPSHOT_SHARE = 1 / 500  # of a run bounded by seconds, whose number of steps is unknown
 
 
 def snapshot_marks(count: int, total_steps: int | None) -> list[float]:
-    """Return the moments of the run in (0, 1], dense at first: at most `count` with the one before the first step."""
+    """Return at most `count` - 1 moments in (0, 1], dense at first; the initial snapshot is extra."""
     if total_steps is None:
         return [float(mark) for mark in np.geomspace(FIRST_SNAPSHOT_SHARE, 1.0, max(count - 1, 1))]
     steps = np.unique(np.geomspace(1, total_steps, max(count - 1, 1)).round().astype(int))
@@ -20,30 +20,27 @@ def snapshot_marks(count: int, total_steps: int | None) -> list[float]:
 
 
 class StoppingRule:
-    """Looks at every validation of a run, and says when its config has it end: an accuracy, or patience at its end.
+    """Early stopping by a target accuracy or by patience.
 
     Args:
-        config: its `stop_accuracy` and `patience`.
+        config: its `stop_accuracy` and `patience` are used.
     """
 
     def __init__(self, config: TrainConfig) -> None:
-        self._aim, self._patience = config.stop_accuracy, config.patience
+        self._target, self._patience = config.stop_accuracy, config.patience
         self.best: tuple[float, float] = (-1.0, 0.0)  # accuracy, and the epoch in which it was first reached
 
-    def why(self, found: Evaluation) -> str:
-        """Why the run ends with this validation, as a sentence; empty where it goes on."""
-        accuracy, at = found.accuracy, found.epoch
+    def check(self, evaluation: Evaluation) -> str:
+        """Return why the run ends after this validation; empty if it continues."""
+        accuracy, epoch = evaluation.accuracy, evaluation.epoch
         if accuracy > self.best[0]:
-            self.best = (accuracy, at)
-        if self._aim is not None and accuracy >= self._aim:
+            self.best = (accuracy, epoch)
+        if self._target is not None and accuracy >= self._target:
+            images = plural(evaluation.images, "validation image")
+            return f"Stopped at the target accuracy: {percent(accuracy)} on {images} (target {percent(self._target)})"
+        if self._patience is not None and epoch - self.best[1] >= self._patience:
             return (
-                f"it stopped at its aim: {percent(accuracy)} of {plural(found.images, 'validation image')} are"
-                f" right, and {percent(self._aim)} was asked for"
-            )
-        if self._patience is not None and at - self.best[1] >= self._patience:
-            return (
-                f"it stopped for want of progress: {self._patience:g} {'epoch' if self._patience == 1 else 'epochs'}"
-                f" brought nothing better than {percent(self.best[0])} of the validation images, in epoch"
-                f" {self.best[1]:.1f}"
+                f"Stopped without improvement for {self._patience:g} {'epoch' if self._patience == 1 else 'epochs'}:"
+                f" best validation accuracy {percent(self.best[0])} in epoch {self.best[1]:.1f}"
             )
         return ""

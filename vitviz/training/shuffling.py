@@ -13,12 +13,12 @@ from vitviz.training.batches import PreparedImages, TrainingData, make_normalise
 from vitviz.training.loop import QUICK_VALIDATION, Trainer, predict
 from vitviz.training.records import Evaluation, Snapshot
 
-SEED = 0  # not the run's: every model and every run is asked about the same order
+SEED = 0  # fixed, so that all models and runs see the same orders
 
 
 @dataclass(frozen=True)
 class Shuffled:
-    """Accuracy on the same images whole and with shuffled patches, by the same weights."""
+    """Accuracy on the same images before and after shuffling their patches, with the same weights."""
 
     split: str  # validation while training, test at the end
     step: int
@@ -30,7 +30,7 @@ class Shuffled:
 
 
 def patch_px(config: ModelConfig) -> int | None:
-    """Return the side of a model's patches; None where it cuts none."""
+    """Return the side of a model's patches; None if it has none."""
     return getattr(config, "patch_size", None)
 
 
@@ -57,7 +57,7 @@ def shuffle_patches(pictures: PreparedImages, side_px: int) -> PreparedImages:
 
 
 class ShuffleTest:
-    """A run's held-out images with shuffled patches, made once for all models of one patch size."""
+    """The held-out images of a run with shuffled patches, shared by all models."""
 
     def __init__(self, data: TrainingData, side_px: int) -> None:
         self._validation = PreparedImages(
@@ -67,11 +67,13 @@ class ShuffleTest:
         self._mixed_test = shuffle_patches(data.test, side_px)
 
     def at_snapshot(self, trainer: Trainer, snapshot: Snapshot) -> Shuffled:
-        """Return the validation images, in the precision of the training."""
+        """Evaluate the validation images in the training precision."""
         whole, mixed = self._validation, self._mixed
-        with trainer.weights.shown() as model:
-            guesses, astray = (
-                predict(model, part, trainer.normalise, trainer.device, trainer.crew.each).argmax(dim=1)
+        with trainer.weights.use_for_evaluation() as model:
+            guesses, shuffled_guesses = (
+                predict(model, part, trainer.normalise, trainer.device, trainer.thread_pool.map_parts).argmax(
+                    dim=1
+                )
                 for part in (whole, mixed)
             )
         classes = len(trainer.data.classes)
@@ -80,25 +82,27 @@ class ShuffleTest:
             step=snapshot.step,
             epoch=snapshot.epoch,
             accuracy=(guesses == whole.labels).double().mean().item(),
-            shuffled=(astray == mixed.labels).double().mean().item(),
+            shuffled=(shuffled_guesses == mixed.labels).double().mean().item(),
             images=len(whole),
             confusion=confusion_counts(whole.labels.numpy(), guesses.numpy(), classes).tolist(),
         )
 
     def at_end(self, trainer: Trainer, test: Evaluation) -> Shuffled:
-        """Return the test images, in fp32 as the saved weights will be used."""
+        """Evaluate the test images in fp32."""
         model = create_model(trainer.model_config)
         model.load_state_dict(trainer.weights.state())
         normalise, _ = make_normaliser(trainer.data.preparation, torch.float32, trainer.device)
         mixed = self._mixed_test
-        astray = predict(model.to(trainer.device).eval(), mixed, normalise, trainer.device).argmax(dim=1)
-        found = (astray == mixed.labels).double().mean().item()
+        shuffled_guesses = predict(model.to(trainer.device).eval(), mixed, normalise, trainer.device).argmax(
+            dim=1
+        )
+        shuffled_accuracy = (shuffled_guesses == mixed.labels).double().mean().item()
         return Shuffled(
             split="test",
             step=test.step,
             epoch=test.epoch,
             accuracy=test.accuracy,
-            shuffled=found,
+            shuffled=shuffled_accuracy,
             images=test.images,
             confusion=[*test.confusion],
         )

@@ -1,4 +1,4 @@
-"""The trainer's side of a run directory's large files: snapshots for viewing, and what resuming needs."""
+"""Write and read the snapshots and the resume state of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vitviz.training.run_directory import Run, RunError
 
 
 def save_snapshot(run: Run, config: RunConfig, classes: tuple[str, ...], snapshot: Snapshot) -> None:
-    """Write one step's weights as a checkpoint of its own, so that every lens opens it."""
+    """Write one step's weights as a checkpoint."""
     card = {"title": config.name, "step": snapshot.step, "epoch": snapshot.epoch, "seconds": snapshot.seconds}
     save_checkpoint(
         run.directory / "snapshots" / f"{snapshot.step:08d}.safetensors",
@@ -35,13 +35,13 @@ def save_snapshot(run: Run, config: RunConfig, classes: tuple[str, ...], snapsho
 
 
 def save_resume(run: Run, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Write a trainer's state whole."""
+    """Write a trainer's state."""
     data = serialise_tensors(tensors, metadata={"vitviz": json.dumps(values)})
     write_whole(run.directory / "resume.safetensors", data)
 
 
 def load_resume(run: Run) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """Return the trainer's state as last saved, or None where none was.
+    """Return the trainer's last saved state, or None.
 
     Raises:
         RunError: if the file is damaged.
@@ -54,17 +54,17 @@ def load_resume(run: Run) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
             values = json.loads((file.metadata() or {})["vitviz"])
             return {name: file.get_tensor(name) for name in file.keys()}, values  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise RunError(f"the run's saved state is damaged, so it cannot go on: {error}") from error
+        raise RunError(f"the run's saved state is damaged, so it cannot be resumed: {error}") from error
 
 
 def teacher_digest(run: Run) -> str:
-    """DIGEST:STEP of the file that taught the run, as last saved; empty where nothing taught it."""
+    """Return DIGEST:STEP of the teacher; empty without one."""
     saved = load_resume(run)
     return "" if saved is None else str(saved[1].get("teacher", ""))
 
 
 def cut_after(run: Run, step: int) -> None:
-    """Forget records and snapshots later than a step, and a torn last line: they are made anew."""
+    """Delete records and snapshots after a step, and a truncated last line."""
     path = run.directory / "records.jsonl"
     if path.is_file():
         kept = [line for line in path.read_bytes().splitlines(keepends=True) if _keeps(line, step)]

@@ -1,4 +1,4 @@
-"""The weights that a run begins with: one file in its directory, so that it needs nothing else to begin again."""
+"""Store and load the initial weights of a run, one file in its directory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from vitviz.models.transfer import transferred
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import START, Run, RunError
 
-CARD = ("title", "digest")  # all that such a file says of itself
+CARD = ("title", "digest")  # keys of the file's card
 
 
 def start_file(source: LoadedModel) -> bytes:
-    """Return a model as the file that a run begins with: what it is called, its digest, its weights in fp32.
+    """Return the file of a model's weights in fp32, with its title and digest.
 
     Raises:
         CheckpointError: if a weight is not finite.
@@ -41,53 +41,53 @@ def start_file(source: LoadedModel) -> bytes:
 
 
 def load_start(run: Run, train: TrainConfig) -> Checkpoint:
-    """Return the model that a run begins with.
+    """Return the checkpoint of a run's initial weights.
 
     Raises:
-        RunError: if the run has no such file, or it holds other weights than its config names.
+        RunError: if the file is missing or does not match the config.
         CheckpointError: if the file is damaged.
     """
-    path = run.whole.directory / START
+    path = run.root_run.directory / START
     if not path.is_file():
-        raise RunError("the weights that this run begins with are missing from its folder")
-    found = load_checkpoint(path)
-    if found.card.get("digest") != train.start_digest:
+        raise RunError("the initial weights of this run are missing from its folder: start a new run")
+    checkpoint = load_checkpoint(path)
+    if checkpoint.card.get("digest") != train.start_digest:
         raise RunError(
-            f"the run begins with the weights {train.start_digest!r}, its folder holds {found.card.get('digest')!r}"
+            f"expected initial weights with digest {train.start_digest!r}, received {checkpoint.card.get('digest')!r}"
         )
-    return found
+    return checkpoint
 
 
-def starts(run: Run, configs: Sequence[RunConfig]) -> list[dict[str, Tensor] | None]:
-    """Return what each model of a run begins with; None where that is random weights.
+def load_start_weights(run: Run, configs: Sequence[RunConfig]) -> list[dict[str, Tensor] | None]:
+    """Return the initial weights of each model of a run; None if they are random.
 
     Raises:
-        RunError, CheckpointError: as `load_start`.
-        ValueError: if a model is no body of those weights under another head.
+        RunError, CheckpointError: as for `load_start`.
+        ValueError: if the weights do not fit a model's backbone.
     """
-    found: list[dict[str, Tensor] | None] = []
+    states: list[dict[str, Tensor] | None] = []
     for config in configs:
         if config.train.start_from is None:
-            found.append(None)
+            states.append(None)
             continue
         source = load_start(run, config.train)
         (state,) = source.snapshots.values()
-        found.append(transferred(state, source.config, config.model, config.train.seed))
-    return found
+        states.append(transferred(state, source.config, config.model, config.train.seed))
+    return states
 
 
 def check_start(part: bytes, config: RunConfig) -> None:
-    """Refuse a stranger's file that is not what a run begins with.
+    """Check an imported file of initial weights.
 
     Raises:
-        RunError: stating why.
+        RunError: if it is invalid.
     """
     try:
-        found = load_checkpoint(part)
+        checkpoint = load_checkpoint(part)
     except CheckpointError as error:
         raise RunError(f"{START} cannot be used: {error}") from error
-    if found.history or found.train is not None or set(found.card) - set(CARD):
-        raise RunError(f"{START} says more of itself than the weights that a run begins with do")
+    if checkpoint.history or checkpoint.train is not None or set(checkpoint.card) - set(CARD):
+        raise RunError(f"{START} has unexpected metadata: expected initial weights of a run")
     trains = [config.recipe(member) for member in config.members] or [config.train]
-    if found.card.get("digest") not in {train.start_digest for train in trains}:
-        raise RunError(f"{START} holds other weights than those that the run says it begins with")
+    if checkpoint.card.get("digest") not in {train.start_digest for train in trains}:
+        raise RunError(f"{START} does not match the initial weights named in the run's config")

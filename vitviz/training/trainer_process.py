@@ -1,4 +1,4 @@
-"""A trainer's process as its parent sees it: orders in, replies out, and what it says when it dies."""
+"""Control a trainer process from its parent: send orders, read replies, report how it ended."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ from vitviz.text import cut
 from vitviz.training.files import write_whole
 from vitviz.training.queue_order import Order
 
-LOG = "trainer.log"  # in a run's directory, once its trainer has died over it
+LOG = "trainer.log"  # in the directory of a run whose trainer died
 KEPT_LINES = 100
 LINE_CHARS = 400
-MOST_ERROR_CHARS = 160  # of its last line, in a sentence for the page
+MOST_ERROR_CHARS = 160  # of its last line, in the error message
 _COMMAND = (sys.executable, "-m", "vitviz.training.worker")
-_PATH = re.compile(r"(?:/[^\s/'\":]+)+/")  # a server's folders are nobody's business
+_PATH = re.compile(r"(?:/[^\s/'\":]+)+/")  # paths of the server are not shown
 _PROJECT = Path(__file__).resolve().parents[2]
-_LAST_WORDS_S = 5.0  # until what it said is through its pipe; a child of its own may hold that open
+_LAST_WORDS_S = 5.0  # to drain its pipe, which a child process may hold open
 
 
 class TrainerProcess:
-    """A process that takes orders on its stdin; see `worker`.
+    """A process that reads orders from stdin; see `worker`.
 
-    What it writes to its stderr is read as it comes, and its last `KEPT_LINES` lines are held: one that nobody reads
-    would stop at a full pipe.
+    Its stderr is read continuously, since a full pipe would block it; the last `KEPT_LINES` lines are kept.
     """
 
     def __init__(self) -> None:
@@ -46,7 +45,7 @@ class TrainerProcess:
             errors="replace",
             env=environment,
         )
-        self._said: deque[str] = deque(maxlen=KEPT_LINES)
+        self._log_lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
@@ -54,62 +53,59 @@ class TrainerProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def give(self, order: Order) -> None:
-        """Order it to train a run."""
-        said = {"run": str(order.directory), "control_at": order.control_at, "claim": order.token}
-        with contextlib.suppress(BrokenPipeError, OSError):  # its death is seen by its reader
+    def send_order(self, order: Order) -> None:
+        """Send a run to train."""
+        message = {"run": str(order.directory), "control_at": order.control_at, "claim": order.token}
+        with contextlib.suppress(BrokenPipeError, OSError):  # the reader of its replies notices its death
             if self._process.stdin is not None:
-                self._process.stdin.write(json.dumps(said) + "\n")
+                self._process.stdin.write(json.dumps(message) + "\n")
                 self._process.stdin.flush()
 
     def replies(self) -> Iterator[dict[str, Any]]:
-        """Return what it answers, until it ends."""
+        """Yield its replies until it ends."""
         for line in self._process.stdout or ():
             yield json.loads(line)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         self._process.kill()
 
-    def let_go(self) -> None:
-        """Have it end: nobody has orders for it any more."""
+    def close_pipes(self) -> None:
+        """Close its pipes, so that it ends."""
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):  # what was still to be written is for nobody
+                with contextlib.suppress(BrokenPipeError):  # unsent data is not needed
                     pipe.close()
 
     def dismiss(self) -> None:
-        """Have it end, and read on what it answers."""
+        """Close its stdin, so that it ends; its remaining replies can be read."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
     def wait(self) -> None:
-        """Until it has ended, and all that it said is read."""
+        """Wait until it has ended and its stderr is read."""
         self._process.wait()
         self._listener.join(_LAST_WORDS_S)
 
-    def death(self, directory: Path | None) -> str:
-        """Describe how the process ended (`wait`), and keep its last output in the directory of its run.
-
-        An error that ended it is in them, as its last line.
-        """
-        said, code = list(self._said), self._process.returncode
-        if directory is not None and said:
+    def describe_death(self, directory: Path | None) -> str:
+        """Describe how the process ended, and store its last output in the run's directory."""
+        lines, code = list(self._log_lines), self._process.returncode
+        if directory is not None and lines:
             with contextlib.suppress(OSError):  # a full disk, or the run was deleted
-                write_whole(directory / LOG, "\n".join(said).encode())
-        how = f"killed by signal {-code}" if code < 0 else f"it ended with code {code}"
-        why = f": {cut(_PATH.sub('', said[-1]), MOST_ERROR_CHARS)}" if code > 0 and said else ""
-        return f"the trainer's process is gone ({how}{why})"
+                write_whole(directory / LOG, "\n".join(lines).encode())
+        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        why = f": {cut(_PATH.sub('', lines[-1]), MOST_ERROR_CHARS)}" if code > 0 and lines else ""
+        return f"The trainer process ended ({how}{why})"
 
     def _listen(self) -> None:
-        """Read its stderr to the end; a line of any length takes no more than `LINE_CHARS` at once."""
+        """Read its stderr to the end, in pieces of at most `LINE_CHARS`."""
         stderr = self._process.stderr
         if stderr is None:
             return
         with stderr:
             while line := stderr.readline(LINE_CHARS):
                 if line.strip():
-                    self._said.append(line.rstrip())
+                    self._log_lines.append(line.rstrip())
 
 
 def _paths() -> list[str]:

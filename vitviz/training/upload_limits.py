@@ -18,7 +18,7 @@ WINDOW_S = 3600.0
 
 @dataclass
 class Intake:
-    """The uploads of one kind of the last hour, of this server process; safe to use from every visit's thread."""
+    """Recent uploads of one kind to this server process; thread-safe."""
 
     kind: str = "run"
     now: Callable[[], float] = time.monotonic
@@ -26,7 +26,7 @@ class Intake:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def admit(self, owner: str, address: str = "") -> None:
-        """Count one more upload; `address` is empty where it is not known, and then does not count.
+        """Count an upload; an empty `address` does not count.
 
         Raises:
             RunError: if `PER_OWNER` of this visit or `PER_ADDRESS` of this address came within `WINDOW_S`.
@@ -35,10 +35,14 @@ class Intake:
             now = self.now()
             while self._taken and now - self._taken[0][0] >= WINDOW_S:
                 self._taken.popleft()
-            mine = sum(who == owner for _, who, _ in self._taken)
-            here = sum(bool(address) and where == address for *_, where in self._taken)
-            for count, most, whose in ((mine, PER_OWNER, "you"), (here, PER_ADDRESS, "your network")):
+            from_owner = sum(who == owner for _, who, _ in self._taken)
+            from_address = sum(bool(address) and where == address for *_, where in self._taken)
+            for count, most, whose in (
+                (from_owner, PER_OWNER, "you"),
+                (from_address, PER_ADDRESS, "your network"),
+            ):
                 if count >= most:
-                    came = f"{plural(count, self.kind)} came from {whose} within an hour"
-                    raise RunError(f"{came}, which is all that may; try again later")
+                    raise RunError(
+                        f"{plural(count, self.kind)} came from {whose} within an hour, the limit: try again later"
+                    )
             self._taken.append((now, owner, address))

@@ -160,7 +160,7 @@ class Weights:
         return found
 
     def _split(self, vector: Tensor) -> list[Tensor]:
-        """Views of a vector, one per parameter."""
+        """Return views of a vector, one per parameter."""
         return list(torch.split(vector, [p.numel() for p in self._params]))
 
     def gradient_of(self, loss: Tensor) -> Tensor:
@@ -193,8 +193,8 @@ class Weights:
                     self.average_statistics[name].copy_(tensor)
 
     @contextmanager
-    def shown(self) -> Iterator[nn.Module]:
-        """The working copy in evaluation mode, with the averaged weights where there are any."""
+    def use_for_evaluation(self) -> Iterator[nn.Module]:
+        """Provide the working copy in evaluation mode, with averaged weights if there are any."""
         self.model.eval()
         live = self.master.clone() if self.average is not None else None
         live_statistics = _copied(self._statistics)
@@ -215,7 +215,7 @@ class Weights:
             self._statistics[name].copy_(tensor)
 
     def state(self, averaged: bool = True) -> dict[str, Tensor]:
-        """Return the model's state dict, fp32 on the CPU, averaged where the config asks; nothing is shared."""
+        """Return a copy of the model's state dict, fp32 on the CPU, averaged if the config says so."""
         use_average = averaged and self.average is not None
         vector = self.average if use_average and self.average is not None else self.master
         state = {name: tensor.to("cpu", copy=True) for name, tensor in self._constants.items()}
@@ -226,7 +226,7 @@ class Weights:
         return state
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything needed to go on: master, statistics and their averages."""
+        """Return the tensors for a resume: master, statistics and their averages."""
         saved = {"master": self.master.to("cpu", copy=True)}
         saved |= {
             f"statistics.{name}": tensor.to("cpu", copy=True) for name, tensor in self._statistics.items()

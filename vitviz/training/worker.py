@@ -1,4 +1,4 @@
-"""A trainer in a process of its own: JSON lines in on stdin and out on stdout; it dies with its parent.
+"""Run trainings in a separate process that reads and writes JSON lines and ends with its parent.
 
 In: {"run": DIRECTORY, "control_at": BYTE, "claim": TOKEN}.
 Out: {"ready": true}, {"finished": DIRECTORY, "state": STATE}.
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _listen(orders: queue.Queue[dict[str, Any]]) -> None:
-    """Hand on orders; the end of stdin means that the server is gone, and ends this process at once."""
+    """Queue orders; exit at the end of stdin, since the server has ended."""
     for line in sys.stdin:
         orders.put(json.loads(line))
     os._exit(0)
@@ -57,7 +57,7 @@ def _train(run: str, control_at: int, claim: str) -> str:
     try:
         return Session(Run(Path(run)), control_at=control_at, token=claim).perform().state
     except RunError:
-        return "deleted"  # while it waited
+        return "deleted"  # while it was queued
 
 
 def _warm_up() -> None:

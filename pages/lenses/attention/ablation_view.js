@@ -60,7 +60,9 @@ class AblationView {
           this.draw();
         }
         if (event?.type === 'keydown')
-          this.announce(`${patchName(index, this.message.header.grid[1])}${this.patches.has(index) ? ', ablated' : ''}`);
+          this.announce(
+            `${patchName(index, this.message.header.grid[1])}${this.patches.has(index) ? ', ablated' : ''}`,
+          );
       },
     });
   }

@@ -44,7 +44,7 @@ def draw(subject: Subject) -> None:
     page.drawers(
         "attention.truth",
         math=MATHEMATICS,
-        code=(faithfulness.schedule, faithfulness.blank_patches),
+        code=(faithfulness.create_schedule, faithfulness.blank_patches),
     )
 
 

@@ -233,7 +233,13 @@ class Matrix {
     const table = accentLut(colors.query);
     this.image = heat(this.weights, this.count, this.count, table, 0, header.top);
     const words = ['weight 0', '', `≥ ${weight(header.top)}`];
-    legend(this.scale, { table, width: 220, words, colors, label: `Colour scale from weight 0 to ${weight(header.top)}` });
+    legend(this.scale, {
+      table,
+      width: 220,
+      words,
+      colors,
+      label: `Colour scale from weight 0 to ${weight(header.top)}`,
+    });
     this.draw();
     if (!header.words) this.photo.show(message, (bitmap) => coverOnce(this.base, bitmap));
   }

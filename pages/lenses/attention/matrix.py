@@ -73,7 +73,7 @@ def draw(subject: Subject) -> None:
     attn = compute_attention(subject, layer, head, causal)
     photo = subject.ground(background.seen)
     pin = str(selection.get_current().pin)
-    data = plots.of_picture(attn, photo, subject.layout, pin, causal=causal)
+    data = plots.encode_image_matrix(attn, photo, subject.layout, pin, causal=causal)
     _matrix(data, key=KEY, triggers=("pin",), on_change=apply_pin)
     page.caption(describe_matrix(subject, attn, f"Layer {layer}, {name_head(head).lower()}", causal))
     draw_sentence(causal)
@@ -93,7 +93,7 @@ def draw_sentence(causal: bool) -> None:
         " have similar vectors."
     )
     attn = sentence_attention(causal)
-    _matrix(plots.of_words(attn, SENTENCE, causal=causal), key="attention.sentence")
+    _matrix(plots.encode_words_matrix(attn, SENTENCE, causal=causal), key="attention.sentence")
     he = attn[SENTENCE.index("he")]
     best = int(he.argmax())
     masked = "; *cute* is masked because it comes later" if causal else ""

@@ -1,4 +1,4 @@
-"""Attention explorer: attention maps, explanations and ablations of any model and image."""
+"""Show attention maps, explanations and ablations of any model and image."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def draw() -> None:
     VIEWS[view][1](selected)
 
 
-page.header("Attention explorer", "What does each patch attend to?")
+page.header("attention")
 draw()

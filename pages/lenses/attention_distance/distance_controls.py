@@ -11,7 +11,7 @@ from pages.frame import page
 from pages.lenses.attention_distance.distances import SELECTED_IMAGE, HeadMeasure, ImageSet, select_images
 from pages.lenses.attention_distance.training_distances import MOST_SNAPSHOTS
 from pages.selection import selection
-from vitviz.data.datasets import default_pictures, note_of, picture_sets
+from vitviz.data.datasets import default_pictures, find_note, picture_sets
 from vitviz.models.abilities import Abilities, abilities
 from vitviz.models.loaded_model import LoadedModel
 
@@ -86,7 +86,7 @@ def _read_dataset(model: LoadedModel) -> str:
         "Images",
         [*picture_sets(), SELECTED_IMAGE],
         default,
-        format_func=lambda name: "selected image" if name == SELECTED_IMAGE else note_of(name).title,
+        format_func=lambda name: "selected image" if name == SELECTED_IMAGE else find_note(name).title,
     )
 
 

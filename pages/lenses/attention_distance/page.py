@@ -25,5 +25,5 @@ def draw() -> None:
         reach.draw_cnn(model)
 
 
-page.header("Attention distance", "How far does each head attend?")
+page.header("attention_distance")
 draw()

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.block import NormNumbers
-from vitviz.analysis.readout import Answer
+from vitviz.analysis.block import NormStatistics
+from vitviz.analysis.readout import ReadoutPrediction
 from vitviz.config import ViTConfig
 from vitviz.probe.block_record import Record
 from vitviz.text import percent, plain, plural, signed
@@ -30,7 +30,7 @@ def describe_branches(record: Record, config: ViTConfig, layer: int, head: int, 
     )
 
 
-def describe_norms(stats: NormNumbers, shape: tuple[int, int], channel: int) -> str:
+def describe_norms(stats: NormStatistics, shape: tuple[int, int], channel: int) -> str:
     """Return mean and standard deviation that LayerNorm and BatchNorm use.
 
     Args:
@@ -53,7 +53,7 @@ def describe_stream(norms: NDArray[np.floating[Any]], pre_norm: bool) -> str:
     return f"{text} Post-norm normalises the stream after every sum, so γ and β set its norm."
 
 
-def describe_readout(answer: Answer, readout: str, classes: tuple[str, ...]) -> str:
+def describe_readout(answer: ReadoutPrediction, readout: str, classes: tuple[str, ...]) -> str:
     """Return the predicted class, its lead, and the number of channels that decide it."""
     first, second = answer.order[:2]
     lead = float(answer.logits[first] - answer.logits[second])
@@ -66,7 +66,7 @@ def describe_readout(answer: Answer, readout: str, classes: tuple[str, ...]) -> 
     )
 
 
-def count_deciding_channels(answer: Answer) -> int:
+def count_deciding_channels(answer: ReadoutPrediction) -> int:
     """Count the strongest channels that hold half of the sum of the positive products."""
     gains = sorted((float(product) for product in answer.products if product > 0), reverse=True)
     total, count = 0.0, 0

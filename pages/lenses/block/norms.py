@@ -14,7 +14,7 @@ from pages.frame import page
 from pages.lenses.block.captions import describe_norms, describe_stream
 from pages.selection import selection
 from pages.selection.subject import Subject
-from vitviz.analysis.block import norm_numbers
+from vitviz.analysis.block import measure_norm_statistics
 from vitviz.config import ViTConfig
 from vitviz.plots.block import norm_figure, stream_figure
 from vitviz.probe.block_record import Record
@@ -42,7 +42,7 @@ def draw_norms(config: ViTConfig, record: Record, token: int) -> None:
     # Pre-norm normalises the stream, post-norm the sum of stream and branch.
     stream = record["input"] + (record["attn_added"] if config.norm != "pre" else 0)
     page.figure(norm_figure(stream, token, channel - 1, selection.get_theme()), "block.norms")
-    stats = norm_numbers(stream, token, channel - 1)
+    stats = measure_norm_statistics(stream, token, channel - 1)
     page.caption(describe_norms(stats, (len(stream), config.embed_dim), channel))
 
 

@@ -16,7 +16,7 @@ from pages.selection import selection, substitute
 from pages.selection import subject as subjects
 from pages.selection.subject import Subject, name_token
 from pages.views.event_values import read_events, read_index, read_pin
-from vitviz.analysis.block import steps_of_block
+from vitviz.analysis.block import list_block_steps
 from vitviz.config import ViTConfig
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
@@ -60,7 +60,7 @@ def apply_click() -> None:
 def draw_block(subject: Subject, record: Record, controls: BlockControls, token: int) -> None:
     vit, name = subject.model.vit, name_token(subject.layout, token)
     form = block_form(vit, controls.layer)
-    steps = steps_of_block(record, token, controls.head - 1, form, partial(name_token, subject.layout))
+    steps = list_block_steps(record, token, controls.head - 1, form, partial(name_token, subject.layout))
     page.markdown(f"Token: **{name}**. Click a key in a map to select another token.")
     draw_steps(
         steps,
@@ -129,5 +129,5 @@ ASKS = (
     ),
 )
 
-page.header("Inside one block", "What happens to one token in one block?")
+page.header("block")
 draw()

@@ -9,7 +9,7 @@ from pages.lenses.block.block_view import draw_steps
 from pages.lenses.block.captions import describe_readout
 from pages.selection.subject import Subject
 from pages.views.bars import draw_bars
-from vitviz.analysis.readout import READS, answer_of, steps_of_answer
+from vitviz.analysis.readout import READS, list_readout_steps, predict_from_stream
 from vitviz.config import ViTConfig
 from vitviz.probe.block_record import Record
 from vitviz.probe.logit_lens import readout_weights
@@ -23,12 +23,12 @@ def draw(subject: Subject, config: ViTConfig, record: Record) -> None:
         st.info(subject.able.class_head.why_not, icon=":material/block:")
         return
     weights, prefix = readout_weights(subject.model.vit), subject.layout.prefix
-    answer = answer_of(record["output"], weights, config.readout, prefix)
+    answer = predict_from_stream(record["output"], weights, config.readout, prefix)
     readout = (
         "[CLS] and [DIST], with a head for each" if answer.second is not None else READS[config.readout][0]
     )
     draw_steps(
-        steps_of_answer(answer, config.readout, subject.classes, normed=weights.gain is not None),
+        list_readout_steps(answer, config.readout, subject.classes, normed=weights.gain is not None),
         subject,
         token=0,
         head=1,

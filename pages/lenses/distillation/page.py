@@ -12,7 +12,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.lenses.distillation import captions, student_training, teacher_effect, token_agreement
 from pages.selection import selection, subject, substitute
 from pages.selection.subject import Subject
@@ -161,7 +161,7 @@ def draw_attention(student: Subject, layer: int, head: int | None, teacher: Mode
 
 def describe_combinations(student: Subject) -> str:
     activations = student.capture(STREAM)
-    both = analysis.combined(activations["logits_cls"][0], activations["logits_dist"][0])
+    both = analysis.combine_heads(activations["logits_cls"][0], activations["logits_dist"][0])
     mean, total = (
         f"{plain(student.classes[int(probabilities.argmax())])} at {percent(float(probabilities.max()))}"
         for probabilities in both.values()
@@ -267,7 +267,7 @@ def draw_tokens() -> None:
     page.drawers(
         "distillation",
         math=MATH,
-        code=(distillation_loss, analysis.combined, analysis.token_similarity, shared_mass),
+        code=(distillation_loss, analysis.combine_heads, analysis.token_similarity, shared_mass),
         asks=ASKS,
         at=student,
     )
@@ -278,7 +278,7 @@ def draw_agreement() -> None:
     entry = load_agreement(choice)
     draw_differences(entry)
     token_agreement.draw(choice, step, find_teacher(choice), find_twin(choice, entry))
-    page.drawers("distillation.voices", code=(analysis.disagreement, analysis.combined))
+    page.drawers("distillation.voices", code=(analysis.disagreement, analysis.combine_heads))
 
 
 def draw_training() -> None:
@@ -294,8 +294,7 @@ VIEWS = {
     "lesson": ("Train a student", draw_training),
 }
 
-registry_entry = registry.BY_SLUG["distillation"]
-page.header(registry_entry.title, registry_entry.question)
+page.header("distillation")
 widgets.keep_pending(
     AttentionControls,
     ImageControls,

@@ -10,23 +10,23 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
-from vitviz.analysis.data_size import curves
+from vitviz.analysis.data_size import group_curves
 from vitviz.analysis.teacher_effect import (
     Duel,
+    compute_duels,
+    compute_teacher_gains,
     describe_answers,
+    describe_duel,
     describe_duels,
-    describe_guess,
     describe_lessons,
-    duels,
-    lessons,
-    tally,
-    worth,
+    describe_tally,
+    group_lessons,
 )
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, describe_provenance, read_result_if_any
 from vitviz.plots.data_size import size_figure
-from vitviz.plots.distillation import lessons_figure, worth_figure
+from vitviz.plots.distillation import lessons_figure, teacher_gain_figure
 from vitviz.text import gained, percent, plain, plural
 
 METHODS = (
@@ -44,7 +44,7 @@ distillation and both tokens. The teacher is a CNN.
 
 MATH = r"""
 Student and twin of one seed $s$ see the same images in the same order for as many updates; $a_s$ and $b_s$ are their
-test list_accuracies. The effect of the teacher is $\Delta = \tfrac1n \sum_s (a_s - b_s)$. The student **wins by more
+test accuracies. The effect of the teacher is $\Delta = \tfrac1n \sum_s (a_s - b_s)$. The student **wins by more
 than its spread** if
 
 $$
@@ -72,8 +72,10 @@ def draw() -> None:
         return
     name, augmented = _draw_controls(experiments)
     if _draw_curves(name, experiments[name], augmented):
-        by_title = {DATASETS[key].title: duels(stored.rows, augmented) for key, stored in experiments.items()}
-        page.caption(tally(by_title, augmented))
+        by_title = {
+            DATASETS[key].title: compute_duels(stored.rows, augmented) for key, stored in experiments.items()
+        }
+        page.caption(describe_tally(by_title, augmented))
     selection.link_to(
         "data",
         "Compare all five models of this experiment",
@@ -82,7 +84,7 @@ def draw() -> None:
     methods = _draw_methods(name)
     st.markdown(PAPER)
     page.provenance("  \n".join(map(_describe_source, filter(None, (experiments[name], methods)))))
-    page.drawers("distillation.worth", math=MATH, code=(duels, Duel), numbers=draw_table)
+    page.drawers("distillation.worth", math=MATH, code=(compute_duels, Duel), numbers=draw_table)
 
 
 def _load_experiments() -> dict[str, Result]:
@@ -93,9 +95,9 @@ def draw_table() -> None:
     lines: list[dict[str, object]] = []
     for name, stored in _load_experiments().items():
         for augmented in (True, False):
-            by_model = {curve.name: curve for curve in curves(stored.rows, ROLES, augmented)}
-            for duel in duels(stored.rows, augmented):
-                indices = {model: curve.at(duel.pictures) for model, curve in by_model.items()}
+            by_model = {curve.name: curve for curve in group_curves(stored.rows, ROLES, augmented)}
+            for duel in compute_duels(stored.rows, augmented):
+                indices = {model: curve.find_size(duel.pictures) for model, curve in by_model.items()}
                 lines.append(
                     {
                         "dataset": DATASETS[name].title,
@@ -128,7 +130,7 @@ def _draw_controls(experiments: dict[str, Result]) -> tuple[str, bool]:
             tuple(experiments),
             format_func=lambda key: DATASETS[key].title,
         )
-        halves = [half for half in (True, False) if duels(experiments[name].rows, half)]
+        halves = [half for half in (True, False) if compute_duels(experiments[name].rows, half)]
         augmented = widgets.toggle(
             TeacherControls.key("teaching_augmented"),
             "Augmented images",
@@ -140,8 +142,8 @@ def _draw_controls(experiments: dict[str, Result]) -> tuple[str, bool]:
 
 def _draw_curves(name: str, experiment: Result, augmented: bool) -> bool:
     """Draw accuracy and the effect of the teacher; return False before a prediction."""
-    lines = curves(experiment.rows, ROLES, augmented)
-    pairs = duels(experiment.rows, augmented)
+    lines = group_curves(experiment.rows, ROLES, augmented)
+    pairs = compute_duels(experiment.rows, augmented)
     hidden = bool(pairs) and not _ask_winner(name, augmented, pairs[0])
     visible = [line for line in lines if line.name != "deit"] if hidden else lines
     accuracy = size_figure(visible, GRIDS[name].sizes, CHANCE, "test accuracy", (), selection.get_theme())
@@ -150,11 +152,11 @@ def _draw_curves(name: str, experiment: Result, augmented: bool) -> bool:
         page.caption("Predict to see the student." if hidden else describe_duels(pairs))
         return not hidden
     left, right = st.columns(2, gap="medium")
-    effects = worth(experiment.rows, augmented)
+    effects = compute_teacher_gains(experiment.rows, augmented)
     with left:
         page.figure(accuracy, "distillation.grid")
     with right:
-        page.figure(worth_figure(effects, selection.get_theme()), "distillation.worth")
+        page.figure(teacher_gain_figure(effects, selection.get_theme()), "distillation.worth")
     page.caption(f"{describe_duels(pairs)} {describe_answers(effects)}".strip())
     page.caption(
         "Student and twin share seed, images and number of updates. The teacher, a CNN trained on the same images,"
@@ -171,7 +173,7 @@ def _ask_winner(name: str, augmented: bool, fewest: Duel) -> bool:
         (name, augmented),
         f"With {plural(fewest.pictures, 'image')}, which is better?",
         options,
-        lambda prediction: f"Your prediction: {options[prediction]}. {describe_guess(fewest, prediction)}",
+        lambda prediction: f"Your prediction: {options[prediction]}. {describe_duel(fewest)}",
     )
 
 
@@ -181,7 +183,7 @@ def _draw_methods(name: str) -> Result | None:
     dataset, experiment = next((pair for pair in stored if pair[1]), (name, None))
     if experiment is None:
         return None
-    methods = lessons(experiment.rows)
+    methods = group_lessons(experiment.rows)
     images = widgets.segmented(
         TeacherControls.key("teaching_pictures"),
         f"Methods of distillation on {DATASETS[dataset].title}, training images",
@@ -190,7 +192,7 @@ def _draw_methods(name: str) -> Result | None:
     )
     methods = [method for method in methods if method.pictures == images]
     ranges = [(min(method.test), max(method.test)) for method in methods]
-    names, means = [method.name for method in methods], [method.reached for method in methods]
+    names, means = [method.name for method in methods], [method.mean_test for method in methods]
     page.figure(lessons_figure(names, means, ranges, selection.get_theme()), "distillation.ways")
     page.caption(f"{METHODS} {describe_lessons(methods)}")
     return experiment

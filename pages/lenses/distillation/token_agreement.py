@@ -41,7 +41,7 @@ def find_twin(student: Run) -> Run | None:
     """Return the model of a student's run that lacks only the teacher and the distillation token."""
     config = student.config()
     model = replace(as_vit(config.model), distilled=False)
-    for other in runs.list_models(student.whole):
+    for other in runs.list_models(student.root_run):
         twin = other.config()
         train = replace(config.train, **{name: getattr(twin.train, name) for name in _TEACHING})
         if twin.train.distill_from is None and (twin.model, twin.train) == (model, train):
@@ -82,7 +82,7 @@ def predict_classes(
     if teacher is not None:
         predictions[TEACHER] = _compute_logits(teacher, None, dataset, ("logits",))["logits"].argmax(axis=1)
     heads = _compute_logits(student, step, dataset, ("logits_cls", "logits_dist"))
-    both = analysis.combined(heads["logits_cls"], heads["logits_dist"])
+    both = analysis.combine_heads(heads["logits_cls"], heads["logits_dist"])
     predictions |= {
         CLS: heads["logits_cls"].argmax(axis=1),
         DIST: heads["logits_dist"].argmax(axis=1),
@@ -130,14 +130,14 @@ def build_columns(predictions: Predictions, labels: NDArray[np.int64]) -> dict[s
         "Repeats its mistakes": [
             None
             if teacher is None or classes is None or not (teacher != labels).any()
-            else analysis.follows_teacher(classes, teacher, labels)
+            else analysis.repeated_mistake_share(classes, teacher, labels)
             for classes in others
         ],
     }
 
 
 def _draw_case(dataset: str, predictions: Predictions, labels: NDArray[np.int64]) -> None:
-    cases = analysis.cases(
+    cases = analysis.select_cases(
         predictions.get(TEACHER), predictions[MEAN], predictions[CLS], predictions[DIST], labels
     )
     case = widgets.select(

@@ -11,7 +11,7 @@ from vitviz.text import percent, plain, signed
 
 if TYPE_CHECKING:
     from pages.lenses.filters.sources import FilterHistory
-    from vitviz.analysis.filters import Answer, FilterStatistics, FloatArray, Rebuilding
+    from vitviz.analysis.filters import FilterResponse, FilterStatistics, FloatArray, Rebuilding
 
 E_DEFINITION = "E is the learned matrix that maps an image patch to a token"
 
@@ -83,7 +83,9 @@ def describe_reconstruction(model: Rebuilding, optimal: Rebuilding, cosines: Reb
     )
 
 
-def describe_product(product: Answer, index: int, column: int, model_value: float, normalized: bool) -> str:
+def describe_product(
+    product: FilterResponse, index: int, column: int, model_value: float, normalized: bool
+) -> str:
     """Describe the dot product of patch `index` with a column of E, both counted from 0, and the model's own value."""
     products = product.products.ravel()
     first = " ".join(

@@ -60,7 +60,7 @@ def draw() -> None:
     page.drawers(
         "filters.where",
         math=MATHEMATICS,
-        code=(PatchEmbed, filters.answer),
+        code=(PatchEmbed, filters.apply_filter),
         asks=ASKS,
     )
 
@@ -107,7 +107,7 @@ def _draw_product(loaded: LoadedModel, shown: filter_controls.ShownModel) -> Non
     patches = filters.cut_patches(prepared.input, patch_px)
     grid = prepared.input.shape[-1] // patch_px
     index = selection.get_current().pin.cell((grid, grid))
-    product = filters.answer(patches[index], weights, sources.load_bias(choice, shown.step), column)
+    product = filters.apply_filter(patches[index], weights, sources.load_bias(choice, shown.step), column)
     record = capture(loaded.model, prepared.input[None], ["patch_embed"])["patch_embed"][0]
     model_value = float(np.asarray(record).reshape(-1, dim)[index, column])
     maps = np.stack([product.patch, product.weight, product.products])[None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.lenses.filters import components, embedding_location, reconstruction
 from pages.selection import selection, substitute
 from vitviz.models.abilities import abilities
@@ -33,6 +33,5 @@ def draw() -> None:
     widgets.choose_section(SectionControls.key("view"), VIEWS)()
 
 
-entry = registry.BY_SLUG["filters"]
-page.header(entry.title, entry.question)
+page.header("filters")
 draw()

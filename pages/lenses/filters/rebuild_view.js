@@ -156,7 +156,8 @@ class RebuildView {
         for (let x = 0; x < P; x++) {
           const truth = data[3 * ((Math.floor(this.patch / g) * P + y) * S + (this.patch % g) * P + x) + c];
           sum +=
-            (255 * (values[at + (c * P + y) * P + x] * this.message.header.scale[c] + this.message.header.shift[c]) - truth) **
+            (255 * (values[at + (c * P + y) * P + x] * this.message.header.scale[c] + this.message.header.shift[c]) -
+              truth) **
             2;
         }
     return Math.sqrt(sum / (C * P * P));
@@ -215,7 +216,8 @@ class RebuildView {
   drawError(ctx, { x, y }, basis, b) {
     const { data } = this.message.arrays[`error${b}`];
     const points = Array.from(data, (v, i) => [x(i), y(v)]);
-    if (data.length - 1 < this.message.header.most) points.push([x(this.message.header.most), y(data[data.length - 1])]);
+    if (data.length - 1 < this.message.header.most)
+      points.push([x(this.message.header.most), y(data[data.length - 1])]);
     const color = COLORS[b](this.message.colors);
     ctx.strokeStyle = ctx.fillStyle = color;
     ctx.lineWidth = 2.5;
@@ -264,7 +266,10 @@ class RebuildView {
     const x = event.clientX - this.curve.node.getBoundingClientRect().left;
     this.k = Math.max(
       0,
-      Math.min(this.message.header.most, Math.round(((x - FLAT) / (this.message.width - FLAT - 150)) * this.message.header.most)),
+      Math.min(
+        this.message.header.most,
+        Math.round(((x - FLAT) / (this.message.width - FLAT - 150)) * this.message.header.most),
+      ),
     );
     this.drawAll();
   }

@@ -64,7 +64,7 @@ def draw() -> None:
     page.drawers(
         "filters.express",
         math=MATHEMATICS,
-        code=(filters.rebuild, filters.dct_basis),
+        code=(filters.rebuild_patches, filters.dct_basis),
     )
 
 
@@ -87,5 +87,5 @@ def _reconstruct(
         filters.principal_components(patches, MAX_COMPONENTS).maps,
         filters.dct_basis(channels, patch_px, MAX_COMPONENTS),
     )
-    model, optimal, cosines = (filters.rebuild(patches, basis, scale) for basis in bases)
+    model, optimal, cosines = (filters.rebuild_patches(patches, basis, scale) for basis in bases)
     return model, optimal, cosines

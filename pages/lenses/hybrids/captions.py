@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.hybrids import crossing, enlarging, time_to_accuracy
-from vitviz.analysis.recipes import differing
+from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.checkpoint_header import Header
 from vitviz.config import ViTConfig
 from vitviz.experiments.conv_nets import MODELS, TITLES
@@ -129,7 +129,7 @@ def describe_trainings(headers: Mapping[str, Header], machines: Sequence[str]) -
         machines: on which they were trained.
     """
     trains = {family: header.train for family, header in headers.items() if header.train is not None}
-    differences = differing(trains)
+    differences = describe_recipe_differences(trains)
     where = (
         f"All were trained on {plain(machines[0])}."
         if len(machines) == 1

@@ -16,7 +16,7 @@ from pages.stores import cached
 from vitviz.models.lecture_nets import FlatAttention, FlatAttentionLayer
 from vitviz.models.presets import GREY_28, PRESETS
 from vitviz.models.zoo import create_model
-from vitviz.probe.one_token import OneToken, one_token
+from vitviz.probe.one_token import OneToken, record_one_token
 from vitviz.text import signed
 
 PRESET = "recipe_e"
@@ -67,14 +67,14 @@ def draw() -> None:
         softmax = f" The softmax of a single score is 1 ({captions.VASWANI})." if predicted else ""
         page.markdown(f"Scores before the softmax: {scores}.{softmax}")
     page.caption(captions.describe_one_token(net) if predicted else "Predict to see the attention weights.")
-    page.drawers("hybrids.flat", math=MATHEMATICS, code=(FlatAttention, FlatAttentionLayer, one_token))
+    page.drawers("hybrids.flat", math=MATHEMATICS, code=(FlatAttention, FlatAttentionLayer, record_one_token))
 
 
 @cached.per_image(shared=16, upload=2)
 def _compute_attention(image: str, offset: cached.Offset) -> OneToken:
     model = create_model(PRESETS[PRESET].config, seed=0).eval().requires_grad_(False)
     assert isinstance(model, FlatAttention)
-    return one_token(model, cached.prepare_image(image, GREY_28, offset).input)
+    return record_one_token(model, cached.prepare_image(image, GREY_28, offset).input)
 
 
 def judge_prediction(least: float, most: float, prediction: str) -> str:

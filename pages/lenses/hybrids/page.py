@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.lenses.hybrids import conv_attention, one_token_net, stem, training_curves
 
 VIEWS = {
@@ -23,8 +23,7 @@ class PageControls(widgets.ControlValues, page="hybrids"):
     view: str
 
 
-entry = registry.BY_SLUG["hybrids"]
-page.header(entry.title, entry.question)
+page.header("hybrids")
 widgets.keep_pending(
     stem.StemControls,
     training_curves.CurveControls,

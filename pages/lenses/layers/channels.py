@@ -93,7 +93,7 @@ def draw(compared: ComparedModel) -> None:
     page.drawers(
         "layers.channels",
         math=MATHEMATICS,
-        code=(Peaks.of, analysis.of_the_top, reach.Field.through),
+        code=(Peaks.of, analysis.response_shares, reach.Field.apply_layer),
         numbers=partial(draw_numbers, stages, response.peaks, subset),
     )
 
@@ -120,7 +120,11 @@ def choose_cnn(compared: ComparedModel) -> ComparedModel:
 def list_stage_ends(cnn: ComparedModel) -> list[StageEnd]:
     """Return the stem and the last block of every stage that has blocks."""
     config = as_cnn(cnn.subject.model.config)
-    fields, stages, index = reach.fields(config), [StageEnd(0, "Stem", reach.fields(config)[0])], 0
+    fields, stages, index = (
+        reach.block_fields(config),
+        [StageEnd(0, "Stem", reach.block_fields(config)[0])],
+        0,
+    )
     for stage, count in enumerate(config.blocks):
         index += count
         if count:
@@ -135,8 +139,8 @@ def compute_responses(model: LoadedModel, subset: ImageSubset) -> Generator[floa
     if labels is None:
         return Responses(peaks, None, 0.0)
     first, count = labels[: subset.count], count_top_images(subset)
-    alike = [analysis.mean_of_one_class(layer, first, count) for layer in peaks]
-    return Responses(peaks, alike, analysis.by_chance(first, count))
+    alike = [analysis.mean_class_purity(layer, first, count) for layer in peaks]
+    return Responses(peaks, alike, analysis.chance_purity(first, count))
 
 
 def count_top_images(subset: ImageSubset) -> int:
@@ -158,7 +162,7 @@ def build_message(
     stages = []
     for stage in list_stage_ends(_cnn):
         maps, peaks = layers[stage.index].places[0], _peaks[stage.index]
-        shares = analysis.of_the_top(maps, peaks, TOPS)
+        shares = analysis.response_shares(maps, peaks, TOPS)
         channels = [
             plots.Channel(
                 channel,
@@ -166,7 +170,7 @@ def build_message(
                 float(shares[channel]),
                 [build_patch(_cnn, stage, peaks, channel, int(i), subset) for i in peaks.top(channel, TOPS)],
             )
-            for channel in analysis.strongest(shares, SHOWN)
+            for channel in analysis.rank_channels(shares, SHOWN)
         ]
         note = f"{maps.shape[2]} channels; receptive field: {_describe_field(stage, _cnn)}"
         stages.append(plots.Stage(stage.title, note, channels))

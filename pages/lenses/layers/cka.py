@@ -59,7 +59,7 @@ def draw(current: ComparedModel) -> None:
     page.drawers(
         "layers.alike",
         math=MATHEMATICS,
-        code=(analysis.gram, analysis.cka, analysis.centred, analysis.centred_without_bias),
+        code=(analysis.gram, analysis.cka, analysis.centre_gram, analysis.centre_gram_unbiased),
         numbers=partial(draw_numbers, pair, matrix) if revealed else None,
     )
 

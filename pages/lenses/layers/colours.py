@@ -79,8 +79,10 @@ def _correlate_layers(
     scores = [c.scores(x) for c, x in zip(_coloured.components, _coloured.layers, strict=True)]
     for before, after in zip(scores, scores[1:], strict=False):
         grid = min(before.shape[1:3], after.shape[1:3])
-        pair = (token_colours.on_grid(x, grid).reshape(-1, token_colours.COUNT) for x in (before, after))
-        correlations.append(token_colours.carried_on(*pair))
+        pair = (
+            token_colours.resample_grid(x, grid).reshape(-1, token_colours.COUNT) for x in (before, after)
+        )
+        correlations.append(token_colours.mean_correlation(*pair))
     return correlations
 
 
@@ -117,7 +119,7 @@ def draw(current: ComparedModel) -> None:
     page.drawers(
         "layers.colours",
         math=MATHEMATICS,
-        code=(token_colours.principal, token_colours.following),
+        code=(token_colours.fit_components, token_colours.match_previous),
         numbers=partial(draw_numbers, coloured) if revealed else None,
     )
 
@@ -142,7 +144,7 @@ def _fit_image(
     weights_key: str, _model: ComparedModel, image: str, offset: cached.Offset
 ) -> list[Components]:
     with threadpool_limits(1):
-        return token_colours.over_layers(
+        return token_colours.fit_layers(
             [layer.places for layer in _model.read_layers()], _model.compute_brightness()
         )
 
@@ -151,7 +153,7 @@ def fit_subset(model: LoadedModel, subset: ImageSubset) -> Generator[float, None
     """Fit each layer's components over the tokens of a subset, yielding the completed share."""
     layers = yield from dataset_task.collect_layers(model, subset, lambda layer: layer.places, 0.9)
     tokens = [np.concatenate(batches) for batches in layers]
-    return token_colours.over_layers(tokens, subset.pixels.mean(axis=-1))
+    return token_colours.fit_layers(tokens, subset.pixels.mean(axis=-1))
 
 
 def build_message(
@@ -163,9 +165,9 @@ def build_message(
             row,
             layer.title,
             (tokens.shape[1], tokens.shape[2]),
-            token_colours.colours(components, tokens[0]),
+            token_colours.colour_tokens(components, tokens[0]),
             note=plots.share_note(components) if revealed else "",
-            more=plots.coloured(components, shares=revealed),
+            more=plots.colour_panels(components, shares=revealed),
         )
         for row, model in enumerate(coloured)
         for layer, tokens, components in zip(model.model.layers, model.layers, model.components, strict=True)

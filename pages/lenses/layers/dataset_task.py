@@ -17,7 +17,7 @@ from pages.lenses.layers.model_pair import ComparedModel
 from pages.stores import cached
 from pages.stores.background import Background
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.probe.layers import LayerOutput, stream
+from vitviz.probe.layers import LayerOutput, stream_layer_outputs
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -144,7 +144,7 @@ def collect_layers(
     """
     images = subset.prepare_images(model)
     batches: list[list[T]] = []
-    for layers in stream(model, images, BATCH):
+    for layers in stream_layer_outputs(model, images, BATCH):
         batches.append([read(layer) for layer in layers])
         yield share * min(1.0, len(batches) * BATCH / len(images))
     return [list(layer) for layer in zip(*batches, strict=True)]

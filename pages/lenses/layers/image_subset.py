@@ -11,7 +11,7 @@ from pages.controls import widgets
 from pages.lenses.layers.model_pair import ComparedModel
 from pages.stores import cached
 from vitviz.data.dataset import Dataset
-from vitviz.data.datasets import default_pictures, note_of, picture_sets
+from vitviz.data.datasets import default_pictures, find_note, picture_sets
 from vitviz.data.preparation import prepare_batch
 from vitviz.models.loaded_model import LoadedModel
 
@@ -42,7 +42,7 @@ class ImageSubset:
     @property
     def title(self) -> str:
         """'256 test images of Digits'."""
-        return f"{self.count:,} test images of {note_of(self.source).title}"
+        return f"{self.count:,} test images of {find_note(self.source).title}"
 
     @property
     def dataset(self) -> Dataset:
@@ -70,7 +70,7 @@ def choose_dataset(compared: ComparedModel, *, labelled: bool = False) -> str:
     default = default if default in names else "cifar10-few"
     widgets.follow_default(DatasetControls.key("set"), default)
     return widgets.select(
-        DatasetControls.key("set"), "Dataset", names, default, format_func=lambda name: note_of(name).title
+        DatasetControls.key("set"), "Dataset", names, default, format_func=lambda name: find_note(name).title
     )
 
 

@@ -17,7 +17,7 @@ from vitviz.analysis.token_colours import FloatArray
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.probe.layers import Layer, LayerOutput, layers_of, read_layer_outputs
+from vitviz.probe.layers import Layer, LayerOutput, list_layers, read_layer_outputs
 from vitviz.text import plain
 
 SMALL_PX = 64
@@ -47,7 +47,7 @@ class ComparedModel:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        return layers_of(self.subject.model.config)
+        return list_layers(self.subject.model.config)
 
     @property
     def weights_key(self) -> str:

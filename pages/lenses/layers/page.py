@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.lenses.layers import (
     channels,
     cka,
@@ -64,6 +64,5 @@ def draw() -> None:
     widgets.choose_section(ViewControls.key("view"), VIEWS)(current)
 
 
-entry = registry.BY_SLUG["layers"]
-page.header(entry.title, entry.question)
+page.header("layers")
 draw()

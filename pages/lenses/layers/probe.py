@@ -22,7 +22,7 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import probes as plots
 from vitviz.plots.probes import Line
 from vitviz.probe.capture import capture
-from vitviz.probe.layers import LayerOutput, stream
+from vitviz.probe.layers import LayerOutput, stream_layer_outputs
 from vitviz.text import percent, signed
 
 MOST, USUAL = 1000, 256
@@ -87,7 +87,7 @@ def fit_probes(model: LoadedModel, subset: ImageSubset) -> Generator[float, None
     labels = dataset.labels_of("test")[: subset.count]
     features: list[list[dict[str, FloatArray]]] = []
     maps: list[list[FloatArray]] = []
-    for layers in stream(model, images, dataset_task.BATCH):
+    for layers in stream_layer_outputs(model, images, dataset_task.BATCH):
         features.append([_collect_features(layer, model) for layer in layers])
         if len(maps) * dataset_task.BATCH < PLACE_IMAGES:
             maps.append([layer.places for layer in layers])

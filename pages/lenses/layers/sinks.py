@@ -20,7 +20,7 @@ from pages.stores import published
 from pages.stores.model_choice import ModelChoice
 from pages.views.maps import draw_maps as draw_maps
 from vitviz.analysis import sinks as analysis
-from vitviz.analysis.sinks import Lengths
+from vitviz.analysis.sinks import TokenNorms
 from vitviz.data.preparation import luminance, prepare
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.loaded_model import LoadedModel
@@ -28,7 +28,7 @@ from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.pin import Pin
 from vitviz.plots import probes as plots
 from vitviz.plots.attention import MapsDrawn, maps_view
-from vitviz.probe.layers import Layer, layers_of
+from vitviz.probe.layers import Layer, list_layers
 from vitviz.text import percent, plural
 
 if TYPE_CHECKING:
@@ -79,18 +79,18 @@ def draw(compared: ComparedModel) -> None:
     page.drawers(
         "layers.sinks",
         math=MATHEMATICS,
-        code=(analysis.lengths, analysis.Lengths),
+        code=(analysis.measure_norms, analysis.TokenNorms),
         numbers=partial(draw_numbers, compared, layers) if revealed else None,
     )
 
 
-def measure_lengths(model: LoadedModel, subset: ImageSubset) -> Generator[float, None, list[Lengths]]:
+def measure_lengths(model: LoadedModel, subset: ImageSubset) -> Generator[float, None, list[TokenNorms]]:
     """Measure the norms of all tokens, layer by layer, yielding the completed share."""
     layers = yield from dataset_task.collect_layers(
-        model, subset, lambda layer: analysis.lengths(layer.places, layer.prefix), 0.95
+        model, subset, lambda layer: analysis.measure_norms(layer.places, layer.prefix), 0.95
     )
     return [
-        Lengths(
+        TokenNorms(
             np.concatenate([part.places for part in batches]),
             np.concatenate([part.prefix for part in batches]),
         )
@@ -98,7 +98,7 @@ def measure_lengths(model: LoadedModel, subset: ImageSubset) -> Generator[float,
     ]
 
 
-def build_figure(layers: Sequence[Layer], lengths: Sequence[Lengths], prefix: Sequence[str]) -> Figure:
+def build_figure(layers: Sequence[Layer], lengths: Sequence[TokenNorms], prefix: Sequence[str]) -> Figure:
     """Return the figure of token norms over depth."""
     columns = [
         plots.Layer(
@@ -109,7 +109,7 @@ def build_figure(layers: Sequence[Layer], lengths: Sequence[Lengths], prefix: Se
     return plots.lengths_figure(columns, prefix, selection.get_theme())
 
 
-def describe_lengths(compared: ComparedModel, layers: Sequence[Lengths], subset: ImageSubset) -> str:
+def describe_lengths(compared: ComparedModel, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
     """Return a caption on the largest norm relative to the median, and on the positions of extreme norms."""
     last = layers[-1]
     is_last = _find_longest(layers) == len(layers) - 1
@@ -123,7 +123,7 @@ def describe_lengths(compared: ComparedModel, layers: Sequence[Lengths], subset:
     return f"{text} {_describe_earlier(compared, layers)}"
 
 
-def _describe_earlier(compared: ComparedModel, layers: Sequence[Lengths]) -> str:
+def _describe_earlier(compared: ComparedModel, layers: Sequence[TokenNorms]) -> str:
     """Return a sentence on the extreme norms of earlier layers, for a last layer without any."""
     limit = f"exceeds {analysis.TIMES:.0f} times the median norm"
     counts = [int(layer.extreme.sum()) for layer in layers]
@@ -136,12 +136,12 @@ def _describe_earlier(compared: ComparedModel, layers: Sequence[Lengths]) -> str
     )
 
 
-def describe_all_but_last(compared: ComparedModel, layers: Sequence[Lengths], subset: ImageSubset) -> str:
+def describe_all_but_last(compared: ComparedModel, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
     """Return a caption on the largest norm of all layers but the last."""
     return f"{_describe_longest(compared, layers, subset)}. Predict to see {compared.layers[-1].said}, the last one."
 
 
-def _describe_longest(compared: ComparedModel, layers: Sequence[Lengths], subset: ImageSubset) -> str:
+def _describe_longest(compared: ComparedModel, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
     at = _find_longest(layers)
     return (
         f"{compared.safe_title} over {subset.title}: the largest token norm is {layers[at].times:.1f} times the median"
@@ -149,20 +149,20 @@ def _describe_longest(compared: ComparedModel, layers: Sequence[Lengths], subset
     )
 
 
-def _find_longest(layers: Sequence[Lengths]) -> int:
+def _find_longest(layers: Sequence[TokenNorms]) -> int:
     return int(np.argmax([layer.times for layer in layers]))
 
 
-def _describe_extreme(compared: ComparedModel, last: Lengths, subset: ImageSubset) -> str:
+def _describe_extreme(compared: ComparedModel, last: TokenNorms, subset: ImageSubset) -> str:
     """Return sentences on the positions and the contrast of the patches with extreme norms."""
     extreme, grid = last.extreme, (last.places.shape[1], last.places.shape[2])
-    edge = float(analysis.at_edge(grid)[None].repeat(len(extreme), 0)[extreme].mean())
-    contrast = analysis.contrast(_compute_luminances(compared.subject.model, subset), grid)
+    edge = float(analysis.edge_mask(grid)[None].repeat(len(extreme), 0)[extreme].mean())
+    contrast = analysis.patch_contrast(_compute_luminances(compared.subject.model, subset), grid)
     inside, outside = float(contrast[extreme].mean()), float(contrast[~extreme].mean())
     return (
         f"{plural(int(extreme.sum()), 'token')} of {extreme.size:,} in the last layer exceed"
         f"{'s' if extreme.sum() == 1 else ''} {analysis.TIMES:.0f} times the median norm; {percent(edge, 0)} of them"
-        f" lie at the border (of all tokens: {percent(float(analysis.at_edge(grid).mean()), 0)}). Their patches'"
+        f" lie at the border (of all tokens: {percent(float(analysis.edge_mask(grid).mean()), 0)}). Their patches'"
         f" contrast is {inside:.0f} grey levels (other patches: {outside:.0f})."
     )
 
@@ -178,7 +178,9 @@ def draw_length_maps(compared: ComparedModel, count: int) -> None:
     layers = compared.read_layers()
     grid = layers[0].grid
     drawn = [i for i, layer in enumerate(layers[:count]) if layer.grid == grid]
-    maps = np.stack([analysis.lengths(layers[i].places, layers[i].prefix).places[0].ravel() for i in drawn])
+    maps = np.stack(
+        [analysis.measure_norms(layers[i].places, layers[i].prefix).places[0].ravel() for i in drawn]
+    )
     page.markdown("**On this image**: token norm minus the smallest norm of its layer")
     message = maps_view(
         compared.subject.ground(seen=False),
@@ -231,7 +233,7 @@ def describe_missing(missing: Sequence[str]) -> str:
     )
 
 
-def _ask_longest(compared: ComparedModel, last: Lengths) -> bool:
+def _ask_longest(compared: ComparedModel, last: TokenNorms) -> bool:
     """Ask for the largest norm of the last layer; return True if that layer may be shown."""
     options = [f"under {BANDS[0]:g} times", *(f"{low:g} to {high:g} times" for low, high in pairwise(BANDS))]
 
@@ -247,10 +249,10 @@ def _ask_longest(compared: ComparedModel, last: Lengths) -> bool:
     )
 
 
-def draw_numbers(compared: ComparedModel, layers: Sequence[Lengths]) -> None:
+def draw_numbers(compared: ComparedModel, layers: Sequence[TokenNorms]) -> None:
     """Draw every layer's norms as a table, with its download."""
     columns: dict[str, list[object]] = {
-        "layer": [layer.title for layer in layers_of(compared.subject.model.config)],
+        "layer": [layer.title for layer in list_layers(compared.subject.model.config)],
         "1 %": [float(layer.spread[0]) for layer in layers],
         "median": [layer.median for layer in layers],
         "99 %": [float(layer.spread[2]) for layer in layers],

@@ -20,7 +20,7 @@ from pages.selection.subject import name_token
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import token_similarity as analysis
-from vitviz.analysis.token_colours import on_grid
+from vitviz.analysis.token_colours import resample_grid
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.pin import Pin
 from vitviz.plots import layers as plots
@@ -67,7 +67,7 @@ class LayerCosines:
     def leads(self) -> list[float]:
         """(layers,): the mean cosine of neighbouring patches minus that of other pairs."""
         return [
-            analysis.lead_of_neighbours(self.between_places(i), grid) for i, grid in enumerate(self.grids)
+            analysis.neighbour_contrast(self.between_places(i), grid) for i, grid in enumerate(self.grids)
         ]
 
 
@@ -99,7 +99,7 @@ def draw(current: ComparedModel) -> None:
     page.drawers(
         "layers.similar",
         math=MATHEMATICS,
-        code=(analysis.cosines, analysis.lead_of_neighbours),
+        code=(analysis.token_cosines, analysis.neighbour_contrast),
         numbers=partial(draw_numbers, pair) if revealed else None,
     )
 
@@ -118,7 +118,7 @@ def _compute_cosines(
         for layer in _model.read_layers():
             grid, queries, places = _split_tokens(layer)
             grids.append(grid)
-            cosines.append(analysis.cosines(queries, places, without_mean=centred))
+            cosines.append(analysis.token_cosines(queries, places, without_mean=centred))
     return LayerCosines(_model, _model.prefix or (POOLED,), grids, cosines)
 
 
@@ -128,7 +128,7 @@ def _split_tokens(layer: LayerOutput) -> tuple[tuple[int, int], NDArray[np.float
     A model without prefix tokens has the mean of its map as a query instead.
     """
     rows, cols = (min(side, MAX_SIDE) for side in layer.grid)
-    maps = layer.places if (rows, cols) == layer.grid else on_grid(layer.places, (rows, cols))
+    maps = layer.places if (rows, cols) == layer.grid else resample_grid(layer.places, (rows, cols))
     places = np.asarray(maps, np.float64).reshape(rows * cols, -1)
     prefix = layer.prefix[0] if layer.prefix.shape[1] else layer.mean
     return (rows, cols), np.concatenate([prefix, places]), places

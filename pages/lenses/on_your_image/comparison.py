@@ -15,7 +15,7 @@ from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig, Preparation
 from vitviz.data.preparation import seen_crop
 from vitviz.models.abilities import abilities
-from vitviz.plots.photo import Photo, photo
+from vitviz.plots.photo import Photo, encode_photo
 
 MIN_MODELS, MAX_MODELS = 2, 5
 MAX_OFFERED = 12  # models
@@ -192,6 +192,6 @@ def crop_photo(image: str, preparation: Preparation, offset: cached.Offset) -> P
     """Return the image's crop in its original resolution, or the model input if that is not coarser."""
     model_input = cached.prepare_image(image, preparation, offset).shown
     if preparation.digit:
-        return photo(model_input)
+        return encode_photo(model_input)
     crop = seen_crop(cached.load_image(image), preparation, offset, PHOTO_PX)
-    return photo(crop if crop.shape[0] > preparation.image_size else model_input)
+    return encode_photo(crop if crop.shape[0] > preparation.image_size else model_input)

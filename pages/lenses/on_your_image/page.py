@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.lenses.on_your_image import comparison, kernels, parts, perturbation, translation, user_prediction
 from pages.lenses.on_your_image.part_state import PartControls
 from pages.lenses.on_your_image.perturbation_state import PerturbationView
@@ -25,8 +25,7 @@ class ViewControls(widgets.ControlValues, page="on_picture"):
     view: str
 
 
-entry = registry.BY_SLUG["on_your_picture"]
-page.header(entry.title, entry.question)
+page.header("on_your_picture")
 widgets.keep_pending(
     comparison.ModelControls,
     comparison.ImageControls,

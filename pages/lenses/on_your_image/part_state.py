@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
 from pages.views.event_values import read_events, read_fields
-from vitviz.analysis.assembly import Parts, decode, encode
+from vitviz.analysis.assembly import Parts, decode_parts, encode_parts
 
 _STATE_KEY = (
     "on_picture._apart"  # of an InitialState in the session; its copy among CONTROL_VALUES is current
@@ -52,7 +52,7 @@ def read_state(
         if current is not None and current.subject == subject:
             before = current.controls
         else:
-            before = PartControls(encode(make_default()), False)
+            before = PartControls(encode_parts(make_default()), False)
         mark = 1 if initial is None else initial.mark + 1
         initial = InitialState(mark, subject, parse_state(link, before, size))
         st.session_state[_STATE_KEY] = current = initial
@@ -65,7 +65,7 @@ def read_state(
     )
     query_params.set_value(PartControls.key("apart"), controls.apart)
     query_params.set_value(PartControls.key("apart_seen"), widgets.encode_value(controls.apart_seen))
-    parts = decode(controls.apart, size)
+    parts = decode_parts(controls.apart, size)
     assert parts is not None  # `parse_state` returns only decodable parts
     return parts, controls, initial.mark
 
@@ -76,6 +76,6 @@ def parse_state(fields: dict[str, Any], default: PartControls, size: int) -> Par
     if isinstance(seen, str):
         seen = {"1": True, "0": False}.get(seen)
     return PartControls(
-        apart if isinstance(apart, str) and decode(apart, size) is not None else default.apart,
+        apart if isinstance(apart, str) and decode_parts(apart, size) is not None else default.apart,
         seen if isinstance(seen, bool) else default.apart_seen,
     )

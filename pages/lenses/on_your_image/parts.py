@@ -16,7 +16,15 @@ from pages.selection import selection, substitute
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
 from pages.views.register import register
-from vitviz.analysis.assembly import Part, Parts, assembled, decode, emptied, encode, put_wrong
+from vitviz.analysis.assembly import (
+    Part,
+    Parts,
+    assemble,
+    decode_parts,
+    encode_parts,
+    fill_holes,
+    misplace_parts,
+)
 from vitviz.config import Preparation
 from vitviz.data.face_parts import FACES, from_the_middle, parts_of
 from vitviz.models.loaded_model import LoadedModel
@@ -102,7 +110,7 @@ def draw() -> None:
     page.drawers(
         "on_picture.parts",
         math=MATHEMATICS,
-        code=(assembled, emptied, put_wrong),
+        code=(assemble, fill_holes, misplace_parts),
         numbers=partial(draw_numbers, predictions, compared.classes),
     )
 
@@ -148,7 +156,7 @@ def predict_parts(compared: Comparison, index: int, parts: Parts) -> PartPredict
     model = cached.load_model(choice, compared.steps[index])
     whole, current, wrong = (
         _run_model(model.digest, model, compared.image, compared.preparation, compared.offset, text)
-        for text in ("", encode(parts), encode(put_wrong(parts, compared.input_px)))
+        for text in ("", encode_parts(parts), encode_parts(misplace_parts(parts, compared.input_px)))
     )
     return PartPredictions(
         compared.names[index], comparison.find_family(choice.config), whole, current, wrong
@@ -166,7 +174,7 @@ def _run_model(
 ) -> Sweep:
     """Run the model on the image with the parts encoded in `apart`; '' for the whole image."""
     model_input = cached.prepare_image(image, preparation, offset).shown
-    return sweep(_model, assembled(model_input, decode(apart, len(model_input)) or ())[None])
+    return sweep(_model, assemble(model_input, decode_parts(apart, len(model_input)) or ())[None])
 
 
 def choose_class(compared: Comparison, predictions: Sequence[PartPredictions]) -> int:
@@ -185,8 +193,8 @@ def draw_view(
 ) -> None:
     """Draw the image with its parts and every model's prediction; the view's state is 'moved'."""
     model_input = compared.model_input
-    frames = np.stack([model_input, assembled(model_input, parts), emptied(model_input, parts)])
-    apart = plots.Apart(frames, parts, named, start)
+    frames = np.stack([model_input, assemble(model_input, parts), fill_holes(model_input, parts)])
+    apart = plots.ImageParts(frames, parts, named, start)
     answered = [
         Answered(
             model.name,

@@ -143,7 +143,9 @@ def _run_sweep(
 def _perturb_image(
     image: str, preparation: Preparation, offset: cached.Offset, change: str, setting: Setting
 ) -> NDArray[np.uint8]:
-    return changes.series(cached.prepare_image(image, preparation, offset).shown, change, setting)
+    return changes.apply_all_strengths(
+        cached.prepare_image(image, preparation, offset).shown, change, setting
+    )
 
 
 def build_perturbation(compared: Comparison, change: str, setting: Setting) -> plots.Changed:
@@ -157,10 +159,12 @@ def build_perturbation(compared: Comparison, change: str, setting: Setting) -> p
         start=chosen.start,
         frames=frames,
         border=tuple(round(float(value)) for value in changes.border_colour(compared.model_input)),
-        orders=np.stack([changes.order_of(size, strength, setting.seed) for strength in chosen.values])
+        orders=np.stack(
+            [changes.create_patch_order(size, strength, setting.seed) for strength in chosen.values]
+        )
         if change == "shuffle"
         else None,
-        noise=changes.noise_of(size, setting.seed) if change == "noise" else None,
+        noise=changes.sample_noise(size, setting.seed) if change == "noise" else None,
     )
 
 

@@ -11,7 +11,7 @@ from pages.frame import page
 from pages.lenses.on_your_image.comparison import Comparison
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.changes import CHANGES
-from vitviz.analysis.recipes import differing
+from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.experiments import result
 from vitviz.experiments.result import Result
 from vitviz.plots.image_changes import Curve, strength_words
@@ -105,7 +105,9 @@ def describe_recipes(compared: Comparison, known: Sequence[int]) -> str:
         for i in known
         if (path := compared.choices[i].path)
     }
-    differences = differing({plain(name): recipe for name, recipe in recipes.items() if recipe is not None})
+    differences = describe_recipe_differences(
+        {plain(name): recipe for name, recipe in recipes.items() if recipe is not None}
+    )
     if not differences:
         return ""
     return f"The training recipes differ ({differences}), so this does not compare architectures alone."

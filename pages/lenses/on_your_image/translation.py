@@ -19,13 +19,19 @@ from pages.selection import selection
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis.changes import shift
-from vitviz.analysis.equivariance import liveliest_channel, move_and_stay, shift_map, staying, unlikeness
+from vitviz.analysis.equivariance import (
+    equivariance_errors,
+    liveliest_channel,
+    move_and_stay,
+    shift_map,
+    unlikeness,
+)
 from vitviz.config import Preparation
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import heat_rows as plots
-from vitviz.plots.equivariance import moving_figure
-from vitviz.probe.layers import layers_of, stream
+from vitviz.plots.equivariance import shift_figure
+from vitviz.probe.layers import list_layers, stream_layer_outputs
 from vitviz.probe.robustness import chances, inputs_of
 from vitviz.text import join_words, percent, plain, plural
 
@@ -98,7 +104,7 @@ class ShiftedMaps:
 
     def measure_staying(self, layer: int, shift_px: int) -> float:
         """Return 0 if a layer's map shifts with the image, 1 if it stays."""
-        return staying(*self.measure_differences(layer, shift_px))
+        return equivariance_errors(*self.measure_differences(layer, shift_px))
 
     def select_layer(self, depth: str) -> int:
         """Return the index of the layer at a depth of `DEPTHS`."""
@@ -143,7 +149,7 @@ def draw() -> None:
     page.drawers(
         "on_picture.translation",
         math=MATHEMATICS,
-        code=(move_and_stay, staying, shift_map, unlikeness, shift),
+        code=(move_and_stay, equivariance_errors, shift_map, unlikeness, shift),
         numbers=partial(draw_numbers, models, shift_px),
     )
 
@@ -204,7 +210,7 @@ def _draw_shifted(
         _draw_rows(plots.payload(rows, HEADS), key="on_picture.moved")
     with right:
         st.markdown("**Does each layer's map shift with the image?**")
-        page.figure(moving_figure(build_lines(models, shift_px), selection.get_theme()), "on_picture.errors")
+        page.figure(shift_figure(build_lines(models, shift_px), selection.get_theme()), "on_picture.errors")
         page.caption(describe_shift(models, shift_px))
         if sentences := describe_test_images(models, shift_px, rates):
             page.caption(sentences)
@@ -220,7 +226,7 @@ def run_models(compared: Comparison, shift_px: int) -> list[ShiftedMaps]:
             maps, probabilities = _run_model(
                 model.digest, model, compared.image, compared.preparation, compared.offset, shift_px
             )
-            titles = tuple(layer.title for layer in layers_of(choice.config))
+            titles = tuple(layer.title for layer in list_layers(choice.config))
             models.append(ShiftedMaps(choice.key, name, titles, maps, compared.input_px, probabilities))
     return models
 
@@ -237,7 +243,7 @@ def _run_model(
     """Return (2, rows, cols, D) of every layer, and (2, classes) probabilities."""
     model_input = cached.prepare_image(image, preparation, offset).shown
     pair = np.stack([model_input, shift(model_input, shift_px)])
-    (layers,) = stream(_model, inputs_of(_model, pair), 2)
+    (layers,) = stream_layer_outputs(_model, inputs_of(_model, pair), 2)
     return tuple(layer.places for layer in layers), chances(_model, pair)
 
 

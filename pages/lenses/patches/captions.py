@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +13,24 @@ from vitviz.text import percent, plain, plural
 
 if TYPE_CHECKING:
     from pages.lenses.patches.embedded_image import EmbeddedImage
-    from pages.lenses.patches.puzzle import ShuffledPrediction
+    from vitviz.probe.embedding import FloatArray
 
 ROUNDING = 1e-5  # smaller differences of probabilities come from the order of summation
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledPrediction:
+    """Class probabilities (classes,) of one model for the original and the shuffled image."""
+
+    title: str
+    note: str
+    before: FloatArray
+    after: FloatArray
+
+    @property
+    def change(self) -> float:
+        """The largest change of a class probability."""
+        return patches.largest_difference(self.before, self.after)
 
 
 def describe_patches(image: EmbeddedImage) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.lenses.patches import embedding_ways, patch_view, puzzle, sequence, sizes
 from pages.lenses.patches.embedded_image import EmbeddedImage, embed_selected_image
 from pages.selection import selection, substitute
@@ -52,6 +52,5 @@ def draw() -> None:
     draw_section(image, row_end)
 
 
-entry = registry.BY_SLUG["patches"]
-page.header(entry.title, entry.question)
+page.header("patches")
 draw()

@@ -140,7 +140,7 @@ def _draw_downloads(image: EmbeddedImage) -> None:
 
 
 def _list_rows(matrix: plots.FloatArray, letter: str) -> Columns:
-    """Return one row per patch, counted from 1, with columns d1, d2, …"""
+    """Return one row per patch, counted from 1, with columns d1, d2 and so on."""
     names = [f"{letter}{i + 1}" for i in range(matrix.shape[1])]
     return {"patch": range(1, len(matrix) + 1)} | columns_of(matrix, names)
 

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.patches.captions import describe_shuffle, format_class, format_probability
+from pages.lenses.patches.captions import (
+    ShuffledPrediction,
+    describe_shuffle,
+    format_class,
+    format_probability,
+)
 from pages.lenses.patches.embedded_image import EmbeddedImage
 from pages.selection import selection
 from pages.stores import cached
@@ -23,7 +28,7 @@ from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.vit import VisionTransformer
 from vitviz.plots import patches as plots
-from vitviz.probe.embedding import FloatArray, answers_to_a_shuffle, is_blind_twin, without_positions
+from vitviz.probe.embedding import FloatArray, is_blind_twin, predict_shuffled, without_positions
 
 _mount_puzzle = register(__file__, "patches_puzzle", "patches_pair")
 TOP_CLASSES = 5
@@ -66,21 +71,6 @@ class ComparedModel:
     model: VisionTransformer
 
 
-@dataclass(frozen=True, eq=False)
-class ShuffledPrediction:
-    """Class probabilities (classes,) of one model for the original and the shuffled image."""
-
-    title: str
-    note: str
-    before: FloatArray
-    after: FloatArray
-
-    @property
-    def change(self) -> float:
-        """The largest change of a class probability."""
-        return patches.largest_difference(self.before, self.after)
-
-
 def draw(image: EmbeddedImage) -> None:
     """Draw the shuffled image, its predictions and the drawers, if the model has a head and positions."""
     able = abilities(image.config)
@@ -92,7 +82,7 @@ def draw(image: EmbeddedImage) -> None:
     page.drawers(
         "patches.puzzle",
         math=MATHEMATICS,
-        code=(patches.scrambled_order, answers_to_a_shuffle, without_positions),
+        code=(patches.scrambled_order, predict_shuffled, without_positions),
         asks=ASKS,
     )
 
@@ -155,7 +145,7 @@ def _predict_cached(
     _order: NDArray[np.int64],
     _model: VisionTransformer,
 ) -> tuple[FloatArray, FloatArray]:
-    return answers_to_a_shuffle(_model, _values, _order)
+    return predict_shuffled(_model, _values, _order)
 
 
 def _list_bars(image: EmbeddedImage, prediction: ShuffledPrediction) -> dict[str, Any]:

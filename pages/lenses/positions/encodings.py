@@ -15,7 +15,7 @@ from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import position_similarity
 from vitviz.config import ViTConfig
 from vitviz.models.abilities import Ability, abilities, as_vit
-from vitviz.probe.positions import table_of
+from vitviz.probe.positions import read_position_table
 
 FloatArray = NDArray[np.floating[Any]]
 Grid = tuple[int, int]
@@ -186,7 +186,7 @@ def _load_single_table(choice: ModelChoice, config: ViTConfig) -> FloatArray:
     if config.positions == "pixels":
         record = selection.capture_image(choice, step, ("pos_embed",))
         return position_similarity.patch_rows(record["pos_embed"], config.grid)
-    return table_of(cached.load_model(choice, step).vit)
+    return read_position_table(cached.load_model(choice, step).vit)
 
 
 def load_input_image() -> NDArray[np.uint8]:

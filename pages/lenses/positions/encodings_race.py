@@ -15,7 +15,7 @@ from pages.frame import page, race_question
 from pages.selection import selection
 from pages.stores import catalogue
 from pages.views.race import MATH, draw_race
-from vitviz.analysis.race import Racer, describe, racer
+from vitviz.analysis.race import Racer, create_racer, describe_race
 from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.lessons import weight_measures
 from vitviz.lessons.lesson import Question
@@ -67,7 +67,7 @@ def draw() -> None:
     race = races[name]
     racers = list_racers(race)
     draw_race(plots.payload(racers, 1 / len(race["classes"]), race["train"]["epochs"]), key="positions.race")
-    page.caption(describe(racers, race["classes"]))
+    page.caption(describe_race(racers, race["classes"]))
     page.provenance(_describe_measurement(race))
     page.drawers("positions.matter", math=MATH, numbers=partial(_draw_numbers, race), asks=ASKS)
 
@@ -84,7 +84,7 @@ def _describe_measurement(race: Race) -> str:
 def list_racers(race: Race) -> list[Racer]:
     """Return the models of a stored race."""
     return [
-        racer(run["positions"], CODES[run["positions"]], np.array(run["curve"]).T, [run["measured"]])
+        create_racer(run["positions"], CODES[run["positions"]], np.array(run["curve"]).T, [run["measured"]])
         for run in race["runs"]
     ]
 

@@ -110,5 +110,5 @@ def _draw_sum() -> None:
         "sincos_2d_sum", "sincos_2d_concat", (2.5 / 4, 1.5 / 4), (1.5 / 4, 2.5 / 4), "positions.sum"
     )
     table = position_similarity.encode("sincos_2d_sum", SQUARE, DIM)
-    unique = position_similarity.wishes(table, SQUARE).distinct
+    unique = position_similarity.score_encoding(table, SQUARE).distinct
     page.caption(captions.describe_sum(summed, concatenated, unique))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.lenses.positions import encodings_race, lecture, resize, similarity, table
 
 VIEWS = {
@@ -24,6 +24,5 @@ class SectionControls(widgets.ControlValues, page="positions"):
     view: str
 
 
-entry = registry.BY_SLUG["positions"]
-page.header(entry.title, entry.question)
+page.header("positions")
 widgets.choose_section(SectionControls.key("view"), VIEWS)()

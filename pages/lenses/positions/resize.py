@@ -18,7 +18,7 @@ from vitviz.analysis import position_similarity
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.vit import resize_positions
 from vitviz.plots import positions as plots
-from vitviz.probe.positions import stretched
+from vitviz.probe.positions import stretch_positions
 
 ACCURACY_FILE = "resize_accuracy.json"
 MAX_SIDE = 20
@@ -59,7 +59,7 @@ def draw() -> None:
     after = (
         position_similarity.stretch_as_list(before, side**2)
         if controls.way == "list"
-        else stretched(before, *grids)
+        else stretch_positions(before, *grids)
     )
     matrices = [position_similarity.cosine_similarity(values) for values in (before, after)]
     panels = [
@@ -68,7 +68,9 @@ def draw() -> None:
     ]
     payload = plots.mosaic(panels, encodings.load_input_image(), selection.get_current().pin.point, active=1)
     draw_mosaics(payload, key="positions.resized", triggers=("pin",))
-    structures = [position_similarity.structure(matrix, g) for matrix, g in zip(matrices, grids, strict=True)]
+    structures = [
+        position_similarity.measure_structure(matrix, g) for matrix, g in zip(matrices, grids, strict=True)
+    ]
     page.caption(captions.describe_resizing((config.grid[0], side), *structures))
     _draw_accuracy()
     page.drawers(

@@ -104,6 +104,21 @@ def draw() -> None:
     draw_mosaics(payload, key=VIEW, triggers=("pin",), on_change=_apply_click)
     structures = [_measure_structure(table.values, table.grid) for table in tables]
     page.caption(" ".join(map(describe_similarity, tables, structures)))
+    _draw_summaries(tables, structures)
+    page.drawers(
+        "positions.similarity",
+        math=MATHEMATICS,
+        code=(
+            position_similarity.cosine_similarity,
+            position_similarity.measure_structure,
+            position_similarity.score_encoding,
+        ),
+        numbers=partial(_draw_downloads, tables),
+        asks=ASKS,
+    )
+
+
+def _draw_summaries(tables: list[PositionTable], structures: list[position_similarity.Structure]) -> None:
     with st.container(horizontal=True, gap="medium"):  # wraps where both do not fit
         with st.container(width=COLUMN_PX):
             st.markdown("**Mean similarity by distance**")
@@ -111,17 +126,6 @@ def draw() -> None:
         with st.container(width=COLUMN_PX):
             st.markdown("**Desired properties, measured**")
             st.markdown(_format_properties(tables))
-    page.drawers(
-        "positions.similarity",
-        math=MATHEMATICS,
-        code=(
-            position_similarity.cosine_similarity,
-            position_similarity.structure,
-            position_similarity.wishes,
-        ),
-        numbers=partial(_draw_downloads, tables),
-        asks=ASKS,
-    )
 
 
 def _draw_distances(tables: list[PositionTable], structures: list[position_similarity.Structure]) -> Figure:
@@ -193,12 +197,12 @@ def _compare_positions(tables: FloatArray, grid: encodings.Grid, raw: bool) -> t
 
 @cached.shared(max_entries=512)
 def _measure_structure(table: FloatArray, grid: encodings.Grid) -> position_similarity.Structure:
-    return position_similarity.structure(position_similarity.cosine_similarity(table), grid)
+    return position_similarity.measure_structure(position_similarity.cosine_similarity(table), grid)
 
 
 @cached.shared(max_entries=128)
 def _measure_properties(table: FloatArray, grid: encodings.Grid) -> position_similarity.EncodingScores:
-    return position_similarity.wishes(table, grid)
+    return position_similarity.score_encoding(table, grid)
 
 
 def _shorten_title(table: PositionTable) -> str:

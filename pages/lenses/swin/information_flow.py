@@ -73,7 +73,7 @@ class FlowControls(widgets.ControlValues, page="swin"):
 def compute_hops(controls: grid_controls.GridControls) -> dict[str, Hops]:
     """Return hops by title: shifted Swin (if there is a shift), unshifted Swin, ViT and CNN, in this order."""
     side, tokens = (controls.grid, controls.grid), controls.grid**2
-    layout = analysis.layout(side, controls.window, controls.shift)
+    layout = analysis.create_layout(side, controls.window, controls.shift)
     regular = token_reach.window_links(layout.plain, None, tokens)
     shifted = token_reach.window_links(layout.index, layout.mask, tokens)
     global_links = np.ones((tokens, tokens), bool)

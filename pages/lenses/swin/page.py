@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.lenses.swin import (
     bias,
     cost,
@@ -36,8 +36,7 @@ class PageControls(widgets.ControlValues, page="swin"):
     view: str
 
 
-entry = registry.BY_SLUG["swin"]
-page.header(entry.title, entry.question)
+page.header("swin")
 widgets.keep_pending(
     grid_controls.GridControls,
     stepper.StepperStart,

@@ -69,9 +69,9 @@ class StepperStart(widgets.ControlValues, page="swin"):
 
 def draw() -> None:
     controls = grid_controls.draw_controls()
-    layout = analysis.layout((controls.grid, controls.grid), controls.window, controls.shift)
+    layout = analysis.create_layout((controls.grid, controls.grid), controls.window, controls.shift)
     image = swin_selection.crop_image()
-    attention = analysis.attend(image, layout)
+    attention = analysis.compare_masks(image, layout)
     stage = widgets.resolve_option(StepperStart.key("stage"), STAGES)
     widgets.store_value(StepperStart.key("stage"), stage)
     pin = selection.get_current().pin.cell(layout.grid)

@@ -52,7 +52,14 @@ class SwinStepper extends Windows {
     this.back = press('◀', 'One step back', () => this.jump((this.goal ?? Math.ceil(this.at)) - 1));
     this.play = press('', 'Play', null);
     this.next = press('▶', 'One step forward', () => this.jump((this.goal ?? Math.floor(this.at)) + 1));
-    const range = { type: 'range', min: 0, max: LAST, step: 0.01, value: 0, 'aria-label': 'Position between the stages' };
+    const range = {
+      type: 'range',
+      min: 0,
+      max: LAST,
+      step: 0.01,
+      value: 0,
+      'aria-label': 'Position between the stages',
+    };
     this.scrub = el(this.drive, 'input', range);
     this.leak = button(this.drive, 'Without the mask', () => this.switchLeak(), { 'aria-pressed': 'false' });
     this.leak.title = 'Removes the mask of the shifted block';

@@ -1,15 +1,15 @@
-"""Study: test accuracy of five models over the number of training images."""
+"""Assemble the study of test accuracy against the number of training images."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.studies.data import augmentation, papers, size_curves, stored_results, training_time
 
 VIEWS = {
-    "sizes": ("Pictures", size_curves.draw),
+    "sizes": ("Training images", size_curves.draw),
     "time": ("Training time", training_time.draw),
     "augmented": ("Augmentation", augmentation.draw),
     "papers": ("In the papers", papers.draw),
@@ -23,8 +23,7 @@ class DataControls(widgets.ControlValues, page="data"):
     view: str
 
 
-entry = registry.BY_SLUG["data"]
-page.header(entry.title, entry.question)
+page.header("data")
 widgets.keep_pending(
     stored_results.GridControls,
     size_curves.SizeControls,

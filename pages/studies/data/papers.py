@@ -13,8 +13,8 @@ from pages.selection import selection
 from vitviz.plots.data_size import pretraining_figure
 
 # Dosovitskiy et al. 2021, table 5 (fine-tuned at a higher resolution); BiT: Kolesnikov et al. 2020, table 2 for the
-# two smaller sets, table 1 for the largest.
-SETS = {"ImageNet-1k": 1.28, "ImageNet-21k": 14.0, "JFT-300M": 303.0}
+# two smaller datasets, table 1 for the largest.
+MILLIONS_OF_IMAGES = {"ImageNet-1k": 1.28, "ImageNet-21k": 14.0, "JFT-300M": 303.0}
 ACCURACY: dict[str, tuple[float | None, float, float]] = {
     "BiT (ResNet-152×4)": (81.30, 85.39, 87.54),
     "ViT-B/32": (73.38, 81.28, 80.73),
@@ -25,33 +25,36 @@ ACCURACY: dict[str, tuple[float | None, float, float]] = {
 }
 SOURCES = """
 Cited, not measured here: Dosovitskiy et al. 2021, *An image is worth 16x16 words*, [table 5](https://arxiv.org/abs/2010.11929)
-(models fine-tuned on ImageNet after a pre-training on each set); Kolesnikov et al. 2020, *Big Transfer*,
-[tables 1 and 2](https://arxiv.org/abs/1912.11370), for the convolutional network. Touvron et al. 2021, *DeiT*,
-[table 5](https://arxiv.org/abs/2012.12877): with strong augmentation a ViT-B/16 comes to 81.8 % on ImageNet-1k
-alone, and to 83.4 % with a convolutional teacher.
+(pretrained on each dataset, fine-tuned on ImageNet); Kolesnikov et al. 2020, *Big Transfer*,
+[tables 1 and 2](https://arxiv.org/abs/1912.11370), for the CNN. Touvron et al. 2021, *DeiT*,
+[table 5](https://arxiv.org/abs/2012.12877): with strong augmentation ViT-B/16 reaches 81.8 % on ImageNet-1k alone, and
+83.4 % with a CNN teacher.
 """
-NEVER = "never"  # a guess: a ViT leads after none of the sets
+NEVER = "never"  # the answer that no ViT leads after any dataset
 
 
 @dataclass(frozen=True)
 class PaperControls(widgets.ControlValues, page="data"):
-    """After which set a ViT is guessed to lead for the first time."""
+    """The first dataset after which a ViT is predicted to lead."""
 
     papers_guess: str
 
 
 def draw() -> None:
-    """The cited curve, what it says, and how far it is from ours; the ViTs' lines wait for a guess."""
+    """Draw the cited curves and their caption; the ViTs' lines wait for a prediction."""
     answered = prediction_gate.require_prediction(
         PaperControls.key("papers_guess"),
         "papers",
-        f"The line of {next(iter(ACCURACY))} is a convolutional network's. After which set does the best ViT lie above"
-        " it for the first time?",
-        {name: f"{name}, {size:g} million images" for name, size in SETS.items()} | {NEVER: "After none"},
+        f"{next(iter(ACCURACY))} is a CNN. From which pretraining dataset on is the best ViT more accurate?",
+        {name: f"{name}, {size:g} million images" for name, size in MILLIONS_OF_IMAGES.items()}
+        | {NEVER: "None of them"},
         describe_prediction,
     )
     shown = dict(list(ACCURACY.items())[: None if answered else 1])
-    page.figure(pretraining_figure(shown, tuple(SETS.values()), selection.get_theme()), "data.papers_figure")
+    page.figure(
+        pretraining_figure(shown, tuple(MILLIONS_OF_IMAGES.values()), selection.get_theme()),
+        "data.papers_figure",
+    )
     page.caption(describe_leaders() if answered else "Predict to see the ViTs.")
     st.markdown(SOURCES)
     if answered:
@@ -59,17 +62,19 @@ def draw() -> None:
 
 
 def describe_prediction(guess: str) -> str:
-    """Return True if a guess of the first set after which a ViT leads was right."""
-    first = next((name for place, name in enumerate(SETS) if _find_best_vit(place)[1] > 0), NEVER)
-    said = {NEVER: "after none"} | {name: f"after {name}" for name in SETS}
-    return f"Your prediction: {said[guess]}: {'right' if guess == first else f'measured: {said[first]}'}."
+    """Compare the predicted dataset with the first one after which a ViT leads."""
+    first = next(
+        (name for place, name in enumerate(MILLIONS_OF_IMAGES) if _find_best_vit(place)[1] > 0), NEVER
+    )
+    labels = {NEVER: "none of them"} | {name: name for name in MILLIONS_OF_IMAGES}
+    return f"Your prediction: {labels[guess]}: {'right' if guess == first else f'wrong. Published: {labels[first]}'}."
 
 
 def _draw_table() -> None:
     st.dataframe(
         {
-            "set": list(SETS),
-            "pictures": [f"{size:g} M" for size in SETS.values()],
+            "dataset": list(MILLIONS_OF_IMAGES),
+            "images": [f"{size:g} M" for size in MILLIONS_OF_IMAGES.values()],
             **{title: list(values) for title, values in ACCURACY.items()},
         },
         hide_index=True,
@@ -78,36 +83,35 @@ def _draw_table() -> None:
 
 
 def cite_papers(section: str) -> None:
-    """One line beside what is measured here: the same question on sets a thousand times as large."""
-    told = {
+    """Draw the published result on a section's question, from datasets a thousand times as large."""
+    findings = {
         "sizes": f"[Dosovitskiy et al. 2021, table 5](https://arxiv.org/abs/2010.11929): {describe_leaders()}",
         "time": "[Dosovitskiy et al. 2021, section 4.4](https://arxiv.org/abs/2010.11929): hybrids are slightly better"
-        " than ViTs for little compute, and the difference vanishes for larger models.",
+        " than ViTs at small compute; the difference vanishes for larger models.",
         "augmented": "[Steiner et al. 2022](https://arxiv.org/abs/2106.10270): with more compute, augmentation and"
-        " regularisation a ViT comes to what one trained on ten times as many images comes to.",
+        " regularisation a ViT matches one trained on ten times as many images.",
     }
-    page.caption(f":material/menu_book: *Published, with larger models and datasets:* {told[section]}")
+    page.caption(f":material/menu_book: *Published, with larger models and datasets:* {findings[section]}")
 
 
 def describe_leaders() -> str:
-    """Return who leads at either end, computed from the cited numbers."""
-    names = list(SETS)
+    """Compare the best ViT with the CNN for the smallest and the largest dataset, from the cited accuracies."""
+    names = list(MILLIONS_OF_IMAGES)
     few, many = _find_best_vit(0), _find_best_vit(-1)
     return (
-        f"After {names[0]} ({SETS[names[0]]:g} million images) the best ViT of the table, {few[0]}, lies"
-        f" {_format_points(few[1])} the convolutional network; after {names[-1]} ({SETS[names[-1]]:g}"
-        f" million) the best,"
-        f" {many[0]}, lies {_format_points(many[1])} it. {_compare_sizes('ViT-L/16', 'ViT-B/16')}"
+        f"Pretrained on {names[0]} ({MILLIONS_OF_IMAGES[names[0]]:g} million images) the best ViT, {few[0]}, is"
+        f" {_format_points(few[1])} the CNN; on {names[-1]} ({MILLIONS_OF_IMAGES[names[-1]]:g} million) the best,"
+        f" {many[0]}, is {_format_points(many[1])}. {_compare_sizes('ViT-L/16', 'ViT-B/16')}"
     )
 
 
 def _find_best_vit(place: int) -> tuple[str, float]:
-    """Return the best ViT after one of the sets, and how far it lies above the convolutional network."""
-    convolutional, *vits = ACCURACY
-    bar = ACCURACY[convolutional][place] or 0.0
-    found = {title: (ACCURACY[title][place] or 0.0) - bar for title in vits}
-    title = max(found, key=found.__getitem__)
-    return title, found[title]
+    """Return the best ViT for a dataset by index, and its lead over the CNN in points."""
+    cnn, *vits = ACCURACY
+    cnn_accuracy = ACCURACY[cnn][place] or 0.0
+    leads = {title: (ACCURACY[title][place] or 0.0) - cnn_accuracy for title in vits}
+    title = max(leads, key=leads.__getitem__)
+    return title, leads[title]
 
 
 def _format_points(points: float) -> str:
@@ -115,9 +119,10 @@ def _format_points(points: float) -> str:
 
 
 def _compare_sizes(large: str, small: str) -> str:
-    """Return where a larger model is better than a smaller one."""
     better = [
-        name for name, a, b in zip(SETS, ACCURACY[large], ACCURACY[small], strict=True) if (a or 0) > (b or 0)
+        name
+        for name, a, b in zip(MILLIONS_OF_IMAGES, ACCURACY[large], ACCURACY[small], strict=True)
+        if (a or 0) > (b or 0)
     ]
-    worse = [name for name in SETS if name not in better]
-    return f"{large} is above {small} after {' and '.join(better)}, and below it after {' and '.join(worse)}."
+    worse = [name for name in MILLIONS_OF_IMAGES if name not in better]
+    return f"{large} is above {small} for {' and '.join(better)}, and below it for {' and '.join(worse)}."

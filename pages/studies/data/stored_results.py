@@ -1,4 +1,4 @@
-"""The grid's stored results, the choice among them, and how they were made."""
+"""Select among the stored results of the study, and describe their provenance."""
 
 from __future__ import annotations
 
@@ -13,102 +13,106 @@ from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, describe_provenance, read_result_if_any
 from vitviz.text import plain, plural
 
-CHANCE = 0.1  # all three sets have ten classes
+CHANCE = 0.1  # all three datasets have ten classes
 
 
 @dataclass(frozen=True)
 class GridControls(widgets.ControlValues, page="data"):
-    """The set of the grid, and whether its images were augmented while training."""
+    """The dataset of the results, and True for trainings with augmentation."""
 
     dataset: str
     augmented: bool
 
 
 def load_grid(dataset: str) -> Result | None:
-    """Return what was measured on one set; None where no file of results lies here."""
+    """Load the results on a dataset; return None if there is no result file."""
     return read_result_if_any(f"data_size_{dataset}")
 
 
 def choose_dataset() -> str | None:
-    """Draws the choice of a stored grid, in a row; None, and what makes one, where there is none."""
-    here = tuple(name for name in GRIDS if load_grid(name) is not None)
-    if not here:
+    """Draw the selection among measured datasets; without any, draw the command that measures one and return None."""
+    available = tuple(name for name in GRIDS if load_grid(name) is not None)
+    if not available:
         st.info(
-            "No results are stored here. `python -m vitviz.experiment data_size_digits` measures them.",
+            "No results are stored here. Run `python -m vitviz.experiment data_size_digits`.",
             icon=":material/timer:",
         )
         return None
     return widgets.segmented(
         GridControls.key("dataset"),
         "Dataset",
-        here,
-        _find_fullest_dataset(here),
+        available,
+        _find_fullest_dataset(available),
         format_func=lambda name: DATASETS[name].title,
     )
 
 
 def choose_grid() -> tuple[GridControls, Result] | None:
-    """Draws the choice of a stored grid and of its half; None where there is no grid."""
+    """Draw the selection of dataset and augmentation; return None if there are no results."""
     dataset = choose_dataset()
-    found = None if dataset is None else load_grid(dataset)
-    if dataset is None or found is None:
+    stored = None if dataset is None else load_grid(dataset)
+    if dataset is None or stored is None:
         return None
-    halves = {bool(row["augmented"]) for row in found.rows}
-    missing = "Disabled: this half of the grid was not measured." if len(halves) == 1 else None
+    halves = {bool(row["augmented"]) for row in stored.rows}
+    missing = "Disabled: the other trainings were not run." if len(halves) == 1 else None
     augmented = widgets.toggle(
         GridControls.key("augmented"),
-        "Augmented images",
+        "Augmentation",
         True in halves,
         help=_describe_augmentation(dataset),
         why_not=missing,
     )
-    return GridControls(dataset, augmented if missing is None else True in halves), found
+    return GridControls(dataset, augmented if missing is None else True in halves), stored
 
 
-def _find_fullest_dataset(here: tuple[str, ...]) -> str:
-    """Return the set whose grid is measured furthest."""
-    found = {name: kept for name in here if (kept := load_grid(name)) is not None}
-    return max(here, key=lambda name: len(found[name].rows) / (len(found[name].rows) + found[name].missing))
+def _find_fullest_dataset(available: tuple[str, ...]) -> str:
+    """Return the dataset with the largest share of finished trainings."""
+    grids = {name: grid for name in available if (grid := load_grid(name)) is not None}
+    return max(
+        available, key=lambda name: len(grids[name].rows) / (len(grids[name].rows) + grids[name].missing)
+    )
 
 
 def _describe_augmentation(dataset: str) -> str:
     train = GRIDS[dataset].train
-    flips = " and half of the time flipped" if train.flip else ""
-    return f"While training, every image is moved by up to {train.shift_px} px{flips}."
+    flips = " and flipped with probability 0.5" if train.flip else ""
+    return f"Shifted by up to {train.shift_px} px{flips} in training."
 
 
-def describe_origin(found: Result) -> str:
-    """Return one line on how the points were made, and what makes them again."""
-    settings = found.settings
-    short = (
-        f" {found.missing} of {found.missing + len(found.rows)} trainings of the grid are missing."
-        if found.missing
+def describe_origin(stored: Result) -> str:
+    """Describe the provenance of the results in one line, with the command that reproduces them."""
+    settings = stored.settings
+    missing = (
+        f" {stored.missing} of {stored.missing + len(stored.rows)} trainings are missing."
+        if stored.missing
         else ""
     )
     return (
         f"Stored, not live: {settings['updates']:,} updates of up to {settings['batch_size']} images for every point,"
         " one recipe for all models; the DeiT also learns from the CNN that saw the same images, "
-        f"whose training time is excluded; {plain(describe_provenance(found.made))}. `{found.command}`{short}"
+        f"whose training time is excluded; {plain(describe_provenance(stored.made))}. `{stored.command}`{missing}"
     )
 
 
 def describe_coverage() -> str:
-    """Return how much of either half of every set's grid was measured, the sets of which nothing was too."""
-    told = []
+    """Count the finished trainings of every dataset, with and without augmentation."""
+    counts = []
     for name in GRIDS:
-        found, title = load_grid(name), DATASETS[name].title
-        if found is None or not found.rows:
-            told.append(f"{title} not at all")
+        stored, title = load_grid(name), DATASETS[name].title
+        if stored is None or not stored.rows:
+            counts.append(f"{title} none")
             continue
-        halves = [_describe_half(found, augmented, GRIDS[name].cells_of_a_half) for augmented in (True, False)]
-        told.append(f"{title} {' and '.join(halves)}")
-    return f"Trainings measured so far: {'; '.join(told)}."
+        halves = [
+            _describe_half(stored, augmented, GRIDS[name].cells_of_a_half) for augmented in (True, False)
+        ]
+        counts.append(f"{title} {' and '.join(halves)}")
+    return f"Trainings measured so far: {'; '.join(counts)}."
 
 
-def _describe_half(found: Result, augmented: bool, wanted: int) -> str:
-    rows = found.where(augmented=augmented)
+def _describe_half(stored: Result, augmented: bool, total: int) -> str:
+    rows = stored.where(augmented=augmented)
     by_cell = Counter((row["model"], row["pictures"]) for row in rows).values()
     seeds = plural(max(by_cell, default=0), "seed")
-    seeds = f"up to {seeds}" if len({*by_cell}) > 1 else seeds  # of one cell more than of another
+    seeds = f"up to {seeds}" if len({*by_cell}) > 1 else seeds  # seeds differ between sizes or models
     kind = "augmented" if augmented else "plain"
-    return f"{len(rows)} of {wanted} {kind} ({seeds})" if rows else f"none of {wanted} {kind}"
+    return f"{len(rows)} of {total} {kind} ({seeds})" if rows else f"none of {total} {kind}"

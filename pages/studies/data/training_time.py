@@ -1,4 +1,4 @@
-"""Accuracy over training time, one size at a time: where the models' lines cross, and where they do not."""
+"""Show accuracy against training time for one number of images, and where the curves cross."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from pages.selection import selection
 from pages.studies.data import papers, stored_results
 from vitviz.analysis.data_size import (
     Lines,
-    at_last_moment,
-    crossings,
-    curves,
-    lacking,
-    left_out,
-    mean_lines,
-    of_one_machine,
-    seeds_said,
+    compute_mean_lines,
+    describe_crossings,
+    describe_excluded_rows,
+    describe_missing_sizes,
+    describe_seeds,
+    group_curves,
+    read_common_end,
+    select_one_machine,
 )
 from vitviz.experiments import data_size
 from vitviz.experiments.result import CURVE_PICTURES
 from vitviz.plots.data_size import time_figure
 from vitviz.text import percent, percent_difference
 
-BEGUN = 2  # points of each line that are drawn before a guess
+FIRST_POINTS = 2  # of each curve, drawn before the prediction
 
 
 @dataclass(frozen=True)
 class TimeControls(widgets.ControlValues, page="data"):
-    """The number of training images, and who is guessed to be best when the quickest is done."""
+    """The number of training images, and the model predicted to be best when the fastest finishes."""
 
     pictures: int
     time_guess: str
 
 
 def draw() -> None:
-    """The whole view: choices, lines, what crosses, drawers."""
+    """Draw the controls, the curves, their crossings and the drawers."""
     with page.row():
         chosen = stored_results.choose_grid()
     if chosen is None:
         return
-    which, found = chosen
-    rows = [row for row in found.rows if row["augmented"] == which.augmented and row.get("curve")]
+    controls, stored = chosen
+    rows = [row for row in stored.rows if row["augmented"] == controls.augmented and row.get("curve")]
     sizes = tuple(sorted({int(row["pictures"]) for row in rows}))
     pictures = widgets.select_slider(
         TimeControls.key("pictures"),
@@ -53,42 +53,47 @@ def draw() -> None:
         sizes[-1],
         format_func=lambda size: f"{size:,}",
     )
-    every = [row for row in rows if row["pictures"] == pictures]
-    here = of_one_machine(every, found.machine_of)
-    lines = mean_lines(here, data_size.TITLES)
-    answered = _ask_prediction(which, lines)
-    figure = time_figure(lines, stored_results.CHANCE, selection.get_theme(), None if answered else BEGUN)
+    all_rows = [row for row in rows if row["pictures"] == pictures]
+    comparable = select_one_machine(all_rows, stored.machine_of)
+    lines = compute_mean_lines(comparable, data_size.TITLES)
+    answered = _ask_prediction(controls, lines)
+    figure = time_figure(
+        lines, stored_results.CHANCE, selection.get_theme(), None if answered else FIRST_POINTS
+    )
     page.figure(figure, "data.time_figure")
-    measured = curves(here, data_size.TITLES, which.augmented)
-    told = (
+    measured = group_curves(comparable, data_size.TITLES, controls.augmented)
+    sentences = (
         (
-            _describe_ends(lines, min(data_size.GRIDS[which.dataset].held_out, CURVE_PICTURES)),
-            crossings(lines),
+            _describe_ends(lines, min(data_size.GRIDS[controls.dataset].held_out, CURVE_PICTURES)),
+            describe_crossings(lines),
         )
         if answered
-        else ("These are the first points. Predict to see the rest.",)
+        else ("Shown: the first points. Predict to see the rest.",)
     )
-    all_measured = curves(every, data_size.TITLES, which.augmented)
-    lacks = lacking(all_measured, (pictures,), data_size.TITLES), left_out(every, here, data_size.TITLES)
-    page.caption(" ".join(filter(None, (*told, seeds_said(measured, "line"), *lacks))))
-    page.provenance(stored_results.describe_origin(found))
+    all_measured = group_curves(all_rows, data_size.TITLES, controls.augmented)
+    notes = (
+        describe_missing_sizes(all_measured, (pictures,), data_size.TITLES),
+        describe_excluded_rows(all_rows, comparable, data_size.TITLES),
+    )
+    page.caption(" ".join(filter(None, (*sentences, describe_seeds(measured, "line"), *notes))))
+    page.provenance(stored_results.describe_origin(stored))
     page.caption(stored_results.describe_coverage())
     papers.cite_papers("time")
-    page.drawers("data.time", code=(mean_lines, crossings))
+    page.drawers("data.time", code=(compute_mean_lines, describe_crossings))
 
 
-def _ask_prediction(which: stored_results.GridControls, lines: Lines) -> bool:
-    """Asks who is best when the quickest is done; whether the lines may be shown."""
-    last = at_last_moment(lines)
+def _ask_prediction(controls: stored_results.GridControls, lines: Lines) -> bool:
+    """Ask which model is best when the fastest finishes; return True once answered or skipped."""
+    last = read_common_end(lines)
     if last is None:
         return True
     seconds, reached = last
     titles = {name: title for name, (title, _) in lines.items()}
-    quickest = min(lines, key=lambda name: lines[name][1][0, -1])
+    fastest = min(lines, key=lambda name: lines[name][1][0, -1])
     return prediction_gate.require_prediction(
         TimeControls.key("time_guess"),
-        (which.dataset, which.augmented),
-        f"{titles[quickest]} finishes first, after {seconds:.0f}\N{NO-BREAK SPACE}s. Which model is best then?",
+        (controls.dataset, controls.augmented),
+        f"{titles[fastest]} finishes first, after {seconds:.0f}\N{NO-BREAK SPACE}s. Which model is best then?",
         titles,
         lambda guess: describe_prediction(reached, titles, guess),
     )
@@ -100,17 +105,17 @@ def describe_prediction(reached: Mapping[str, float], titles: Mapping[str, str],
     best = max(others, key=others.__getitem__)
     above = percent_difference(reached[guess], others[best])
     if above == 0:
-        return f"You said {titles[guess]}: level with {titles[best]}, {percent(reached[guess])}."
+        return f"Your prediction: {titles[guess]}, level with {titles[best]}: {percent(reached[guess])}."
     if above > 0:
-        return f"You said {titles[guess]}: right, {above:.1f} points above {titles[best]}."
-    return f"You said {titles[guess]}: not so, {titles[best]} lies {-above:.1f} points above it."
+        return f"Your prediction: {titles[guess]} is right, {above:.1f} points above {titles[best]}."
+    return f"Your prediction: {titles[guess]}. Measured: {titles[best]}, {-above:.1f} points above it."
 
 
 def _describe_ends(lines: Lines, pictures: int) -> str:
-    """Return where the lines end, and how much one of the images behind them weighs."""
-    said = [
+    """Describe the final accuracies, and the accuracy that one validation image is worth."""
+    ends = [
         f"{title} {percent(float(line[1, -1]))} after {line[0, -1]:.0f}\N{NO-BREAK SPACE}s"
         for title, line in lines.values()
     ]
-    weight = f"{pictures:,} validation images, of which one is {100 / pictures:.2g} points"
-    return f"At the end, on the {weight}: {', '.join(said)}."
+    weight = f"{pictures:,} validation images ({100 / pictures:.2g} points each)"
+    return f"At the end, on the {weight}: {', '.join(ends)}."

@@ -1,4 +1,4 @@
-"""One bug: each bug of the lectures' code alone, against the model without it; what it costs, over seeds and live."""
+"""Compare each bug of the lectures' code with the corrected model, stored over seeds or trained live."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.train.experiments import live_runs, stored_results
 from pages.views.race import draw_race as race_view
-from vitviz.analysis.one_change import Variant, describe_slip, variant
+from vitviz.analysis.one_change import Variant, create_variant, describe_bug
 from vitviz.experiments import bugs
-from vitviz.experiments.bugs import FIXED, BUGS
+from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.result import Result, Row, read_result_if_any
 from vitviz.lessons.experiment_measures import BugCost, measure_bug_gain, select_bug_rows
 from vitviz.lessons.lesson import Question
@@ -25,15 +25,15 @@ from vitviz.text import gained, percent, plural
 
 CHANCE = {"digits": 0.1, "shapes": 0.25}
 MATH = r"""
-Both models begin with the weights of one seed and see the same images in the same order; the recipe is the same.
-The cost is the difference of their test accuracies, seed by seed: $\Delta_s = a_s^{\text{bug}} - a_s^{\text{mended}}$.
+Both models have the same seed, images, order and recipe. The cost of a bug is the difference of their test
+accuracies, seed by seed: $\Delta_s = a_s^{\text{bug}} - a_s^{\text{corrected}}$.
 
-**Softmax twice.** Of probabilities $p$ the cross-entropy is $-\log\frac{e^{p_y}}{\sum_k e^{p_k}}$. With $p_y = 1$ and
-the others 0 it is still $\log(1 + (K - 1)/e)$, 1.46 for ten classes, and its gradient by the logits has the factor
-$p_y (1 - p_y)$ of the first softmax: a model that is sure and wrong is hardly corrected.
+**Softmax twice.** Applied to probabilities $p$, cross-entropy is $-\log\frac{e^{p_y}}{\sum_k e^{p_k}}$. For $p_y = 1$
+and all others 0 it is still $\log(1 + (K - 1)/e)$, 1.46 for ten classes. Its gradient with respect to the logits has
+the factor $p_y (1 - p_y)$ of the first softmax: confident wrong predictions are hardly corrected.
 
 **Scale.** The product of two vectors of $d$ independent numbers of variance 1 has variance $d$, so $1/\sqrt d$ brings
-the scores back to variance 1. With $1/\sqrt D$, $D = h d$, their variance is $1/h$.
+the scores to variance 1. With $1/\sqrt D$, $D = h d$, their variance is $1/h$.
 """
 
 
@@ -48,92 +48,95 @@ class BugControls(widgets.ControlValues, page="experiments"):
 
 
 def draw() -> None:
-    """The choice of a bug, its measured cost, all bugs in a table, and the way to train it here."""
+    """Draw the choice of a bug, its measured cost, the table of all bugs, and the live form."""
     with page.row():
         name = widgets.select(
             BugControls.key("slip"),
-            "Slip",
+            "Bug",
             tuple(BUGS),
             "softmax",
             format_func=lambda name: BUGS[name].title,
         )
         dataset = live_runs.choose_dataset(BugControls.key("slip_set"), tuple(bugs.SEEDS))
-    slip = BUGS[name]
-    st.markdown(f"**{slip.title}** ({slip.where}). {slip.why}")
-    found = read_result_if_any(f"one_slip_{dataset}")
-    if found is None:
+    bug = BUGS[name]
+    st.markdown(f"**{bug.title}** ({bug.where}). {bug.why}")
+    stored = read_result_if_any(f"one_slip_{dataset}")
+    if stored is None:
         stored_results.draw_missing_note(f"one_slip_{dataset}")
     else:
-        _draw_stored(found, name, dataset)
+        _draw_stored(stored, name, dataset)
     _draw_live(name, dataset)
-    page.drawers("experiments.slip", math=MATH, code=(bugs.configure_fixed, bugs.configure_with_bug, bugs.build_run_config))
+    page.drawers(
+        "experiments.slip",
+        math=MATH,
+        code=(bugs.configure_fixed, bugs.configure_with_bug, bugs.build_run_config),
+    )
 
 
-def load_pair(found: Result, name: str) -> tuple[list[Variant], list[Row]]:
-    """Return the model without the bug and with it, and the rows behind both; fewer where one was not measured."""
-    epochs, sides, rows = float(found.settings["epochs"]), [], []
-    for key, title in ((f"{FIXED}:{BUGS[name].family}", "Mended"), (name, "With the bug")):
-        of = select_bug_rows(found, key)
-        if of:
-            sides.append(variant(key, title, of, epochs))
-            rows += of
+def load_pair(stored: Result, name: str) -> tuple[list[Variant], list[Row]]:
+    """Load the variants without and with a bug and their rows; fewer if one was not measured."""
+    epochs, sides, rows = float(stored.settings["epochs"]), [], []
+    for key, title in ((f"{FIXED}:{BUGS[name].family}", "Without the bug"), (name, "With the bug")):
+        if side_rows := select_bug_rows(stored, key):
+            sides.append(create_variant(key, title, side_rows, epochs))
+            rows += side_rows
     return sides, rows
 
 
 def write_question(name: str, dataset: str) -> Question:
-    """Return what is asked before a bug's cost is shown."""
+    """Return the prediction question that precedes a bug's cost."""
     proof = ("view", "slip"), ("slip", name), ("slip_set", dataset), ("slip_guess", prediction_gate.SKIPPED)
     return Question(
-        f"{BUGS[name].title}: what does it do to the test accuracy on {dataset}?",
+        f"{BUGS[name].title}: how does it change the test accuracy on {dataset}?",
         BugCost(name, dataset),
         tuple((f"experiments.{key}", value) for key, value in proof),
     )
 
 
-def _draw_stored(found: Result, name: str, dataset: str) -> None:
-    sides, rows = load_pair(found, name)
+def _draw_stored(stored: Result, name: str, dataset: str) -> None:
+    sides, rows = load_pair(stored, name)
     if len(sides) < 2:
-        page.caption("This bug was not measured on this dataset yet. Train it below.")
+        page.caption("This bug was not measured on this dataset. Train it below.")
         return
     answered = prediction_gate.require_measured_prediction(
         BugControls.key("slip_guess"), write_question(name, dataset)
     )
-    note = f"{dataset}' test images, read once at the end"
+    note = f"test images of {dataset}, evaluated once at the end"
     drawn = sides if answered else sides[:1]
     race_view(
-        payload(drawn, CHANCE[dataset], float(found.settings["epochs"]), note), key="experiments.slip_view"
+        payload(drawn, CHANCE[dataset], float(stored.settings["epochs"]), note), key="experiments.slip_view"
     )
-    how = stored_results.describe_origin(found, rows)
+    origin = stored_results.describe_origin(stored, rows)
     if not answered:
-        page.caption("This is the model without the bug. Predict to see the other.")
-        page.provenance(how)
+        page.caption("Shown: the model without the bug. Predict to see the other.")
+        page.provenance(origin)
         return
-    page.caption(describe_slip(sides[1], sides[0]))
-    page.provenance(how)
-    columns = build_columns(found)
+    page.caption(describe_bug(sides[1], sides[0]))
+    page.provenance(origin)
+    columns = build_columns(stored)
     page.table(columns, _WRITTEN, {}, "experiments.slip_table")
     page.csv("All bugs (CSV)", columns, f"one_slip_{dataset}.csv", "experiments.slip_csv")
 
 
 DIFFERENCES = ("Difference, points", "Lowest", "Highest")
-_WRITTEN = dict.fromkeys(("Mended", "With the bug"), percent) | dict.fromkeys(DIFFERENCES, gained)
+_WRITTEN = dict.fromkeys(("Without the bug", "With the bug"), percent) | dict.fromkeys(DIFFERENCES, gained)
 
 
-def build_columns(found: Result) -> dict[str, list[object]]:
-    """Return every measured bug's cost, as the file has it."""
+def build_columns(stored: Result) -> dict[str, list[object]]:
+    """Return the table's columns: every measured bug's cost."""
     rows = []
-    for name, slip in BUGS.items():
-        sides, _ = load_pair(found, name)
-        cost = measure_bug_gain(found, name)
+    for name, bug in BUGS.items():
+        sides, _ = load_pair(stored, name)
+        cost = measure_bug_gain(stored, name)
         if len(sides) == 2 and cost is not None:
-            said = "yes" if cost.clear else "one seed" if len(cost.points) == 1 else "no"
+            agreement = "yes" if cost.clear else "one seed" if len(cost.points) == 1 else "no"
             ends = (sides[0].mean, sides[1].mean)
             rows.append(
-                (slip.title, *ends, cost.mean, min(cost.points), max(cost.points), len(cost.points), said)
+                (bug.title, *ends, cost.mean, min(cost.points), max(cost.points), len(cost.points), agreement)
             )
     heads = (
-        "Slip",
-        "Mended",
+        "Bug",
+        "Without the bug",
         "With the bug",
         "Difference, points",
         "Lowest",
@@ -147,30 +150,26 @@ def build_columns(found: Result) -> dict[str, list[object]]:
 def _note_shorter_run(name: str) -> str:
     """Describe how much shorter a family's live run is than its stored one; '' if it is not."""
     share = bugs.LIVE_SHARE[BUGS[name].family]
-    return (
-        "" if share == 1 else f" ({percent(share, 0)} of the stored epochs, to be done within a minute or so)"
-    )
+    return "" if share == 1 else f" ({percent(share, 0)} of the stored epochs)"
 
 
 def _draw_live(name: str, dataset: str) -> None:
     config = bugs.build_run_config(dataset, name)
     with page.row():
-        label = f"Train both here, {plural(len(bugs.LIVE_SEEDS), 'seed')} each"
+        label = f"Train both models, {plural(len(bugs.LIVE_SEEDS), 'seed')} each"
         live_runs.draw_start_button(config, "experiments.slip", label, BugControls.key("slip_run"))
         sizes = [sum(parameter_count.parameters(member.model).values()) for member in config.members]
         length = stored_results.format_epochs(config.train.epochs or 0)
         page.caption(
-            f"{len(config.members)} models in turn, {length} each{_note_shorter_run(name)}; {sizes[0]:,}"
-            f" parameters without the"
+            f"{len(config.members)} models, {length} each{_note_shorter_run(name)}; {sizes[0]:,} parameters without the"
             f" bug, {sizes[-1]:,} with it."
         )
     run = live_runs.find_shown_run(BugControls.key("slip_run"), f"{bugs.PRESET}:{name}", dataset)
     if run is not None:
         live_runs.draw(run, live_runs.build_seed_panels(_describe_run))
-    selection.link_to(
-        "live_lab", "The lectures' whole recipes, as written, in the lab", **{"live_lab.train": "one"}
-    )
+    selection.link_to("live_lab", "Open the lectures' recipes in the live lab", **{"live_lab.train": "one"})
 
 
-def _describe_run(found: Sequence[Variant]) -> str:
-    return describe_slip(found[1], found[0]) if len(found) == 2 and found[0].test and found[1].test else ""
+def _describe_run(variants: Sequence[Variant]) -> str:
+    tested = len(variants) == 2 and all(variant.test for variant in variants)
+    return describe_bug(variants[1], variants[0]) if tested else ""

@@ -1,4 +1,4 @@
-"""One hyperparameter: any one field of the model or its recipe over a few values, stored over seeds, and live."""
+"""Compare values of one hyperparameter of the model or its recipe, stored over seeds or trained live."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pages.frame import page
 from pages.questions import prediction_gate
 from pages.train.experiments import live_runs, papers, shuffled_patches, stored_results
 from pages.views import race
-from vitviz.analysis.one_change import Variant, describe_knob, gain
+from vitviz.analysis.one_change import Variant, compute_gain, describe_hyperparameter
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameter import BASES, MOST_VALUES, Hyperparameter, Value
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SUBJECT_OF
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
 STORED, LIVE = "stored", "live"
-HOWS = {STORED: "Stored", LIVE: "Train it here"}
+SOURCES = {STORED: "Stored", LIVE: "Train live"}
 SHUFFLED, SEEDS = "shuffled", "seeds"
-LOOKS = {SHUFFLED: "Patches shuffled", SEEDS: "Every seed"}
-LONGEST = 60
+PANELS = {SHUFFLED: "Shuffled patches", SEEDS: "Every seed"}
+MAX_LENGTH = 60
 MATH = r"""
-Everything but one field is the same: the images, their order, the seed of the weights, the recipe. What differs is
-therefore due to this field *at this budget*: a value that learns more slowly may win where all train longer.
+Everything else is equal: the images, their order, the seed of the weights and the recipe. Differences are therefore
+caused by this hyperparameter *at this budget*: a value that learns more slowly may be better in a longer training.
 
-**Paired seeds.** The difference to the base is taken seed by seed, $\Delta_s = a_s - a_s^{\text{base}}$, and its
-smallest and largest value are said beside the mean. Where they have one sign, every seed agrees.
+**Paired seeds.** The difference to the base is computed seed by seed, $\Delta_s = a_s - a_s^{\text{base}}$; the caption
+states its mean, minimum and maximum. If all have the same sign, the seeds agree.
 
-**Parameters.** A block has $(4 + 2r) D^2$ weights in its linear maps, $r$ the MLP's ratio: heads, readout, scale and
-norm leave that as it is; depth multiplies it, width squares it.
+**Parameters.** A block has $(4 + 2r) D^2$ weights in its linear layers, with MLP ratio $r$. Heads, readout, attention
+scale and norm do not change this number; it grows linearly with depth and quadratically with width.
 """
 
 
@@ -66,64 +66,69 @@ class HyperparameterControls(widgets.ControlValues, page="experiments"):
 
 
 def draw() -> None:
-    """The choice of a hyperparameter, then what was stored of it or the live form with its run."""
+    """Draw the choice of a hyperparameter, then its stored results or the live form with its run."""
     with page.row():
         name = widgets.select(
             HyperparameterControls.key("knob"),
-            "Knob",
+            "Hyperparameter",
             tuple(SUBJECT_OF),
             "num_heads",
             format_func=lambda name: f"{SUBJECT_OF[name]} · {HYPERPARAMETERS[name].title}",
-            help="Grouped by subject. Type part of a name to find it.",
+            help="Type part of a name to find it.",
         )
-        knob = HYPERPARAMETERS[name]
-        how = _choose_source() if knob.stored else LIVE
-    _draw_live(knob) if how == LIVE else _draw_stored(knob)
-    papers.cite_papers(knob.said)
-    math = MATH + race.MATH if knob.shuffled else MATH
-    page.drawers("experiments.knob", math=math, code=(Hyperparameter.with_value, hyperparameters.build_run_config))
+        hyperparameter = HYPERPARAMETERS[name]
+        how = _choose_source() if hyperparameter.stored else LIVE
+    _draw_live(hyperparameter) if how == LIVE else _draw_stored(hyperparameter)
+    papers.cite_papers(hyperparameter.literature)
+    math = MATH + race.MATH if hyperparameter.shuffled else MATH
+    page.drawers(
+        "experiments.knob", math=math, code=(Hyperparameter.with_value, hyperparameters.build_run_config)
+    )
 
 
 def _choose_source() -> str:
-    """Draws the choice between what is stored and a run; a hyperparameter that no stored experiment turns has none."""
+    """Draw the selection between stored results and a live run."""
     return widgets.segmented(
-        HyperparameterControls.key("how"), "Measured", tuple(HOWS), STORED, format_func=HOWS.__getitem__
+        HyperparameterControls.key("how"), "Results", tuple(SOURCES), STORED, format_func=SOURCES.__getitem__
     )
 
 
-def _draw_stored(knob: Hyperparameter) -> None:
-    found = read_result_if_any("one_knob_digits")
-    rows = {} if found is None else select_hyperparameter_rows(found, knob.name)
-    if found is None or len(rows) < 2:
+def _draw_stored(hyperparameter: Hyperparameter) -> None:
+    stored = read_result_if_any("one_knob_digits")
+    rows = {} if stored is None else select_hyperparameter_rows(stored, hyperparameter.name)
+    if stored is None or len(rows) < 2:
         st.info(
-            f"{knob.title} was not varied in the stored experiment. Train it here.",
+            f"{hyperparameter.title} was not varied in the stored experiment. Select 'Train live'.",
             icon=":material/timer:",
         )
         return
-    shown = list_hyperparameter_variants(found, knob)
-    epochs = float(found.settings["epochs"])
+    variants = list_hyperparameter_variants(stored, hyperparameter)
+    epochs = float(stored.settings["epochs"])
     answered = prediction_gate.require_measured_prediction(
-        HyperparameterControls.key("knob_guess"), write_question(knob)
+        HyperparameterControls.key("knob_guess"), write_question(hyperparameter)
     )
-    drawn = shown if answered else [one for one in shown if one.name == get_base_name(knob)]
+    base = get_base_name(hyperparameter)
+    drawn = variants if answered else [variant for variant in variants if variant.name == base]
     race.draw_race(
-        payload(drawn, 0.1, epochs, "digits' test images, read once at the end"),
+        payload(drawn, 0.1, epochs, "test images of digits, evaluated once at the end"),
         key="experiments.knob_view",
     )
-    how = stored_results.describe_origin(found, [row for value in rows.values() for row in value])
+    origin = stored_results.describe_origin(
+        stored, [row for value_rows in rows.values() for row in value_rows]
+    )
     if not answered:
-        page.caption(f"{_describe_base(knob, drawn)}Predict to see the rest.")
-        page.provenance(how)
+        page.caption(f"{_describe_base(hyperparameter, drawn)}Predict to see the rest.")
+        page.provenance(origin)
         return
-    page.caption(describe_knob(shown, get_base_name(knob)))
-    page.provenance(how)
-    columns = build_columns(shown, get_base_name(knob))
+    page.caption(describe_hyperparameter(variants, base))
+    page.provenance(origin)
+    columns = build_columns(variants, base)
     page.table(columns, _WRITTEN, format_columns(columns), "experiments.knob_table")
-    page.csv("All numbers (CSV)", columns, f"one_knob_{knob.name}.csv", "experiments.knob_csv")
+    page.csv("All numbers (CSV)", columns, f"one_knob_{hyperparameter.name}.csv", "experiments.knob_csv")
 
 
 def build_query(name: str, how: str) -> dict[str, str]:
-    """Return what a link to a hyperparameter says, stored or live."""
+    """Return the query parameters of a link to a hyperparameter, stored or live."""
     return {
         "experiments.view": "knob",
         HyperparameterControls.key("knob"): name,
@@ -131,35 +136,35 @@ def build_query(name: str, how: str) -> dict[str, str]:
     }
 
 
-def write_question(knob: Hyperparameter) -> Question:
-    """Return what is asked before a hyperparameter's values are shown."""
+def write_question(hyperparameter: Hyperparameter) -> Question:
+    """Return the prediction question that precedes a hyperparameter's results."""
     proof = {
-        **build_query(knob.name, STORED),
+        **build_query(hyperparameter.name, STORED),
         HyperparameterControls.key("knob_guess"): prediction_gate.SKIPPED,
     }
     return Question(
-        f"Which value of '{knob.title}' has the highest mean accuracy on the digits?",
-        BestHyperparameterValue(knob.name),
+        f"Which value of '{hyperparameter.title}' has the highest mean accuracy on the digits?",
+        BestHyperparameterValue(hyperparameter.name),
         tuple(proof.items()),
     )
 
 
-def _describe_base(knob: Hyperparameter, drawn: Sequence[Variant]) -> str:
-    return "".join(f"This is the base, '{knob.title}' at {one.title}. " for one in drawn)
+def _describe_base(hyperparameter: Hyperparameter, drawn: Sequence[Variant]) -> str:
+    return "".join(f"Shown: the base, '{hyperparameter.title}' at {one.title}. " for one in drawn)
 
 
-def get_base_name(knob: Hyperparameter) -> str:
-    """Return the name of the variant that is the base itself."""
-    return f"{knob.base(BASES['digits'])}"
+def get_base_name(hyperparameter: Hyperparameter) -> str:
+    """Return the name of the base variant."""
+    return f"{hyperparameter.base(BASES['digits'])}"
 
 
-AGAINST = "Difference to base, points"
-_WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {AGAINST: gained}
+DIFFERENCE = "Difference to base, points"
+_WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {DIFFERENCE: gained}
 COSTS = {"Training, core-seconds": "%.1f", "Parameters": "localized"}
 
 
 def format_columns(columns: dict[str, list[object]]) -> dict[str, Any]:
-    """Return column formats: time and parameters as bars from 0, to be compared with the hyperparameter."""
+    """Return column formats that draw training time and parameters as bars from 0."""
     tops = {name: max((float(str(v)) for v in columns[name] if v is not None), default=1.0) for name in COSTS}
     return {
         name: st.column_config.ProgressColumn(format=shape, min_value=0, max_value=tops[name] or 1.0)
@@ -167,26 +172,26 @@ def format_columns(columns: dict[str, list[object]]) -> dict[str, Any]:
     }
 
 
-def build_columns(shown: list[Variant], base: str) -> dict[str, list[object]]:
-    """Return every variant's numbers, as the file has them."""
-    own = next((one for one in shown if one.name == base), None)
-    gains = [None if own is None else gain(one, own) for one in shown]
+def build_columns(variants: list[Variant], base: str) -> dict[str, list[object]]:
+    """Return the table's columns: every variant's accuracies, training time and parameters."""
+    base_variant = next((variant for variant in variants if variant.name == base), None)
+    gains = [None if base_variant is None else compute_gain(variant, base_variant) for variant in variants]
     return {
-        "Value": [one.title for one in shown],
-        "Mean": [one.mean if one.test else None for one in shown],
-        "Lowest": [min(one.test.values()) if one.test else None for one in shown],
-        "Highest": [max(one.test.values()) if one.test else None for one in shown],
-        AGAINST: [None if found is None else found.mean for found in gains],
-        "Seeds": [len(one.test) for one in shown],
+        "Value": [variant.title for variant in variants],
+        "Mean": [variant.mean if variant.test else None for variant in variants],
+        "Lowest": [min(variant.test.values()) if variant.test else None for variant in variants],
+        "Highest": [max(variant.test.values()) if variant.test else None for variant in variants],
+        DIFFERENCE: [None if gain is None else gain.mean for gain in gains],
+        "Seeds": [len(variant.test) for variant in variants],
         "Training, core-seconds": [
-            sum(one.seconds) / len(one.seconds) if one.seconds else None for one in shown
+            sum(variant.seconds) / len(variant.seconds) if variant.seconds else None for variant in variants
         ],
-        "Parameters": [one.parameters for one in shown],
+        "Parameters": [variant.parameters for variant in variants],
     }
 
 
-def _draw_live(knob: Hyperparameter) -> None:
-    dataset, config = _draw_form(knob)
+def _draw_live(hyperparameter: Hyperparameter) -> None:
+    dataset, config = _draw_form(hyperparameter)
     with page.row():
         live_runs.draw_start_button(
             config, "experiments.knob", "Train all values", HyperparameterControls.key("knob_run")
@@ -194,24 +199,24 @@ def _draw_live(knob: Hyperparameter) -> None:
         if not isinstance(config, ValueError):
             page.caption(describe_run(config))
     run = live_runs.find_shown_run(
-        HyperparameterControls.key("knob_run"), f"{hyperparameters.PRESET}:{knob.name}", dataset
+        HyperparameterControls.key("knob_run"), f"{hyperparameters.PRESET}:{hyperparameter.name}", dataset
     )
     if run is not None:
-        live_runs.draw(run, _choose_panel(knob, dataset))
+        live_runs.draw(run, _choose_panel(hyperparameter, dataset))
 
 
-def _choose_panel(knob: Hyperparameter, dataset: str) -> live_runs.BuildPanels:
-    """Draws the choice of what stands beside the curves, where the hyperparameter has one."""
-    by_seeds = live_runs.build_seed_panels(partial(_describe_variants, knob, dataset))
-    if not knob.shuffled:
+def _choose_panel(hyperparameter: Hyperparameter, dataset: str) -> live_runs.BuildPanels:
+    """Draw the selection of the panel beside the curves, if there are several; return its builder."""
+    by_seeds = live_runs.build_seed_panels(partial(_describe_variants, hyperparameter, dataset))
+    if not hyperparameter.shuffled:
         return by_seeds
     key = HyperparameterControls.key("knob_look")
-    look = widgets.segmented(key, "Beside the curves", tuple(LOOKS), format_func=LOOKS.__getitem__)
-    return by_seeds if look == SEEDS else partial(shuffled_patches.build_panels, knob)
+    panel = widgets.segmented(key, "Beside the curves", tuple(PANELS), format_func=PANELS.__getitem__)
+    return by_seeds if panel == SEEDS else partial(shuffled_patches.build_panels, hyperparameter)
 
 
 def describe_run(config: RunConfig) -> str:
-    """Return how many models a run trains, how large they are, and how long each is trained."""
+    """Describe the number of models, their parameters and their epochs."""
     sizes = sorted({sum(parameter_count.parameters(member.model).values()) for member in config.members})
     size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     shortest = min(config.recipe(member).epochs or 0.0 for member in config.members)
@@ -223,7 +228,7 @@ def describe_run(config: RunConfig) -> str:
 
 
 def _describe_data_share(config: RunConfig) -> str:
-    """Return how much of the training set they learn from, where that is not all of it for all of them."""
+    """Describe the share of the training set, or return '' if every model trains on all of it."""
     shares = sorted({config.recipe(member).train_fraction for member in config.members})
     if shares == [1.0]:
         return ""
@@ -231,52 +236,53 @@ def _describe_data_share(config: RunConfig) -> str:
     return f" of {ends} of the training images"
 
 
-def _describe_variants(knob: Hyperparameter, dataset: str, found: Sequence[Variant]) -> str:
-    """Return what a live run's variants come to; the base is the one that is called as the base's value is."""
-    own = knob.label(knob.base(BASES[dataset]))
-    return describe_knob(found, next((one.name for one in found if one.title == own), ""))
+def _describe_variants(hyperparameter: Hyperparameter, dataset: str, variants: Sequence[Variant]) -> str:
+    """Describe a live run's variants against the base, which is identified by its title."""
+    base_title = hyperparameter.label(hyperparameter.base(BASES[dataset]))
+    return describe_hyperparameter(
+        variants, next((variant.name for variant in variants if variant.title == base_title), "")
+    )
 
 
-def _draw_form(knob: Hyperparameter) -> tuple[str, RunConfig | ValueError]:
-    """Draws the live form; its set, and the run that it describes, or why it cannot be."""
+def _draw_form(hyperparameter: Hyperparameter) -> tuple[str, RunConfig | ValueError]:
+    """Draw the live form; return the dataset and the run's configuration, or the error in the form."""
     with page.row():
         dataset = live_runs.choose_dataset(HyperparameterControls.key("knob_set"), tuple(BASES))
-        text = _type_values(knob, dataset) if knob.numeric else ""
-        epochs = _choose_epochs(knob, float(BASES[dataset].train.epochs or 1.0))
+        text = _type_values(hyperparameter, dataset) if hyperparameter.numeric else ""
+        epochs = _choose_epochs(hyperparameter, float(BASES[dataset].train.epochs or 1.0))
         seeds = widgets.segmented(
-            HyperparameterControls.key("knob_seeds"), "Seeds", (1, 2, 3), 1, help="Each of all values."
+            HyperparameterControls.key("knob_seeds"), "Seeds", (1, 2, 3), 1, help="For each value."
         )
-    picked = () if knob.numeric else _pick_values(knob, dataset)
+    picked = () if hyperparameter.numeric else _pick_values(hyperparameter, dataset)
     try:
-        values = knob.parse(text) if knob.numeric else picked
-        return dataset, hyperparameters.build_run_config(dataset, knob.name, values, seeds, epochs)
+        values = hyperparameter.parse(text) if hyperparameter.numeric else picked
+        return dataset, hyperparameters.build_run_config(dataset, hyperparameter.name, values, seeds, epochs)
     except ValueError as error:
         return dataset, error
 
 
-def _choose_epochs(knob: Hyperparameter, start: float) -> float:
+def _choose_epochs(hyperparameter: Hyperparameter, start: float) -> float:
     widgets.follow_default(HyperparameterControls.key("knob_epochs"), start)
-    why_not = "Set by each value of the hyperparameter." if knob.name == "epochs" else None
-    words = "Of every model."
-    return widgets.real(
-        HyperparameterControls.key("knob_epochs"), "Epochs", start, 1.0, help=words, why_not=why_not
-    )
+    why_not = "Set by each value of the hyperparameter." if hyperparameter.name == "epochs" else None
+    return widgets.real(HyperparameterControls.key("knob_epochs"), "Epochs", start, 1.0, why_not=why_not)
 
 
-def _type_values(knob: Hyperparameter, dataset: str) -> str:
-    """Draws the line that holds the values of a hyperparameter of numbers."""
-    offered = ", ".join(knob.label(value) for value in knob.offered(BASES[dataset]))
+def _type_values(hyperparameter: Hyperparameter, dataset: str) -> str:
+    """Draw the text input for the values of a numeric hyperparameter."""
+    offered = ", ".join(hyperparameter.label(value) for value in hyperparameter.offered(BASES[dataset]))
     widgets.follow_default(HyperparameterControls.key("knob_values"), offered)
-    words = f"2 to {MOST_VALUES}, with commas between them."
-    return widgets.text(HyperparameterControls.key("knob_values"), "Values", offered, LONGEST, help=words)
+    limits = f"2 to {MOST_VALUES} values, separated by commas."
+    return widgets.text(HyperparameterControls.key("knob_values"), "Values", offered, MAX_LENGTH, help=limits)
 
 
-def _pick_values(knob: Hyperparameter, dataset: str) -> tuple[Value, ...]:
-    """Draws the choice among values that have names, all of them at first; of two there is none."""
-    values = knob.offered(BASES[dataset])
+def _pick_values(hyperparameter: Hyperparameter, dataset: str) -> tuple[Value, ...]:
+    """Draw the selection among named values, all by default; there is none for two values."""
+    values = hyperparameter.offered(BASES[dataset])
     if len(values) == 2:
         return values
-    by_name = {f"{knob.name}.{widgets.encode_value(value).replace(',', '-')}": value for value in values}
+    by_name = {
+        f"{hyperparameter.name}.{widgets.encode_value(value).replace(',', '-')}": value for value in values
+    }
     names = widgets.pills(
         HyperparameterControls.key("knob_picked"),
         "Values",
@@ -284,6 +290,6 @@ def _pick_values(knob: Hyperparameter, dataset: str) -> tuple[Value, ...]:
         tuple(by_name),
         least=2,
         most=MOST_VALUES,
-        format_func=lambda name: knob.label(by_name[name]),
+        format_func=lambda name: hyperparameter.label(by_name[name]),
     )
     return tuple(by_name[name] for name in names)

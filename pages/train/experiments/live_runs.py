@@ -1,4 +1,4 @@
-"""One click trains the chosen models here, in turn: started, watched while it runs, and read as the stored ones are."""
+"""Start experiments as live runs, and draw their status and results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pages.controls import query_params, session_keys, widgets
 from pages.frame import page, run_start
 from pages.selection import selection
 from pages.stores import polling_rate, runs, session
-from pages.views.race import draw_race as race_view
+from pages.views.race import draw_race
 from vitviz.analysis.one_change import Variant
 from vitviz.experiments.hyperparameters import name_fields
 from vitviz.models import parameter_count
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 POLL_S = 0.5
 NOTICE = "experiments._notice"
-WATCHED = "experiments._watched"  # whether the last run of the script saw a training under way
+WATCHED = "experiments._watched"  # True if a run was active at the last script run
 DescribeVariants = Callable[[Sequence[Variant]], str]
 
 
@@ -33,15 +33,15 @@ class RunPanels(NamedTuple):
     """The panels of a run: its figure, captions and table."""
 
     message: bytes  # for `pages.views.race`
-    told: str  # what its numbers say
-    read: bool  # whether any model's test images were
+    caption: str  # describes the results
+    has_test_results: bool  # True if any model was tested
 
 
-BuildPanels = Callable[["Run", str], RunPanels]  # of a run, and what to say where it has no curve
+BuildPanels = Callable[["Run", str], RunPanels]  # of a run and the text that replaces a missing curve
 
 
 def draw_start_button(config: RunConfig | ValueError, key: str, label: str, run_key: str) -> None:
-    """Starts what is described and brings it onto the stage; disabled, with the reason under it, where it cannot be.
+    """Draw the button that starts and shows a run; disabled, with the reason, if it cannot start.
 
     Args:
         run_key: of the control that holds which run is on the stage.
@@ -62,7 +62,7 @@ def draw_start_button(config: RunConfig | ValueError, key: str, label: str, run_
 
 
 def _start_run(config: RunConfig, key: str, click: int) -> None:
-    """Starts it, once for each click; one of the visit's own that is the same and has not ended is shown instead."""
+    """Start a run once per click, or show the session's own equal run if it has not ended."""
     if not run_start.claim_click(click):
         return
     if same := run_start.find_active_run(config):
@@ -71,8 +71,8 @@ def _start_run(config: RunConfig, key: str, click: int) -> None:
         return
     try:
         query_params.request_value(key, run_start.start_run(config).id)
-    except run_start.NotStarted as why:
-        st.session_state[NOTICE] = f"The run cannot start: {why}."
+    except run_start.NotStarted as error:
+        st.session_state[NOTICE] = f"The run cannot start: {error}."
 
 
 def _stop_run(run: Run) -> None:
@@ -85,92 +85,91 @@ def _stop_run(run: Run) -> None:
 
 
 def find_shown_run(key: str, preset: str, dataset: str) -> Run | None:
-    """Return the run of one preset on one set that the link names, else the visit's newest; the link names it then.
+    """Return the permalink's run of a preset on a dataset, else the session's newest; None if there is none.
 
-    Says so where the one that the link names is gone.
+    Draw a warning if the permalink's run does not exist.
 
     Args:
-        key: of the control that holds which one it is.
+        key: of the control that holds the run; it is set to the returned one.
     """
 
     def fits(run: Run) -> bool:
         config = run.config()
         return (config.preset, config.train.dataset) == (preset, dataset)
 
-    here = session.get_current()
-    linked = st.session_state.get(session_keys.REQUESTED, {}).get(
-        key, ""
-    )  # the page holds what its link says
-    asked = runs.find_run(linked)
-    if asked is not None and fits(asked):
-        runs.adopt_run(here, asked.id)
-    if linked and asked is None:
+    user = session.get_current()
+    linked_id = st.session_state.get(session_keys.REQUESTED, {}).get(key, "")
+    linked_run = runs.find_run(linked_id)
+    if linked_run is not None and fits(linked_run):
+        runs.adopt_run(user, linked_run.id)
+    if linked_id and linked_run is None:
         st.warning(
             "The run of this link was deleted or has expired on this server.",
             icon=":material/info:",
         )
-    mine = {run.id: run for run in runs.list_runs(here) if fits(run)}
-    if not mine:
+    fitting = {run.id: run for run in runs.list_runs(user) if fits(run)}
+    if not fitting:
         return None
-    chosen = widgets.resolve_option(key, tuple(mine))
-    widgets.store_value(key, chosen)
-    return mine[chosen]
+    run_id = widgets.resolve_option(key, tuple(fitting))
+    widgets.store_value(key, run_id)
+    return fitting[run_id]
 
 
-def build_seed_panels(tell: DescribeVariants) -> BuildPanels:
-    """Curves, and every seed as a dot; `tell` says what the variants come to."""
+def build_seed_panels(describe: DescribeVariants) -> BuildPanels:
+    """Return a builder of curves and a dot per seed; `describe` writes the caption."""
 
-    def show(run: Run, waiting: str) -> RunPanels:
-        config, found = run.config(), group_variants(run)
-        chance, note = 1 / config.model.num_classes, "on the test images, read once at the end"
-        message = payload(found, chance, config.longest or 1.0, note, waiting)
-        return RunPanels(message, tell(found), any(one.test for one in found))
+    def build(run: Run, waiting: str) -> RunPanels:
+        config, variants = run.config(), group_variants(run)
+        chance, note = 1 / config.model.num_classes, "on the test images, evaluated once at the end"
+        message = payload(variants, chance, config.longest or 1.0, note, waiting)
+        return RunPanels(message, describe(variants), any(variant.test for variant in variants))
 
-    return show
+    return build
 
 
-def draw(run: Run, show: BuildPanels) -> None:
+def draw(run: Run, build: BuildPanels) -> None:
     """Draw a run's status, curves and panels; poll while it trains."""
     active = st.session_state[WATCHED] = runs.read_status(run).active
     slowness = polling_rate.get_slowness()
-    st.fragment(_draw_run, run_every=POLL_S * slowness if active else None)(run, show)
+    st.fragment(_draw_run, run_every=POLL_S * slowness if active else None)(run, build)
 
 
-def _draw_run(run: Run, show: BuildPanels) -> None:
+def _draw_run(run: Run, build: BuildPanels) -> None:
     from vitviz.training.run_directory import RunError
 
     try:
-        _draw_panels(run, show)
+        _draw_panels(run, build)
     except (RunError, FileNotFoundError):
         if run.exists():
             raise
-        st.rerun()  # it was removed meanwhile
+        st.rerun()  # deleted meanwhile
 
 
-def _draw_panels(run: Run, show: BuildPanels) -> None:
-    here = session.get_current()
-    runs.mark_active(here)
-    polling_rate.note_user(here.token)
+def _draw_panels(run: Run, build: BuildPanels) -> None:
+    user = session.get_current()
+    runs.mark_active(user)
+    polling_rate.note_user(user.token)
     status = runs.read_status(run)
     st.progress(min(max(status.progress, 0.0), 1.0), text=_describe_status(run, status))
-    message, told, read = show(run, runs.describe_missing_curve(status))
-    race_view(message, key="experiments.live_view")
-    page.caption(_describe_run(run, status, told, read))
+    message, caption, has_test_results = build(run, runs.describe_missing_curve(status))
+    draw_race(message, key="experiments.live_view")
+    page.caption(_describe_run(run, status, caption, has_test_results))
     _draw_buttons(run, status.active)
     if st.session_state.get(WATCHED) and not status.active:
         st.session_state[WATCHED] = False
         st.rerun()
 
 
-def _describe_run(run: Run, status: Status, told: str, read: bool) -> str:
+def _describe_run(run: Run, status: Status, caption: str, has_test_results: bool) -> str:
     """Describe the variants' accuracies and, for a run that ended early, the reason and how to resume it."""
     if status.active:
-        return told or "The test images are read when the trainings end."
-    happened = runs.describe_event(status) or ("" if told else "it ended early")
-    parts = [told]
-    if happened:
+        return caption or "Test accuracy is evaluated when the trainings end."
+    event = runs.describe_event(status) or ("" if caption else "it ended early")
+    parts = [caption]
+    if event:
         parts.append(
-            plain(happened[:1].upper() + happened[1:]) + ("." if read else ": no test images were read.")
+            plain(event[:1].upper() + event[1:])
+            + ("." if has_test_results else ": no test accuracy was measured.")
         )
     if status.state in ("stopped", "failed", "interrupted") and runs.may_change(session.get_current(), run):
         parts.append("Resume it in the live lab.")
@@ -178,14 +177,13 @@ def _describe_run(run: Run, status: Status, told: str, read: bool) -> str:
 
 
 def _describe_status(run: Run, status: Status) -> str:
-    """Return how a run stands, in a line."""
     if status.state == "queued":
         return runs.describe_wait(session.get_current(), run)
     if status.state == "starting":
         return "the images are being prepared"
     left = f" · {status.seconds_left:.0f} s left" if status.state == "running" and status.seconds_left else ""
-    where = f"epoch {status.epoch:.1f}" if run.config().equally_long else of_each(status.progress)
-    return f"{status.state} · {where} · {status.seconds:.0f} s of training{left}"
+    position = f"epoch {status.epoch:.1f}" if run.config().equally_long else of_each(status.progress)
+    return f"{status.state} · {position} · {status.seconds:.0f} s of training{left}"
 
 
 def _draw_buttons(run: Run, active: bool) -> None:
@@ -199,7 +197,7 @@ def _draw_buttons(run: Run, active: bool) -> None:
 
 
 def group_variants(run: Run) -> list[Variant]:
-    """Return the models of a run, those that differ in their seed alone as one, in the order of the run."""
+    """Return a run's variants in order; models that differ only in their seed are one variant."""
     groups: dict[str, list[Run]] = {}
     for member in runs.list_models(run):
         groups.setdefault(member.config().name, []).append(member)
@@ -223,14 +221,14 @@ def _average_variant(title: str, members: Sequence[Run]) -> Variant:
 
 
 def _average_curves(curves: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the mean over as many points as all have."""
-    most = min(curve.shape[1] for curve in curves)
-    return np.asarray(np.mean([curve[:, :most] for curve in curves], axis=0))
+    """Return the mean curve over the points that all curves have."""
+    length = min(curve.shape[1] for curve in curves)
+    return np.asarray(np.mean([curve[:, :length] for curve in curves], axis=0))
 
 
 def choose_dataset(key: str, options: Sequence[str]) -> str:
-    """Draws the choice among the datasets that are on this machine."""
+    """Draw the selection among the datasets that are on this machine."""
     from vitviz.data.datasets import DATASETS, available_datasets
 
-    here = tuple(name for name in options if name in available_datasets())
-    return widgets.segmented(key, "Dataset", here, format_func=lambda name: DATASETS[name].title)
+    available = tuple(name for name in options if name in available_datasets())
+    return widgets.segmented(key, "Dataset", available, format_func=lambda name: DATASETS[name].title)

@@ -1,4 +1,4 @@
-"""Why LayerNorm: what it averages, beside batch, instance and group norm, on a model's own tokens."""
+"""Compare LayerNorm with batch, instance and group norm on a model's tokens."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection, substitute
 from pages.stores import cached
-from vitviz.analysis.norms import GROUPS, NORMS, Normed, moved_by_others, normed
-from vitviz.data.datasets import default_pictures, note_of, tested
+from vitviz.analysis.norms import GROUPS, NORMS, Normed, batch_influence, normalise
+from vitviz.data.datasets import default_pictures, find_note, tested
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.plots.normalisation import norms_figure
 from vitviz.text import join_words, plural, signed
 
-PICTURES, TOKENS, CHANNELS = 3, 8, 16  # drawn; more could not be told apart
-NONE = "none"  # a guess
+PICTURES, TOKENS, CHANNELS = 3, 8, 16  # drawn; more would be too small to distinguish
+NONE = "none"  # an answer
 MATH = r"""
 All four compute $y = \gamma \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$; they differ in the numbers of the
 array (images $B$, tokens $N$, channels $D$) over which the mean $\mu$ and the variance $\sigma^2$ are taken:
@@ -32,8 +32,8 @@ array (images $B$, tokens $N$, channels $D$) over which the mean $\mu$ and the v
 | Instance norm (Ulyanov et al. 2016) | tokens of one image, one channel | $B D$ |
 | Group norm (Wu and He 2018) | tokens of one image, a group of $D/G$ channels | $B G$ |
 
-Batch norm alone mixes images: in training a token's value depends on who else is in the batch, and afterwards running
-means stand in for them.
+Only batch norm mixes images: in training a token's value depends on the other images of the batch; in evaluation
+running means replace them.
 """
 
 
@@ -48,7 +48,7 @@ class NormControls(widgets.ControlValues, page="experiments"):
 
 
 def draw() -> None:
-    """The number that is asked about, the four norms side by side, and what each does with it."""
+    """Draw the selected value, the four norms side by side, and each norm's output for it."""
     choice = selection.get_model_choice()
     able = abilities(choice.config)
     if not able.blocks:
@@ -56,49 +56,49 @@ def draw() -> None:
             able.blocks.why_not, "experiments.norms_instead", fits=lambda c: bool(abilities(c).blocks)
         )
         return
-    one = as_vit(choice.config)
+    vit = as_vit(choice.config)
     pictures = default_pictures(choice.trained_on, choice.preparation.in_chans)
     tokens, others = _load_tokens(pictures, 0), _load_tokens(pictures, PICTURES)
     picture, token, channel = _choose_value(*tokens.shape[1:])
     at = (picture - 1, token - 1, channel - 1)
     shown = tokens[:, :TOKENS, :CHANNELS]
-    groups = max(count for count in range(1, GROUPS + 1) if one.embed_dim % count == 0)
-    found = {name: normed(tokens, name, at, groups) for name in NORMS}
-    members = {NORMS[name]: result.members[:, :TOKENS, :CHANNELS] for name, result in found.items()}
-    moves = {name: round(moved_by_others(tokens, name, others, groups), 4) for name in NORMS}
+    groups = max(count for count in range(1, GROUPS + 1) if vit.embed_dim % count == 0)
+    outputs = {name: normalise(tokens, name, at, groups) for name in NORMS}
+    members = {NORMS[name]: output.members[:, :TOKENS, :CHANNELS] for name, output in outputs.items()}
+    moves = {name: round(batch_influence(tokens, name, others, groups), 4) for name in NORMS}
     answered = prediction_gate.require_prediction(
         NormControls.key("norm_guess"),
         "norms",
-        "Bright values share their mean with the framed value. Under which norm does image 1 change when the other"
-        f" {PICTURES - 1} images of its batch do?",
+        "Bright values share their mean with the framed value. Under which norm does image 1 depend on the other"
+        f" {PICTURES - 1} images of its batch?",
         {**NORMS, NONE: "None of them"},
         lambda guess: describe_prediction(moves, guess),
     )
     page.untrained_note(choice.trained_on)
     page.figure(norms_figure(shown, members, at, selection.get_theme()), "experiments.norms_figure")
     page.caption(
-        f"What enters block 1 of {choice.shown} for the first {plural(PICTURES, 'test image')} of"
-        f" {note_of(pictures).title}{_note_other_dataset(choice.trained_on, pictures)}: the first {shown.shape[1]} of"
-        f" {plural(tokens.shape[1], 'token')}, the first {shown.shape[2]} of {one.embed_dim} channels, for group norm"
+        f"Input of block 1 of {choice.shown} for the first {plural(PICTURES, 'test image')} of"
+        f" {find_note(pictures).title}{_note_other_dataset(choice.trained_on, pictures)}: the first {shown.shape[1]} of"
+        f" {plural(tokens.shape[1], 'token')}, the first {shown.shape[2]} of {vit.embed_dim} channels, for group norm"
         f" in {plural(groups, 'group')}. Bright values share their mean with the framed value,"
         f" {signed(float(tokens[at]), 3)}."
     )
     if answered:
-        _draw_table(found, at, moves)
+        _draw_table(outputs, at, moves)
     else:
         page.caption("Predict to see each norm's output and the influence of the other images.")
-    page.drawers("experiments.norms", math=MATH, code=(normed, moved_by_others))
+    page.drawers("experiments.norms", math=MATH, code=(normalise, batch_influence))
 
 
-def _draw_table(found: Mapping[str, Normed], at: tuple[int, int, int], moves: Mapping[str, float]) -> None:
+def _draw_table(outputs: Mapping[str, Normed], at: tuple[int, int, int], moves: Mapping[str, float]) -> None:
     """Draw each norm's output for the value, and the influence of the other images on the first."""
     rows = {
         "Norm": list(NORMS.values()),
-        "Values per mean": [int(result.members.sum()) for result in found.values()],
-        "Number of means": [result.means for result in found.values()],
-        "Mean": [round(result.mean, 3) for result in found.values()],
-        "Deviation": [round(result.deviation, 3) for result in found.values()],
-        "Output": [round(float(result.values[at]), 3) for result in found.values()],
+        "Values per mean": [int(output.members.sum()) for output in outputs.values()],
+        "Number of means": [output.means for output in outputs.values()],
+        "Mean": [round(output.mean, 3) for output in outputs.values()],
+        "Deviation": [round(output.deviation, 3) for output in outputs.values()],
+        "Output": [round(float(output.values[at]), 3) for output in outputs.values()],
         "Change of image 1 with the others": list(moves.values()),
     }
     st.dataframe(rows, hide_index=True, key="experiments.norms_table")
@@ -106,43 +106,43 @@ def _draw_table(found: Mapping[str, Normed], at: tuple[int, int, int], moves: Ma
 
 
 def describe_prediction(moves: Mapping[str, float], guess: str) -> str:
-    """Return True if a guess about who mixes images was right; by norm how far image 1 moves, root mean square."""
+    """Compare the predicted norm with those that mix images; `moves` is image 1's change (RMS) by norm."""
     mixing = [NORMS[name] for name, move in moves.items() if move]
     right = bool(moves[guess]) if guess in moves else not mixing
-    said = f"{join_words(mixing)} alone" if mixing else "none of them"
-    return f"Your prediction: {NORMS.get(guess, 'none of them')}: {'right' if right else 'not so'}, {said}."
+    measured = f"only {join_words(mixing)}" if mixing else "none of them"
+    verdict = "right" if right else "wrong"
+    return f"Your prediction: {NORMS.get(guess, 'none of them')}: {verdict}. Measured: {measured}."
 
 
 def describe_batch_dependence(names: list[str], moves: list[float]) -> str:
-    """Return which norms make an image depend on the others of its batch, from the numbers."""
+    """Describe which norms make an image depend on the others of its batch."""
     moved = [f"{name} ({move:.2g})" for name, move in zip(names, moves, strict=True) if move]
     rest = [name for name, move in zip(names, moves, strict=True) if not move]
     return (
-        f"Other images in the batch change what image 1 becomes under {', '.join(moved) or 'none'} (root mean"
-        f" square, where a deviation is 1); under {', '.join(rest) or 'none'} they do not."
+        f"Other images of the batch change image 1 under {', '.join(moved) or 'none'} (root mean square, in standard"
+        f" deviations), but not under {', '.join(rest) or 'none'}."
     )
 
 
 def _choose_value(tokens: int, channels: int) -> tuple[int, int, int]:
-    """Return the number that is asked about: one of those that are drawn."""
-    most = [min(TOKENS, tokens), min(CHANNELS, channels)]
+    """Draw the sliders that select a value among the drawn ones; return its image, token and channel."""
+    limits = [min(TOKENS, tokens), min(CHANNELS, channels)]
     with page.row():
-        picture = widgets.slider(NormControls.key("norm_picture"), "Picture", 1, PICTURES, 1)
-        token = widgets.slider(NormControls.key("norm_token"), "Token", 1, most[0], min(3, most[0]))
-        channel = widgets.slider(NormControls.key("norm_channel"), "Channel", 1, most[1], min(6, most[1]))
+        picture = widgets.slider(NormControls.key("norm_picture"), "Image", 1, PICTURES, 1)
+        token = widgets.slider(NormControls.key("norm_token"), "Token", 1, limits[0], min(3, limits[0]))
+        channel = widgets.slider(NormControls.key("norm_channel"), "Channel", 1, limits[1], min(6, limits[1]))
     return picture, token, channel
 
 
 def _note_other_dataset(trained_on: str | None, pictures: str) -> str:
-    """Words for a model that learned from another set than the images are of."""
     return "" if trained_on in (None, pictures, tested(pictures)) else ", a dataset it was not trained on"
 
 
 def _load_tokens(pictures: str, first: int) -> np.ndarray:
-    """Return (images, tokens, channels) that enter block 1, of a set's test images from `first` on."""
-    choice, now = selection.get_model_choice(), selection.get_current()
+    """Load the input (images, tokens, channels) of block 1 for a dataset's test images from index `first` on."""
+    choice, current = selection.get_model_choice(), selection.get_current()
     keys = [f"{pictures}:{index}" for index in range(first, first + PICTURES)]
     captures = [
-        cached.capture_activations(choice, now.step, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys
+        cached.capture_activations(choice, current.step, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys
     ]
-    return np.concatenate([found["blocks.0.input"] for found in captures])
+    return np.concatenate([capture["blocks.0.input"] for capture in captures])

@@ -1,12 +1,11 @@
-"""Experiments: one hyperparameter or one bug at a time, and why each part is there; stored over seeds,"
-" live by one click."""
+"""Experiments: change one hyperparameter or add one bug, from stored results or live."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.train.experiments import bug, gradient, hyperparameter, norms, positions, spot_the_bug
 
 VIEWS = {
@@ -26,8 +25,7 @@ class ExperimentControls(widgets.ControlValues, page="experiments"):
     view: str
 
 
-entry = registry.BY_SLUG["experiments"]
-page.header(entry.title, entry.question)
+page.header("experiments")
 widgets.keep_pending(
     hyperparameter.HyperparameterControls,
     bug.BugControls,

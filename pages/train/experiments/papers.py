@@ -1,4 +1,4 @@
-"""The papers that the page cites, each as a link, marked as found elsewhere."""
+"""Cite papers as links."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _CITED = re.compile("|".join(map(re.escape, PAPERS)))
 
 
 def link_papers(text: str) -> str:
-    """Return the same sentence, every paper in it a link."""
-    return _CITED.sub(lambda found: f"[{found[0]}]({PAPERS[found[0]]})", text)
+    """Replace every paper's name by a Markdown link."""
+    return _CITED.sub(lambda match: f"[{match[0]}]({PAPERS[match[0]]})", text)
 
 
 def cite_papers(text: str) -> None:

@@ -1,4 +1,4 @@
-"""A live run as a race: its curves, and beside them every model on whole images and with shuffled patches."""
+"""Build the panels of a live run: its curves, and accuracies on original images and on shuffled patches."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ if TYPE_CHECKING:
     from vitviz.training.run_directory import Run
 
 
-def build_panels(knob: Hyperparameter, run: Run, waiting: str) -> live_runs.RunPanels:
-    """Return a run of a hyperparameter, its seeds averaged; `waiting` is said where there is no curve."""
+def build_panels(hyperparameter: Hyperparameter, run: Run, waiting: str) -> live_runs.RunPanels:
+    """Build the panels of a run, averaged over seeds; `waiting` replaces a missing curve."""
     config = run.config()
-    found, counts = average_seeds(knob, list_racers(run))
-    message = plots.payload(found, 1 / config.model.num_classes, config.longest or 1.0, waiting)
-    # Of an upload, titles are a stranger's.
-    spoken = [replace(one, title=plain(one.title)) for one in found]
-    told = results.describe(spoken, cached.load_dataset(config.train.dataset).classes)
-    if told and max(counts) > 1:
+    racers, counts = average_seeds(hyperparameter, list_racers(run))
+    message = plots.payload(racers, 1 / config.model.num_classes, config.longest or 1.0, waiting)
+    # Titles of an uploaded dataset's run are foreign text.
+    plain_racers = [replace(racer, title=plain(racer.title)) for racer in racers]
+    caption = results.describe_race(plain_racers, cached.load_dataset(config.train.dataset).classes)
+    if caption and max(counts) > 1:
         each = plural(max(counts), "seed")
-        told += f" Every number is the mean of {each if min(counts) == max(counts) else f'{min(counts)} to {each}'}."
-    return live_runs.RunPanels(message, told, any(one.ended for one in found))
+        span = each if min(counts) == max(counts) else f"{min(counts)} to {each}"
+        caption += f" Every accuracy is the mean over {span}."
+    return live_runs.RunPanels(message, caption, any(racer.is_finished for racer in racers))
 
 
-def average_seeds(knob: Hyperparameter, found: list[Racer]) -> tuple[list[Racer], list[int]]:
-    """Return one racer a value, known by the value's name, and of how many seeds: those that have ended, else all."""
-    names = {knob.label(value): f"{value}" for value in knob.values}
+def average_seeds(hyperparameter: Hyperparameter, racers: list[Racer]) -> tuple[list[Racer], list[int]]:
+    """Average the racers of each value over its finished seeds, or all if none has finished; also count the seeds."""
+    names = {hyperparameter.label(value): f"{value}" for value in hyperparameter.values}
     by_title: dict[str, list[Racer]] = {}
-    for one in found:
-        by_title.setdefault(one.title, []).append(one)
-    seeds = [[one for one in alike if one.ended] or alike for alike in by_title.values()]
-    means = [results.averaged(alike) for alike in seeds]
-    return [replace(one, name=names.get(one.title, one.title)) for one in means], [*map(len, seeds)]
+    for racer in racers:
+        by_title.setdefault(racer.title, []).append(racer)
+    seeds = [[racer for racer in group if racer.is_finished] or group for group in by_title.values()]
+    means = [results.average_seeds(group) for group in seeds]
+    return [replace(racer, name=names.get(racer.title, racer.title)) for racer in means], [*map(len, seeds)]

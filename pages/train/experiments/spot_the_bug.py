@@ -1,4 +1,4 @@
-"""Spot the mistake: code with one bug and the curve that it gives; which line is it?"""
+"""Ask which line of a code listing has the bug, next to the curve of its training."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.train.experiments import bug as slip_section
+from pages.train.experiments import bug as bug_section
 from pages.train.experiments import stored_results
-from pages.views.race import draw_race as race_view
-from vitviz.analysis.one_change import describe_slip
+from pages.views.race import draw_race
+from vitviz.analysis.one_change import describe_bug
 from vitviz.experiments.bugs import BUGS, Bug
 from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.lessons.experiment_measures import measure_bug_gain
 from vitviz.plots.one_change import payload
 from vitviz.text import plural
 
-SETS = ("digits", "shapes")
+DATASETS = ("digits", "shapes")
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -30,16 +30,18 @@ class PuzzleControls(widgets.ControlValues, page="experiments"):
 
 
 def draw() -> None:
-    """A puzzle: the curve, the code, the user's line, and then the answer with its cost."""
+    """Draw a puzzle: the curve, the code, the user's line, then the solution with its cost."""
     puzzles = tuple(BUGS)
     with page.row():
         number = widgets.segmented(PuzzleControls.key("puzzle"), "Code", tuple(range(1, len(puzzles) + 1)))
     name = puzzles[number - 1]
-    slip = BUGS[name]
-    measured = [(dataset, found) for dataset in SETS if (found := read_result_if_any(f"one_slip_{dataset}"))]
+    bug = BUGS[name]
+    measured = [
+        (dataset, stored) for dataset in DATASETS if (stored := read_result_if_any(f"one_slip_{dataset}"))
+    ]
     if measured:
         _draw_curves(measured, name)
-    lines = [f"`{line.replace('    ', NO_BREAK * 4)}`" for line in slip.lines]
+    lines = [f"`{line.replace('    ', NO_BREAK * 4)}`" for line in bug.lines]
     chosen = st.radio(
         f"One of these {plural(len(lines), 'line')} is wrong. Which?",
         range(len(lines)),
@@ -48,40 +50,40 @@ def draw() -> None:
         key=f"experiments._line_{name}",
     )
     if chosen is None:
-        page.caption("Choose a line to see the answer and the bug's cost.")
+        page.caption("Select a line to see the solution and the bug's cost.")
         return
-    _draw_solution(slip, int(chosen))
-    for dataset, found in measured:
-        sides, _ = slip_section.load_pair(found, name)
+    _draw_solution(bug, int(chosen))
+    for dataset, stored in measured:
+        sides, _ = bug_section.load_pair(stored, name)
         if len(sides) == 2:
-            page.caption(f"On {dataset}: {describe_slip(sides[1], sides[0])}")
+            page.caption(f"On {dataset}: {describe_bug(sides[1], sides[0])}")
 
 
 def _draw_curves(measured: list[tuple[str, Result]], name: str) -> None:
-    """Return the results with and without the bug, on the dataset that separates them most."""
-    both = [(dataset, found) for dataset, found in measured if measure_bug_gain(found, name) is not None]
-    if not both:
+    """Draw the results with and without the bug, on the dataset that separates them most."""
+    pairs = [(dataset, stored) for dataset, stored in measured if measure_bug_gain(stored, name) is not None]
+    if not pairs:
         return
-    dataset, found = max(both, key=lambda one: _rank_separation(one[1], name))
-    sides, rows = slip_section.load_pair(found, name)
-    note = f"{dataset}' test images, read once at the end"
-    message = payload(sides, slip_section.CHANCE[dataset], float(found.settings["epochs"]), note)
-    race_view(message, key="experiments.spot_view")
-    page.provenance(stored_results.describe_origin(found, rows))
+    dataset, stored = max(pairs, key=lambda pair: _rank_separation(pair[1], name))
+    sides, rows = bug_section.load_pair(stored, name)
+    note = f"test images of {dataset}, evaluated once at the end"
+    message = payload(sides, bug_section.CHANCE[dataset], float(stored.settings["epochs"]), note)
+    draw_race(message, key="experiments.spot_view")
+    page.provenance(stored_results.describe_origin(stored, rows))
 
 
-def _rank_separation(found: Result, name: str) -> tuple[bool, float]:
-    """Return True if all seeds agree about a bug, and by how many points it changes the model."""
-    by = measure_bug_gain(found, name)
-    return (False, 0.0) if by is None else (by.clear, abs(by.mean))
+def _rank_separation(stored: Result, name: str) -> tuple[bool, float]:
+    """Return a sort key: first whether all seeds agree on a bug, then the size of its effect in points."""
+    gain = measure_bug_gain(stored, name)
+    return (False, 0.0) if gain is None else (gain.clear, abs(gain.mean))
 
 
-def _draw_solution(slip: Bug, chosen: int) -> None:
-    right = chosen in slip.wrong
-    line = slip.lines[slip.wrong[0]].strip()
-    mended = f"It should read `{slip.right.strip()}`." if slip.right else "It should not be there."
-    words = f"Line {slip.wrong[0] + 1}, `{line}`. {mended} {slip.title}: {slip.why}"
+def _draw_solution(bug: Bug, chosen: int) -> None:
+    right = chosen in bug.wrong
+    line = bug.lines[bug.wrong[0]].strip()
+    correction = f"It should read `{bug.right.strip()}`." if bug.right else "It should not be there."
+    solution = f"Line {bug.wrong[0] + 1}, `{line}`. {correction} {bug.title}: {bug.why}"
     if right:
-        st.success(f"Correct. {words}", icon=":material/check:")
+        st.success(f"Correct. {solution}", icon=":material/check:")
     else:
-        st.warning(f"Not line {chosen + 1}. {words}", icon=":material/close:")
+        st.warning(f"Not line {chosen + 1}. {solution}", icon=":material/close:")

@@ -9,36 +9,37 @@ from vitviz.text import plain, plural
 
 
 def draw_missing_note(name: str) -> None:
-    """Says what makes results that do not lie here."""
+    """Draw the command that produces a missing result file."""
     st.info(
-        f"This experiment was not measured here yet. Run `python -m vitviz.experiment {name}`.",
+        f"No results are stored here. Run `python -m vitviz.experiment {name}`.",
         icon=":material/timer:",
     )
 
 
-def describe_origin(found: Result, rows: list[Row]) -> str:
-    """Return one line on how the shown rows were made, and what makes them again."""
-    settings = found.settings
+def describe_origin(stored: Result, rows: list[Row]) -> str:
+    """Describe the provenance of stored rows in one line, with the command that reproduces them."""
+    settings = stored.settings
     seeds = sorted({int(row["seed"]) for row in rows})
-    made = tuple(found.made[place] for place in sorted({int(row["made"]) for row in rows}))
-    counted = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
-    were = "was" if found.missing == 1 else "were"
-    missing = f" {plural(found.missing, 'training')} of the experiment {were} not run yet."
+    sessions = tuple(stored.made[place] for place in sorted({int(row["made"]) for row in rows}))
+    counted_seeds = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(map(str, seeds))}"
+    were = "was" if stored.missing == 1 else "were"
+    missing = f" {plural(stored.missing, 'training')} of the experiment {were} not run yet."
     length = (
         format_epochs(settings["epochs"]) if "epochs" in settings else plural(settings["updates"], "update")
     )
-    turned = {row.get("knob") for row in rows}  # is not as the settings say, but as the figure does
+    varied = {row.get("knob") for row in rows}  # fields whose values the figure shows, not the settings
     recipe = {
         "batch_size": f" in batches of {settings['batch_size']}",
         "learning_rate": f", learning rate {settings['learning_rate']:g}",
     }
-    same = "".join(words for name, words in recipe.items() if name not in turned)
+    shared = "".join(words for name, words in recipe.items() if name not in varied)
     return (
-        f"Stored, not live: {length} of {settings['dataset']}{same}, {counted}; {plain(describe_provenance(made))}."
-        f" `{found.command}`{missing if found.missing else ''}"
+        f"Stored, not live: {length} of {settings['dataset']}{shared}, {counted_seeds};"
+        f" {plain(describe_provenance(sessions))}."
+        f" `{stored.command}`{missing if stored.missing else ''}"
     )
 
 
 def format_epochs(count: float) -> str:
-    """'1 epoch', '2.5 epochs'."""
+    """Return a count with its noun: '1 epoch', '2.5 epochs'."""
     return f"{count:g} {'epoch' if count == 1 else 'epochs'}"

@@ -1,4 +1,4 @@
-"""Images of a user's own, or three letters drawn here for who has none at hand."""
+"""Upload a dataset for fine-tuning, or generate one of three letters."""
 
 from __future__ import annotations
 
@@ -12,39 +12,43 @@ from vitviz.data.dataset import DatasetError
 from vitviz.data.letters import LETTERS, TEST, TRAIN, letters_zip
 from vitviz.text import plain, reason
 
-MOST_MB = 64
+MAX_MB = 64
 SIDE_PX = 32
-ZIP = "A zip with one folder a class, or with *train* and *test* that hold one folder a class each"
+ZIP = "A zip with one folder per class, or with *train* and *test* folders of one folder per class"
 _REFUSED = "fine_tuning._refused"
-_TURN = "fine_tuning._turn"
+_UPLOADS = "fine_tuning._turn"  # files read so far: a new widget key empties the uploader
 
 
 def draw_upload(control: str) -> None:
-    """The button behind which a set is brought; one that can be used becomes what the control of this key says."""
+    """Draw the popover that uploads a dataset; `control` is the key of the widget that then selects it."""
     with popover.draw_popover("Your own images", "upload", "fine_tuning.pictures"):
         if popover.is_closed():
             return
         _add_letters(control)
         st.divider()
-        turn = st.session_state.setdefault(_TURN, 0)
-        key = f"fine_tuning._zip_{turn}"
-        st.file_uploader(ZIP, type=["zip"], key=key, max_upload_size=MOST_MB)
+        upload_count = st.session_state.setdefault(_UPLOADS, 0)
+        key = f"fine_tuning._zip_{upload_count}"
+        st.file_uploader(ZIP, type=["zip"], key=key, max_upload_size=MAX_MB)
         file = upload.take_file(key)
         if refused := st.session_state.get(_REFUSED):
             st.error(plain(refused), icon=":material/block:")
         if file is not None:
-            st.session_state[_TURN] = turn + 1
+            st.session_state[_UPLOADS] = upload_count + 1
             _store_dataset(file.data, file.name.removesuffix(".zip"), control)
             st.rerun()
         st.caption(user_datasets.PRIVACY)
-        _remove_dataset()
+        _draw_removal()
 
 
 def _add_letters(control: str) -> None:
     names = ", ".join(LETTERS)
-    words = f"{names}: {TRAIN} images of each to learn from, {TEST} to test, hand-drawn style."
+    counts = f"{names}: {TRAIN} training and {TEST} test images of each."
     if st.button(
-        "Draw three letters", key="fine_tuning._draw", icon=":material/draw:", help=words, width="stretch"
+        "Generate three letters",
+        key="fine_tuning._draw",
+        icon=":material/draw:",
+        help=counts,
+        width="stretch",
     ):
         _store_dataset(letters_zip(), f"letters {names}", control)
         st.rerun()
@@ -53,9 +57,9 @@ def _add_letters(control: str) -> None:
 
 def _store_dataset(data: bytes, title: str, control: str) -> None:
     st.session_state.pop(_REFUSED, None)
-    if len(data) > MOST_MB * 2**20:  # the browser's limit is only the browser's
+    if len(data) > MAX_MB * 2**20:  # the browser's own limit can be bypassed
         st.session_state[_REFUSED] = (
-            f"The zip has {len(data) / 2**20:.0f} MB; up to {MOST_MB} MB are accepted."
+            f"The zip has {len(data) / 2**20:.0f} MB; up to {MAX_MB} MB are accepted."
         )
         return
     try:
@@ -69,24 +73,24 @@ def _store_dataset(data: bytes, title: str, control: str) -> None:
     query_params.request_value(control, note.name)
 
 
-def _remove_dataset() -> None:
-    mine = user_datasets.list_datasets(session.get_current())
-    if not mine:
+def _draw_removal() -> None:
+    datasets = user_datasets.list_datasets(session.get_current())
+    if not datasets:
         return
     name = st.selectbox(
-        "Your dataset", list(mine), format_func=lambda key: mine[key].title, key="fine_tuning._set"
+        "Your dataset", list(datasets), format_func=lambda key: datasets[key].title, key="fine_tuning._set"
     )
     st.button(
-        "Remove images",
+        "Delete images",
         key="fine_tuning._remove",
         icon=":material/delete:",
-        on_click=_forget_dataset,
+        on_click=_delete_dataset,
         args=(name,),
     )
 
 
-def _forget_dataset(name: str) -> None:
+def _delete_dataset(name: str) -> None:
     try:
         user_datasets.remove_dataset(session.get_current(), name)
     except OSError as error:
-        st.session_state[_REFUSED] = f"The images could not be removed ({reason(error)})."
+        st.session_state[_REFUSED] = f"The images could not be deleted ({reason(error)})."

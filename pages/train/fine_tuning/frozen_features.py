@@ -1,4 +1,4 @@
-"""The backbone as it came, frozen: a logistic regression on its features of the race's own images, in seconds."""
+"""Fit a logistic regression on the frozen backbone's features of the race's images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vitviz.analysis.probes import linear_accuracy
 from vitviz.data.dataset import DatasetError
 from vitviz.models.transfer import create_initialised_model
 from vitviz.models.vit import VisionTransformer
-from vitviz.probe.features import features, patch_means
+from vitviz.probe.features import extract_features, patch_means
 from vitviz.text import percent
 from vitviz.training.batches import PreparedImages, make_normaliser, prepare_training_data
 from vitviz.training.run_config import RunConfig
@@ -24,41 +24,37 @@ from vitviz.training.run_directory import Run, RunError
 from vitviz.training.start_weights import load_start
 
 TITLE = "Features of the frozen backbone"
-MAX_IMAGES = 3000  # images that are read while the page waits
-TOO_MANY = f"Frozen features are computed for up to {MAX_IMAGES:,} images in all, and all are here."
+MAX_IMAGES = 3000  # in all; more would keep the page waiting
+TOO_MANY = f"Frozen features are computed for up to {MAX_IMAGES:,} images; this race has more."
 
 
 @dataclass(frozen=True)
 class LinearProbe:
-    """Accuracy of a logistic regression on the features of the head and, for [CLS], on the mean of the patches."""
+    """Test accuracy of a logistic regression on the head's input and, for [CLS], on the mean of the patches."""
 
     accuracy: float
-    of_mean: float | None
+    patch_mean_accuracy: float | None
 
     @property
     def group(self) -> Group:
-        """As it is drawn beside the race."""
+        """The probe as a group of the race's figure."""
         return Group("frozen", TITLE, (), (self.accuracy,))
 
-    @property
-    def said(self) -> str:
-        """The accuracy as a sentence."""
-        begins = "A logistic regression on"
-        if self.of_mean is None:
-            what = f"{begins} the features of the backbone as it came gets {percent(self.accuracy)}"
-        else:
-            what = (
-                f"{begins} [CLS] of the backbone as it came gets {percent(self.accuracy)}, on the mean of its patches"
-                f" {percent(self.of_mean)}"
-            )
-        return f"{what}, without updating the backbone."
+    def describe(self) -> str:
+        """Return the accuracy as a sentence."""
+        if self.patch_mean_accuracy is None:
+            return f"A logistic regression on features of the frozen backbone: {percent(self.accuracy)}."
+        return (
+            f"A logistic regression on [CLS] of the frozen backbone: {percent(self.accuracy)}; on the mean of its"
+            f" patches: {percent(self.patch_mean_accuracy)}."
+        )
 
 
 def fit_probe(run: Run) -> LinearProbe | None:
-    """Return what the frozen backbone's features are worth; None where they cannot be read, or are too many."""
+    """Return the probe of a race's backbone; None if images or weights are missing, or the images too many."""
     try:
         return _fit_probe(run.id, run)
-    except (RunError, DatasetError, ValueError):  # the images, or the weights that it began with, are gone
+    except (RunError, DatasetError, ValueError):  # the images or the initial weights were deleted
         return None
 
 
@@ -70,17 +66,17 @@ def _fit_probe(run_id: str, _run: Run) -> LinearProbe | None:
         return None
     start = load_start(_run, config.train)
     (state,) = start.snapshots.values()
-    body = create_initialised_model(start.config, 0, state)
+    backbone = create_initialised_model(start.config, 0, state)
     inputs = [_load_inputs(part, config) for part in (data.train, data.test)]
     labels = [part.labels.numpy() for part in (data.train, data.test)]
 
-    def right(of: Callable[[NDArray[np.float32]], NDArray[np.float32]]) -> float:
-        train, test = map(of, inputs)
+    def measure_accuracy(extract: Callable[[NDArray[np.float32]], NDArray[np.float32]]) -> float:
+        train, test = map(extract, inputs)
         return linear_accuracy(train, labels[0], test, labels[1])
 
-    accuracy = right(partial(features, body))
-    if isinstance(body, VisionTransformer) and body.config.readout == "cls":
-        return LinearProbe(accuracy, right(partial(patch_means, body)))
+    accuracy = measure_accuracy(partial(extract_features, backbone))
+    if isinstance(backbone, VisionTransformer) and backbone.config.readout == "cls":
+        return LinearProbe(accuracy, measure_accuracy(partial(patch_means, backbone)))
     return LinearProbe(accuracy, None)
 
 

@@ -13,25 +13,31 @@ from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.train.fine_tuning import stored_results
-from vitviz.analysis.data_size import Curve, Lead, describe_prediction, leads, select_size
-from vitviz.analysis.transfer import LEVEL, crossing, curves_of, describe, made_up
+from vitviz.analysis.data_size import Curve, Lead, describe_prediction, find_leads, select_size
+from vitviz.analysis.transfer import (
+    LEVEL,
+    describe_crossing,
+    describe_deficit,
+    describe_leads,
+    group_method_curves,
+)
 from vitviz.data.datasets import data_title
 from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.experiments.transfer_plan import BODIES, LONGER, PLAN_OF, PLANS, Plan
-from vitviz.plots.fine_tuning import grown_figure
+from vitviz.plots.fine_tuning import image_count_figure
 from vitviz.text import plural
 
 PAPER = (
     ":material/menu_book: *Published, with larger models and datasets:* [Yosinski et al."
-    " 2014](https://arxiv.org/abs/1411.1792): a CNN's features help less the further the two tasks lie apart, yet even"
-    " those of a distant task can be better than random ones, and what they give remains after fine-tuning."
+    " 2014](https://arxiv.org/abs/1411.1792): a CNN's features transfer worse the more two tasks differ; even those"
+    " of a distant task can be better than random ones, also after fine-tuning."
 )
 MATH = r"""
-Every point is the mean of its seeds; each draws its own images of every class, its own head or all weights, and its
-own order. All models make the same number of updates, but for one that begins random and makes %d times as many: it
-says whether what is missing from scratch is time. The trained backbone learns at $%g$ and its new head at $%g$, the page's
-usual rates; from scratch has $%g$, the best of those that were tried for it. The **frozen** backbone gives features of
-$D$ numbers for each image once, and a logistic regression reads them: no update of the backbone, so it costs seconds.
+Every point is the mean over seeds; a seed selects the images of every class, the initial weights (of the head, or all)
+and the order. All models make the same number of updates, except one from scratch that makes %d times as many: it shows
+whether a model from scratch lacks training time. The learning rate is $%g$ for the pretrained backbone and $%g$ for its
+new head, the page's defaults, and $%g$ from scratch, the best of several. The **frozen** backbone computes $D$ features
+of each image once for a logistic regression: the backbone is not updated, which takes seconds.
 """
 
 
@@ -44,27 +50,36 @@ class ImageCountControls(widgets.ControlValues, page="fine_tuning"):
 
 
 def draw() -> None:
-    """The curves, what they say, how they were made."""
-    kept = {name: stored for name in PLANS if (stored := read_result_if_any(name)) is not None}
-    if not kept:
-        made = " and ".join(f"`python -m vitviz.experiment {name}`" for name in PLANS)
-        st.info(f"No results are stored here. {made} make them.", icon=":material/timer:")
+    """Draw the backbone's selection, the prediction, and the curves with their caption."""
+    results = {name: stored for name in PLANS if (stored := read_result_if_any(name)) is not None}
+    if not results:
+        commands = " and ".join(f"`python -m vitviz.experiment {name}`" for name in PLANS)
+        st.info(f"No results are stored here. Run {commands}.", icon=":material/timer:")
         return
-    sources = tuple(source for found in kept.values() for source in _list_backbones(found))
+    sources = tuple(source for stored in results.values() for source in _list_backbones(stored))
     with page.row():
         source = widgets.segmented(
-            ImageCountControls.key("body_of"), "Backbone → target dataset", sources, format_func=_format_backbone
+            ImageCountControls.key("body_of"),
+            "Backbone → target dataset",
+            sources,
+            format_func=_format_backbone,
         )
     plan = PLAN_OF[source]
-    stored = kept[plan.name]
-    curves = curves_of(stored.rows, source, plan.methods)
-    curve_leads = leads(curves)
+    stored = results[plan.name]
+    curves = group_method_curves(stored.rows, source, plan.methods)
+    curve_leads = find_leads(curves)
     answered = not curve_leads or _ask_prediction(source, curve_leads[0], curves)
     shown = curves if answered else select_size(curves, curve_leads[-1].pictures)
-    page.figure(grown_figure(shown, plan.sizes, 1 / 10, selection.get_theme()), "fine_tuning.grown")
-    words = (describe(curves), crossing(curves), crossing(curves, LONGER), LEVEL, made_up(curves))
+    page.figure(image_count_figure(shown, plan.sizes, 1 / 10, selection.get_theme()), "fine_tuning.grown")
+    sentences = (
+        describe_leads(curves),
+        describe_crossing(curves),
+        describe_crossing(curves, LONGER),
+        LEVEL,
+        describe_deficit(curves),
+    )
     page.caption(
-        " ".join(filter(None, words))
+        " ".join(filter(None, sentences))
         if answered
         else "Shown: the most images per class. Predict to see the rest."
     )
@@ -73,7 +88,7 @@ def draw() -> None:
     page.drawers(
         "fine_tuning.grown",
         math=MATH % (plan.times, *format_rates(plan, source)),
-        code=(curves_of, crossing),
+        code=(group_method_curves, describe_crossing),
         numbers=partial(stored_results.draw_table, stored, "method", plan.methods, "fine_tuning.grown")
         if answered
         else None,
@@ -86,9 +101,8 @@ def format_rates(plan: Plan, source: str) -> tuple[float, float, float]:
     return method.learning_rate, method.head_learning_rate, method.scratch_learning_rate
 
 
-def _list_backbones(found: Result) -> list[str]:
-    """Return whose rows a file has, in the plan's order."""
-    return [source for source in PLANS[found.name].sources if found.where(source=source)]
+def _list_backbones(stored: Result) -> list[str]:
+    return [source for source in PLANS[stored.name].sources if stored.where(source=source)]
 
 
 def _format_backbone(source: str) -> str:
@@ -96,12 +110,12 @@ def _format_backbone(source: str) -> str:
 
 
 def _ask_prediction(source: str, lead: Lead, curves: Sequence[Curve]) -> bool:
-    """Asks which way is best with the fewest images; whether the rest may be shown."""
-    ways = {curve.name: curve for curve in curves if curve.at(lead.pictures) is not None}
+    """Ask which method is best with the fewest images; return True once it was answered or skipped."""
+    methods = {curve.name: curve for curve in curves if curve.find_size(lead.pictures) is not None}
     return prediction_gate.require_prediction(
         ImageCountControls.key("grown_guess"),
         source,
-        f"With {plural(lead.pictures, 'picture')} a class, which way is best?",
-        {name: curve.title for name, curve in ways.items()},
-        lambda guess: describe_prediction(lead, ways[guess]),
+        f"With {plural(lead.pictures, 'image')} per class, which method is best?",
+        {name: curve.title for name, curve in methods.items()},
+        lambda guess: describe_prediction(lead, methods[guess]),
     )

@@ -1,4 +1,4 @@
-// The race: every seed's accuracy as a thin line, the mean as a thick one; beside it the test accuracies at the end.
+// Draw the race: validation accuracy of every seed (thin) and their mean (thick), and the final test accuracies.
 
 import { dot, levels, line, niceStep, spread, stroke, upwards } from '../../views/kit/axes.js';
 import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
@@ -17,14 +17,14 @@ class Learning {
     this.root = root;
     this.stage = el(root, 'div', { class: 'le-stage' });
     [this.left, this.right] = [el(this.stage, 'div'), el(this.stage, 'div')];
-    el(this.left, 'div', { class: 'le-title' }, 'Accuracy while training');
-    el(this.left, 'div', { class: 'le-note' }, 'on validation pictures, which no model learns from; thick: the mean');
+    el(this.left, 'div', { class: 'le-title' }, 'Validation accuracy');
+    el(this.left, 'div', { class: 'le-note' }, 'on validation images; thick: mean over seeds');
     this.curves = canvas(this.left, { class: 'le-curves' });
-    el(this.right, 'div', { class: 'le-title' }, 'On the test pictures');
+    el(this.right, 'div', { class: 'le-title' }, 'Test accuracy');
     this.note = el(this.right, 'div', { class: 'le-note' });
     this.ends = canvas(this.right, { role: 'img' });
     this.tip = tooltip(root);
-    this.say = live(root);
+    this.announce = live(root);
     this.epochs = [];
     this.hovered = -1;
     this.listen();
@@ -41,7 +41,7 @@ class Learning {
         this.drawCurves(this.curves.width);
         if (i < 0 || i >= this.epochs.length) return this.tip.hide();
         const text = [`epoch ${+this.epochs[i].toPrecision(3)}`, ...this.valuesAt(this.epochs[i])];
-        this.say(text.join(', '));
+        this.announce(text.join(', '));
         const [box, base] = [this.curves.node.getBoundingClientRect(), this.root.getBoundingClientRect()];
         const y = event?.clientY !== undefined ? event.clientY - base.top : box.top - base.top + 100;
         this.tip.show(box.left - base.left + this.area.x(this.epochs[i]), y, text.join('\n'));
@@ -57,15 +57,15 @@ class Learning {
     return best;
   }
 
-  /** Points of one curve, [epoch, share] each. */
+  /** Return the points [epoch, share] of one curve. */
   points(name) {
-    const { data, shape } = this.now.arrays[name];
+    const { data, shape } = this.message.arrays[name];
     const n = shape[1];
     return Array.from({ length: n }, (_, k) => [data[k], data[n + k]]);
   }
 
   valuesAt(epoch) {
-    return this.now.header.groups
+    return this.message.header.groups
       .map(({ title }, i) => {
         const before = this.points(`mean${i}`).filter(([at]) => at <= epoch + 1e-6);
         return before.length ? `${title} ${percent(before.at(-1)[1])}` : null;
@@ -74,7 +74,7 @@ class Learning {
   }
 
   drawCurves(width) {
-    const { header, colors } = this.now;
+    const { header, colors } = this.message;
     const ctx = this.curves.size(width, HEIGHT);
     ctx.font = `13px ${colors.font}`;
     const names = header.groups.map(({ title }) => ctx.measureText(title).width);
@@ -91,12 +91,12 @@ class Learning {
       line(ctx, colors.muted, 1, at, y0, at, y1);
     }
     this.nameEnds(ctx, header.groups.map((group, i) => this.drawGroup(ctx, group, i)).filter(Boolean), y0, y1);
-    const told = this.epochs.length ? this.valuesAt(this.epochs.at(-1)).join(', ') : header.waiting;
-    nameLines(this.curves.node, `Accuracy over epochs: ${told}`);
+    const values = this.epochs.length ? this.valuesAt(this.epochs.at(-1)).join(', ') : header.waiting;
+    nameLines(this.curves.node, `Accuracy over epochs: ${values}`);
   }
 
   drawEpochs(ctx, x1, y1) {
-    const { header, colors } = this.now;
+    const { header, colors } = this.message;
     const step = niceStep(header.epochs / 5);
     ctx.fillStyle = colors.muted;
     ctx.textAlign = 'center';
@@ -106,7 +106,7 @@ class Learning {
     if (!this.epochs.length) ctx.fillText(header.waiting, (PLOT.left + x1) / 2, this.area.y(0.625)); // between two lines
   }
 
-  /** One group's lines; where its mean ends, null before it begins. */
+  /** Draw one group's curves; return the end of its mean, or null if it has no points. */
   drawGroup(ctx, group, i) {
     ctx.strokeStyle = ctx.fillStyle = group.color;
     ctx.lineJoin = 'round';
@@ -125,7 +125,7 @@ class Learning {
   }
 
   nameEnds(ctx, ends, y0, y1) {
-    const { colors } = this.now;
+    const { colors } = this.message;
     const places = spread(
       ends.map((end) => end.y),
       18,
@@ -138,9 +138,9 @@ class Learning {
     ends.forEach(({ title, x }, k) => ctx.fillText(title, x + 12, places[k]));
   }
 
-  /** One row a group: a dot a seed, a bar from the lowest to the highest, a tick at the mean. */
+  /** Draw one row per group: a dot per seed, a bar from the lowest to the highest, a tick at the mean. */
   drawEnds(width) {
-    const { header, colors } = this.now;
+    const { header, colors } = this.message;
     const height = 12 + ROW * header.groups.length + PLOT.bottom;
     const ctx = this.ends.size(width, height);
     const x = (share) => 10 + (width - 28) * share;
@@ -154,31 +154,31 @@ class Learning {
     }
     ctx.fillText('accuracy, %', width / 2, height - 8);
     line(ctx, colors.muted, 1, x(header.chance), 6, x(header.chance), height - PLOT.bottom, [2, 3]);
-    const told = header.groups.map((group, i) => this.drawEnd(ctx, group, x, 12 + ROW * i)).filter(Boolean);
-    this.ends.node.setAttribute('aria-label', `Test accuracy: ${told.join('; ') || 'not read yet'}`);
+    const descriptions = header.groups.map((group, i) => this.drawEnd(ctx, group, x, 12 + ROW * i)).filter(Boolean);
+    this.ends.node.setAttribute('aria-label', `Test accuracy: ${descriptions.join('; ') || 'not measured yet'}`);
   }
 
   drawEnd(ctx, { title, tests, color }, x, top) {
-    const { colors } = this.now;
+    const { colors } = this.message;
     ctx.textAlign = 'left';
     ctx.font = `13px ${colors.font}`;
-    const said = tests.length ? `${title} ${percent(mean(tests))}` : title;
-    const wide = ctx.measureText(said).width;
+    const label = tests.length ? `${title} ${percent(mean(tests))}` : title;
+    const labelWidth = ctx.measureText(label).width;
     ctx.fillStyle = colors.paper;
-    ctx.fillRect(x(0) - 2, top, wide + 4, 18);
+    ctx.fillRect(x(0) - 2, top, labelWidth + 4, 18);
     ctx.fillStyle = colors.ink;
-    ctx.fillText(said, x(0), top + 9);
+    ctx.fillText(label, x(0), top + 9);
     if (!tests.length) return null;
     const y = top + 44;
     line(ctx, colors.line, 6, x(Math.min(...tests)), y, x(Math.max(...tests)), y);
     ctx.fillStyle = color;
     for (const test of tests) dot(ctx, x(test), y, 6);
     line(ctx, colors.ink, 2, x(mean(tests)), y - 12, x(mean(tests)), y + 12);
-    return `${said}, from ${percent(Math.min(...tests))} to ${percent(Math.max(...tests))}`;
+    return `${label}, from ${percent(Math.min(...tests))} to ${percent(Math.max(...tests))}`;
   }
 
   update(message) {
-    this.now = message;
+    this.message = message;
     const { header, width } = message;
     const all = header.groups.flatMap((_, i) => this.points(`mean${i}`).map(([epoch]) => epoch));
     this.epochs = [...new Set(all)].sort((a, b) => a - b);
@@ -186,8 +186,8 @@ class Learning {
       this.hovered = -1;
       this.tip.hide();
     }
-    const read = header.groups.some(({ tests }) => tests.length);
-    this.note.textContent = read ? 'a dot a seed, the line at their mean' : 'read once, when all have ended';
+    const tested = header.groups.some(({ tests }) => tests.length);
+    this.note.textContent = tested ? 'one dot per seed; line: mean' : 'evaluated once, after all trainings';
     const stacked = width < 720;
     const wide = stacked ? width : Math.round((width - 24) * 0.62);
     this.left.style.width = `${wide}px`;

@@ -1,11 +1,11 @@
-"""Fine-tuning: a trained backbone on other images, live beside the same model from scratch."""
+"""Assemble the fine-tuning page: a pretrained backbone against the same model from scratch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pages.controls import widgets
-from pages.frame import page, registry
+from pages.frame import page
 from pages.train.fine_tuning import (
     image_count,
     race_controls,
@@ -17,10 +17,10 @@ from pages.train.fine_tuning import (
 
 VIEWS = {
     "race": ("Fine-tune", tuning_race.draw),
-    "changed": ("What changed", weight_changes.draw),
-    "grown": ("As images grow", image_count.draw),
-    "ways": ("Ways to tune", tuning_ways.draw),
-    "recipe": ("The lesson's recipe", recipe.draw),
+    "changed": ("Weight changes", weight_changes.draw),
+    "grown": ("Number of images", image_count.draw),
+    "ways": ("Fine-tuning methods", tuning_ways.draw),
+    "recipe": ("The lecture's recipe", recipe.draw),
 }
 
 
@@ -31,8 +31,7 @@ class FineTuningControls(widgets.ControlValues, page="fine_tuning"):
     view: str
 
 
-entry = registry.BY_SLUG["fine_tuning"]
-page.header(entry.title, entry.question)
+page.header("fine_tuning")
 widgets.keep_pending(
     race_controls.RaceControls,
     race_controls.MethodControls,

@@ -1,4 +1,4 @@
-"""Before it starts: what is kept of the trained model, what is new, what is resized."""
+"""Draw which parameters of the pretrained model are kept, new or resized."""
 
 from __future__ import annotations
 
@@ -11,106 +11,112 @@ import numpy as np
 from pages.frame import page
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
-from pages.train.fine_tuning.plan_view import plan_view
 from pages.train.fine_tuning.race_controls import RaceSettings
-from vitviz.analysis.fine_tuning import in_order, is_statistic, part_of
+from pages.views.register import register
+from vitviz.analysis.fine_tuning import is_statistic, name_part, sort_parts
 from vitviz.analysis.position_similarity import cosine_similarity, patch_rows
 from vitviz.config import ViTConfig
 from vitviz.models.transfer import Piece, fitted, fitted_preparation, pieces
 from vitviz.plots import fine_tuning as plots
 from vitviz.plots.fine_tuning import Part
-from vitviz.probe.positions import stretched
+from vitviz.probe.positions import stretch_positions
 from vitviz.text import plain, plural, round_share
 
+draw_plan_view = register(__file__, "plan_view")
 TILES = " Each tile is one position: its cosine similarity to all others."
 
 
 def draw(chosen: RaceSettings) -> None:
-    """The boxes, the positions where they are resized, and what the numbers say."""
+    """Draw the model's parts, and the position embeddings before and after resizing."""
     source = chosen.source.config
     target = fitted(source, chosen.task.classes, chosen.method.image_size)
-    found = pieces(source, target)
-    resized = any(piece.fate == "resized" for piece in found)
+    parameters = pieces(source, target)
+    resized = any(piece.fate == "resized" for piece in parameters)
     positions, grids = _compare_positions(chosen, target) if resized else (None, None)
     frozen = chosen.method.body == "head"
-    plan_view(plots.plan(group_parts(found), positions, grids, frozen), key="fine_tuning.plan")
-    page.caption(f"{_count_parameters(found)} {_describe_preparation(chosen)}{TILES if resized else ''}")
+    draw_plan_view(plots.plan(group_parts(parameters), positions, grids, frozen), key="fine_tuning.plan")
+    page.caption(f"{_count_parameters(parameters)} {_describe_preparation(chosen)}{TILES if resized else ''}")
 
 
-def group_parts(found: Sequence[Piece]) -> list[Part]:
-    """Return the tensors as parts of the model, in their order; layers of one shape are one part."""
+def group_parts(parameters: Sequence[Piece]) -> list[Part]:
+    """Group tensors into the model's parts, in their order; merge consecutive layers of equal shape."""
     by_part: dict[str, list[Piece]] = {}
-    for piece in found:
+    for piece in parameters:
         if not is_statistic(piece.name):
-            by_part.setdefault(part_of(piece.name), []).append(piece)
-    made = [_merge_pieces(title, by_part[title]) for title in in_order(by_part)]
-    joined: list[Part] = []
+            by_part.setdefault(name_part(piece.name), []).append(piece)
+    parts = [_merge_pieces(title, by_part[title]) for title in sort_parts(by_part)]
+    merged: list[Part] = []
     for _, alike in groupby(
-        made, key=lambda part: (part.title.partition(" ")[0], part.shape, part.count, part.fate)
+        parts, key=lambda part: (part.title.partition(" ")[0], part.shape, part.count, part.fate)
     ):
         group = list(alike)
         first, last = group[0], group[-1]
-        title = first.title if len(group) == 1 else f"layers {_parse_layer_number(first)} to {_parse_layer_number(last)}"
-        joined.append(Part(title, sum(part.count for part in group), first.shape, first.before, first.fate))
-    return joined
+        title = (
+            first.title
+            if len(group) == 1
+            else f"layers {_parse_layer_number(first)} to {_parse_layer_number(last)}"
+        )
+        merged.append(Part(title, sum(part.count for part in group), first.shape, first.before, first.fate))
+    return merged
 
 
 def _parse_layer_number(part: Part) -> str:
-    """'3' of 'layer 3'."""
     return part.title.partition(" ")[2]
 
 
-def _merge_pieces(title: str, own: Sequence[Piece]) -> Part:
-    largest = max(own, key=lambda piece: prod(piece.after))
-    return Part(title, sum(prod(piece.after) for piece in own), largest.after, largest.before, largest.fate)
+def _merge_pieces(title: str, tensors: Sequence[Piece]) -> Part:
+    largest = max(tensors, key=lambda piece: prod(piece.after))
+    return Part(
+        title, sum(prod(piece.after) for piece in tensors), largest.after, largest.before, largest.fate
+    )
 
 
-def _count_parameters(found: Sequence[Piece]) -> str:
+def _count_parameters(parameters: Sequence[Piece]) -> str:
     counts = {fate: 0 for fate in ("kept", "new", "resized")}
-    for piece in (piece for piece in found if not is_statistic(piece.name)):
+    for piece in (piece for piece in parameters if not is_statistic(piece.name)):
         counts[piece.fate] += prod(piece.after)
     total = sum(counts.values())
-    resized = f", {counts['resized']:,} are resized with the grid" if counts["resized"] else ""
+    resized = f", {counts['resized']:,} are resized with the patch grid" if counts["resized"] else ""
     return (
-        f"Backbone (all but the head): {round_share(counts['kept'] / total)} of the {total:,} numbers are kept,"
-        f" {counts['new']:,} are new and begin random{resized}."
+        f"{round_share(counts['kept'] / total)} of {total:,} parameters are pretrained; {counts['new']:,} are new and"
+        f" initialised at random{resized}."
     )
 
 
 def _describe_preparation(chosen: RaceSettings) -> str:
-    """Return how the new images are brought to what the backbone reads."""
+    """Describe the image counts, and how the images are adapted to the backbone's input."""
     data = cached.load_dataset(chosen.task.dataset)
     height = data.picture_shape[0]
-    how = fitted_preparation(
+    preparation = fitted_preparation(
         chosen.source.preparation,
         chosen.method.image_size or chosen.source.config.image_size,
         chosen.task.drawn,
     )
-    size = f"{height} px" + ("" if height == how.image_size else f" to {how.image_size} px")
-    said = {(False, 3): ", grey in all three channels", (True, 1): ", as their luminance"}
-    colour = said.get((chosen.in_colour, how.in_chans), "")
+    size = f"{height} px" + ("" if height == preparation.image_size else f" to {preparation.image_size} px")
+    notes = {(False, 3): ", grey in all three channels", (True, 1): ", as their luminance"}
+    colour = notes.get((chosen.in_colour, preparation.in_chans), "")
     names = ", ".join(map(plain, data.classes))
     named = "" if len(data.classes) > 6 else f": {names}"
     classes = plural(len(data.classes), "class", "classes")
-    fits = height == how.image_size and not colour
-    own = chosen.source.config.image_size
-    how_read = (
-        f"The backbone was trained at {own} px and now reads {how.image_size} px, on a larger grid of patches"
-        if how.image_size > own
+    fits = height == preparation.image_size and not colour
+    source_px = chosen.source.config.image_size
+    adaptation = (
+        f"The backbone was trained at {source_px} px and now receives {preparation.image_size} px, on a larger grid"
+        if preparation.image_size > source_px
         else "Images match the backbone's size and channels"
         if fits
         else "Images are resized; the backbone stays unchanged"
     )
     return (
-        f"{how_read}: {size}{colour}. {plural(chosen.task.pictures, 'picture')} to learn"
-        f" from, {chosen.held_out:,} held out for the curves, {len(data.test_images):,} to test; {classes}{named}."
+        f"{adaptation}: {size}{colour}. {plural(chosen.task.pictures, 'training image')},"
+        f" {chosen.held_out:,} for validation, {len(data.test_images):,} for testing; {classes}{named}."
     )
 
 
 def _compare_positions(
     chosen: RaceSettings, target: object
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[tuple[int, int], tuple[int, int]]]:
-    """Return the cosines of all positions before and after, and their grids."""
+    """Return the cosine similarities of all positions before and after resizing, and both grids."""
     source = chosen.source.config
     assert isinstance(source, ViTConfig) and isinstance(target, ViTConfig)
     identity = cached.identify_weights(chosen.source, chosen.step)
@@ -125,4 +131,4 @@ def _compute_cosines(
     table = cached.load_model(_choice, step).vit.pos_embed
     assert table is not None
     before = patch_rows(table.detach().numpy(), old)
-    return cosine_similarity(before), cosine_similarity(stretched(before, old, new))
+    return cosine_similarity(before), cosine_similarity(stretch_positions(before, old, new))

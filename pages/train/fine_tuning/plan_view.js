@@ -1,4 +1,4 @@
-// What is kept, new and resized: one box a part, in the order of the data; under them the positions' cosines.
+// Draw one box per part of the model (pretrained, new or resized), and the cosine similarities of the positions.
 
 import { canvas, el } from '../../views/kit/dom.js';
 import { blit, heat } from '../../views/kit/pixels.js';
@@ -6,26 +6,26 @@ import { DIVERGING_LUT, legend } from '../../views/kit/ramp.js';
 
 const MOSAIC = 280; // px of a mosaic's side at most
 
-const WORDS = { kept: 'kept', new: 'new, random', resized: 'resized' };
+const LABELS = { kept: 'pretrained', new: 'new, random', resized: 'resized' };
 
-function part(list, { title, count, shape, before, fate }, frozen) {
+function drawPart(list, { title, count, shape, before, fate }, frozen) {
   const box = el(list, 'li', { class: `pl-part pl-${fate}` });
   el(box, 'b', {}, title);
   el(box, 'code', {}, fate === 'kept' || !before ? shape : `${before} → ${shape}`);
-  el(box, 'span', {}, `${count.toLocaleString('en')} numbers`);
-  el(box, 'span', { class: 'pl-fate' }, WORDS[fate] + (frozen && fate !== 'new' ? ', frozen' : ''));
+  el(box, 'span', {}, `${count.toLocaleString('en')} parameters`);
+  el(box, 'span', { class: 'pl-fate' }, LABELS[fate] + (frozen && fate !== 'new' ? ', frozen' : ''));
 }
 
-/** Tile (i, j) of the mosaic is a map: how alike position (i, j) is to every other. */
-function mosaic(node, values, [rows, cols], side) {
+/** Draw one tile per position: its similarity to all positions. */
+function drawMosaic(node, values, [rows, cols], side) {
   const gap = cols > 9 ? 1 : 2;
   const tile = (side - gap * (cols - 1)) / cols;
-  const high = (tile * rows) / cols;
-  const ctx = node.size(side, rows * high + gap * (rows - 1));
+  const tileHeight = (tile * rows) / cols;
+  const ctx = node.size(side, rows * tileHeight + gap * (rows - 1));
   for (let i = 0; i < rows * cols; i++) {
     const image = heat(values, rows, cols, DIVERGING_LUT, 0, 255, i * rows * cols);
     const [row, col] = [Math.floor(i / cols), i % cols];
-    blit(ctx, image, col * (tile + gap), row * (high + gap), tile, high);
+    blit(ctx, image, col * (tile + gap), row * (tileHeight + gap), tile, tileHeight);
   }
 }
 
@@ -36,16 +36,16 @@ export default function planView({ root }) {
   return ({ header, arrays, colors, width }) => {
     list.replaceChildren();
     below.replaceChildren();
-    for (const one of header.parts) part(list, one, header.frozen);
+    for (const entry of header.parts) drawPart(list, entry, header.frozen);
     scale.node.style.display = header.grids ? 'block' : 'none';
     if (!header.grids) return;
     ['before', 'after'].forEach((name, i) => {
       const [rows, cols] = header.grids[i];
-      const said = `Positions ${name}: ${rows} × ${cols}`;
+      const caption = `Positions ${name}: ${rows} × ${cols}`;
       const figure = el(below, 'figure');
-      el(figure, 'figcaption', {}, said);
-      const node = canvas(figure, { role: 'img', 'aria-label': `${said}, the cosine of each with all others` });
-      mosaic(node, arrays[name].data, header.grids[i], Math.min(MOSAIC, width));
+      el(figure, 'figcaption', {}, caption);
+      const node = canvas(figure, { role: 'img', 'aria-label': `${caption}, cosine similarity of each to all others` });
+      drawMosaic(node, arrays[name].data, header.grids[i], Math.min(MOSAIC, width));
     });
     const label = 'Cosine of two positions, from minus 1 to 1';
     legend(scale, { table: DIVERGING_LUT, width: Math.min(280, width), words: ['−1', 'cosine 0', '1'], colors, label });

@@ -1,4 +1,4 @@
-"""Draw the page's controls and make the run that they describe."""
+"""Draw the race's controls and return its settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vitviz.config import CNNConfig, ModelConfig, ViTConfig
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import DATASETS, available_datasets, validation_split
 from vitviz.data.images import some_in_colour
-from vitviz.data.own_datasets import is_own
+from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.models.abilities import abilities
 from vitviz.models.transfer import fitted
 from vitviz.text import plain, with_titles
@@ -26,38 +26,41 @@ from vitviz.training.batches import SPLIT_SEED
 from vitviz.training.fine_tuning import Body, Method, Source, Task, recipes
 from vitviz.training.limits import MAX_PARAMETERS, parameters
 
-FIRST = "checkpoint:mnist_vit"  # the backbone that shows most on the digits that are always here
-# For coloured images of one's own: a grey backbone would read them in grey.
+FIRST = "checkpoint:mnist_vit"  # gains most on digits, the dataset that is always available
+# For uploaded colour images: a grey backbone would lose their colours.
 FIRST_IN_COLOUR = "checkpoint:cifar10_vit"
 SIZES = (2, 5, 10, 20, 50, 100)  # images a class
 ALL = 0
-PHOTOS = ("cifar10", "cifar100")  # sets of colour photos that a model can have learned from
+PHOTOS = ("cifar10", "cifar100")  # datasets of colour photos that a backbone may be trained on
 A_FEW = 20
-DRAWN = ("digits", "mnist")  # a backbone of digits centres them as it did before
+DRAWN = ("digits", "mnist")  # for these a digit backbone keeps centring its input
 NONE_HERE = "No trained model is available. Train one in the live lab first."
 BODIES: dict[Body, str] = {"all": "Backbone and head", "head": "Head alone"}
-SMALL_RATES = (3e-4, 1e-3)  # backbone and head of a small ViT that has seen few images
-# Of others these: after 100 updates on MNIST, 20 a class, digits' CNN has 94 % and its Swin 89 at them, 79 and 76 at
-# the ViT's; CIFAR-10's CNN goes from 93 to 98 on digits, its Swin from 79 to 95. Validation images, two seeds.
+SMALL_RATES = (3e-4, 1e-3)  # backbone and head of a small ViT trained on few images
+# For other models: after 100 updates on MNIST with 20 images per class, the digits CNN reaches 94 % and the Swin 89 %
+# at these rates, but 79 and 76 % at the ViT's; on digits the CIFAR-10 CNN rises from 93 to 98 %, the Swin from 79 to
+# 95 %. Validation accuracy, two seeds.
 OTHER_RATES = (1e-3, 1e-2)
 CNN_SCRATCH_RATE = 3e-3  # digits' on MNIST: 87 %, 69 at 1e-3; CIFAR-10's on digits: 99 at both
-LESSON_RATES = (1e-5, 1e-3)  # the lesson's, for published weights
-# Of a head alone the features stay. After 100 updates on digits, 20 a class, it gets 55 % right at 1e-3 and 98 % at
-# this rate (MNIST's ViT); 24 and 78 % with CIFAR-10's ViT, 64 and 92 % with its CNN: means of three seeds.
+LESSON_RATES = (1e-5, 1e-3)  # the lecture's, for published weights
+# For a head alone: after 100 updates on digits with 20 images per class, MNIST's ViT reaches 55 % at 1e-3 and 98 % at
+# this rate, CIFAR-10's ViT 24 and 78 %, its CNN 64 and 92 %: means of three seeds.
 ALONE_RATE = 0.03
-SHIFT_PX = 2  # by which moved images are moved at most
-FLIPPED = ("cifar", "fashion")  # sets begin with these whose classes are the same in a mirror
-FIELDS = {  # of a recipe, as a refusal names them
-    "layer_decay": "the share of the next layer's rate",
+SHIFT_PX = 2  # largest shift of augmented images
+FLIPPED = ("cifar", "fashion")  # prefixes of datasets whose classes are invariant to mirroring
+FIELDS = {  # of a recipe, as errors name them
+    "layer_decay": "the layer-wise decay",
     "head_learning_rate": "the learning rate of the head",
     "learning_rate": "a learning rate",
 }
-WIDE = 128  # from this width on a small ViT learns better from scratch at half the rate (digits, 20 a class)
+WIDE = (
+    128  # at this width or more a ViT from scratch is better at half the rate (digits, 20 images per class)
+)
 
 
 @dataclass(frozen=True)
 class RaceControls(widgets.ControlValues, page="fine_tuning"):
-    """With what it begins, on which images, how many of each class; and the run on the stage."""
+    """The backbone, the dataset and its images per class, and the displayed run."""
 
     source: str  # a model's key
     dataset: str
@@ -67,10 +70,10 @@ class RaceControls(widgets.ControlValues, page="fine_tuning"):
 
 @dataclass(frozen=True)
 class MethodControls(widgets.ControlValues, page="fine_tuning"):
-    """The options."""
+    """The options of training."""
 
     body: str
-    larger: int  # times the resolution
+    larger: int  # factor of the resolution
     rate: float
     head_rate: float
     layer_decay: float
@@ -78,7 +81,7 @@ class MethodControls(widgets.ControlValues, page="fine_tuning"):
     updates: int
     batch: int
     seeds: int
-    moved: bool  # images are moved and flipped while training
+    moved: bool  # augmentation: images are shifted and flipped
 
 
 @dataclass(frozen=True)
@@ -87,14 +90,14 @@ class RaceSettings:
 
     source: ModelChoice
     step: int
-    in_colour: bool  # whether the images have colour
+    in_colour: bool  # True if the dataset's images have colour
     task: Task
-    held_out: int  # images that the curves are read on
+    held_out: int  # validation images
     method: Method
 
 
 def list_backbones() -> dict[str, ModelChoice]:
-    """Trained models whose head can be replaced and that are small enough to be trained here, by key."""
+    """Return the pretrained models that can get a new head and are small enough to train here, by key."""
     return {
         key: choice
         for key, choice in selection.list_models().items()
@@ -105,13 +108,13 @@ def list_backbones() -> dict[str, ModelChoice]:
 
 
 def draw() -> RaceSettings | str:
-    """Draws the controls; what they describe, or why it cannot be."""
+    """Draw the controls; return their settings, or an error message."""
     if not list_backbones():
         return NONE_HERE
     with page.row():
-        begin = st.container()
+        start_column = st.container()
         dataset = _choose_dataset()
-        with begin:
+        with start_column:
             source = _choose_backbone(dataset)
         try:
             counts, held_out = count_training_images(dataset)
@@ -121,66 +124,68 @@ def draw() -> RaceSettings | str:
         method = _choose_method(source, dataset)
         example_images.draw_upload(RaceControls.key("dataset"))
     task = _make_task(dataset, counts, a_class)
-    now = selection.get_current()
-    step = now.step if source.key == now.model else source.last_step
+    current = selection.get_current()
+    step = current.step if source.key == current.model else source.last_step
     if isinstance(method, str):
         return method
     return RaceSettings(source, step, has_colour(dataset), task, held_out, method)
 
 
 def _make_task(dataset: str, counts: Sequence[int], a_class: int) -> Task:
-    most = None if a_class == ALL else a_class
-    count = sum(counts) if most is None else sum(min(most, one) for one in counts)
-    return Task(dataset, len(counts), count, most, get_held_out_share(dataset), dataset in DRAWN)
+    limit = None if a_class == ALL else a_class
+    total = sum(counts) if limit is None else sum(min(limit, count) for count in counts)
+    return Task(dataset, len(counts), total, limit, get_held_out_share(dataset), dataset in DRAWN)
 
 
 def _choose_backbone(dataset: str) -> ModelChoice:
-    found = list_backbones()
-    own = selection.get_current().model
-    own_colour = is_own(dataset) and has_colour(dataset)
-    preferred = (choose_default_backbone(own_colour) if selection.is_default_model() else None) or own
+    backbones = list_backbones()
+    selected = selection.get_current().model
+    needs_colour = is_uploaded(dataset) and has_colour(dataset)
+    preferred = (choose_default_backbone(needs_colour) if selection.is_default_model() else None) or selected
     widgets.follow_default(RaceControls.key("source"), preferred)
     key = widgets.select(
         RaceControls.key("source"),
         "Start from",
-        tuple(found),
+        tuple(backbones),
         preferred,
-        format_func=lambda key: found[key].title,
-        help="A shipped model, a run, published or own weights: the last step, or the sidebar's of the model there.",
+        format_func=lambda key: backbones[key].title,
+        help="Last step of the model, or the sidebar's step for its model.",
     )
-    return found[key]
+    return backbones[key]
 
 
 def choose_default_backbone(colour: bool) -> str | None:
-    """With what the page begins, by key: for photos the ViT of photos, or the best model of them that is here."""
-    found = list_backbones()
+    """Return the key of the default backbone; for colour images one trained on photos, None if there is none."""
+    backbones = list_backbones()
     first = FIRST_IN_COLOUR if colour else FIRST
-    if first in found:
+    if first in backbones:
         return first
-    photos = [choice for choice in found.values() if choice.trained_on in PHOTOS]
+    photos = [choice for choice in backbones.values() if choice.trained_on in PHOTOS]
     best = max(photos, key=lambda choice: choice.accuracy or 0.0, default=None)
     return best.key if colour and best is not None else None
 
 
 def has_colour(dataset: str) -> bool:
-    """Return True if a set's images have colour: of a user's own, kept in three channels always, the first are seen."""
+    """Return True if a dataset's images have colour; uploads always have three channels, so pixels are compared."""
     try:
         data = cached.load_dataset(dataset)
     except DatasetError:
-        return False  # it is gone: `draw` says so
-    return some_in_colour(data.train_images) if is_own(dataset) else data.picture_shape[2] == 3
+        return False  # deleted or expired: `draw` shows the error
+    return some_in_colour(data.train_images) if is_uploaded(dataset) else data.picture_shape[2] == 3
 
 
 def _choose_dataset() -> str:
-    mine = user_datasets.list_datasets(session.get_current())
+    uploads = user_datasets.list_datasets(session.get_current())
 
-    def title(name: str) -> str:
-        return f"Yours: {mine[name].title}" if name in mine else DATASETS[name].title
+    def format_title(name: str) -> str:
+        return f"Yours: {uploads[name].title}" if name in uploads else DATASETS[name].title
 
-    names = [*mine, *(name for name in available_datasets() if name != "cifar100")]
-    first = names[0] if mine else "digits"
+    names = [*uploads, *(name for name in available_datasets() if name != "cifar100")]
+    first = names[0] if uploads else "digits"
     widgets.follow_default(RaceControls.key("dataset"), first)
-    return widgets.select(RaceControls.key("dataset"), "Learn", names, first, format_func=title)
+    return widgets.select(
+        RaceControls.key("dataset"), "Target dataset", names, first, format_func=format_title
+    )
 
 
 def _choose_class_size(counts: Sequence[int]) -> int:
@@ -192,33 +197,33 @@ def _choose_class_size(counts: Sequence[int]) -> int:
         (*sizes, ALL),
         default,
         format_func=lambda size: "all" if size == ALL else f"{size}",
-        help="So many of each class, the first of a shuffled set; all of a class that has fewer.",
+        help="The first images of the shuffled training set; all if a class has fewer.",
     )
 
 
 def get_held_out_share(dataset: str) -> float:
-    """Return which share of a training set the curves are read on: more of a small one, so that they say something."""
-    return 0.2 if is_own(dataset) else 0.1 if not DATASETS[dataset].needs_file else 0.04
+    """Return the validation share of a training set: more of a small one, for a curve with less noise."""
+    return 0.2 if is_uploaded(dataset) else 0.1 if not DATASETS[dataset].needs_file else 0.04
 
 
 def count_training_images(dataset: str) -> tuple[tuple[int, ...], int]:
-    """Return how many images of each class there are to learn from, and how many are held out of all.
+    """Return the number of training images of each class, and the number of validation images.
 
     Raises:
-        DatasetError: if the set is gone.
+        DatasetError: if the dataset was deleted or has expired.
     """
     data = cached.load_dataset(dataset)
-    kept, held_out = validation_split(data, get_held_out_share(dataset), SPLIT_SEED)
-    counts = np.bincount(data.labels_of("train")[kept], minlength=len(data.classes))
+    train_indices, held_out = validation_split(data, get_held_out_share(dataset), SPLIT_SEED)
+    counts = np.bincount(data.labels_of("train")[train_indices], minlength=len(data.classes))
     return tuple(counts.tolist()), len(held_out)
 
 
 def _choose_method(source: ModelChoice, dataset: str) -> Method | str:
-    lesson = source.key.startswith((published.KEY, own_weights.KEY))
+    is_published = source.key.startswith((published.KEY, own_weights.KEY))
     with page.options("fine_tuning"):
         body, larger = _choose_trained_part(source)
         small = SMALL_RATES if isinstance(source.config, ViTConfig) else OTHER_RATES
-        rates = _choose_rates(source, LESSON_RATES if lesson else small, body)
+        rates = _choose_rates(source, LESSON_RATES if is_published else small, body)
         updates = widgets.number(MethodControls.key("updates"), "Updates of each model", 10, 1000, 100)
         batch = widgets.number(MethodControls.key("batch"), "Batch size", 4, 128, 16)
         seeds = widgets.segmented(
@@ -226,12 +231,12 @@ def _choose_method(source: ModelChoice, dataset: str) -> Method | str:
             "Seeds",
             (1, 2, 3),
             3,
-            help="Of the new head or of all weights, and of the order; the images stay.",
+            help="Initial weights and order of images; the images stay the same.",
         )
         moved = widgets.toggle(
             MethodControls.key("moved"),
-            "Shift images in training",
-            help=f"By up to {SHIFT_PX} px, for both; those of CIFAR and Fashion-MNIST are also flipped left and right.",
+            "Augment images",
+            help=f"Shift by up to {SHIFT_PX} px; also flip CIFAR and Fashion-MNIST images.",
         )
     try:
         return Method(
@@ -254,47 +259,46 @@ def _choose_trained_part(source: ModelChoice) -> tuple[Body, int]:
         "Trained part",
         tuple(BODIES),
         format_func=BODIES.__getitem__,
-        help="Head alone: the backbone is frozen and gives features, on which the new head is a logistic regression.",
+        help="Head alone: logistic regression on the frozen backbone's features.",
     )
-    only = abilities(source.config).larger_pictures.why_not or None
+    refusal = abilities(source.config).larger_images.why_not or None
     larger = widgets.segmented(
         MethodControls.key("larger"),
         "Resolution",
         (1, 2),
         format_func=lambda times: f"× {times}",
-        why_not=only,
+        why_not=refusal,
     )
-    return body, 1 if only else larger
+    return body, 1 if refusal else larger
 
 
 def _choose_rates(
     source: ModelChoice, start: tuple[float, float], body: Body
 ) -> tuple[float, float, float, float]:
-    """Learning rates of backbone and head, a layer's share of the next one's, and the rate from scratch."""
+    """Return the learning rates of backbone and head, the layer-wise decay, and the rate from scratch."""
     frozen = "Disabled: the backbone is frozen." if body == "head" else None
-    of_head = ALONE_RATE if body == "head" else start[1]
+    head_rate = ALONE_RATE if body == "head" else start[1]
     scratch = _get_scratch_rate(source.config)
-    drawn = []
+    rates = []
     for name, label, default, step, why_not in (
         ("rate", "Learning rate of the backbone", start[0], 1e-5, frozen),
-        ("head_rate", "Learning rate of the head", of_head, 1e-4, None),
-        ("layer_decay", "Share of the next layer's rate", 1.0, 0.05, frozen),
+        ("head_rate", "Learning rate of the head", head_rate, 1e-4, None),
+        ("layer_decay", "Layer-wise decay", 1.0, 0.05, frozen),
         ("scratch_rate", "Learning rate from scratch", scratch, 1e-4, None),
     ):
         widgets.follow_default(MethodControls.key(name), default)
-        drawn.append(widgets.real(MethodControls.key(name), label, default, step, why_not=why_not))
-    return drawn[0], drawn[1], drawn[2], drawn[3]
+        rates.append(widgets.real(MethodControls.key(name), label, default, step, why_not=why_not))
+    return rates[0], rates[1], rates[2], rates[3]
 
 
 def _get_scratch_rate(config: ModelConfig) -> float:
-    """At which the same model learns from random weights."""
     if isinstance(config, CNNConfig):
         return CNN_SCRATCH_RATE
     return 5e-4 if getattr(config, "embed_dim", 0) >= WIDE else 1e-3
 
 
 def explain_refusal(chosen: RaceSettings) -> str:
-    """Why a race of these cannot be, in the page's words; empty where it can."""
+    """Return why these settings cannot be trained, or '' if they can."""
     source = chosen.source
     try:
         model = fitted(source.config, chosen.task.classes, chosen.method.image_size)
@@ -303,5 +307,5 @@ def explain_refusal(chosen: RaceSettings) -> str:
     except ValueError as error:
         return with_titles(str(error), FIELDS)
     if chosen.task.pictures < 2 * chosen.task.classes:
-        return "there are fewer than two images a class to learn from"
+        return "expected at least two training images per class"
     return ""

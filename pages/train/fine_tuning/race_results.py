@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from pages.stores import runs
 from vitviz.analysis.fine_tuning import Group
-from vitviz.checkpoint_header import read_header
 from vitviz.training.fine_tuning import SCRATCH, TITLES, TUNED, part_of
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
 
 
 def load_groups(run: Run) -> tuple[Group, Group]:
-    """Return (fine-tuned, from scratch), over their seeds."""
-    found: dict[str, list[Run]] = {name: [] for name in TITLES}
+    """Load the curves and test accuracies of (fine-tuned, from scratch) over their seeds."""
+    groups: dict[str, list[Run]] = {name: [] for name in TITLES}
     for member in run.members():
-        found[part_of(member.directory.name)[0]].append(member)
-    tuned, scratch = (_make_group(name, found[name]) for name in (TUNED, SCRATCH))
+        groups[part_of(member.directory.name)[0]].append(member)
+    tuned, scratch = (_make_group(name, groups[name]) for name in (TUNED, SCRATCH))
     return tuned, scratch
 
 
@@ -29,29 +26,14 @@ def _make_group(name: str, members: list[Run]) -> Group:
 
 
 def count_test_images(run: Run) -> int:
-    """Return how many images the test accuracies were read on; 0 before the end."""
+    """Return the number of test images; 0 before the race has ended."""
     test = runs.open_log(run.members()[0].id).read().test
     return 0 if test is None else int(test["images"])
 
 
 def find_first_seed(config: RunConfig, name: str) -> Member:
-    """Return the member of a group's first seed."""
     return next(member for member in config.members if part_of(member.name)[0] == name)
 
 
 def find_member(run: Run, name: str, seed: int) -> Run:
-    """Return one model of a race."""
     return next(member for member in run.members() if part_of(member.directory.name) == (name, seed))
-
-
-def list_classes(member: Run) -> tuple[str, ...]:
-    """Return the names of the answers, from its first snapshot; numbers before there is one."""
-    steps = member.snapshots()
-    if not steps:
-        return tuple(map(str, range(member.config().model.num_classes)))
-    return _read_classes(str(member.snapshot_path(steps[0])))
-
-
-@lru_cache(maxsize=64)
-def _read_classes(path: str) -> tuple[str, ...]:
-    return tuple(read_header(path).classes)

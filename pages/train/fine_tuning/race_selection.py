@@ -1,4 +1,4 @@
-"""Select the race that is shown: the link's, or the session's newest."""
+"""Select the displayed race: that of the permalink, or the session's newest."""
 
 from __future__ import annotations
 
@@ -14,28 +14,26 @@ from vitviz.training.run_directory import Run
 
 
 def adopt_linked() -> str | None:
-    """Takes up the race whose unguessable name the link holds; a sentence where it is gone."""
-    asked = st.session_state.get(session_keys.REQUESTED, {}).get(
-        RaceControls.key("run")
-    )  # the page holds what its link says
-    if asked and not runs.adopt_run(session.get_current(), asked):
+    """Add the permalink's race to the session; return an error message if it does not exist."""
+    linked = st.session_state.get(session_keys.REQUESTED, {}).get(RaceControls.key("run"))
+    if linked and not runs.adopt_run(session.get_current(), linked):
         return "The race of this link was deleted or has expired on this server."
     return None
 
 
 def choose_race() -> Run | None:
-    """Draws the choice where there are several races; None where there is none."""
-    mine = {run.id: run for run in runs.list_runs(session.get_current()) if run.config().preset == PRESET}
-    if not mine:
+    """Draw the selection among the session's races; return None if there is none."""
+    races = {run.id: run for run in runs.list_runs(session.get_current()) if run.config().preset == PRESET}
+    if not races:
         return None
-    count = len(mine)
-    names = {name: f"{count - i}. {_name_race(run.config())}" for i, (name, run) in enumerate(mine.items())}
-    widgets.resolve_option(RaceControls.key("run"), tuple(mine))
+    count = len(races)
+    names = {name: f"{count - i}. {_name_race(run.config())}" for i, (name, run) in enumerate(races.items())}
+    widgets.resolve_option(RaceControls.key("run"), tuple(races))
     if count == 1:
-        widgets.store_value(RaceControls.key("run"), next(iter(mine)))
-        return next(iter(mine.values()))
-    return mine[
-        widgets.select(RaceControls.key("run"), "Race shown", tuple(mine), format_func=names.__getitem__)
+        widgets.store_value(RaceControls.key("run"), next(iter(races)))
+        return next(iter(races.values()))
+    return races[
+        widgets.select(RaceControls.key("run"), "Race shown", tuple(races), format_func=names.__getitem__)
     ]
 
 

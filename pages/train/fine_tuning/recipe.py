@@ -1,4 +1,4 @@
-"""The lesson's recipe for published weights: what it does, the code, and what it costs here."""
+"""Show the lecture's recipe for fine-tuning published weights, and its code."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from pages.frame import page
 from pages.selection import selection
 from pages.stores import published
 from vitviz.models.pretrained_list import PRETRAINED
-from vitviz.training.lesson_recipe import fine_tune, head_swapped, parameter_groups
+from vitviz.training.lesson_recipe import fine_tune, parameter_groups, replace_head
 
 RECIPE = r"""
-The lesson takes `vit_small_patch16_224`, trained on ImageNet, to CIFAR-10:
+The lecture fine-tunes `vit_small_patch16_224`, pretrained on ImageNet, on CIFAR-10:
 
-1. **Head swap**: the head of 1,000 classes is dropped, a linear map $384 \times 10$ takes its place.
-2. **Images**: 32 px are enlarged to 224 px; while training each is shifted by up to 4 px and flipped half of
-   the time; mean and standard deviation are ImageNet's.
-3. **Two learning rates**, told apart by name: every parameter with 'head' in its name at $10^{-3}$, all others at
-   $10^{-5}$; AdamW, weight decay 0.01, batches of 32, a cosine over ten epochs.
+1. **New head**: a linear layer $384 \times 10$ replaces the head of 1,000 classes.
+2. **Images** are resized from 32 to 224 px and normalised with ImageNet's mean and standard deviation; augmentation
+   shifts each by up to 4 px and flips it with probability 0.5.
+3. **Two learning rates**: $10^{-3}$ for every parameter with 'head' in its name, $10^{-5}$ for all others; AdamW,
+   weight decay 0.01, batch size 32, cosine schedule over ten epochs.
 
-`python -m vitviz.fine_tune vit_small_patch16_224 --out checkpoints/small.safetensors` does this where the weights
-can be fetched; the file is then among the models of this app. At 224 px on two cores ten epochs of 50,000 images
-would take days (estimated, not measured); the code is tested on sixty images, with random weights. On this page
-the same steps run with small backbones in a minute, and published weights with up to 15 million parameters (ViT-Ti/16,
-DeiT-Ti/16) can be chosen under *Begin with* once they are here.
+`python -m vitviz.fine_tune vit_small_patch16_224 --out checkpoints/small.safetensors` runs this recipe if the weights
+can be downloaded; the checkpoint is then a model of this app. At 224 px, ten epochs of 50,000 images would take days on
+two cores (estimated, not measured); the code is tested on sixty images with random weights. On this page the same steps
+run with small backbones in a minute; downloaded weights of up to 15 million parameters (ViT-Ti/16, DeiT-Ti/16) are
+listed under *Start from*.
 """
 
 
 def draw() -> None:
-    """The recipe, its code, and which published weights are here."""
+    """Draw the recipe, its code, and the downloaded published weights."""
     st.markdown(RECIPE)
-    here = [entry.title for entry in published.list_downloaded()]
-    listed = ", ".join(here) if here else "none"
-    page.caption(f"Of {len(PRETRAINED)} published models that can be opened, on this machine: {listed}.")
+    titles = [entry.title for entry in published.list_downloaded()]
+    listed = ", ".join(titles) or "none"
+    page.caption(f"Downloaded, of {len(PRETRAINED)} supported published models: {listed}.")
     selection.link_to("which_model", "List of published models")
-    page.drawers("fine_tuning.recipe", code=(head_swapped, parameter_groups, fine_tune))
+    page.drawers("fine_tuning.recipe", code=(replace_head, parameter_groups, fine_tune))

@@ -1,4 +1,4 @@
-"""The race: what is kept, a prediction, then both ways live, and what came of it."""
+"""Run the race: fine-tuning against training from scratch, predicted first and then trained live."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pages.train.fine_tuning import (
     race_results,
     race_selection,
 )
-from pages.train.fine_tuning.learning_view import learning_view
 from pages.train.fine_tuning.race_controls import RaceControls, RaceSettings
+from pages.views.register import register
 from vitviz.analysis import fine_tuning as analysis
 from vitviz.checkpoints import CheckpointError
-from vitviz.data.own_datasets import is_own
+from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.plots import fine_tuning as plots
 from vitviz.text import plain, plural, reason
 from vitviz.training.executor import ExecutorError
@@ -29,11 +29,12 @@ from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, Status
 from vitviz.training.start_weights import start_file
 
+draw_learning_view = register(__file__, "learning_view")
 POLL_S = 0.5
 GUESSES = {"tuned": "Fine-tuned", "scratch": "From scratch", "neither": "No clear difference"}
-KEPT = "The race stores your weights on this server until you delete it in the live lab's table."
+STORED = "The race stores your weights on this server until you delete it in the live lab's table."
 RANDOM = (
-    "At this step the weights are random. Choose a later step in the sidebar to fine-tune a trained model."
+    "At this step the weights are random. Choose a later step in the sidebar to fine-tune a pretrained model."
 )
 _GUESS = "fine_tuning._guess"
 _NOTICE = "fine_tuning._notice"
@@ -41,18 +42,18 @@ _WATCHED = "fine_tuning._watched"
 
 
 def draw() -> None:
-    """The whole section."""
-    gone = race_selection.adopt_linked()
+    """Draw the settings, the prediction, and the displayed race."""
+    link_error = race_selection.adopt_linked()
     chosen = race_controls.draw()
     if isinstance(chosen, str):
         st.error(chosen, icon=":material/block:")
     else:
         _draw_setup(chosen)
-    if notice := st.session_state.pop(_NOTICE, gone):
+    if notice := st.session_state.pop(_NOTICE, link_error):
         st.warning(plain(notice), icon=":material/info:")
     run = race_selection.choose_race()
     if run is None:
-        st.caption("No race has been run in this visit: predict, then start one.")
+        st.caption("No race yet. Predict, then start one.")
     else:
         active = runs.read_status(run).active
         st.session_state[_WATCHED] = active
@@ -61,24 +62,24 @@ def draw() -> None:
     drawers.draw(run)
 
 
-# ---------------------------------------------------------------- before it starts
+# ---------------------------------------------------------------- before the start
 
 
 def _draw_setup(chosen: RaceSettings) -> None:
     """Draw the plan, the prediction and the start button."""
-    if why := race_controls.explain_refusal(chosen):
-        st.error(f"This cannot be trained: {plain(why)}.", icon=":material/block:")
+    if refusal := race_controls.explain_refusal(chosen):
+        st.error(f"This cannot be trained: {plain(refusal)}.", icon=":material/block:")
         return
     plan.draw(chosen)
     _offer_colour(chosen)
     if catalogue.is_random(chosen.source, chosen.step):
         st.warning(RANDOM, icon=":material/casino:")
     if chosen.source.key.startswith(own_weights.KEY):
-        page.caption(KEPT)
+        page.caption(STORED)
     left, right = st.columns([2.4, 1], vertical_alignment="bottom")
     with left:
         guess = st.segmented_control(
-            f"Your prediction: which gets more test images right, with {_draw_example_images(chosen)}?",
+            f"Which model has the higher test accuracy with {plural(chosen.task.pictures, 'training image')}?",
             tuple(GUESSES),
             format_func=GUESSES.__getitem__,
             key=_GUESS,
@@ -101,23 +102,19 @@ def _offer_colour(chosen: RaceSettings) -> None:
     """Offer a colour backbone if the user's images have colour and the selected one reads grey images."""
     key = race_controls.choose_default_backbone(colour=True)
     grey = chosen.source.preparation.in_chans == 1
-    if key is None or not (grey and chosen.in_colour and is_own(chosen.task.dataset)):
+    if key is None or not (grey and chosen.in_colour and is_uploaded(chosen.task.dataset)):
         return
-    st.info(f"These images have colour; {chosen.source.shown} reads grey ones.", icon=":material/palette:")
+    st.info(f"These images have colour; {chosen.source.shown} takes grey images.", icon=":material/palette:")
     label = f"Use {race_controls.list_backbones()[key].shown} instead"
-    st.button(label, key="fine_tuning._colour", on_click=_begin_with, args=(key,))
+    st.button(label, key="fine_tuning._colour", on_click=_select_backbone, args=(key,))
 
 
-def _begin_with(source: str) -> None:
+def _select_backbone(source: str) -> None:
     RaceControls.change(source=source)
 
 
-def _draw_example_images(chosen: RaceSettings) -> str:
-    return plural(chosen.task.pictures, "image")
-
-
 def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
-    """Starts the race with the weights in its folder, and brings it onto the stage; in a callback."""
+    """Start the race with a copy of the initial weights and display it (a callback)."""
     if not run_start.claim_click(click):
         return
     try:
@@ -125,21 +122,22 @@ def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
         source = Source(chosen.source.title, model.digest, model.config, model.preparation)
         run = run_start.start_run(race(source, chosen.task, chosen.method), start=start_file(model))
     except (run_start.NotStarted, CheckpointError, OSError, ValueError) as error:
-        st.session_state[_NOTICE] = f"It cannot start: {error}."
+        st.session_state[_NOTICE] = f"The race cannot start: {error}."
     except KeyError:
-        st.session_state[_NOTICE] = "It cannot start: these weights are no longer on this server."
+        st.session_state[_NOTICE] = (
+            "The race cannot start: these weights were deleted or have expired on this server."
+        )
     else:
-        session.get_current().notes[_prediction_key(run)] = guess
+        session.get_current().notes[_get_prediction_key(run)] = guess
         st.session_state[_GUESS] = None
         query_params.request_value(RaceControls.key("run"), run.id)
 
 
-def _prediction_key(run: Run) -> str:
-    """Return where a visit notes what it predicted of a race."""
+def _get_prediction_key(run: Run) -> str:
     return f"fine_tuning.guess.{run.id}"
 
 
-# ---------------------------------------------------------------- the stage
+# ---------------------------------------------------------------- the displayed race
 
 
 def _draw_race(run: Run) -> None:
@@ -149,45 +147,46 @@ def _draw_race(run: Run) -> None:
     except (RunError, FileNotFoundError):
         if run.exists():
             raise
-        st.rerun()  # it was removed meanwhile: the page says so
+        st.rerun()  # deleted meanwhile: the page shows a warning
     active = runs.read_status(run).active
-    if active != st.session_state.get(
-        _WATCHED
-    ):  # it has ended, or was resumed from here: stop polling, or begin
+    # If the race has ended or was resumed here, polling must stop or start.
+    if active != st.session_state.get(_WATCHED):
         st.session_state[_WATCHED] = active
         st.rerun()
 
 
 def _draw_stage(run: Run) -> None:
-    here = session.get_current()
-    runs.mark_active(here)
-    polling_rate.note_user(here.token)
+    user = session.get_current()
+    runs.mark_active(user)
+    polling_rate.note_user(user.token)
     status, config = runs.read_status(run), run.config()
-    _describe_status(run, status)
+    _draw_status(run, status)
     tuned, scratch = race_results.load_groups(run)
     frozen = frozen_features.fit_probe(run) if status.state == "done" else None
     chance, waiting = 1 / config.model.num_classes, runs.describe_missing_curve(status)
-    data = plots.learning(
+    message = plots.learning(
         [tuned, scratch, *([frozen.group] if frozen else [])], chance, config.train.epochs or 1.0, waiting
     )
-    learning_view(data, key="fine_tuning.learning")
-    said = analysis.describe(tuned, scratch, race_results.count_test_images(run))
-    if said:
-        read = frozen.said if frozen else frozen_features.TOO_MANY if status.state == "done" else ""
-        page.caption(f"{said} {read} {_describe_prediction(run, analysis.verdict(tuned, scratch))}")
+    draw_learning_view(message, key="fine_tuning.learning")
+    accuracies = analysis.describe_test_accuracies(tuned, scratch, race_results.count_test_images(run))
+    if accuracies:
+        probe = frozen.describe() if frozen else frozen_features.TOO_MANY if status.state == "done" else ""
+        page.caption(
+            f"{accuracies} {probe} {_describe_prediction(run, analysis.compare_groups(tuned, scratch))}"
+        )
     else:
         page.caption(_describe_setup(config))
     if not status.active:
-        selection.link_to("live_lab", "Look into its models in the lab", **{"live_lab.run": run.id})
+        selection.link_to("live_lab", "Open its models in the live lab", **{"live_lab.run": run.id})
 
 
-def _describe_status(run: Run, status: Status) -> None:
+def _draw_status(run: Run, status: Status) -> None:
     left, right = st.columns([4, 1], vertical_alignment="center")
     with left:
         if status.state == "done":
-            st.markdown(f":material/check: {_draw_progress(run, status)}")
+            st.markdown(f":material/check: {_format_progress(run, status)}")
         else:
-            st.progress(min(max(status.progress, 0.0), 1.0), text=_draw_progress(run, status))
+            st.progress(min(max(status.progress, 0.0), 1.0), text=_format_progress(run, status))
     if runs.may_change(session.get_current(), run):
         with right:
             _draw_button(run, status)
@@ -197,24 +196,24 @@ def _describe_status(run: Run, status: Status) -> None:
 
 
 def _draw_button(run: Run, status: Status) -> None:
-    """Stops a race that is under way, and lets one go on that ended before its time."""
+    """Draw the stop button of a running race, or the resume button of one that ended early."""
     if status.active:
-        what, icon = "stop", "stop"
+        action, icon = "stop", "stop"
     elif status.state not in ("done", "diverged"):
-        what, icon = "resume", "play_arrow"
+        action, icon = "resume", "play_arrow"
     else:
         return
     st.button(
-        what.capitalize(),
-        key=f"fine_tuning._{what}",
+        action.capitalize(),
+        key=f"fine_tuning._{action}",
         icon=f":material/{icon}:",
         on_click=_control_race,
-        args=(run, what),
+        args=(run, action),
         width="stretch",
     )
 
 
-def _draw_progress(run: Run, status: Status) -> str:
+def _format_progress(run: Run, status: Status) -> str:
     name = plain(run.config().name)
     if status.state == "queued":
         return f"{name}: {runs.describe_wait(session.get_current(), run)}"
@@ -222,45 +221,40 @@ def _draw_progress(run: Run, status: Status) -> str:
         return f"{name}: the images are being prepared"
     if status.state == "done":
         return f"{name}: {status.step:,} updates of each model, {status.seconds:.0f} s of training together"
-    of = f" of {status.total_steps:,}" if status.total_steps else ""
+    total = f" of {status.total_steps:,}" if status.total_steps else ""
     left = f", {status.seconds_left:.0f} s left" if status.active and status.seconds_left else ""
-    return f"{name}: {status.state}, update {status.step:,}{of} of each model{left}"
+    return f"{name}: {status.state}, update {status.step:,}{total} of each model{left}"
 
 
-def _control_race(run: Run, what: str) -> None:
+def _control_race(run: Run, action: str) -> None:
     if not runs.may_change(session.get_current(), run):
         return
     try:
-        if what == "stop":
+        if action == "stop":
             runs.get_executor().stop(run)
         else:
             runs.get_executor().resume(run, session.get_address())
     except (ExecutorError, ValueError, OSError) as error:
-        st.session_state[_NOTICE] = f"The race was not told: {reason(error)}."
+        st.session_state[_NOTICE] = f"The race did not {action}: {reason(error)}."
 
 
 def _describe_setup(config: RunConfig) -> str:
-    """Return what the two have in common, and where they differ."""
+    """Describe the settings that both models share, and their learning rates."""
     tuned, scratch = (config.recipe(race_results.find_first_seed(config, name)) for name in TITLES)
     seeds = plural(len(config.members) // 2, "seed")
     batch = plural(tuned.batch_size, "image")
     head = tuned.head_learning_rate or tuned.learning_rate
-    slower = (
-        f", times {tuned.layer_decay:g} with every layer away from the head,"
-        if tuned.layer_decay != 1
-        else ""
-    )
-    body = "a frozen backbone" if tuned.frozen else f"{tuned.learning_rate:g} for its backbone{slower}"
+    decay = f", times {tuned.layer_decay:g} per layer below the head," if tuned.layer_decay != 1 else ""
+    backbone = "frozen backbone" if tuned.frozen else f"{tuned.learning_rate:g} for the backbone{decay}"
     return (
-        f"{seeds} each; both see the same images in updates of {batch}, as many, in the same order. Learning rates:"
-        f" fine-tuned {body} and {head:g} for its head, from scratch {scratch.learning_rate:g}."
+        f"{seeds} each; both models train on the same images in the same order, in batches of {batch}. Learning rates:"
+        f" fine-tuned {backbone} and {head:g} for the head, from scratch {scratch.learning_rate:g}."
     )
 
 
-def _describe_prediction(run: Run, found: str | None) -> str:
-    guess = session.get_current().notes.get(_prediction_key(run))
-    if not isinstance(guess, str) or guess not in GUESSES or found is None:
+def _describe_prediction(run: Run, verdict: str | None) -> str:
+    guess = session.get_current().notes.get(_get_prediction_key(run))
+    if not isinstance(guess, str) or guess not in GUESSES or verdict is None:
         return ""
-    came = "so it is" if guess == found else "it came otherwise"
-    of = " with this one seed" if len(run.members()) == len(TITLES) else ""
-    return f"You predicted '{GUESSES[guess].lower()}': {came}{of}."
+    seeds = " with one seed" if len(run.members()) == len(TITLES) else ""
+    return f"Your prediction: {GUESSES[guess].lower()}. Measured{seeds}: {GUESSES[verdict].lower()}."

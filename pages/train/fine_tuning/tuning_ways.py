@@ -1,4 +1,4 @@
-"""Ways to fine-tune: rates, layers, what is frozen, how large the images are; the stored experiment."""
+"""Show the stored experiment on fine-tuning methods: learning rates, layer-wise decay, frozen parts, image size."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.train.fine_tuning import stored_results
-from pages.views.race import draw_race as race_view
-from vitviz.analysis.one_change import Variant, describe_knob, gain, variant
+from pages.views.race import draw_race
+from vitviz.analysis.one_change import Variant, compute_gain, create_variant, describe_hyperparameter
 from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, USUAL, WAYS
 from vitviz.plots.one_change import payload
@@ -21,15 +21,14 @@ from vitviz.text import gained, percent, plural
 from vitviz.training.layer_rates import rate_scales
 
 MATH = r"""
-All ways begin with the same backbone (but for the last), see the same images in the same order and make the same number
-of updates with AdamW. Of a backbone with layers $1 \dots L$ and a head, layer-wise decay $\gamma$ gives layer
-$\ell$ the
-rate $\eta\,\gamma^{\,L + 1 - \ell}$ (Clark et al. 2020): what is nearest to the pixels moves least. On larger
-images there are more patches of the same size, and the grid of learned positions is stretched to them.
+All methods but the last start from the same backbone; all train on the same images in the same order, with the same
+number of AdamW updates. In a backbone with layers $1 \dots L$ and a head, layer-wise decay $\gamma$ gives layer $\ell$
+the learning rate $\eta\,\gamma^{\,L + 1 - \ell}$ (Clark et al. 2020): layers near the pixels change least. Larger
+images have more patches of the same size, and the grid of position embeddings is interpolated.
 """
 TITLES = {name: way.title for name, way in WAYS.items()}
-AGAINST = f"Against '{WAYS[USUAL].title}', points"
-_WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {AGAINST: gained}
+DIFFERENCE = f"Difference to '{WAYS[USUAL].title}', points"
+_WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {DIFFERENCE: gained}
 
 
 @dataclass(frozen=True)
@@ -42,95 +41,104 @@ class TuningControls(widgets.ControlValues, page="fine_tuning"):
 
 
 def draw() -> None:
-    """The choice of backbone and images, a guess, every way's curve and seeds, how they were made."""
-    found = read_result_if_any(NAME)
-    if found is None:
-        words = f"No measured ways lie here. `python -m vitviz.experiment {NAME}` makes them."
-        st.info(words, icon=":material/timer:")
+    """Draw the selection of backbone and images, the prediction, and every method's curve and accuracies."""
+    stored = read_result_if_any(NAME)
+    if stored is None:
+        st.info(
+            f"No results are stored here. Run `python -m vitviz.experiment {NAME}`.", icon=":material/timer:"
+        )
         return
     with page.row():
-        bodies = tuple(name for name in PLAN.sources if any(row["source"] == name for row in found.rows))
+        backbones = tuple(name for name in PLAN.sources if any(row["source"] == name for row in stored.rows))
         key = TuningControls.key("way_body")
-        source = widgets.segmented(key, "A backbone trained on", bodies, format_func=PLAN.sources.__getitem__)
-        sizes = sorted({int(row["a_class"]) for row in found.rows if row["source"] == source})
+        source = widgets.segmented(
+            key, "Backbone trained on", backbones, format_func=PLAN.sources.__getitem__
+        )
+        sizes = sorted({int(row["a_class"]) for row in stored.rows if row["source"] == source})
         default = sizes[len(sizes) // 2]
-        pictures = widgets.segmented(TuningControls.key("way_pictures"), "Images a class", sizes, default)
-    shown = load_variants(found, source, pictures)
-    answered = len([one for one in shown if one.test]) < 2 or _ask_prediction(source, pictures, shown)
-    drawn = shown if answered else [one for one in shown if one.name == USUAL]
-    note = f"{found.settings['test_pictures']:,} test images, read once at the end"
-    race_view(payload(drawn, 1 / 10, count_epochs(found, pictures), note), key="fine_tuning.ways_view")
-    words = (
-        describe_knob(shown, USUAL)
+        pictures = widgets.segmented(TuningControls.key("way_pictures"), "Images per class", sizes, default)
+    variants = load_variants(stored, source, pictures)
+    tested = [variant for variant in variants if variant.test]
+    answered = len(tested) < 2 or _ask_prediction(source, pictures, tested)
+    drawn = variants if answered else [variant for variant in variants if variant.name == USUAL]
+    note = f"{stored.settings['test_pictures']:,} test images, evaluated once at the end"
+    draw_race(payload(drawn, 1 / 10, count_epochs(stored, pictures), note), key="fine_tuning.ways_view")
+    page.caption(
+        describe_hyperparameter(variants, USUAL)
         if answered
-        else "This is what the page begins with; a guess shows the other ways."
+        else "Shown: the page's default. Predict to see the other methods."
     )
-    how = stored_results.describe_origin(found, found.where(source=source, a_class=pictures))
-    page.caption(words)
-    page.provenance(how)
+    page.provenance(stored_results.describe_origin(stored, stored.where(source=source, a_class=pictures)))
     if answered:
-        columns = build_columns(shown, source)
+        columns = build_columns(variants, source)
         formats = {"Core-seconds": st.column_config.NumberColumn(format="%.1f")}
         page.table(columns, _WRITTEN, formats, "fine_tuning.ways_table")
     page.drawers(
         "fine_tuning.ways",
         math=MATH,
         code=(rate_scales,),
-        numbers=partial(stored_results.draw_table, found, "way", TITLES, "fine_tuning.ways")
+        numbers=partial(stored_results.draw_table, stored, "way", TITLES, "fine_tuning.ways")
         if answered
         else None,
     )
 
 
-def load_variants(found: Result, source: str, pictures: int) -> list[Variant]:
-    """Return what was measured of each way, in their order."""
-    shown = []
+def load_variants(stored: Result, source: str, pictures: int) -> list[Variant]:
+    """Load the measured methods, in the plan's order."""
+    variants = []
     for name, way in WAYS.items():
-        rows = list(found.where(source=source, a_class=pictures, way=name))
+        rows = list(stored.where(source=source, a_class=pictures, way=name))
         if rows:
-            shown.append(variant(name, way.title, rows, count_epochs(found, pictures)))
-    return shown
+            variants.append(create_variant(name, way.title, rows, count_epochs(stored, pictures)))
+    return variants
 
 
-def count_epochs(found: Result, pictures: int) -> float:
-    """Return how often every training sees each of its images; there are ten classes."""
+def count_epochs(stored: Result, pictures: int) -> float:
+    """Return the number of epochs of every training; there are ten classes."""
     count = 10 * pictures
-    return float(found.settings["updates"]) * min(int(found.settings["batch_size"]), count) / count
+    return float(stored.settings["updates"]) * min(int(stored.settings["batch_size"]), count) / count
 
 
-def _ask_prediction(source: str, pictures: int, shown: Sequence[Variant]) -> bool:
-    ways = {one.name: one for one in shown if one.test}
+def _ask_prediction(source: str, pictures: int, tested: Sequence[Variant]) -> bool:
+    variants = {variant.name: variant for variant in tested}
     return prediction_gate.require_prediction(
         TuningControls.key("way_guess"),
         (source, pictures),
-        f"With {plural(pictures, 'picture')} a class, which way is best?",
-        {name: one.title for name, one in ways.items()},
-        lambda guess: describe_prediction(ways, guess),
+        f"With {plural(pictures, 'image')} per class, which method is best?",
+        {name: variant.title for name, variant in variants.items()},
+        lambda guess: describe_prediction(variants, guess),
     )
 
 
-def describe_prediction(ways: dict[str, Variant], guess: str) -> str:
-    """Return True if a guessed way was the best, by the means over the seeds, and whether the seeds agree."""
-    said, best = ways[guess], max(one.mean for one in ways.values())
-    if said.mean == best:
-        return f"You said '{said.title}': right, {percent(best)}."
-    first = next(one for one in ways.values() if one.mean == best)
-    behind = gain(said, first)
-    agree = "" if behind is None else f": {behind.said}, {behind.sure}"
-    return f"You said '{said.title}': {percent(said.mean)}, and '{first.title}' has {percent(best)}{agree}."
+def describe_prediction(variants: dict[str, Variant], guess: str) -> str:
+    """Compare the predicted method with the best by mean test accuracy, and state whether the seeds agree."""
+    predicted, best_mean = variants[guess], max(variant.mean for variant in variants.values())
+    if predicted.mean == best_mean:
+        return f"Your prediction: '{predicted.title}' is right, {percent(best_mean)}."
+    best = next(variant for variant in variants.values() if variant.mean == best_mean)
+    behind = compute_gain(predicted, best)
+    agree = "" if behind is None else f": {behind.summary}, {behind.certainty}"
+    return (
+        f"Your prediction: '{predicted.title}', {percent(predicted.mean)}. Measured best: '{best.title}',"
+        f" {percent(best_mean)}{agree}."
+    )
 
 
-def build_columns(shown: Sequence[Variant], source: str) -> dict[str, list[object]]:
-    """Return every way's numbers, as the file has them, and what it does."""
-    own = next((one for one in shown if one.name == USUAL), None)
-    gains = [None if own is None else gain(one, own) for one in shown]
+def build_columns(variants: Sequence[Variant], source: str) -> dict[str, list[object]]:
+    """Return the table's columns: every method's accuracies, training time and description."""
+    usual = next((variant for variant in variants if variant.name == USUAL), None)
+    gains = [None if usual is None else compute_gain(variant, usual) for variant in variants]
     larger = f" ({LARGER[source]} px)"
     return {
-        "Way": [one.title for one in shown],
-        "Mean": [one.mean if one.test else None for one in shown],
-        "Lowest": [min(one.test.values()) if one.test else None for one in shown],
-        "Highest": [max(one.test.values()) if one.test else None for one in shown],
-        AGAINST: [None if found is None else found.mean for found in gains],
-        "Core-seconds": [sum(one.seconds) / len(one.seconds) if one.seconds else None for one in shown],
-        "What it does": [f"{WAYS[one.name].does}{larger * (one.name == 'larger')}" for one in shown],
+        "Method": [variant.title for variant in variants],
+        "Mean": [variant.mean if variant.test else None for variant in variants],
+        "Lowest": [min(variant.test.values()) if variant.test else None for variant in variants],
+        "Highest": [max(variant.test.values()) if variant.test else None for variant in variants],
+        DIFFERENCE: [None if gain is None else gain.mean for gain in gains],
+        "Core-seconds": [
+            sum(variant.seconds) / len(variant.seconds) if variant.seconds else None for variant in variants
+        ],
+        "Description": [
+            f"{WAYS[variant.name].does}{larger * (variant.name == 'larger')}" for variant in variants
+        ],
     }

@@ -16,7 +16,7 @@ from pages.train.lab.keys import RecipeControls
 from vitviz.text import plain, plural, reason
 
 if TYPE_CHECKING:
-    from vitviz.data.own_datasets import OwnNote
+    from vitviz.data.uploaded_datasets import UploadedNote
 
 MOST_MB = 64
 SIZES_PX = (32, 48, 64, 96)
@@ -105,7 +105,7 @@ def _throttle() -> Iterator[bool]:
         yield due
 
 
-def draw_dataset(note: OwnNote) -> None:
+def draw_dataset(note: UploadedNote) -> None:
     """Draw a dataset's classes with image counts, and the button that deletes it."""
     import pandas as pd
 

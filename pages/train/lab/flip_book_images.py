@@ -115,7 +115,7 @@ def _build_similarity(inside: Sequence[LearnedTables] | None) -> Picture:
     rows, cols = grid = inside[0].grid
     captions = []
     for table in tables:
-        summary = position_similarity.structure(table, grid)
+        summary = position_similarity.measure_structure(table, grid)
         captions.append(
             f"Mean cosine similarity: {signed(summary.either_step)} for neighbours, {signed(summary.elsewhere)} for"
             " pairs in different rows and columns."
@@ -259,8 +259,10 @@ def build_mistakes(frames: Sequence[Frame]) -> Picture:
         return _build_placeholder("mistakes", MISTAKES_TITLE, DATASET_MISSING)
     held_out, classes = judged[0].held_out, frames[-1].classes
     right = np.stack([snapshot.guesses == held_out.labels for snapshot in judged])
-    captions = [mistakes.describe(moment, not i) for i, moment in enumerate(mistakes.story(right))]
-    captions[-1] = f"{captions[-1]} {mistakes.most_forgotten(right, held_out.labels, classes)}".rstrip()
+    captions = [
+        mistakes.describe_moment(moment, not i) for i, moment in enumerate(mistakes.track_moments(right))
+    ]
+    captions[-1] = f"{captions[-1]} {mistakes.describe_forgotten(right, held_out.labels, classes)}".rstrip()
     predictions = [np.minimum(snapshot.guesses, 255).astype(np.uint8) for snapshot in judged]
     confidences = [to_bytes(snapshot.given, 0.0, 1.0) for snapshot in judged]
     return Picture(

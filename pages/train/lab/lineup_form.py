@@ -12,7 +12,7 @@ from pages.stores import session, user_datasets
 from pages.train.lab import fields, keys, model_form, recipe_form, settings
 from pages.train.lab.keys import LineupControls
 from vitviz.checkpoint_limits import check_buildable
-from vitviz.data import own_datasets
+from vitviz.data import uploaded_datasets
 from vitviz.text import plain
 from vitviz.training import lineup
 from vitviz.training.lineup import Entry
@@ -68,7 +68,7 @@ def load_entries() -> tuple[Entry, ...]:
     available = tuple(
         entry
         for entry in entries
-        if not own_datasets.is_own(entry.train.dataset)
+        if not uploaded_datasets.is_uploaded(entry.train.dataset)
         or user_datasets.adopt_dataset(user_session, entry.train.dataset)
     )
     _save_entries(available)

@@ -223,7 +223,7 @@ def _draw_prediction(focus: Run | Recording) -> None:
 
 
 def main() -> None:
-    page.header("Live lab", "How does attention develop during training?")
+    page.header("live_lab")
     run_id = st.session_state.get(session_keys.INCOMING, {}).get(keys.StageControls.key("run"))
     if run_id and not runs.adopt_run(session.get_current(), run_id):
         keys.set_notice("The run of this link is missing: it was deleted or has expired on this server.")

@@ -152,7 +152,7 @@ def draw_stage(run: Run) -> None:
         draw_race(race, key="live_lab.race_view")
     # Titles and classes of an uploaded run come from another user.
     escaped = [replace(racer, title=plain(racer.title)) for racer in competitors]
-    page.caption(results.describe(escaped, tuple(map(plain, _load_classes(run)))) or chance_text)
+    page.caption(results.describe_race(escaped, tuple(map(plain, _load_classes(run)))) or chance_text)
     if data_race.is_data_race(config) and status.state == "done":
         selection.link_to("data", "Compare with the stored results", **data_race.build_link_params(config))
 

@@ -13,7 +13,7 @@ from pages.train.lab import dataset_upload, fields, model_form
 from pages.train.lab.keys import LOADED_RECIPE, ModelControls, RecipeControls
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig
-from vitviz.data import own_datasets
+from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.models.presets import GREY_28, GREY_32, RGB_32
@@ -73,7 +73,7 @@ def draw() -> RunConfig | ValueError:
 def _adopt_linked_dataset() -> bool:
     """Add the uploaded dataset that a link names to this session; return True if it is missing."""
     linked_name = st.session_state.get(session_keys.INCOMING, {}).get(RecipeControls.key("dataset"), "")
-    return own_datasets.is_own(linked_name) and not user_datasets.adopt_dataset(
+    return uploaded_datasets.is_uploaded(linked_name) and not user_datasets.adopt_dataset(
         session.get_current(), linked_name
     )
 
@@ -174,14 +174,14 @@ def choose_preparation(preset: TrainingPreset, dataset: str) -> Preparation:
     """Return how a dataset's images are prepared for a recipe's model."""
     if dataset == preset.train.dataset:
         return preset.preparation
-    note = own_datasets.own_note(dataset, runs.get_folder())
+    note = uploaded_datasets.read_note(dataset, runs.get_folder())
     if note is not None:
         return replace(RGB_32, image_size=note.image_size)
     return _PREPARATIONS.get(dataset, RGB_32)
 
 
 def _get_shape(dataset: str, preparation: Preparation) -> dict[str, int]:
-    note = own_datasets.own_note(dataset, runs.get_folder())
+    note = uploaded_datasets.read_note(dataset, runs.get_folder())
     return {
         "image_size": preparation.image_size,
         "in_chans": preparation.in_chans,
@@ -262,7 +262,7 @@ def _check_config(family: str, train: TrainConfig) -> None:
             "a DeiT needs a teacher, but no shipped model and none of your runs was trained on this dataset;"
             " train a CNN on it first"
         )
-    if train.dataset in available_datasets() or own_datasets.is_own(train.dataset):
+    if train.dataset in available_datasets() or uploaded_datasets.is_uploaded(train.dataset):
         count = len(cached.load_dataset(train.dataset).train_images)
         train_count = round(round(count * (1 - train.validation_fraction)) * train.train_fraction)
         if train.batch_size > train_count:

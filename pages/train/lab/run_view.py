@@ -181,7 +181,7 @@ def draw_steering(run: Run, status: Status, summary: str) -> None:
 
 def _describe_progress(run: Run, status: Status) -> str:
     if status.state == "queued":
-        place = runs.get_executor().place(run)
+        place = runs.get_executor().queue_position(run)
         if place is not None:
             trouble = runs.get_executor().trouble()
             return f"Waiting in the queue: position {place}{trouble and f'; {trouble}'}"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pages.selection import selection
 from pages.stores import catalogue
 from pages.train.lab import fields, model_form
-from vitviz.analysis.comparison import differences
+from vitviz.analysis.run_differences import find_varying_names
 from vitviz.config import to_dict
-from vitviz.data.own_datasets import is_own, spoken
+from vitviz.data.uploaded_datasets import hide_secret_name, is_uploaded
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
@@ -31,7 +31,11 @@ def collect_settings(config: RunConfig) -> dict[str, Any]:
 
 def find_differences(*configs: RunConfig) -> list[str]:
     """Return the names of the settings in which configs differ."""
-    return [name for name in differences([collect_settings(config) for config in configs]) if name != "kind"]
+    return [
+        name
+        for name in find_varying_names([collect_settings(config) for config in configs])
+        if name != "kind"
+    ]
 
 
 def get_title(name: str) -> str:
@@ -45,7 +49,7 @@ def format_setting(name: str, value: Any) -> str:
     if value is None or value == () or value == []:
         return NO_VALUE
     if name == "dataset":
-        return spoken(value) if is_own(value) else catalogue.get_dataset_title(value)
+        return hide_secret_name(value) if is_uploaded(value) else catalogue.get_dataset_title(value)
     if name == "model":
         return model_form.KINDS.get(value, str(value))
     if name == "distill_from":

@@ -53,12 +53,12 @@ def load_held_out(dataset: str, fraction: float, preparation: Preparation) -> He
     """Return up to `HELD_OUT` validation images of a run, or None if its dataset is not on this server."""
     from vitviz.data.dataset import DatasetError
     from vitviz.data.datasets import available_datasets, validation_split
-    from vitviz.data.own_datasets import is_own
     from vitviz.data.preparation import prepare_batch
+    from vitviz.data.uploaded_datasets import is_uploaded
     from vitviz.probe.snapshot import HeldOut
     from vitviz.training.batches import SPLIT_SEED
 
-    if dataset not in available_datasets() and not is_own(dataset):
+    if dataset not in available_datasets() and not is_uploaded(dataset):
         return None
     try:
         data = cached.load_dataset(dataset)

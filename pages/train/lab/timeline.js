@@ -140,7 +140,8 @@ class Timeline {
     this.grid.dataset.names = names;
     this.grid.replaceChildren();
     this.cards = this.now.header.pictures.map((p, i) => {
-      if (p.kind === 'mistakes') return new Mistakes(el(this.grid, 'figure', { class: 'timeline-card timeline-row' }), p.title);
+      if (p.kind === 'mistakes')
+        return new Mistakes(el(this.grid, 'figure', { class: 'timeline-card timeline-row' }), p.title);
       const card = el(this.grid, 'figure', { class: `timeline-card ${p.wide ? 'timeline-wide' : ''}` });
       const head = el(card, 'figcaption', { class: 'timeline-head' });
       el(head, 'span', { class: 'timeline-title' }, p.title);

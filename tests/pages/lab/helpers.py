@@ -35,7 +35,7 @@ class FakeExecutor:
         write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=9e9)))
         return run
 
-    def place(self, run: Run) -> int | None:
+    def queue_position(self, run: Run) -> int | None:
         return 2 if run.status().state == "queued" else None
 
     def trouble(self) -> str:

@@ -15,7 +15,7 @@ from pages.stores import session
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_button, until, view
 from tests.robustness.test_own_sets import archive
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
-from vitviz.data import own_datasets
+from vitviz.data import uploaded_datasets
 from vitviz.data.datasets import load_dataset, validation_split
 from vitviz.data.folder import load_zip
 from vitviz.models.presets import PRESETS, RGB_32
@@ -156,7 +156,7 @@ def test_a_zip_of_pictures_becomes_the_data_set(
 ) -> None:
     app = upload(open_app(PAGE), archive())
     dataset = app.main.selectbox(key="live_lab.dataset")
-    assert own_datasets.is_own(dataset.value) and dataset.options[-1].endswith(": pets")
+    assert uploaded_datasets.is_uploaded(dataset.value) and dataset.options[-1].endswith(": pets")
     table = next(frame.value for frame in app.main.dataframe if "Class" in frame.value)
     assert table.to_dict("list") == {
         "Class": ["cool", "warm"],
@@ -195,8 +195,8 @@ def form_of(app: AppTest) -> dict[str, str]:
     ("data", "reason"),
     [
         (b"not a zip", "not a zip archive"),
-        (archive(12, only=(1, 2, 3)), "'only' can be used, 1 files were left out"),
-        (archive(1), "none can be used"),
+        (archive(12, only=(1, 2, 3)), "usable classes: 'only'; skipped files: 1"),
+        (archive(1), "usable classes: none"),
     ],
 )
 def test_a_zip_that_is_no_set_says_why(
@@ -240,7 +240,7 @@ def test_a_reading_that_is_broken_off_keeps_nothing_and_says_so(
     ("asked", "reason"),
     [
         ({"snapshots": "120", "embed_dim": "512", "depth": "4"}, "a run may keep up to 512 MB"),
-        ({"embed_dim": "512", "depth": "16"}, "up to 15,000,000 are trained here"),
+        ({"embed_dim": "512", "depth": "16"}, "the limit is 15,000,000"),
         ({"length": "9999", "batch_size": "1"}, "up to 2,000,000 are made"),
     ],
 )
@@ -270,7 +270,7 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
 ) -> None:
     monkeypatch.setattr(session, "secrets", type("Named", (), {"token_urlsafe": lambda count: "r" * 22}))
     maker = session.UserSession("r" * 22).owner
-    note = own_datasets.keep_pictures(load_zip(archive(), image_size=16), "pets", folder, maker)
+    note = uploaded_datasets.store_images(load_zip(archive(), image_size=16), "pets", folder, maker)
     model = ViTConfig(image_size=16, patch_size=8, embed_dim=16, depth=1, num_heads=2, num_classes=2)
     train = TrainConfig(dataset=note.name, epochs=1, batch_size=8, seed=3, snapshots=2)
     run = Run.create(folder, RunConfig(model, replace(RGB_32, image_size=16), train))
@@ -308,9 +308,9 @@ def test_a_removed_set_leaves_its_runs_and_takes_its_pictures(
 def test_who_did_not_bring_a_set_can_only_forget_it(
     open_app: OpenApp, executor: FakeExecutor, folder: Path
 ) -> None:
-    note = own_datasets.keep_pictures(load_zip(archive(), image_size=16), "pets", folder, "another")
+    note = uploaded_datasets.store_images(load_zip(archive(), image_size=16), "pets", folder, "another")
     app = open_app(PAGE, live_lab__dataset=note.name)
     button = app.main.button(key="live_lab._own_remove")
     assert button.label == "Remove from my list" and "Only the session that uploaded them" in button.help
     button.click().run()
-    assert not app.exception and own_datasets.own_note(note.name, folder) is not None
+    assert not app.exception and uploaded_datasets.read_note(note.name, folder) is not None

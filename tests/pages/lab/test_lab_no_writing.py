@@ -20,6 +20,7 @@ from pages.stores import runs
 from pages.train.lab.polling import rerun_if_deleted
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button
 from tests.robustness.no_writing import read_only
+from tests.unit.training_helpers import duplicate
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.zoo import GREY_32
 from vitviz.training import upload_limits
@@ -111,7 +112,7 @@ def test_a_stop_that_did_not_arrive_is_not_said_to_be_under_way(
 
 
 def test_a_refused_change_is_said_of_its_own_run_alone(open_app: OpenApp, run: Run) -> None:
-    twin = run.duplicate(name="Twin")
+    twin = duplicate(run, name="Twin")
     app = belongs(open_app(PAGE, live_lab__run=under_way(run).id), run)
     belongs(app, under_way(twin))
     app.main.number_input(key=f"live_lab._set_learning_rate_{run.id}").set_value(-1.0).run()
@@ -186,10 +187,10 @@ def test_a_cluster_that_does_not_answer_is_said_to_who_waits(
     open_app: OpenApp, run: Run, executor: FakeExecutor
 ) -> None:
     write_status(run.directory / "status.json", asdict(Status("queued", heartbeat=time.time())))
-    executor.silent = "the Dask cluster at tcp://127.0.0.1:1 does not answer"
+    executor.silent = "the Dask cluster at tcp://127.0.0.1:1 does not respond"
     app = open_app(PAGE, live_lab__run=run.id)
     (bar,) = app.main.get("progress")
-    assert "position 2; the Dask cluster at tcp://127.0.0.1:1 does not answer" in bar.proto.text
+    assert "position 2; the Dask cluster at tcp://127.0.0.1:1 does not respond" in bar.proto.text
 
 
 def test_who_brings_in_too_many_runs_is_told_so(

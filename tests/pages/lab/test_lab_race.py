@@ -129,7 +129,7 @@ def test_the_race_is_on_the_stage_with_what_its_numbers_say(open_app: OpenApp, r
     assert header["racers"][-1]["measured"][0] == learned.test_accuracy
     assert arrays["curve0"].shape[1] >= 3 and header["epochs"] == 0.5
     assert f"Learned {100 * (learned.test_accuracy or 0):.1f}" in captions(app)
-    assert "cannot tell left from above" not in captions(app)  # these are digits
+    assert "PE(row) + PE(column)" not in captions(app)  # these are digits
     table = app.main.dataframe[0].value
     assert table["Run"].tolist() == [f"Do positions matter? · {title}" for title in CODES.values()]
     assert table["positions"].tolist()[:2] == ["none", "sinusoidal, 1-D"] and len(table) == len(CODES)

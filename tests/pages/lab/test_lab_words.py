@@ -161,7 +161,7 @@ def test_names_of_classes_out_of_an_uploaded_race_are_text(
     run = Run.create(folder, positions_race("digits", epochs=1.0))
     seen: list[tuple[str, ...]] = []
     monkeypatch.setattr(race, "_load_classes", lambda run: ("**a**", "$b$"))
-    monkeypatch.setattr(results, "describe", lambda racers, classes: seen.append(classes))
+    monkeypatch.setattr(results, "describe_race", lambda racers, classes: seen.append(classes))
     app = open_app(PAGE, live_lab__run=run.id)
     assert not app.exception
     assert seen[-1] == (r"\*\*a\*\*", r"\$b\$")

@@ -22,6 +22,7 @@ from pages.train.experiments import live_runs
 from pages.train.fine_tuning import tuning_race
 from pages.train.lab import live_settings, run_view
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
+from tests.unit.training_helpers import duplicate
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
@@ -93,7 +94,7 @@ def test_a_reload_keeps_the_curves_beside_and_the_moment(
     from pages.stores import session
 
     monkeypatch.setattr(session, "secrets", type("Named", (), {"token_urlsafe": lambda count: "r" * 22}))
-    twin = run.duplicate(name="Twin")
+    twin = duplicate(run, name="Twin")
     before = open_app(PAGE, live_lab__run=run.id)
     before.session_state["_visit"].runs = (run.id, twin.id)
     before.run()
@@ -292,11 +293,11 @@ def test_a_run_that_waited_on_a_dead_server_is_not_called_waiting(
     monkeypatch.setattr(executor, "place", lambda run: None)
     write_status(run.directory / "status.json", asdict(replace(run.status(), state="queued", heartbeat=0.0)))
     app = open_app(PAGE, live_lab__run=run.id)
-    assert "The server was restarted while this run waited" in errors(app)
+    assert "The server was restarted while this run was queued" in errors(app)
 
 
 def test_runs_are_compared_by_their_differences_only(open_app: OpenApp, run: Run) -> None:
-    twin = run.duplicate(model=replace(CONFIG.model, positions="none"), name="No positions")
+    twin = duplicate(run, model=replace(CONFIG.model, positions="none"), name="No positions")
     app = open_app(PAGE, live_lab__run=run.id)
     app.session_state["_visit"].runs = (run.id, twin.id)
     app.run()

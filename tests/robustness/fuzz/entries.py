@@ -36,7 +36,7 @@ from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.files import write_status
-from vitviz.training.model_trainers import make_lanes
+from vitviz.training.model_trainers import make_model_trainers
 from vitviz.training.run_directory import Run, RunError, Status, is_id
 from vitviz.training.session import Session
 
@@ -200,14 +200,14 @@ def _refused(ask: Callable[[], object]) -> None:
 def _commands(folder: Path) -> Entry:
     """What a trainer finds in control.jsonl: it goes on whatever stands there."""
     session = Session(digits_run(folder), "cpu", control_at=0)
-    session._lanes, _ = make_lanes(session.run, torch.device("cpu"), None)
+    session._models, _ = make_model_trainers(session.run, torch.device("cpu"), None)
     control = session.run.directory / "control.jsonl"
 
     def take(data: bytes) -> None:
         control.write_bytes(data)
         session._control_at = 0
         session._obey()
-        rates = [lane.trainer.learning_rate for lane in session._lanes]
+        rates = [model.trainer.learning_rate for model in session._models]
         assert all(0 < rate < 100 for rate in rates), rates
 
     said = [

@@ -1,4 +1,4 @@
-"""Runs side by side: only what differs."""
+"""Find the settings in which runs differ."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def differences(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def find_varying_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the names whose values differ between rows that have them, in the order in which they first appear.
 
     A name that only some rows have does not differ by that: a CNN has no heads, which its kind says already.

@@ -1,7 +1,6 @@
-"""Users' own datasets on disk, beside the runs that are trained on them, under names that nobody can guess.
+"""Store uploaded datasets on disk under unguessable names, where trainers in other processes can read them.
 
-A trainer is another process, perhaps on another machine, so memory is no place for them. What nobody has used for
-`KEEP_S` is removed.
+A dataset that nobody has used for `KEEP_S` is deleted.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from vitviz.heartbeat import Clock
 from vitviz.text import reason
 
 if TYPE_CHECKING:
-    from vitviz.data.folder import OwnPictures
+    from vitviz.data.folder import UploadedImages
 
 PREFIX = "own:"
 KEEP_S = 6 * 3600.0
-SETTLE_S = 600.0  # after the clock was set or the machine slept: who uses a set says so first
-MAX_STORED_BYTES = 2 * 2**30  # of all users' sets together
-MOST_NAMED = 5  # files that were left out, by name
+SETTLE_S = 600.0  # after the clock was set or the machine slept, users of a dataset touch it first
+MAX_STORED_BYTES = 2 * 2**30  # of all uploaded datasets together
+MOST_NAMED = 5  # skipped files that are named
 _NAME = re.compile(r"own:[A-Za-z0-9_-]{22}")
 _SETS = "sets"
 _clock = Clock(60.0)
 
 
 @dataclass(frozen=True)
-class OwnNote:
+class UploadedNote:
     """Facts about a user's dataset, read without loading it."""
 
     name: str  # as a run's config names it
@@ -49,34 +48,34 @@ class OwnNote:
     train_counts: tuple[int, ...]  # images per class
     test_counts: tuple[int, ...]
     left_out: int
-    reasons: tuple[str, ...]  # of the first files that were left out
-    owner: str = ""  # the visit that brought it, which alone may remove it
+    reasons: tuple[str, ...]  # for the first skipped files
+    owner: str = ""  # the session that uploaded it; only it may delete it
 
 
-def is_own(name: str) -> bool:
-    """Return True if this is the name of a user's set, there or not."""
+def is_uploaded(name: str) -> bool:
+    """Return True if this has the form of an uploaded dataset's name."""
     return _NAME.fullmatch(name) is not None
 
 
-def spoken(name: str) -> str:
-    """Return a dataset's name as it is said to a user: that of an own set is a secret of its link."""
-    return "your own images" if is_own(name) else name
+def hide_secret_name(name: str) -> str:
+    """Return a dataset's name for display; the name of an uploaded dataset is secret."""
+    return "your own images" if is_uploaded(name) else name
 
 
-def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path, owner: str = "") -> OwnNote:
-    """Store a set of a visit; its name is unguessable, and whoever knows it may see the images.
+def store_images(pictures: UploadedImages, title: str, runs_folder: Path, owner: str = "") -> UploadedNote:
+    """Store an uploaded dataset under an unguessable name; anyone who knows the name can see the images.
 
     Raises:
         DatasetError: if there is no room for it, or it cannot be written.
     """
     data = pictures.dataset
     name = f"{PREFIX}{secrets.token_urlsafe(16)}"
-    with suppress(OSError):  # what cannot be removed cannot be written either, which is said below
+    with suppress(OSError):  # an unwritable folder is reported below
         sweep(runs_folder)
     stored = sum(_size_and_age(path)[0] for path in (runs_folder / _SETS).glob("*.npz"))
     if stored + data.train_images.nbytes + data.test_images.nbytes > MAX_STORED_BYTES:
-        raise DatasetError("This server has no room for another set of images now; try again later.")
-    note = OwnNote(
+        raise DatasetError("The server has no room for another dataset: try again later.")
+    note = UploadedNote(
         name=name,
         title=title,
         image_size=data.picture_shape[0],
@@ -87,12 +86,12 @@ def keep_pictures(pictures: OwnPictures, title: str, runs_folder: Path, owner: s
         reasons=tuple(f"{skipped.name}: {skipped.reason}" for skipped in pictures.skipped[:MOST_NAMED]),
         owner=owner,
     )
-    arrays, words = _files(name, runs_folder)
+    arrays, note_file = _files(name, runs_folder)
     try:
         write_dataset(data, arrays)
-        words.write_text(json.dumps(asdict(note)))
+        note_file.write_text(json.dumps(asdict(note)))
     except OSError as error:
-        for path in (arrays, words):
+        for path in (arrays, note_file):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
         raise DatasetError(f"The images could not be stored ({reason(error)}).") from error
@@ -103,33 +102,33 @@ def _counts(labels: Labels, classes: int) -> tuple[int, ...]:
     return tuple(np.bincount(labels, minlength=classes).tolist())
 
 
-def own_note(name: str, runs_folder: Path) -> OwnNote | None:
-    """Return what is known of a set; None where there is no such set, or no longer."""
-    if not is_own(name):
+def read_note(name: str, runs_folder: Path) -> UploadedNote | None:
+    """Return the note of an uploaded dataset; None if it does not exist or has expired."""
+    if not is_uploaded(name):
         return None
-    arrays, words = _files(name, runs_folder)
+    arrays, note_file = _files(name, runs_folder)
     try:
-        values = json.loads(words.read_bytes())
+        values = json.loads(note_file.read_bytes())
         made: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return OwnNote(**made) if arrays.is_file() else None
+        return UploadedNote(**made) if arrays.is_file() else None
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 
-def load_own(name: str, runs_folder: Path | None) -> Dataset:
-    """Return a user's set by its name.
+def load_uploaded(name: str, runs_folder: Path | None) -> Dataset:
+    """Return an uploaded dataset by name.
 
     Raises:
-        DatasetError: if there is no such set, or no longer.
+        DatasetError: if it does not exist or has expired.
     """
-    gone = DatasetError("These images are no longer on the server: upload them again.")
-    if runs_folder is None or not is_own(name):
-        raise gone
+    expired = DatasetError("These images have expired on the server: upload them again.")
+    if runs_folder is None or not is_uploaded(name):
+        raise expired
     arrays, _ = _files(name, runs_folder)
     try:
         return _read(name, arrays, arrays.stat().st_mtime_ns)
     except (OSError, DatasetError) as error:
-        raise gone from error
+        raise expired from error
 
 
 @lru_cache(maxsize=2)
@@ -138,29 +137,29 @@ def _read(name: str, path: Path, modified_ns: int) -> Dataset:
 
 
 def touch(name: str, runs_folder: Path) -> None:
-    """Say that somebody uses a set."""
-    if is_own(name):
-        _, words = _files(name, runs_folder)
-        with suppress(OSError):  # it is gone, or its folder cannot be written: it is read all the same
-            os.utime(words)
+    """Record that a dataset is in use."""
+    if is_uploaded(name):
+        _, note_file = _files(name, runs_folder)
+        with suppress(OSError):  # a deleted or read-only dataset is still readable
+            os.utime(note_file)
 
 
 def remove(name: str, runs_folder: Path) -> None:
-    """Forget a set at once; a run that trains on it has it in memory and goes on.
+    """Delete a dataset; a run that trains on it has it in memory and continues.
 
     Raises:
         OSError: if its folder cannot be written.
     """
-    if is_own(name):
+    if is_uploaded(name):
         for path in _files(name, runs_folder):
             path.unlink(missing_ok=True)
         _read.cache_clear()
 
 
 def sweep(runs_folder: Path) -> None:
-    """Remove every set that nobody has used for `KEEP_S`, and what a write that was cut off has left.
+    """Delete datasets unused for `KEEP_S` and leftovers of interrupted writes.
 
-    Not for `SETTLE_S` after the clock was set or the machine slept; a time that has yet to come counts as now's.
+    Does nothing for `SETTLE_S` after the clock was set or the machine slept; future times count as now.
 
     Raises:
         OSError: if the folder cannot be written.
@@ -168,19 +167,19 @@ def sweep(runs_folder: Path) -> None:
     if not _clock.even_for(SETTLE_S, time.time()):
         return
     for arrays in (runs_folder / _SETS).glob("*.npz"):
-        words = arrays.with_suffix(".json")
-        age = min(_size_and_age(path)[1] for path in (arrays, words))
+        note_file = arrays.with_suffix(".json")
+        age = min(_size_and_age(path)[1] for path in (arrays, note_file))
         if age > KEEP_S:
             remove(f"{PREFIX}{arrays.stem}", runs_folder)
             arrays.unlink(missing_ok=True)
         elif age < -60:  # would be kept until then
-            for path in (arrays, words):
+            for path in (arrays, note_file):
                 with suppress(OSError):
                     os.utime(path)
 
 
 def _size_and_age(path: Path) -> tuple[int, float]:
-    """(bytes, seconds since it was written) of a file that another visit may remove at this moment: (0, infinity)."""
+    """Return (bytes, seconds since it was written) of a file ; (0, infinity) if another session has just deleted it."""
     try:
         found = path.stat()
     except OSError:
@@ -189,6 +188,6 @@ def _size_and_age(path: Path) -> tuple[int, float]:
 
 
 def _files(name: str, runs_folder: Path) -> tuple[Path, Path]:
-    """Return (arrays, what is said about them); the name has been checked."""
+    """Return the paths of (arrays, note); the name has been checked."""
     stem = runs_folder / _SETS / name.removeprefix(PREFIX)
     return stem.with_suffix(".npz"), stem.with_suffix(".json")
