@@ -250,11 +250,11 @@ def test_a_truncated_file_is_refused_in_one_sentence(cut: int, tmp_path: Path) -
     [
         ("swinv2_tiny_window8_256", "cosine attention"),
         ("vit_base_patch16_clip_224.openai", "normalises the tokens before the first block"),
-        ("vit_giant_patch14_dinov2.lvd142m", "only DINOv2's S and B"),
+        ("vit_giant_patch14_dinov2.lvd142m", "only the S and B sizes of DINOv2"),
         ("convnext_tiny", "convolutional network"),
         ("beit_base_patch16_224", "relative position bias"),
         ("vit_base_patch16_224.augreg_in21k", "21,000 classes"),
-        ("gpt2", "none of these"),
+        ("gpt2", "the name is unknown"),
     ],
 )
 def test_other_families_are_refused_with_the_reason(name: str, reason: str) -> None:

@@ -169,4 +169,4 @@ def test_a_run_trains_on_it_and_names_its_classes(
 
     assert open_model(run.snapshot_path()).classes == ("cool", "warm")
     uploaded_datasets.remove(note.name, tmp_path)
-    assert Session(run, device="cpu").perform().message.startswith("These pictures are no longer")
+    assert Session(run, device="cpu").perform().message.startswith("These images have expired")

@@ -51,7 +51,7 @@ def test_bad_files_are_listed_and_left_out():
         "cat/cut.png": (picture(77)[:200], "truncated or damaged"),
         "dog/more.zip": (zipped(pets()), "zip archive"),
         "dog/copy.png": (pets()["cat/3.png"], "copy of cat/3.png"),
-        "readme.md": (b"hello", "no class folder"),
+        "readme.md": (b"hello", "not in a class folder"),
         "../../etc/dog/up.png": (picture(78), "points outside"),
         "/dog/root.png": (picture(79), "points outside"),
         "C:/dog/drive.png": (picture(80), "points outside"),
@@ -230,5 +230,5 @@ def test_a_set_that_is_split_already_is_left_as_it_is():
     assert own.dataset.classes == ("cat", "dog")
     assert (len(own.dataset.train_labels), len(own.dataset.test_labels)) == (8, 2)
     assert [(item.name, item.reason) for item in own.skipped] == [
-        ("emu", "this class has no picture to learn from, or none to test")
+        ("emu", "this class has no training image or no test image")
     ]
