@@ -91,11 +91,9 @@ def test_areas_and_the_words_about_them() -> None:
     noise = [Score("One random order", 0.5, insertion) for insertion in (0.42, 0.52)]
     good, poor = Score("Rollout", 0.2, 0.8), Score("Raw attention", 0.4, 0.6)
     assert "Rollout explains this prediction best" in describe_scores([poor, good], noise)
-    assert "by 0.60, against 0.02 of the luckiest of 2 random orders" in describe_scores([poor, good], noise)
+    assert re.search(r"0\.60.* 0\.02 .*2 random", describe_scores([poor, good], noise))
     lucky = [*noise, Score("One random order", 0.3, 0.55)]
-    assert "Raw attention, has a gap of 0.20, the luckiest of 3 random orders 0.25." in describe_scores(
-        [poor], lucky
-    )
+    assert re.search(r"0\.20.*3 random orders.*0\.25", describe_scores([poor], lucky))
     unlucky = [*noise, Score("One random order", 0.6, 0.2)]  # far from the mean, on the other side
     assert "Raw attention explains" in describe_scores([poor], unlucky)
     assert Score("Rollout", 0.7461, 0.3149).gap == pytest.approx(0.31 - 0.75)  # as the table shows all three
@@ -236,7 +234,7 @@ def test_the_blocks_steps_add_up(name: str, changes: dict[str, object], words: s
     np.testing.assert_allclose(values["Weighted sum of the values, head 3"][0], weighted, rtol=1e-5)
     (mixed,) = [step for step in steps if step.title.startswith("Weighted sum")]
     longest = np.linalg.norm(record["v"][2], axis=-1).max()
-    assert f"at most the longest |v|, {longest:.2f}; values that point apart cancel" in mixed.numbers
+    assert f"|v|, {longest:.2f}" in mixed.numbers
     np.testing.assert_allclose(values["Concatenation of all heads"][0, 8:], weighted, rtol=1e-4, atol=1e-6)
     scores = record["q"][2, 1] @ record["k"][2].T * 0.5
     np.testing.assert_allclose(values["Scores with every key"][0], scores, rtol=1e-4, atol=1e-6)

@@ -44,7 +44,7 @@ def test_a_blanked_patch_is_zero_in_the_picture_and_a_swin_hides_none() -> None:
         blank[:, :side, :side] = 0
         expected = model.probabilities(capture(model.model, blank[None]).logits[0])
         np.testing.assert_allclose(predict_ablated(model, IMAGE, (), [0], blanked=True), expected, rtol=1e-5)
-    with pytest.raises(ValueError, match="none can be hidden"):
+    with pytest.raises(ValueError, match="not in its attention"):
         predict_ablated(loaded(SWIN), IMAGE, (), [0], blanked=False)
 
 

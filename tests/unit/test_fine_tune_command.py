@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_said_in_a_line(
         command, "load_dataset", lambda name: Dataset("grey", grey, label, grey, label, ("a", "b"))
     )
     assert command.main([name, *out]) == 1
-    assert "the model takes 3 channels, grey has pictures of 1" in capsys.readouterr().err
+    assert "3 channels, received grey with 1" in capsys.readouterr().err
     monkeypatch.setattr(command, "MAX_BYTES", 2**14)
     colour = np.zeros((4, 8, 8, 3), np.uint8)
     monkeypatch.setattr(

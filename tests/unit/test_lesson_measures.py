@@ -89,7 +89,7 @@ def test_seeds_are_counted_net_by_net(monkeypatch: pytest.MonkeyPatch) -> None:
         for name in convolution_measures.COMPARED_MODELS
         for seed in range(2)
     ]
-    monkeypatch.setattr(convolution_measures, "kept_result", lambda _: result(*rows[:-1]))
+    monkeypatch.setattr(convolution_measures, "read_result_if_any", lambda _: result(*rows[:-1]))
     assert convolution_measures.AttentionOverConvolutions().measure_answer(AT).words.endswith("1 to 2 seeds.")
 
 
@@ -98,7 +98,9 @@ def test_the_gradient_s_question_has_the_numbers_of_its_figure(monkeypatch: pyte
     rows = [{"variant": name, "seed": 0, "norms": [list(ends)]} for name, ends in norms.items()]
     rows += [{"variant": "post", "seed": 1, "norms": [[1.0, 1.0]]}]
     monkeypatch.setattr(
-        experiment_measures, "kept_result", lambda _: result(*rows, marks=[experiment_measures.EARLY_UPDATES])
+        experiment_measures,
+        "read_result_if_any",
+        lambda _: result(*rows, marks=[experiment_measures.EARLY_UPDATES]),
     )
     ask = experiment_measures.WeakestGradient()
     assert "LayerNorm after, with residuals: 0.1;" in ask.measure_answer(AT).words  # geometric: of 0.01 and 1

@@ -52,7 +52,7 @@ def test_sixty_pictures_are_learned_from_and_the_body_hardly_moves() -> None:
     model = replace_head(create_model(BODY, 0), BODY, 3)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     losses: list[float] = []
-    fine_tune(model, images, labels, epochs=6, side_px=32, told=lambda _, loss: losses.append(loss))
+    fine_tune(model, images, labels, epochs=6, side_px=32, on_epoch=lambda _, loss: losses.append(loss))
     assert len(losses) == 6 and losses[-1] < losses[0]
     far = {name: (tensor - before[name]).abs().max().item() for name, tensor in model.state_dict().items()}
     assert 0 < far["blocks.0.mlp.fc1.weight"] < far["head.weight"] / 20

@@ -277,9 +277,9 @@ def test_wrong_channels_are_refused(name: str) -> None:
 
 def test_sizes_that_do_not_fit_are_refused() -> None:
     for name, size, message in (
-        ("vit", (18, 16), "patch_size 4 must divide the picture, received 18 x 16 px"),
+        ("vit", (18, 16), "patch_size 4 must divide the image, received 18 x 16 px"),
         ("swin", (1, 9), "at least 2 x 2 px is needed, received 1 x 9"),
-        ("swin_timm", (21, 20), "patch_size 2 must divide the picture, received 21 x 20 px"),
+        ("swin_timm", (21, 20), "patch_size 2 must divide the image, received 21 x 20 px"),
         ("flat_attention", (16, 16), "takes 14 x 14 px, received 16 x 16 px"),
     ):
         with pytest.raises(ValueError, match=message):

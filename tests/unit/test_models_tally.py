@@ -81,7 +81,7 @@ def test_one_layer_by_hand() -> None:
 
 
 def test_what_does_not_tile_is_refused() -> None:
-    with pytest.raises(ValueError, match="patches of 16 px do not tile a picture of 220 px"):
+    with pytest.raises(ValueError, match="patches of 16 px do not tile an image of 220 px"):
         parameter_count.multiply_adds(ViTConfig(image_size=224, patch_size=16), 220)
     with pytest.raises(ValueError, match="windows of 4 x 4 do not tile 6 x 6 tokens"):
         parameter_count.multiply_adds(SwinConfig(image_size=12), 12)

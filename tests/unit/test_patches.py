@@ -105,7 +105,7 @@ def test_sizes_that_do_not_fit_say_why() -> None:
     assert list(reasons) == [4, 7, 8, 32]
     assert reasons[4] is None and reasons[7] is None
     assert reasons[8] == "28 = 3 × 8 + 4: 4 px would be left over"
-    assert reasons[32] == "32 px is larger than the 28 px picture"
+    assert reasons[32] == "32 px is larger than the 28 px image"
     assert patches.patch_sizes(224, (2,))[0].reason == "112 × 112 = 12,544 patches are too many to show"
 
 
@@ -120,7 +120,7 @@ def test_misfits_are_refused_with_what_was_received() -> None:
     for call, words in (
         (lambda: patches.patchify(image, 5), "received 5"),
         (lambda: patches.patchify(image[0], 4), r"received shape \(28, 28\)"),
-        (lambda: patches.slip_patches(image[0], 4), "picture must be"),
+        (lambda: patches.slip_patches(image[0], 4), "image must be"),
         (lambda: patches.scramble(image, 7, np.zeros(16, np.int64)), "permutation"),
         (lambda: patches.scrambled_order(4, 1.5, 0), "1.5"),
         (lambda: patches.patch_sizes(0, (1,)), "at least 1 px"),

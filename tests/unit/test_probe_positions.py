@@ -35,7 +35,7 @@ def test_the_patches_rows_of_what_is_added() -> None:
 def test_positions_of_the_pixels_have_no_table() -> None:
     config = PRESETS["recipe_d"].config
     assert isinstance(config, ViTConfig)
-    with pytest.raises(ValueError, match="a table for each picture"):
+    with pytest.raises(ValueError, match="a table for each image"):
         positions.read_position_table(vit(config))
 
 

@@ -63,9 +63,7 @@ def test_what_is_kept_of_a_talker_is_bounded(tmp_path: Path, monkeypatch: pytest
     process = TrainerProcess()
     assert list(process.replies()) == []
     process.wait()
-    assert process.describe_death(tmp_path).startswith(
-        "the trainer's process is gone (it ended with code 3: "
-    )
+    assert process.describe_death(tmp_path).startswith("The trainer process ended (exit code 3: ")
     process.close_pipes()
     lines = (tmp_path / LOG).read_text().splitlines()
     assert len(lines) == KEPT_LINES and max(map(len, lines)) <= LINE_CHARS and lines[-1].endswith("1999")

@@ -27,7 +27,7 @@ class Server(Executor):
         super().__init__(root)
         self.places, self.training = places, dict[Path, Order]()
 
-    def _places(self) -> int:
+    def _count_slots(self) -> int:
         return self.places
 
     def _busy(self) -> dict[Path, Order]:

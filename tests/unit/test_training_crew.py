@@ -50,7 +50,7 @@ def advanced(threads: int, steps: int, model: object = MODEL, config: TrainConfi
 @pytest.mark.parametrize("config", [LIVELY, replace(LIVELY, optimizer="muon", cutmix_alpha=1.0)])
 def test_parts_add_up_to_the_whole_batch(config: TrainConfig, threads: int) -> None:
     whole, shared = (advanced(count, 1, config=config) for count in (1, threads))
-    assert (whole.crew.parts, shared.crew.parts) == (1, threads)
+    assert (whole.thread_pool.parts, shared.thread_pool.parts) == (1, threads)
     torch.testing.assert_close(shared.weights.gradient, whole.weights.gradient, rtol=1e-4, atol=1e-6)
     assert shared.record().loss == pytest.approx(whole.record().loss, rel=1e-5)
     whole, shared = (advanced(count, 12, config=replace(config, optimizer="sgd")) for count in (1, threads))
@@ -77,7 +77,7 @@ def test_a_taught_model_learns_the_same_in_parts() -> None:
 @pytest.mark.parametrize("model", [DROPPING, SWIN])
 def test_what_a_thread_drops_does_not_depend_on_the_others(model: object) -> None:
     together, one_by_one = (Trainer(model, replace(LIVELY, threads=2), DATA) for _ in range(2))  # type: ignore[arg-type]
-    one_by_one.crew._pool = None  # the same parts, computed by this thread alone
+    one_by_one.thread_pool._pool = None  # the same parts, computed by this thread alone
     for _ in range(6):
         torch.rand(3)  # nobody else's dice matter
         together.advance()
@@ -89,7 +89,7 @@ def test_what_a_thread_drops_does_not_depend_on_the_others(model: object) -> Non
 
 
 def test_the_parts_of_a_batch_drop_different_values() -> None:
-    crew = Trainer(DROPPING, replace(LIVELY, threads=2), DATA).crew
+    crew = Trainer(DROPPING, replace(LIVELY, threads=2), DATA).thread_pool
     picture = torch.randn(1, 1, 8, 8).expand(4, -1, -1, -1)
     logits, _, gradients = crew.learn(picture, Mixture(torch.zeros(4, dtype=torch.int64)), seed=5)
     assert len(gradients) == 2 and not torch.equal(logits[:2], logits[2:])
@@ -109,7 +109,7 @@ def test_a_resumed_run_of_two_threads_equals_an_uninterrupted_one() -> None:
 
 def test_batch_norms_that_are_trained_see_the_whole_batch() -> None:
     whole, asked = (Trainer(NORMED, replace(TRAIN, threads=threads), DATA) for threads in (1, 2))
-    assert asked.crew.parts == 1
+    assert asked.thread_pool.parts == 1
     whole.advance(), asked.advance()
     assert torch.allclose(whole.weights.master, asked.weights.master, atol=1e-6)
     asked_for_all = RunConfig(NORMED, PREPARATION, replace(TRAIN, threads=0))

@@ -148,7 +148,7 @@ def test_a_scheduler_that_dies_is_said_and_loses_no_run(
 def test_the_lease_ends_a_run_that_nobody_watches(executor: DaskExecutor) -> None:
     run = executor.start(replace(config("ann", LONG), lease_s=2.0))
     eventually(lambda: executor.queue_position(run) is None and run.status().state == "stopped")
-    assert "nobody watched" in run.status().message
+    assert "no browser" in run.status().message
 
 
 def test_without_a_cluster_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -319,7 +319,7 @@ def test_members_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         ),
         (
             {"members": (a, replace(b, train=replace(TRAIN, epochs=9999, batch_size=1, train_fraction=1)))},
-            "steps; up to",
+            "updates; the limit is",
         ),
     ):
         with pytest.raises(ValueError, match=reason):

@@ -316,8 +316,8 @@ def test_a_student_learns_from_its_teacher(kind: str, student: object) -> None:
 @pytest.mark.parametrize(
     ("model", "config", "reason"),
     [
-        (replace(MODEL, num_classes=3), TRAIN, "num_classes is 3"),
-        (replace(MODEL, image_size=12), TRAIN, "image_size is 12"),
+        (replace(MODEL, num_classes=3), TRAIN, "num_classes .* received 3 and 2"),
+        (replace(MODEL, image_size=12), TRAIN, "image_size .* received 12 and 8"),
         (MODEL, replace(TRAIN, batch_size=101), "batch_size 101 is larger than the 100"),
         (MODEL, replace(TRAIN, distill_from="x"), "teacher"),
         (MODEL, replace(TRAIN, frozen=("patch", "cls", "pos", "block", "norm", "head")), "nothing is left"),

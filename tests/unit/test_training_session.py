@@ -31,7 +31,7 @@ def test_a_lease_that_ran_out_while_it_loaded_ends_the_run_and_is_said(tmp_path:
     run.touch_lease()
     os.utime(run.directory / "lease.json", (1.0, 1.0))
     assert Session(run, "cpu").perform().state == "stopped"
-    assert run.status().state == "stopped" and "nobody watched" in run.status().message
+    assert run.status().state == "stopped" and "no browser" in run.status().message
 
 
 def test_what_was_set_while_it_loaded_takes_effect(tmp_path: Path) -> None:

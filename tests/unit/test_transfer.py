@@ -86,7 +86,7 @@ def test_only_a_vit_changes_its_resolution() -> None:
 def test_other_bodies_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="cls_token must be"):
         pieces(SOURCE, replace(SOURCE, embed_dim=32))
-    with pytest.raises(ValueError, match="no place for blocks.1"):
+    with pytest.raises(ValueError, match="lacks the parameters blocks.1"):
         pieces(replace(SOURCE, depth=2), SOURCE)
 
 

@@ -94,11 +94,8 @@ def draw() -> None:
     sentences = (describe_sizes(lines), missing, describe_excluded_rows(half, comparable, data_size.TITLES))
     page.caption(" ".join(filter(None, sentences)) if shown is lines else _describe_largest_size(shown))
     if user_points:
-        page.caption(
-            "Stars: your own races. "
-            + "; ".join(_describe_user_point(point, lines) for point in user_points)
-            + "."
-        )
+        points = "; ".join(_describe_user_point(point, lines) for point in user_points)
+        page.caption(f"Stars: your own races. {points}.")
     _draw_live_race(controls, stored)
     page.provenance(stored_results.describe_origin(stored))
     page.caption(stored_results.describe_coverage())
