@@ -154,10 +154,10 @@ def test_trainings_with_mixed_images_are_named() -> None:
         for family, name in training_curves.CHECKPOINTS.items()
     }
     plain = {family: _mixing(header, 0.0) for family, header in known.items()}
-    assert "mixed" not in describe(plain)
+    assert "mixup" not in describe(plain)
     one = plain | {"ViT": _mixing(known["ViT"], 1.0)}
-    assert "mixed for ViT" in describe(one)
-    assert "mixed" not in describe({family: _mixing(h, 1.0) for family, h in known.items()})
+    assert "mixup or CutMix for ViT" in describe(one)
+    assert "mixup" not in describe({family: _mixing(h, 1.0) for family, h in known.items()})
 
 
 def test_the_lead_is_stated_for_the_common_range() -> None:
@@ -187,9 +187,9 @@ def test_all_differences_of_the_trainings_are_named() -> None:
         differs = len({getattr(train, field) for train in trains.values()}) > 1
         assert (words in said) == differs
     erased = [family for family, train in trains.items() if train.erase_px]
-    assert f"for {join_words(erased)}" in said.partition("squares cut out")[2]
+    assert f"for {join_words(erased)}" in said.partition("random erasing")[2]
     student = trains | {"DeiT": replace(trains["ViT"], distill_from="a.safetensors")}
-    assert describe_recipe_differences(student).endswith("; a teacher for DeiT")
+    assert describe_recipe_differences(student).endswith("; distillation for DeiT")
     assert describe_recipe_differences(dict.fromkeys("ab", trains["ViT"])) == ""
 
 

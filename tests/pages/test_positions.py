@@ -156,9 +156,9 @@ def test_timelines_of_different_length_share_one_slider() -> None:
 @pytest.mark.parametrize(
     ("model", "word", "right"),
     [
-        ("preset:swin_digits", "a bias for each offset", "1-D sinusoidal"),
-        ("preset:cnn_digits", "A CNN is given no positions", "1-D sinusoidal"),
-        ("preset:recipe_e", "one token", "1-D sinusoidal"),
+        ("preset:swin_digits", "relative position bias", "1-D sinusoidal"),
+        ("preset:cnn_digits", "A CNN has no position embeddings", "1-D sinusoidal"),
+        ("preset:recipe_e", "a single token", "1-D sinusoidal"),
         ("preset:recipe_a", "2-D sinusoidal, summed", "2-D sinusoidal, summed"),
         ("preset:recipe_d", "From the pixels", "From the pixels"),
         ("preset:recipe_f_poor", "nothing is added", "No encoding"),
@@ -220,7 +220,7 @@ def test_resizing_stretches_the_models_own_table(open_app: OpenApp, trained: str
     assert after > before
     assert "only for the included checkpoints" in text(app)
     fixed = open_app(PAGE, model="preset:recipe_a", positions__view="resize")
-    assert "Only a learned table is stretched" in text(fixed)
+    assert "Only learned position embeddings" in text(fixed)
 
 
 def test_the_stored_race_is_shown(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:

@@ -84,5 +84,5 @@ def test_a_layer_that_says_the_same_of_all_is_like_none() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 4 images"):
         gram(np.ones((3, 2)))
-    with pytest.raises(ValueError, match="same pictures"):
+    with pytest.raises(ValueError, match="same images"):
         cka([gram(features(5, 2, 0))], [gram(features(6, 2, 0))])

@@ -104,5 +104,5 @@ def test_what_does_not_fit_is_said_in_a_line(
         command, "load_dataset", lambda name: Dataset("colour", colour, label, colour, label, ("a", "b"))
     )
     assert command.main([name, *out]) == 1
-    assert "could not be opened" in capsys.readouterr().err, "said before it trains for days"
+    assert "more than the limit" in capsys.readouterr().err, "said before it trains for days"
     assert not list(tmp_path.glob("*.safetensors"))

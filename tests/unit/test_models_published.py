@@ -120,7 +120,7 @@ def test_the_list_names_each_and_the_folder(server: Server, capsys: pytest.Captu
     listed = capsys.readouterr().out
     assert all(offer.name in listed for offer in list_weights()) and "vit_large" not in listed
     assert " 23 MB          DeiT-Ti/16, 224 px: 1,000 classes, ImageNet-1k" in listed
-    assert os.environ["VITVIZ_WEIGHTS"] in listed and "--all-small the first 4 (311 MB)" in listed
+    assert os.environ["VITVIZ_WEIGHTS"] in listed and "--all-small" in listed and "311 MB" in listed
 
 
 def test_without_network_the_message_says_file_place_and_command(
@@ -135,9 +135,9 @@ def test_without_network_the_message_says_file_place_and_command(
     assert "127.0.0.1:9 cannot be reached; the rest of the app works without them" in unreachable
     assert describe_manual_copy(find(NAME)) in unreachable
     assert f"python -m vitviz.fetch {NAME}" in unreachable and "23 MB" in unreachable
-    assert f"copy it to `{weights_file(find(NAME))}`" in unreachable
-    assert "has 302 million parameters, more than the 100 million that this app shows" in too_big
-    assert "it is a convolutional network" in unknown
+    assert str(weights_file(find(NAME))) in unreachable
+    assert "302 million parameters, more than the 100 million" in too_big
+    assert "convolutional network" in unknown
 
 
 def test_a_host_that_refuses_leads_to_the_same_way(server: Server) -> None:

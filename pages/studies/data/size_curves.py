@@ -100,12 +100,8 @@ def draw() -> None:
     page.provenance(stored_results.describe_origin(stored))
     page.caption(stored_results.describe_coverage())
     papers.cite_papers("sizes")
-    page.drawers(
-        "data.sizes",
-        math=MATH,
-        code=(data_size.Grid.trained_on, Trainer.advance),
-        numbers=partial(_draw_table, stored, lines),
-    )
+    code = (data_size.Grid.trained_on, Trainer.advance)
+    page.drawers("data.sizes", math=MATH, code=code, numbers=partial(_draw_table, stored, lines))
 
 
 def _ask_prediction(controls: stored_results.GridControls, lead: Lead, lines: Sequence[Curve]) -> bool:

@@ -239,9 +239,9 @@ def test_a_reading_that_is_broken_off_keeps_nothing_and_says_so(
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({"snapshots": "120", "embed_dim": "512", "depth": "4"}, "a run may keep up to 512 MB"),
+        ({"snapshots": "120", "embed_dim": "512", "depth": "4"}, "the limit is 512 MB"),
         ({"embed_dim": "512", "depth": "16"}, "the limit is 15,000,000"),
-        ({"length": "9999", "batch_size": "1"}, "up to 2,000,000 are made"),
+        ({"length": "9999", "batch_size": "1"}, "the limit is 2,000,000"),
     ],
 )
 def test_a_link_to_a_run_that_is_too_large_is_told_so(

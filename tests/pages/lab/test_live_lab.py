@@ -290,7 +290,7 @@ def test_what_happened_after_a_kill_is_said_and_resume_is_offered(
 def test_a_run_that_waited_on_a_dead_server_is_not_called_waiting(
     open_app: OpenApp, run: Run, executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "place", lambda run: None)
+    monkeypatch.setattr(executor, "queue_position", lambda run: None)
     write_status(run.directory / "status.json", asdict(replace(run.status(), state="queued", heartbeat=0.0)))
     app = open_app(PAGE, live_lab__run=run.id)
     assert "The server was restarted while this run was queued" in errors(app)

@@ -206,7 +206,7 @@ def _commands(folder: Path) -> Entry:
     def take(data: bytes) -> None:
         control.write_bytes(data)
         session._control_at = 0
-        session._obey()
+        session._follow_commands()
         rates = [model.trainer.learning_rate for model in session._models]
         assert all(0 < rate < 100 for rate in rates), rates
 
