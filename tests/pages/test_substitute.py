@@ -22,9 +22,21 @@ from vitviz.models.presets import GREY_32, RGB_32
         ("block", "swin_mnist", {}, "through a ViT block", "vit_mnist"),
         ("patches", "hybrid_cifar10", {}, "overlapping", "vit_cifar10"),
         ("filters", "recipe_e", {}, "no filters to draw", "vit_mnist"),
-        ("filters", "cnn_digits", {"filters__view": "express"}, "never cuts the image into patches", "vit_digits"),
+        (
+            "filters",
+            "cnn_digits",
+            {"filters__view": "express"},
+            "never cuts the image into patches",
+            "vit_digits",
+        ),
         ("attention_distance", "recipe_e", {}, "no attention over a grid of patches", "vit_mnist"),
-        ("positions", "cnn_digits", {"positions__view": "resize"}, "Only learned position embeddings", "vit_digits"),
+        (
+            "positions",
+            "cnn_digits",
+            {"positions__view": "resize"},
+            "Only learned position embeddings",
+            "vit_digits",
+        ),
     ],
 )
 def test_a_click_shows_a_model_that_has_what_the_page_shows(
