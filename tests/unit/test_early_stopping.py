@@ -52,7 +52,8 @@ def check_row(row: Row, grid: Grid) -> None:
     assert row["passes"] == pytest.approx(row["updates"] * batch / row["pictures"], abs=0.005)
     model = create_model(grid.models[row["model"]])
     assert row["parameters"] == sum(parameter.numel() for parameter in model.parameters())
-    assert 0 <= row["test"] <= 1 and 0 < row["training_core_s"] <= row["core_seconds"]
+    assert 0 <= row["test"] <= 1
+    assert 0 < row["training_core_s"] <= row["core_seconds"] + 0.06  # rounded to tenths
 
 
 def test_the_count_starts_at_the_first_highest_accuracy() -> None:
