@@ -22,6 +22,7 @@ def draw() -> None:
     st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")
     page = st.navigation(menu.list_pages(), position="top")
     slug = page.url_path or "home"
+    menu.forward(slug)
     body = st.container()
     browser.mount_browser()  # mounts the shared view frame before the first view
     with query_params.sync_address(), body, class_bar.follow_class(slug):

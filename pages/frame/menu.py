@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 
 import streamlit as st
@@ -11,15 +11,29 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.frame import registry
+from pages.frame.moved_views import MOVED_PAGES, translate
 
 
 def list_pages() -> dict[str, list[StreamlitPage]]:
     """Return the pages by their group's title, for `st.navigation`."""
     # Copies: Streamlit notes in them which one this run may call.
-    return {
+    menu = {
         group: [copy(get_page(entry.slug)) for entry in entries]
         for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group)
     }
+    menu["Studies"] += [
+        st.Page(partial(forward, slug), title="Studies", url_path=slug, visibility="hidden")
+        for slug in MOVED_PAGES
+    ]
+    return menu
+
+
+def forward(slug: str) -> None:
+    """Switch to the study if the browser asks for a page or view that has become one."""
+    query = st.query_params.to_dict()
+    target, translated = translate(slug, query)
+    if target != slug:
+        st.switch_page(get_page(target), query_params=translated)
 
 
 def get_page(slug: str) -> StreamlitPage:

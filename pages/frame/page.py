@@ -62,19 +62,19 @@ def show_file_errors() -> Iterator[None]:
         )
 
 
-def header(slug: str, title: str = "") -> None:
+def header(slug: str, title: str = "", question: str = "") -> None:
     """Draw the title and the question of a page of the registry.
 
     Args:
         slug: the page's address.
-        title: replaces the title of the menu.
+        title, question: replace those of the registry.
     """
     entry = registry.BY_SLUG[slug]
     st.html(f"<style>{_read_style()}</style>")
     glossary_terms.reset_terms()
     with st.container(gap="xxsmall"):
         st.title(title or entry.title, anchor=False)
-        glossary_terms.write_question(entry.question)
+        glossary_terms.write_question(question or entry.question)
 
 
 @cache

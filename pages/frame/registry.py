@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
-GROUPS = ("Start", "The model", "Train", "Compare", "Class")
+GROUPS = ("Start", "The model", "Train", "Compare", "Studies", "Class")
 # The parts of a ViT in the order of the data, shown at the foot of every page.
 PARTS = ("image", "patches", "E", "positions", "blocks", "head", "classes")
 
@@ -40,6 +40,15 @@ class PageEntry:
 
 _ALL = (
     PageEntry("start", "home", "Start", "home", "Start", "What does a Vision Transformer do?", parts=PARTS),
+    PageEntry(
+        "lessons",
+        "lessons",
+        "Lessons",
+        "signpost",
+        "Start",
+        "Choose a lesson",
+    ),
+    PageEntry("glossary", "words", "Glossary", "dictionary", "Start", "What does a term mean?"),
     PageEntry(
         "lenses/patches",
         "patches",
@@ -133,16 +142,6 @@ _ALL = (
         parts=("positions", "blocks", "head"),
     ),
     PageEntry(
-        "train/experiments",
-        "experiments",
-        "Experiments",
-        "biotech",
-        "Train",
-        "How does one change to a model or its training affect accuracy?",
-        need="blocks",
-        parts=("E", "positions", "blocks", "head"),
-    ),
-    PageEntry(
         "lenses/on_your_image",
         "on_your_picture",
         "CNN or ViT on your image",
@@ -151,16 +150,6 @@ _ALL = (
         "How much must an image change before a CNN or a ViT changes its prediction?",
         need="class_head",
         parts=("image", "classes"),
-    ),
-    PageEntry(
-        "studies/data",
-        "data",
-        "How much data?",
-        "stacked_line_chart",
-        "Compare",
-        "How does accuracy grow with the number of training images?",
-        parts=("image", "classes"),
-        drawn_by=("PlotlyChart",),
     ),
     PageEntry(
         "lenses/hybrids",
@@ -205,20 +194,22 @@ _ALL = (
         drawn_by=("PlotlyChart", "DataFrame"),
     ),
     PageEntry(
+        "studies",
+        "studies",
+        "Studies",
+        "biotech",
+        "Studies",
+        "What do many trainings show about one question?",
+        parts=("image", "E", "positions", "blocks", "head", "classes"),
+        drawn_by=("PlotlyChart",),
+    ),
+    PageEntry(
         "classroom",
         "class_room",
         "Class",
         "cast_for_education",
         "Class",
         "How do we explore a model together?",
-    ),
-    PageEntry(
-        "lessons",
-        "lessons",
-        "Lessons",
-        "signpost",
-        "Class",
-        "Choose a lesson",
     ),
     PageEntry(
         "exercises",
@@ -230,7 +221,6 @@ _ALL = (
         parts=("patches", "E", "positions", "blocks", "head"),
         drawn_by=("PlotlyChart", "StreamlitSyntaxHighlighter"),
     ),
-    PageEntry("glossary", "words", "Glossary", "dictionary", "Class", "What does a term mean?"),
 )
 PAGES = tuple(entry for entry in _ALL if (_ROOT / entry.folder / "page.py").is_file())
 BY_SLUG = {entry.slug: entry for entry in PAGES}

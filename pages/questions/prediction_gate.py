@@ -6,6 +6,7 @@ It is for pages whose figure is the answer; `prediction` asks beside a figure th
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
@@ -23,64 +24,94 @@ from vitviz.text import as_it_is
 SKIPPED = "shown"  # no prediction
 
 
-def require_prediction(
-    key: str, question: Hashable, prompt: str, options: Mapping[str, str], judge: Callable[[str], str]
-) -> bool:
-    """Ask the question until it is answered, then draw the verdict; return True once the answer may be shown.
+@dataclass(frozen=True)
+class Prediction:
+    """A multiple-choice question before an answer is shown, and the verdict on each option.
 
-    Args:
+    Attributes:
         key: the control's key in the session and in the link.
-        question: identifies the question; another one is open again.
+        about: identifies the question; another one is open again.
         prompt: the question, in Markdown.
         options: label of each option.
         judge: returns the verdict on an option, from the measurement.
+        measured: the measured answer for the list of answers; by default the verdict.
+        question: the question that a teacher may ask the class.
     """
-    guess = read_prediction(key, question, list(options))
-    if not guess:
-        draw_question(key, prompt, options)
-        return False
-    if guess in options:
-        verdict = judge(guess)
-        page.markdown(verdict)
-        store_answer(f"{key} {question}", prompt, options[guess], verdict)
-    return True
+
+    key: str
+    about: Hashable
+    prompt: str
+    options: Mapping[str, str]
+    judge: Callable[[str], str]
+    measured: Callable[[], str] | None = None
+    question: Question | None = None
+
+    def is_answered(self) -> bool:
+        """Ask until it is answered, then draw the verdict; return True once the answer may be shown."""
+        guess = read_prediction(self.key, self.about, list(self.options))
+        if not guess:
+            draw_question(self.key, self.prompt, self.options)
+            if self.question is not None:
+                class_question.draw_ask_button(self.question, prediction.load_subject(), self.key)
+            return False
+        if guess in self.options:
+            verdict = self.judge(guess)
+            page.markdown(verdict)
+            measured = verdict if self.measured is None else self.measured()
+            store_answer(f"{self.key} {self.about}", self.prompt, self.options[guess], measured)
+        return True
 
 
-def require_measured_prediction(key: str, question: Question) -> bool:
-    """Ask a question of the lessons with its own options; return True once the answer may be shown.
+def require_prediction(
+    key: str, question: Hashable, prompt: str, options: Mapping[str, str], judge: Callable[[str], str]
+) -> bool:
+    """Ask a `Prediction` until it is answered; return True once the answer may be shown."""
+    return Prediction(key, question, prompt, options, judge).is_answered()
 
-    It also returns True if the model cannot answer the question; a teacher can ask the class the same question.
+
+def create_prediction(key: str, question: Question) -> Prediction | None:
+    """Return the prediction that a multiple-choice question of the lessons asks for.
+
+    None if the selected model cannot answer it. A teacher can ask the class the same question.
 
     Raises:
         TypeError: if the question is not multiple choice.
     """
     at = prediction.load_subject()
     if question.measure.why_not(at):
-        return True
+        return None
     kind = question.measure.get_answer_kind(at)
     if not isinstance(kind, Choose):
         raise TypeError(f"Expected a multiple-choice question, received {type(kind).__name__}")
+    return _create_choice(key, question.prompt, kind, partial(question.measure.measure_answer, at), question)
 
-    answered = require_choice(key, question.prompt, kind, partial(question.measure.measure_answer, at))
-    if not answered:
-        class_question.draw_ask_button(question, at, key)
-    return answered
+
+def require_measured_prediction(key: str, question: Question) -> bool:
+    """Ask a question of the lessons with its own options; return True once the answer may be shown."""
+    asked = create_prediction(key, question)
+    return asked is None or asked.is_answered()
 
 
 def require_choice(key: str, prompt: str, kind: Choose, answer: Callable[[], MeasuredAnswer]) -> bool:
     """Ask with plain-text options; return True once the answer may be shown."""
-    options = {str(place): as_it_is(option) for place, option in enumerate(kind.options)}
-    guess = read_prediction(key, prompt, list(options))
-    if not guess:
-        draw_question(key, as_it_is(prompt), options)
-        return False
-    if guess in options:
+    return _create_choice(key, prompt, kind, answer).is_answered()
+
+
+def _create_choice(
+    key: str,
+    prompt: str,
+    kind: Choose,
+    answer: Callable[[], MeasuredAnswer],
+    question: Question | None = None,
+) -> Prediction:
+    def judge(guess: str) -> str:
         measured = answer()
-        page.markdown(as_it_is(f"{kind.describe_verdict(float(guess), measured)} {measured.words}"))
-        store_answer(
-            f"{key} {prompt}", prompt, kind.format_answer(float(guess)), measured.format_answer(kind)
-        )
-    return True
+        return as_it_is(f"{kind.describe_verdict(float(guess), measured)} {measured.words}")
+
+    options = {str(place): as_it_is(option) for place, option in enumerate(kind.options)}
+    return Prediction(
+        key, prompt, as_it_is(prompt), options, judge, lambda: answer().format_answer(kind), question
+    )
 
 
 def read_prediction(key: str, question: Hashable, options: Sequence[str]) -> str:

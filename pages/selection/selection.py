@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.controls import query_params, session_keys, widgets
-from pages.frame import menu, registry
+from pages.frame import menu, moved_views, registry
 from pages.stores import cached, catalogue, session, uploads
 from pages.stores.model_choice import ModelChoice
 from vitviz.pin import Pin
@@ -168,6 +168,9 @@ def link_to(slug: str, label: str | None = None, *, icon: str | None = None, **c
     Keys with a dot are the other page's controls: `link_to("attention", **{"attention.layer": 3})`. A page that is not
     there is not linked to.
     """
+    slug, query = moved_views.translate(
+        slug, {key: widgets.encode_value(value) for key, value in changes.items()}
+    )
     entry = registry.BY_SLUG.get(slug)
     if entry is None:
         return
@@ -175,7 +178,5 @@ def link_to(slug: str, label: str | None = None, *, icon: str | None = None, **c
         menu.get_page(slug),
         label=label or entry.title,
         icon=icon or f":material/{entry.icon}:",
-        query_params=query_params.build_query(
-            **{key: widgets.encode_value(value) for key, value in changes.items()}
-        ),
+        query_params=query_params.build_query(**query),
     )

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from streamlit import config
 
 from pages.frame import registry
+from pages.frame.moved_views import MOVED_PAGES
 from pages.frame.registry import PageEntry
 from pages.views import register
 
@@ -48,9 +49,10 @@ def list_routes() -> list[Route]:
     """Return the route of every page's document."""
     base = config.get_option("server.baseUrlPath").strip("/")
     prefix = f"/{base}" if base else ""
+    documents = {slug: slug for slug in registry.BY_SLUG} | dict.fromkeys(MOVED_PAGES, "studies")
     return [
-        Route(prefix + ("" if entry.slug == "home" else f"/{entry.slug}") or "/", _make_handler(entry.slug))
-        for entry in registry.PAGES
+        Route(prefix + ("" if address == "home" else f"/{address}") or "/", _make_handler(slug))
+        for address, slug in documents.items()
     ]
 
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from math import ceil, floor
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vitviz.analysis.one_change import Variant
 from vitviz.plots.blob import pack
 from vitviz.plots.race import COLOURS
 
 ROOM = 0.02  # of the scale beside the outermost dots
+CONCEALED = "#8A8A8A"
 STEP = 0.05  # the scale's ends are multiples of it
 
 
@@ -21,6 +23,8 @@ def payload(
     epochs: float,
     note: str,
     waiting: str = "No results.",
+    *,
+    concealed: bool = False,
 ) -> bytes:
     """Return the message of `pages.views.race`, with seeds beside the curves.
 
@@ -30,6 +34,7 @@ def payload(
         epochs: length of a training.
         note: what the dots were measured on.
         waiting: said where there is no curve.
+        concealed: True draws the lowest and the highest curve in grey and no seeds.
 
     Raises:
         ValueError: if there are more variants than colours.
@@ -47,6 +52,13 @@ def payload(
         }
         for one, colour in zip(variants, COLOURS, strict=False)
     ]
+    curves: list[NDArray[np.floating]] = [one.curve for one in variants]
+    if concealed:
+        curves = find_extremes(curves)
+        racers = [
+            {"name": title, "title": title, "color": CONCEALED, "measured": None, "dots": [], "told": ""}
+            for title in ("Lowest of all", "Highest of all")
+        ]
     header = {
         "racers": racers,
         "chance": chance,
@@ -62,7 +74,16 @@ def payload(
             "range": scale([value for one in variants for value in one.test.values()]),
         },
     }
-    return pack(header, **{f"curve{i}": one.curve.astype(np.float32) for i, one in enumerate(variants)})
+    return pack(header, **{f"curve{i}": curve.astype(np.float32) for i, curve in enumerate(curves)})
+
+
+def find_extremes(curves: Sequence[NDArray[np.floating]]) -> list[NDArray[np.floating]]:
+    """Return the lowest and the highest of curves (2, points) at every position of any of them."""
+    positions = np.unique(np.concatenate([curve[0] for curve in curves]))
+    values = np.array(
+        [np.interp(positions, curve[0], curve[1], np.nan, np.nan) for curve in curves if curve.shape[1]]
+    )
+    return [np.stack([positions, ends(values, 0)]) for ends in (np.nanmin, np.nanmax)]
 
 
 def scale(values: Sequence[float]) -> tuple[float, float]:

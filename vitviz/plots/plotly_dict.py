@@ -137,6 +137,12 @@ def height_of(figure: go.Figure) -> int | None:
     return height
 
 
+def read_parts(figure: go.Figure) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return a figure's traces and layout as dictionaries, without creating Plotly objects where there are none."""
+    parts = figure._parts if isinstance(figure, _Unchecked) and not figure._made else figure.to_dict()
+    return list(parts["data"]), dict(parts["layout"])
+
+
 def _to_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: part if name == "range" else _to_json(part) for name, part in value.items()}

@@ -1,30 +1,29 @@
-"""Show each model's gain from augmentation, and augmented images."""
+"""Study each model's gain from augmentation, beside augmented images."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import streamlit as st
-import torch
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.questions import prediction_gate
-from pages.selection import selection
+from pages.questions.prediction_gate import Prediction
 from pages.stores import cached
-from pages.studies.data import papers, stored_results
+from pages.studies import data_grids
+from pages.studies.data_grids import GridControls
+from pages.studies.study import Study, Table, View
 from vitviz.analysis.data_size import Curve, compute_augmentation_gains, find_leads
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import data_title, default_pictures
 from vitviz.experiments import data_size
 from vitviz.plots.data_size import gain_figure
+from vitviz.plots.theme import Mode
 from vitviz.tables import Columns
 from vitviz.text import gained, plural
-from vitviz.training.batches import prepare_images
-from vitviz.training.recipe import augment
 
 SHOWN = 7
 ONE_SEED = " One seed each; other seeds may differ."
@@ -38,44 +37,32 @@ class AugmentationControls(widgets.ControlValues, page="data"):
     gain_guess: str
 
 
-def draw() -> None:
-    """Draw the augmented images, the gains and their caption."""
-    with page.row():
-        dataset = stored_results.choose_dataset()
-    if dataset is None:
-        return
-    stored = stored_results.load_grid(dataset)
-    assert stored is not None
-    _draw_augmented_images(dataset)
-    gains = compute_augmentation_gains(stored.rows, data_size.TITLES)
-    if not gains:
-        st.info(
-            "Trainings without augmentation are missing for this dataset. Select another.",
-            icon=":material/timer:",
-        )
-    elif _ask_prediction(dataset, gains):
-        page.figure(gain_figure(gains, selection.get_theme()), "data.gains_figure")
-        page.caption(_describe_gains(gains))
-    else:
-        page.caption("Predict to see each model's gain.")
-    page.provenance(stored_results.describe_origin(stored))
-    page.caption(stored_results.describe_coverage())
-    papers.cite_papers("augmented")
-    page.drawers("data.augmented", code=(augment,), numbers=partial(_draw_table, gains))
+def build(grid: GridControls, mode: Mode) -> View:
+    """Return the gains of all models by number of images."""
+    gains = compute_augmentation_gains(grid.stored.rows, data_size.TITLES)
+    return View(
+        gain_figure(gains, mode) if gains else None,
+        _describe_gains(gains) if gains else "Trainings without augmentation are missing for this dataset.",
+        _ask(grid.dataset, gains),
+        (data_grids.create_evidence(grid.stored),),
+        data_grids.describe_coverage(),
+        _create_table(gains),
+        above=partial(_draw_augmented_images, grid.dataset),
+    )
 
 
-def _ask_prediction(dataset: str, gains: Sequence[Curve]) -> bool:
-    """Ask which model gains most with the fewest images; return True once answered or skipped."""
+def _ask(dataset: str, gains: Sequence[Curve]) -> Prediction | None:
+    """Ask which model gains most with the fewest images."""
     compared = find_leads(gains)
     if not compared:
-        return True
+        return None
     pictures = compared[0].pictures
     points = {
         gain.name: (gain.title, 100 * float(gain.mean[place]))
         for gain in gains
         if (place := gain.find_size(pictures)) is not None
     }
-    return prediction_gate.require_prediction(
+    return Prediction(
         AugmentationControls.key("gain_guess"),
         dataset,
         f"With {plural(pictures, 'image')}, which model gains most from augmentation?",
@@ -98,6 +85,11 @@ def describe_prediction(points: Mapping[str, tuple[str, float]], guess: str) -> 
 
 def _draw_augmented_images(dataset: str) -> None:
     """Draw one prepared image and its augmented versions in a few updates."""
+    import torch
+
+    from vitviz.training.batches import prepare_images
+    from vitviz.training.recipe import augment
+
     grid = data_size.GRIDS[dataset]
     name = default_pictures(dataset, grid.preparation.in_chans)
     data = cached.load_dataset(name)
@@ -163,11 +155,31 @@ def _format_gain(gain: Curve, place: int) -> str:
     return f"{gain.title} with {gain.pictures[place]:,} images ({gained(100 * gain.mean[place])} points)"
 
 
-def _draw_table(gains: Sequence[Curve]) -> None:
-    table: Columns = {
+def _create_table(gains: Sequence[Curve]) -> Table:
+    columns: Columns = {
         "model": [gain.title for gain in gains for _ in gain.pictures],
         "images": [int(size) for gain in gains for size in gain.pictures],
         "gain, points": [100 * float(value) for gain in gains for value in gain.mean],
         "seeds": [int(count) for gain in gains for count in gain.seeds],
     }
-    page.table(table, {"gain, points": gained}, {}, "data.gains")
+    return Table(columns, {"gain, points": gained}, "augmentation_gains.csv")
+
+
+def _list_code() -> tuple[Callable[..., object], ...]:
+    from vitviz.training.recipe import augment
+
+    return (augment,)
+
+
+STUDY = Study(
+    "augmentation",
+    "Augmentation",
+    "Which model gains most from augmented images?",
+    3,
+    data_grids.EXPERIMENTS,
+    data_grids.choose_grid,
+    build,
+    data_grids.get_example,
+    (GridControls, AugmentationControls),
+    code=_list_code,
+)

@@ -1,16 +1,14 @@
-"""Cite published results on the same question, with datasets a thousand times as large."""
+"""Study published accuracies after pretraining on datasets a thousand times as large."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import streamlit as st
-
 from pages.controls import widgets
-from pages.frame import page
-from pages.questions import prediction_gate
-from pages.selection import selection
+from pages.questions.prediction_gate import Prediction
+from pages.studies.study import Study, Table, View
 from vitviz.plots.data_size import pretraining_figure
+from vitviz.plots.theme import Mode
 
 # Dosovitskiy et al. 2021, table 5 (fine-tuned at a higher resolution); BiT: Kolesnikov et al. 2020, table 2 for the
 # two smaller datasets, table 1 for the largest.
@@ -23,13 +21,6 @@ ACCURACY: dict[str, tuple[float | None, float, float]] = {
     "ViT-L/16": (76.53, 85.15, 87.12),
     "ViT-H/14": (None, 85.13, 88.04),  # not trained on the smallest
 }
-SOURCES = """
-Cited, not measured here: Dosovitskiy et al. 2021, *An image is worth 16x16 words*, [table 5](https://arxiv.org/abs/2010.11929)
-(pretrained on each dataset, fine-tuned on ImageNet); Kolesnikov et al. 2020, *Big Transfer*,
-[tables 1 and 2](https://arxiv.org/abs/1912.11370), for the CNN. Touvron et al. 2021, *DeiT*,
-[table 5](https://arxiv.org/abs/2012.12877): with strong augmentation ViT-B/16 reaches 81.8 % on ImageNet-1k alone, and
-83.4 % with a CNN teacher.
-"""
 NEVER = "never"  # the answer that no ViT leads after any dataset
 
 
@@ -40,25 +31,30 @@ class PaperControls(widgets.ControlValues, page="data"):
     papers_guess: str
 
 
-def draw() -> None:
-    """Draw the cited curves and their caption; the ViTs' lines wait for a prediction."""
-    answered = prediction_gate.require_prediction(
-        PaperControls.key("papers_guess"),
-        "papers",
-        f"{next(iter(ACCURACY))} is a CNN. From which pretraining dataset on is the best ViT more accurate?",
-        {name: f"{name}, {size:g} million images" for name, size in MILLIONS_OF_IMAGES.items()}
-        | {NEVER: "None of them"},
-        describe_prediction,
+def build(_selected: bool, mode: Mode) -> View:
+    """Return the cited curves."""
+    return View(
+        pretraining_figure(ACCURACY, tuple(MILLIONS_OF_IMAGES.values()), mode),
+        describe_leaders(),
+        Prediction(
+            PaperControls.key("papers_guess"),
+            "papers",
+            f"{next(iter(ACCURACY))} is a CNN. From which pretraining dataset on is the best ViT more accurate?",
+            {name: f"{name}, {size:g} million images" for name, size in MILLIONS_OF_IMAGES.items()}
+            | {NEVER: "None of them"},
+            describe_prediction,
+        ),
+        notes="Cited, not measured here.",
+        table=Table(
+            {
+                "dataset": list(MILLIONS_OF_IMAGES),
+                "images": [f"{size:g} M" for size in MILLIONS_OF_IMAGES.values()],
+                **{title: list(values) for title, values in ACCURACY.items()},
+            },
+            {},
+            "published_sizes.csv",
+        ),
     )
-    shown = dict(list(ACCURACY.items())[: None if answered else 1])
-    page.figure(
-        pretraining_figure(shown, tuple(MILLIONS_OF_IMAGES.values()), selection.get_theme()),
-        "data.papers_figure",
-    )
-    page.caption(describe_leaders() if answered else "Predict to see the ViTs.")
-    st.markdown(SOURCES)
-    if answered:
-        _draw_table()
 
 
 def describe_prediction(guess: str) -> str:
@@ -68,30 +64,6 @@ def describe_prediction(guess: str) -> str:
     )
     labels = {NEVER: "none of them"} | {name: name for name in MILLIONS_OF_IMAGES}
     return f"Your prediction: {labels[guess]}: {'right' if guess == first else f'wrong. Published: {labels[first]}'}."
-
-
-def _draw_table() -> None:
-    st.dataframe(
-        {
-            "dataset": list(MILLIONS_OF_IMAGES),
-            "images": [f"{size:g} M" for size in MILLIONS_OF_IMAGES.values()],
-            **{title: list(values) for title, values in ACCURACY.items()},
-        },
-        hide_index=True,
-        placeholder=page.MISSING,
-    )
-
-
-def cite_papers(section: str) -> None:
-    """Draw the published result on a section's question, from datasets a thousand times as large."""
-    findings = {
-        "sizes": f"[Dosovitskiy et al. 2021, table 5](https://arxiv.org/abs/2010.11929): {describe_leaders()}",
-        "time": "[Dosovitskiy et al. 2021, section 4.4](https://arxiv.org/abs/2010.11929): hybrids are slightly better"
-        " than ViTs at small compute; the difference vanishes for larger models.",
-        "augmented": "[Steiner et al. 2022](https://arxiv.org/abs/2106.10270): with more compute, augmentation and"
-        " regularisation a ViT matches one trained on ten times as many images.",
-    }
-    page.caption(f":material/menu_book: *Published, with larger models and datasets:* {findings[section]}")
 
 
 def describe_leaders() -> str:
@@ -126,3 +98,16 @@ def _compare_sizes(large: str, small: str) -> str:
     ]
     worse = [name for name in MILLIONS_OF_IMAGES if name not in better]
     return f"{large} is above {small} for {' and '.join(better)}, and below it for {' and '.join(worse)}."
+
+
+STUDY = Study(
+    "published_sizes",
+    "Data size in the papers",
+    "From how many images on does a ViT lead?",
+    3,
+    (),
+    lambda: True,
+    build,
+    lambda: True,
+    (PaperControls,),
+)

@@ -1,0 +1,48 @@
+"""Translate the addresses of views that have become studies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# By address and view: the study. The first is the page's default view, if the whole page has moved.
+STUDIES: dict[str, dict[str, str]] = {
+    "data": {
+        "sizes": "data_size",
+        "time": "training_time",
+        "augmented": "augmentation",
+        "papers": "published_sizes",
+    },
+    "experiments": {
+        "knob": "hyperparameter",
+        "slip": "bug",
+        "spot": "spot_the_bug",
+        "gradient": "residuals",
+        "norms": "norms",
+        "positions": "positions",
+    },
+    "hybrids": {
+        "training": "hybrid_training",
+        "asked": "attention_over_convolutions",
+        "flat": "one_token",
+    },
+    "distillation": {"worth": "teacher"},
+    "fine_tuning": {"grown": "image_count", "ways": "tuning_methods"},
+    "positions": {"matter": "positions"},
+}
+MOVED_PAGES = ("data", "experiments")
+
+
+def find_study(slug: str, query: Mapping[str, str]) -> str | None:
+    """Return the study that an address of an earlier version shows; None if its page still draws it."""
+    views = STUDIES.get(slug, {})
+    default = next(iter(views.values())) if slug in MOVED_PAGES else None
+    return views.get(query.get(f"{slug}.view", ""), default)
+
+
+def translate(slug: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return today's address of an address of any version."""
+    study = find_study(slug, query)
+    if study is None:
+        return slug, dict(query)
+    rest = {key: value for key, value in query.items() if key != f"{slug}.view"}
+    return "studies", {"studies.study": study, **rest}

@@ -1,0 +1,241 @@
+"""Study test accuracy against the number of training images, at three training budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import mean
+
+from pages.controls import widgets
+from pages.frame import page
+from pages.questions.prediction_gate import Prediction
+from pages.selection import selection
+from pages.stores import runs, session
+from pages.studies import data_grids
+from pages.studies.data_grids import GridControls
+from pages.studies.study import Evidence, Study, Table, View
+from vitviz.analysis.data_size import (
+    Curve,
+    Lead,
+    Row,
+    add_equal_time_accuracy,
+    describe_excluded_rows,
+    describe_missing_sizes,
+    describe_prediction,
+    describe_sizes,
+    find_leads,
+    group_curves,
+    select_one_machine,
+)
+from vitviz.experiments import data_size
+from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.plots.data_size import Own, size_figure
+from vitviz.plots.theme import Mode
+from vitviz.text import percent, plural
+from vitviz.training.loop import Trainer
+
+MATH = r"""
+Every training uses $n$ images of one shuffled training set, the same for every model and seed: up to 1,000 the first
+$n / K$ of each of the $K$ classes, beyond that the first $n$ of all. A point is the mean over seeds.
+
+**Until it stops improving**: each model trains until its validation accuracy has not improved for several evaluations,
+and is tested with its best weights. **Equal updates**: every training has $u$ updates of batch size $b$, so
+$u\,b / n$ epochs: many for small $n$, a few or less than one for large $n$.
+
+**Inductive bias** is the set of assumptions that a model makes before training. A convolution applies the same small
+filter everywhere: neighbouring pixels are related, and features are translation equivariant. A ViT applies the same
+linear map to every *patch* and learns from images which patches are related; self-attention ignores positions. A
+correct bias helps when images are few; many images can replace it.
+
+**Equal time** compares validation accuracy at the moment when the fastest model of that size finished on the same
+machine; models with costlier updates have made fewer of them.
+"""
+UPDATES, TIME, STOPPED = "updates", "time", "stopped"
+BUDGETS = {STOPPED: "Until it stops improving", UPDATES: "Equal updates", TIME: "Equal time"}
+
+
+@dataclass(frozen=True)
+class SizeControls(widgets.ControlValues, page="data"):
+    """The training budget, a key of `BUDGETS`, and the predicted best model."""
+
+    equal: str
+    guess: str
+
+
+@dataclass(frozen=True)
+class SizeSelection:
+    """The selected results and the training budget."""
+
+    grid: GridControls
+    budget: str
+
+
+def load_stopped(grid: GridControls) -> Result | None:
+    """Load the trainings that ended when validation stopped improving; None if there are none."""
+    stored = read_result_if_any(f"early_stopping_{grid.dataset}")
+    return stored if stored is not None and stored.where(augmented=grid.augmented) else None
+
+
+def get_example() -> SizeSelection | None:
+    grid = data_grids.get_example()
+    return None if grid is None else SizeSelection(grid, list_budgets(grid)[0])
+
+
+def list_budgets(grid: GridControls) -> tuple[str, ...]:
+    """Return the measured budgets, the default first."""
+    return tuple(BUDGETS) if load_stopped(grid) is not None else (UPDATES, TIME)
+
+
+def choose() -> SizeSelection | None:
+    grid = data_grids.choose_grid()
+    if grid is None:
+        return None
+    budgets = list_budgets(grid)
+    label = "Training length"
+    return SizeSelection(
+        grid,
+        widgets.segmented(SizeControls.key("equal"), label, budgets, format_func=BUDGETS.__getitem__),
+    )
+
+
+def build(selected: SizeSelection, mode: Mode) -> View:
+    """Return accuracy over images for the selected budget, with the user's own races as stars."""
+    grid, budget = selected.grid, selected.budget
+    stopped = load_stopped(grid) if budget == STOPPED else None
+    stored = grid.stored if stopped is None else stopped
+    half = stored.where(augmented=grid.augmented)
+    comparable = select_one_machine(half, stored.machine_of) if budget == TIME else half
+    rows: Sequence[Row] = add_equal_time_accuracy(comparable) if budget == TIME else half
+    lines = group_curves(rows, data_size.TITLES, grid.augmented, "timed" if budget == TIME else "test")
+    points = list_user_points(grid.dataset, grid.augmented) if budget == UPDATES else []
+    sizes = data_size.GRIDS[grid.dataset].sizes
+    leads = find_leads(lines)
+    notes = (
+        describe_missing_sizes(group_curves(half, data_size.TITLES, grid.augmented), sizes, data_size.TITLES),
+        describe_excluded_rows(half, comparable, data_size.TITLES),
+        data_grids.describe_coverage(),
+    )
+    measure = "validation accuracy" if budget == TIME else "test accuracy"
+    evidence = (
+        data_grids.create_evidence(stored) if stopped is None else create_stopped_evidence(stopped, half)
+    )
+    return View(
+        size_figure(lines, sizes, data_grids.CHANCE, measure, points, mode),
+        " ".join((describe_sizes(lines), *(_describe_user_point(point, lines) for point in points))),
+        _ask(selected, leads[0], lines) if leads and not points else None,
+        (evidence,),
+        " ".join(filter(None, notes)),
+        _create_table(stored, lines),
+        below=partial(_draw_live_race, grid),
+    )
+
+
+def create_stopped_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
+    """Return the provenance of trainings that ended when validation stopped improving."""
+    settings = stored.settings
+    passes = [float(row["passes"]) for row in rows]
+    ceiling = sum(bool(row["ceiling_hit"]) for row in rows)
+    return Evidence(
+        stored,
+        rows,
+        f"each model trained until validation accuracy had not improved for {settings['patience_evaluations']}"
+        f" evaluations of {int(rows[0]['evaluated_every'])} updates, at most {settings['most_updates']:,}"
+        f" ({plural(ceiling, 'training')} reached this limit); {min(passes):.0f} to {max(passes):.0f} passes over the"
+        " images",
+    )
+
+
+def _ask(selected: SizeSelection, lead: Lead, lines: Sequence[Curve]) -> Prediction:
+    """Ask which model is best with the fewest images."""
+    candidates = {line.name: line for line in lines if line.find_size(lead.pictures) is not None}
+    return Prediction(
+        SizeControls.key("guess"),
+        (selected.grid.dataset, selected.grid.augmented),
+        f"With {plural(lead.pictures, 'image')}, which model is best?",
+        {name: line.title for name, line in candidates.items()},
+        lambda guess: describe_prediction(lead, candidates[guess]),
+    )
+
+
+def list_user_points(dataset: str, augmented: bool) -> list[Own]:
+    """Return the test accuracies of the session's own races on a dataset."""
+    grid, points = data_size.GRIDS[dataset], []
+    for run in runs.list_runs(session.get_current()):
+        config = run.config()
+        shifted = bool(config.train.shift_px)
+        if config.preset != data_size.PRESET or config.train.dataset != dataset or shifted != augmented:
+            continue
+        pictures = grid.size_of(config.train)
+        if pictures is None:  # an earlier version selected other images
+            continue
+        for member in runs.list_models(run):
+            test, name = runs.open_log(member.id).read().test, member.directory.name
+            if test is not None and name in data_size.TITLES:
+                points.append(Own(name, data_size.TITLES[name], pictures, float(test["accuracy"])))
+    return points
+
+
+def _describe_user_point(point: Own, lines: Sequence[Curve]) -> str:
+    stored_line = next((line for line in lines if line.name == point.name), None)
+    place = None if stored_line is None else stored_line.find_size(point.pictures)
+    comparison = (
+        "" if stored_line is None or place is None else f" (stored {percent(float(stored_line.mean[place]))})"
+    )
+    return f"Star: your {point.title}, {percent(point.accuracy)} with {point.pictures:,} images{comparison}."
+
+
+def sum_race_seconds(stored: Result, augmented: bool) -> float | None:
+    """Return the core-seconds of the race's models with all images, as stored; None if one is missing."""
+    most = max(int(row["pictures"]) for row in stored.rows)
+    spans = [
+        [
+            float(row["training_core_s"])
+            for row in stored.where(model=name, pictures=most, augmented=augmented)
+        ]
+        for name in data_size.RACERS
+    ]
+    return sum(mean(each) for each in spans) if all(spans) else None
+
+
+def _draw_live_race(grid: GridControls) -> None:
+    """Draw the link that trains four models live with the stored recipe."""
+    if grid.dataset != "digits":
+        page.caption("On Digits four of the models can be trained live with the same recipe.")
+        return
+    spent = sum_race_seconds(grid.stored, grid.augmented)
+    selection.link_to(
+        "live_lab",
+        f"Train {len(data_size.RACERS)} of them live"
+        + ("" if spent is None else f", {spent:.0f} core-seconds"),
+        **{"live_lab.train": "data", "live_lab.race_augmented": widgets.encode_value(grid.augmented)},
+    )
+
+
+def _create_table(stored: Result, lines: Sequence[Curve]) -> Table:
+    parameters = stored.settings.get("parameters") or {row["model"]: row["parameters"] for row in stored.rows}
+    columns = {
+        "model": [line.title for line in lines for _ in line.pictures],
+        "parameters": [parameters[line.name] for line in lines for _ in line.pictures],
+        "images": [int(size) for line in lines for size in line.pictures],
+        "mean": [float(value) for line in lines for value in line.mean],
+        "lowest": [float(value) for line in lines for value in line.low],
+        "highest": [float(value) for line in lines for value in line.high],
+        "seeds": [int(count) for line in lines for count in line.seeds],
+    }
+    return Table(columns, dict.fromkeys(("mean", "lowest", "highest"), percent), f"{stored.name}.csv")
+
+
+STUDY = Study(
+    "data_size",
+    "How much data?",
+    "Which model needs the fewest training images?",
+    4,
+    data_grids.EXPERIMENTS,
+    choose,
+    build,
+    get_example,
+    (GridControls, SizeControls),
+    math=MATH,
+    code=(data_size.Grid.trained_on, Trainer.advance),
+)

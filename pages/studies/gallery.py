@@ -1,0 +1,46 @@
+"""Draw the gallery: a card for each study, with its question and a sketch of its stored result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.selection import selection
+from pages.stores import cached
+from pages.studies.study import Race, Study
+from vitviz.plots.concealed import draw_sketch, list_lines
+
+COLUMNS = 4
+
+
+def draw(studies: Sequence[Study[Any]]) -> None:
+    """Draw the cards in rows."""
+    for start in range(0, len(studies), COLUMNS):
+        for place, study in zip(st.columns(COLUMNS), studies[start : start + COLUMNS], strict=False):
+            with place, st.container(border=True, height="stretch", gap="xxsmall"):
+                _draw_card(study)
+
+
+def _draw_card(study: Study[Any]) -> None:
+    if sketch := _sketch(study.name, study):
+        st.image(sketch, width="stretch")
+    selection.link_to(
+        "studies", study.title, icon=":material/arrow_forward:", **{"studies.study": study.name}
+    )
+    st.caption(f"{study.question} {study.minutes} min")
+
+
+@cached.shared(max_entries=64)
+def _sketch(name: str, _study: Study[Any]) -> str:
+    """Return an SVG of the curves of a study's example, which does not say which is whose; '' without results."""
+    selected = _study.example()
+    if selected is None:
+        return ""
+    picture = _study.build(selected, "light").picture
+    if isinstance(picture, Race):
+        return draw_sketch(
+            [(curve[0], curve[1]) for variant in picture.variants for curve in [variant.curve]]
+        )
+    return "" if picture is None else draw_sketch(list_lines(picture))

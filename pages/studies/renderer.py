@@ -1,0 +1,88 @@
+"""Draw a study: controls, prediction, picture, caption, live runs, published findings and drawers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from pages.frame import page
+from pages.selection import selection
+from pages.studies.study import Evidence, Race, Study, Table, View
+from pages.views.race import draw_race
+from vitviz.experiments.result import describe_provenance
+from vitviz.papers import find_findings
+from vitviz.plots.concealed import conceal
+from vitviz.plots.one_change import payload
+from vitviz.text import plain, plural
+
+
+def draw(study: Study[Any]) -> None:
+    """Draw a study with the selection of its controls."""
+    with page.row():
+        selected = study.choose()
+    if selected is None:
+        draw_missing_note(study.experiments)
+        return
+    view = study.build(selected, selection.get_theme())
+    if view.above is not None:
+        view.above()
+    answered = view.prediction is None or view.prediction.is_answered()
+    draw_picture(view, f"studies.{study.name}", answered)
+    page.caption(view.caption if answered else "Predict, or skip, to see which is which.")
+    if view.below is not None and answered:
+        view.below()
+    if findings := find_findings(study.name):
+        page.caption(f":material/menu_book: *Published, with larger models and datasets:* {findings}")
+    if view.evidence or view.notes:
+        page.provenance("  \n".join(filter(None, (*map(describe_evidence, view.evidence), view.notes))))
+    page.drawers(
+        f"studies.{study.name}",
+        math=study.math,
+        code=study.code,
+        numbers=partial(_draw_numbers, study.name, view) if answered and view.table else None,
+    )
+
+
+def draw_missing_note(experiments: tuple[str, ...]) -> None:
+    """Draw the commands that measure what is missing."""
+    commands = " and ".join(f"`python -m vitviz.experiment {name}`" for name in experiments)
+    st.info(f"No results are stored here. Run {commands}.", icon=":material/timer:")
+
+
+def draw_picture(view: View, key: str, answered: bool) -> None:
+    """Draw the picture, or the range of all its curves before the prediction."""
+    picture = view.picture
+    if isinstance(picture, Race):
+        shape = picture.variants, picture.chance, picture.epochs, picture.note
+        draw_race(payload(*shape, concealed=not answered), key=f"{key}.race")
+    elif picture is not None:
+        figure = picture if answered or not view.conceals else conceal(picture, selection.get_theme())
+        page.figure(figure, f"{key}.figure")
+
+
+def describe_evidence(evidence: Evidence) -> str:
+    """Describe how stored rows were measured, in Markdown, with the command that measures them again."""
+    stored = evidence.stored
+    sessions = tuple(stored.made[place] for place in sorted({int(row["made"]) for row in evidence.rows}))
+    seeds = sorted({int(row["seed"]) for row in evidence.rows if "seed" in row})
+    counted = "" if not seeds else f"seed {seeds[0]}" if len(seeds) == 1 else plural(len(seeds), "seed")
+    total = plural(stored.missing + len(stored.rows), "training")
+    were = "was" if stored.missing == 1 else "were"
+    missing = f" {stored.missing:,} of {total} {were} not run yet." if stored.missing else ""
+    conditions = ", ".join(filter(None, (evidence.conditions, counted)))
+    return (
+        f"Stored, not live: {conditions}; {plain(describe_provenance(sessions))}. `{stored.command}`{missing}"
+    )
+
+
+def _draw_numbers(name: str, view: View) -> None:
+    table = view.table
+    assert isinstance(table, Table)
+    page.table(table.columns, table.formatters, dict(table.formats), f"studies.{name}.table")
+    page.csv("These numbers (CSV)", table.columns, table.file_name, f"studies.{name}.csv")
+    for evidence in view.evidence:
+        stored = evidence.stored
+        rows = [dict(row) for row in stored.rows]
+        page.json("Every training (JSON)", rows, f"{stored.name}.json", f"studies.{name}.{stored.name}.json")
