@@ -90,7 +90,7 @@ def create_evidence(stored: Result) -> Evidence:
         stored,
         stored.rows,
         f"{DATASETS[settings['dataset']].title}, {settings['updates']:,} updates of up to {settings['batch_size']}"
-        " images for every point, one recipe for all models; the DeiT also learns from the CNN that saw the same images,"
+        " images for every point, one recipe for all models; the DeiT also learns from the CNN of the same images,"
         " whose training time is excluded",
     )
 
