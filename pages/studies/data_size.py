@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import mean
@@ -33,7 +33,6 @@ from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.plots.data_size import Own, size_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, plural
-from vitviz.training.loop import Trainer
 
 MATH = r"""
 Every training uses $n$ images of one shuffled training set, the same for every model and seed: up to 1,000 the first
@@ -69,6 +68,7 @@ class SizeSelection:
 
     grid: GridControls
     budget: str
+    points: tuple[Own, ...] = ()  # of the user's own races
 
 
 def load_stopped(grid: GridControls) -> Result | None:
@@ -92,11 +92,11 @@ def choose() -> SizeSelection | None:
     if grid is None:
         return None
     budgets = list_budgets(grid)
-    label = "Training length"
-    return SizeSelection(
-        grid,
-        widgets.segmented(SizeControls.key("equal"), label, budgets, format_func=BUDGETS.__getitem__),
+    budget = widgets.segmented(
+        SizeControls.key("equal"), "Training length", budgets, format_func=BUDGETS.__getitem__
     )
+    points = list_user_points(grid.dataset, grid.augmented) if budget == UPDATES else []
+    return SizeSelection(grid, budget, tuple(points))
 
 
 def build(selected: SizeSelection, mode: Mode) -> View:
@@ -108,7 +108,7 @@ def build(selected: SizeSelection, mode: Mode) -> View:
     comparable = select_one_machine(half, stored.machine_of) if budget == TIME else half
     rows: Sequence[Row] = add_equal_time_accuracy(comparable) if budget == TIME else half
     lines = group_curves(rows, data_size.TITLES, grid.augmented, "timed" if budget == TIME else "test")
-    points = list_user_points(grid.dataset, grid.augmented) if budget == UPDATES else []
+    points = selected.points
     sizes = data_size.GRIDS[grid.dataset].sizes
     leads = find_leads(lines)
     notes = (
@@ -117,9 +117,7 @@ def build(selected: SizeSelection, mode: Mode) -> View:
         data_grids.describe_coverage(),
     )
     measure = "validation accuracy" if budget == TIME else "test accuracy"
-    evidence = (
-        data_grids.create_evidence(stored) if stopped is None else create_stopped_evidence(stopped, half)
-    )
+    evidence = data_grids.create_evidence(grid) if stopped is None else create_stopped_evidence(stopped, half)
     return View(
         size_figure(lines, sizes, data_grids.CHANCE, measure, points, mode),
         " ".join((describe_sizes(lines), *(_describe_user_point(point, lines) for point in points))),
@@ -226,6 +224,12 @@ def _create_table(stored: Result, lines: Sequence[Curve]) -> Table:
     return Table(columns, dict.fromkeys(("mean", "lowest", "highest"), percent), f"{stored.name}.csv")
 
 
+def _list_code() -> tuple[Callable[..., object], ...]:
+    from vitviz.training.loop import Trainer
+
+    return data_size.Grid.trained_on, Trainer.advance
+
+
 STUDY = Study(
     "data_size",
     "How much data?",
@@ -237,5 +241,5 @@ STUDY = Study(
     get_example,
     (GridControls, SizeControls),
     math=MATH,
-    code=(data_size.Grid.trained_on, Trainer.advance),
+    code=_list_code,
 )

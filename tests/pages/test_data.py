@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.studies.data import papers, size_curves
-from pages.studies.data import stored_results as stored_grid
+from pages.studies import data_grids, data_size, published_sizes
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from tests.pages.told import words
@@ -21,7 +20,13 @@ from vitviz.experiments.data_size import GRIDS, TITLES, race
 from vitviz.experiments.result import Made, Result, write_result
 from vitviz.training.run_directory import Run
 
-PAGE = "pages/studies/data/page.py"
+PAGE = "pages/studies/page.py"
+STUDY = {
+    "sizes": "data_size",
+    "time": "training_time",
+    "augmented": "augmentation",
+    "papers": "published_sizes",
+}
 GUESSED = {f"data.{key}": "shown" for key in ("guess", "time_guess", "gain_guess")}
 SHIPPED = sorted(results.RESULTS.glob("data_size_*.json"))
 
@@ -47,6 +52,10 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
     return found
 
 
+def open_study(open_app: OpenApp, view: str = "sizes", **query: str) -> AppTest:
+    return open_app(PAGE, **{"studies.study": STUDY[view], "data.dataset": "digits", **query})
+
+
 def captions(app: object) -> str:
     text = " ".join(caption.value for caption in app.main.caption)  # type: ignore[attr-defined]
     return text.replace("\N{NO-BREAK SPACE}", " ")
@@ -54,7 +63,7 @@ def captions(app: object) -> str:
 
 @pytest.mark.usefixtures("stored")
 def test_the_caption_says_what_the_file_holds(open_app: OpenApp) -> None:
-    app = open_app(PAGE, **GUESSED)
+    app = open_study(open_app, **GUESSED)
     assert not app.exception
     text = captions(app)
     assert re.search(r"CNN [^.]*\b50 [^%]*81\.7 %", text)
@@ -62,7 +71,7 @@ def test_the_caption_says_what_the_file_holds(open_app: OpenApp) -> None:
     assert "3 of 11" in text and "python -m x" in text
     assert re.search(r"Digits 8 of 90 [^;]*2 seeds[^;]* of 90 [^;]*; CIFAR-10 [^;]*; MNIST ", text)
     assert "Hybrid, Swin and DeiT with 50; Hybrid, Swin and DeiT with 1,295;" in text and "100, 200" in text
-    timed = open_app(PAGE, **GUESSED, **{"data.equal": "time"})
+    timed = open_study(open_app, **GUESSED, **{"data.equal": "time"})
     assert not timed.exception
     assert re.search(r"CNN [^.]*\b50 [^%]*\d %", captions(timed))
 
@@ -70,7 +79,7 @@ def test_the_caption_says_what_the_file_holds(open_app: OpenApp) -> None:
 @pytest.mark.parametrize("view", ["time", "augmented", "papers"])
 @pytest.mark.usefixtures("stored")
 def test_every_view_opens(open_app: OpenApp, view: str) -> None:
-    app = open_app(PAGE, **{"data.view": view})
+    app = open_study(open_app, view)
     assert not app.exception
     assert captions(app)
 
@@ -79,14 +88,14 @@ def test_a_folder_without_results_is_told(
     open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "RESULTS", tmp_path / "nothing")
-    app = open_app(PAGE)
+    app = open_study(open_app)
     assert not app.exception
     assert any("python -m vitviz.experiment data_size_digits" in info.value for info in app.info)
 
 
 @pytest.mark.usefixtures("stored")
 def test_the_numbers_are_those_of_the_file(open_app: OpenApp, stored: Result) -> None:
-    app = open_app(PAGE)
+    app = open_study(open_app)
     assert open_drawers(app) == [MATH, CODE, NUMBERS]
     table = app.main.dataframe[0].value
     for _, line in table.iterrows():
@@ -97,23 +106,26 @@ def test_the_numbers_are_those_of_the_file(open_app: OpenApp, stored: Result) ->
 
 
 def test_a_race_says_how_long_its_models_trained_and_nothing_where_one_did_not(stored: Result) -> None:
-    assert size_curves.sum_race_seconds(stored, True) is None  # hybrid and Swin are missing
+    assert data_size.sum_race_seconds(stored, True) is None  # hybrid and Swin are missing
     rows = [*stored.rows, *({**row, "model": name} for name in ("hybrid", "swin") for row in stored.rows)]
-    assert size_curves.sum_race_seconds(replace(stored, rows=tuple(rows)), True) == pytest.approx(4 * 4.5)
-    assert size_curves.sum_race_seconds(stored, False) is None
+    assert data_size.sum_race_seconds(replace(stored, rows=tuple(rows)), True) == pytest.approx(4 * 4.5)
+    assert data_size.sum_race_seconds(stored, False) is None
 
 
 @pytest.mark.usefixtures("stored")
 def test_a_guess_comes_before_the_curves(open_app: OpenApp) -> None:
-    app = open_app(PAGE)
-    assert "81.7 %" not in captions(app) and "94.0 %" in captions(app)
-    assert all(x == [1295] for x in lines_of(app).values())
+    app = open_study(open_app)
+    assert "81.7 %" not in captions(app)
+    assert set(lines_of(app)) == {"CNN", "ViT"} and not any(lines_of(app).values())
+    (figure,) = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    low, high = (trace for trace in figure["data"] if trace["mode"] == "lines")
+    assert low["y"] == pytest.approx([46.17, 90.5]) and high["y"] == pytest.approx([81.73, 93.95])
     app.main.button_group(key="data.guess.row").set_value("vit").run()
     assert any(re.search(r"prediction: ViT\b.*CNN.*35\.6", line.value) for line in app.main.markdown)
     assert said(app, "data.guess") == "vit" and all(x == [50, 1295] for x in lines_of(app).values())
-    again = open_app(PAGE, **{"data.guess": "cnn"})
+    again = open_study(open_app, **{"data.guess": "cnn"})
     assert any(re.search(r"prediction: CNN\b.*CNN.*35\.6", line.value) for line in again.main.markdown)
-    assert "81.7 %" in captions(open_app(PAGE, **{"data.guess": "cnn", "data.augmented": "1"}))
+    assert "81.7 %" in captions(open_study(open_app, **{"data.guess": "cnn", "data.augmented": "1"}))
 
 
 def test_a_set_is_one_click_away_and_asks_its_own_question(open_app: OpenApp, stored: Result) -> None:
@@ -124,10 +136,10 @@ def test_a_set_is_one_click_away_and_asks_its_own_question(open_app: OpenApp, st
         for row in stored.where(model="cnn", pictures=50, seed=0)
     ]
     write_result(replace(stored, name="data_size_mnist", rows=tuple(rows), missing=177))
-    app = open_app(PAGE, **{"data.guess": "vit"})
+    app = open_study(open_app, **{"data.guess": "vit"})
     assert any(re.search(r"prediction: ViT\b.*35\.6", line.value) for line in app.main.markdown)
     app.main.button_group(key="data.dataset").set_value("mnist").run()
-    assert not app.exception and lines_of(app) == {}
+    assert not app.exception and not any(lines_of(app).values())
     assert "71.0 %" not in captions(app)
     app.main.button_group(key="data.guess.row").set_value("hybrid").run()
     assert any(re.search(r"prediction: Hybrid\b.*CNN", line.value) for line in app.main.markdown)
@@ -135,7 +147,7 @@ def test_a_set_is_one_click_away_and_asks_its_own_question(open_app: OpenApp, st
     text = captions(app)
     assert re.search(r"CNN and Hybrid [^.]*\b50 [^%]*71\.0 %", text)
     assert "Swin and DeiT with 50;" in text and "250, 1,000" in text
-    assert not open_app(PAGE, **{"data.view": "time", "data.dataset": "mnist"}).exception
+    assert not open_study(open_app, "time", **{"data.dataset": "mnist"}).exception
 
 
 def test_the_showings_are_of_the_set_or_said_not_to_be(
@@ -143,9 +155,8 @@ def test_the_showings_are_of_the_set_or_said_not_to_be(
 ) -> None:
     write_result(replace(stored, name="data_size_cifar10"))
     monkeypatch.setenv("VITVIZ_DATA", "/nowhere")
-    view = {"data.view": "augmented"}
-    assert "'Digits'" in captions(open_app(PAGE, **view))
-    text = captions(open_app(PAGE, **view, **{"data.dataset": "cifar10"}))
+    assert "'Digits'" in captions(open_study(open_app, "augmented"))
+    text = captions(open_study(open_app, "augmented", **{"data.dataset": "cifar10"}))
     assert re.search(r"'CIFAR-10, 200 images'[^.]* CIFAR-10 ", text)
 
 
@@ -155,7 +166,7 @@ def test_every_number_that_is_drawn_or_said_is_in_its_file(open_app: OpenApp, pa
     name = path.stem.removeprefix("data_size_")
     stored = results.read_result(path.stem)
     rows = [row | {"on": stored.made[row["made"]].machine} for row in stored.rows if "test" in row]
-    app = open_app(PAGE, **GUESSED, **{"data.view": view, "data.dataset": name})
+    app = open_study(open_app, view, **GUESSED, **{"data.dataset": name})
     figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
     whole = [trace for figure in figures for trace in figure["data"] if trace["mode"] == "lines+markers"]
     wanted = numbers_of(rows, view)
@@ -225,13 +236,13 @@ def test_a_visits_own_race_stands_among_the_points(
         whole = {**record, "accuracy": 0.765, "loss": 1.0, "images": 359, "confusion": []}
         (member.directory / "records.jsonl").write_text(json.dumps(whole) + "\n")
     monkeypatch.setattr(runs, "list_runs", lambda visit: [run])
-    text = captions(open_app(PAGE))
-    assert re.search(r"Stars.*CNN 76\.5 % with 50 \w+ \(stored 81\.7 %\)", text)
-    assert "Stars" not in captions(open_app(PAGE, **{"data.equal": "time"}))
+    text = captions(open_study(open_app))
+    assert re.search(r"Star: your CNN, 76\.5 % with 50 \w+ \(stored 81\.7 %\)", text)
+    assert "Star:" not in captions(open_study(open_app, **{"data.equal": "time"}))
 
 
 def test_the_cited_numbers_say_what_the_caption_says() -> None:
-    text = papers.describe_leaders()
+    text = published_sizes.describe_leaders()
     assert re.search(r"ImageNet-1k .*ViT-B/16\D* 3\.4 points below .*ViT-H/14\D* 0\.5 points above", text)
     assert re.search(r"ViT-L/16 .*above ViT-B/16 .*ImageNet-21k and JFT-300M, .*below .*ImageNet-1k\.$", text)
 
@@ -251,7 +262,5 @@ def test_seeds_that_some_cells_lack_are_said_to_be_the_most() -> None:
         for seed in range(seeds)
     )
     found = Result("data_size_digits", "", "", {}, (), rows, 0)
-    assert stored_grid._describe_half(found, True, 90) == "5 of 90 augmented (up to 3 seeds)"
-    assert (
-        stored_grid._describe_half(replace(found, rows=rows[:3]), True, 90) == "3 of 90 augmented (3 seeds)"
-    )
+    assert data_grids._describe_half(found, True, 90) == "5 of 90 augmented (up to 3 seeds)"
+    assert data_grids._describe_half(replace(found, rows=rows[:3]), True, 90) == "3 of 90 augmented (3 seeds)"

@@ -1,0 +1,148 @@
+"""All studies: the gallery, the question before the answer, the drawers, and the addresses of earlier versions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.frame import moved_views, registry
+from pages.studies.catalogue import STUDIES
+from pages.studies.study import Race
+from tests.messages import message, unpack
+from tests.pages.conftest import OpenApp
+from vitviz.papers import cite, find_findings, list_links
+from vitviz.plots.concealed import conceal, draw_sketch, find_range, list_lines
+from vitviz.plots.plotly_dict import PlainFigure
+
+PAGE = "pages/studies/page.py"
+
+
+def open_study(open_app: OpenApp, name: str, **query: str) -> AppTest:
+    app = open_app(PAGE, **{"studies.study": name, **query})
+    assert not app.exception
+    return app
+
+
+def test_the_gallery_has_a_card_for_each_study(open_app: OpenApp) -> None:
+    app = open_app(PAGE)
+    assert not app.exception
+    links = {link.proto.label for link in app.main.get("page_link")}
+    assert {study.title for study in STUDIES.values()} <= links
+    questions = " ".join(caption.value for caption in app.main.caption)
+    assert all(study.question in questions for study in STUDIES.values())
+    assert len(app.main.get("imgs")) >= len(STUDIES) - 3  # sketches of stored results
+
+
+@pytest.mark.parametrize("name", list(STUDIES))
+def test_a_study_opens_and_a_skipped_prediction_shows_its_caption(open_app: OpenApp, name: str) -> None:
+    study = STUDIES[name]
+    assert len(study.question.split()) <= 12
+    app = open_study(open_app, name)
+    rows = [group for group in app.main.get("button_group") if str(group.key).endswith(".row")]
+    concealed = " ".join(caption.value for caption in app.main.caption)
+    if not rows:
+        return
+    rows[0].set_value("shown").run()
+    assert not app.exception
+    assert "Predict, or skip" in concealed
+    assert "Predict, or skip" not in " ".join(caption.value for caption in app.main.caption)
+
+
+@pytest.mark.parametrize("name", list(STUDIES))
+def test_an_example_builds_in_both_themes_without_a_page(name: str) -> None:
+    selected = STUDIES[name].example()
+    if selected is None:
+        return
+    for mode in ("light", "dark"):
+        view = STUDIES[name].build(selected, mode)  # type: ignore[arg-type]
+        assert isinstance(view.caption, str)
+        if view.table is not None:
+            assert len({len(column) for column in view.table.columns.values()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("slug", "view", "study"),
+    [(slug, view, study) for slug, views in moved_views.STUDIES.items() for view, study in views.items()],
+)
+def test_every_old_address_opens_its_study(slug: str, view: str, study: str) -> None:
+    query = {"model": "checkpoint:digits_vit", f"{slug}.view": view, f"{slug}.dataset": "digits"}
+    target, translated = moved_views.translate(slug, query)
+    assert target == "studies" and study in STUDIES
+    assert translated == {
+        "studies.study": study,
+        "model": "checkpoint:digits_vit",
+        f"{slug}.dataset": "digits",
+    }
+
+
+def test_moved_pages_open_their_first_view_and_others_stay() -> None:
+    assert moved_views.translate("data", {}) == ("studies", {"studies.study": "data_size"})
+    assert moved_views.translate("data", {"data.view": "nonsense"})[1]["studies.study"] == "data_size"
+    assert moved_views.translate("hybrids", {"hybrids.view": "stem"}) == ("hybrids", {"hybrids.view": "stem"})
+    assert moved_views.translate("attention", {}) == ("attention", {})
+    assert not set(moved_views.MOVED_PAGES) & set(registry.BY_SLUG)
+
+
+def test_the_catalogue_loads_without_torch() -> None:
+    code = "import sys; import pages.studies.catalogue; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+
+
+def test_concealed_curves_are_one_band_from_the_lowest_to_the_highest() -> None:
+    figure = PlainFigure("light")
+    figure.add("scatter", name="a", x=[1, 2, 4], y=[10.0, 20.0, 40.0], mode="lines")
+    figure.add("scatter", name="b", x=[2, 3], y=[50.0, None], mode="lines+markers")
+    figure.layout(xaxis={"title": {"text": "images"}})
+    drawn = conceal(figure.figure()).to_dict()
+    legend = [trace for trace in drawn["data"] if trace.get("name")]
+    assert [(trace["name"], trace["x"], trace["y"]) for trace in legend] == [
+        ("a", [None], [None]),
+        ("b", [None], [None]),
+    ]
+    low, high = (trace for trace in drawn["data"] if not trace.get("name"))
+    assert (low["x"], low["y"]) == ([1, 2, 4], [10, 20, 40]) and high["y"] == [10, 50, 40]
+    assert drawn["layout"]["xaxis"]["title"]["text"] == "images"
+    assert "50" not in json.dumps(legend)
+
+
+def test_bars_are_concealed_over_the_whole_range() -> None:
+    names, low, high = find_range([{"type": "bar", "x": ["a", "b"], "y": [1.0, 3.0]}])
+    assert (names, low.tolist(), high.tolist()) == (["a", "b"], [1, 1], [3, 3])
+
+
+def test_a_sketch_names_nothing() -> None:
+    figure = PlainFigure("light")
+    figure.add("scatter", name="secret", x=[1, 10, 100], y=[0.0, 1.0, 2.0], mode="lines")
+    figure.layout(xaxis={"type": "log"})
+    svg = draw_sketch(list_lines(figure.figure()))
+    assert svg.count("<polyline") == 1 and "secret" not in svg
+    assert "4.0,92.0 120.0,48.0 236.0,4.0" in svg  # evenly spaced on a logarithmic axis
+
+
+def test_a_concealed_race_sends_no_seed_and_no_name(open_app: OpenApp) -> None:
+    name = next(name for name, study in STUDIES.items() if _is_race(study))
+    header, arrays = unpack(message(open_study(open_app, name), "race"))
+    assert [racer["title"] for racer in header["racers"]] == ["Lowest of all", "Highest of all"]
+    assert not any(racer["dots"] for racer in header["racers"])
+    assert (arrays["curve0"][1] <= arrays["curve1"][1] + 1e-6).all() and np.isfinite(arrays["curve0"]).all()
+
+
+def _is_race(study: Any) -> bool:
+    selected = study.example()
+    return selected is not None and isinstance(study.build(selected, "light").picture, Race)
+
+
+def test_papers_are_cited_by_key() -> None:
+    assert cite("see {raghu2021}") == "see [Raghu et al. 2021](https://arxiv.org/abs/2108.08810)"
+    with pytest.raises(KeyError):
+        cite("{nobody1900}")
+    assert len({link.split("](")[1] for link in list_links().values()}) == len(list_links())
+    assert find_findings("no such study") == ""
+    for name in STUDIES:
+        find_findings(name)
