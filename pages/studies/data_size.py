@@ -214,7 +214,7 @@ def _create_table(stored: Result, lines: Sequence[Curve]) -> Table:
     parameters = stored.settings.get("parameters") or {row["model"]: row["parameters"] for row in stored.rows}
     columns = {
         "model": [line.title for line in lines for _ in line.pictures],
-        "parameters": [parameters[line.name] for line in lines for _ in line.pictures],
+        "parameters": [parameters.get(line.name) for line in lines for _ in line.pictures],
         "images": [int(size) for line in lines for size in line.pictures],
         "mean": [float(value) for line in lines for value in line.mean],
         "lowest": [float(value) for line in lines for value in line.low],

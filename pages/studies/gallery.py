@@ -34,13 +34,15 @@ def _draw_card(study: Study[Any]) -> None:
 
 @cached.shared(max_entries=64)
 def _sketch(name: str, _study: Study[Any]) -> str:
+    return draw_card_sketch(_study)
+
+
+def draw_card_sketch(study: Study[Any]) -> str:
     """Return an SVG of the curves of a study's example, which does not say which is whose; '' without results."""
-    selected = _study.example()
+    selected = study.example()
     if selected is None:
         return ""
-    picture = _study.build(selected, "light").picture
+    picture = study.build(selected, "light").picture
     if isinstance(picture, Race):
-        return draw_sketch(
-            [(curve[0], curve[1]) for variant in picture.variants for curve in [variant.curve]]
-        )
+        return draw_sketch([(variant.curve[0], variant.curve[1]) for variant in picture.variants])
     return "" if picture is None else draw_sketch(list_lines(picture))

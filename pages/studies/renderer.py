@@ -35,8 +35,9 @@ def draw(study: Study[Any]) -> None:
         view.below()
     if findings := find_findings(study.name):
         page.caption(f":material/menu_book: *Published, with larger models and datasets:* {findings}")
-    if view.evidence or view.notes:
-        page.provenance("  \n".join(filter(None, (*map(describe_evidence, view.evidence), view.notes))))
+    notes = view.notes if answered else ""
+    if view.evidence or notes:
+        page.provenance("  \n".join(filter(None, (*map(describe_evidence, view.evidence), notes))))
     page.drawers(
         f"studies.{study.name}",
         math=study.math,

@@ -65,7 +65,7 @@ class View:
         caption: one sentence, finding first; shown with the whole picture.
         prediction: asked before the picture is shown; None shows it at once.
         evidence: named under 'How this was measured'.
-        notes: further conditions, in the same place.
+        notes: further conditions, in the same place, once the prediction was made.
         conceals: False if the picture does not reveal the answer and is drawn at once.
         above, below: draw what belongs to this study alone, such as examples above the picture or live runs below it
             (only once the prediction was made).

@@ -20,13 +20,7 @@ from vitviz.experiments.data_size import GRIDS, TITLES, race
 from vitviz.experiments.result import Made, Result, write_result
 from vitviz.training.run_directory import Run
 
-PAGE = "pages/studies/page.py"
-STUDY = {
-    "sizes": "data_size",
-    "time": "training_time",
-    "augmented": "augmentation",
-    "papers": "published_sizes",
-}
+PAGE = "pages/studies/data/page.py"
 GUESSED = {f"data.{key}": "shown" for key in ("guess", "time_guess", "gain_guess")}
 SHIPPED = sorted(results.RESULTS.glob("data_size_*.json"))
 
@@ -53,7 +47,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
 
 
 def open_study(open_app: OpenApp, view: str = "sizes", **query: str) -> AppTest:
-    return open_app(PAGE, **{"studies.study": STUDY[view], "data.dataset": "digits", **query})
+    return open_app(PAGE, **{"data.view": view, "data.dataset": "digits", **query})
 
 
 def captions(app: object) -> str:
@@ -95,7 +89,7 @@ def test_a_folder_without_results_is_told(
 
 @pytest.mark.usefixtures("stored")
 def test_the_numbers_are_those_of_the_file(open_app: OpenApp, stored: Result) -> None:
-    app = open_study(open_app)
+    app = open_study(open_app, **GUESSED)
     assert open_drawers(app) == [MATH, CODE, NUMBERS]
     table = app.main.dataframe[0].value
     for _, line in table.iterrows():
