@@ -1,4 +1,4 @@
-"""Write the new lens of CONTRIBUTING.md into a copy of the project, and run its tests there."""
+"""Write the new lens and the new study of CONTRIBUTING.md into a copy of the project, and run their tests there."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ FILES = (
 )
 
 
-def walk() -> list[str]:
-    """Return the code blocks of the new lens, in order."""
+def walk(start: str = "**A new lens**", end: str = "**A new study**") -> list[str]:
+    """Return the code blocks of a part, in order."""
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    part = text[text.index("**A new lens**") : text.index("## Train from the shell")]
+    part = text[text.index(start) : text.index(end)]
     return re.findall(r"```(?:python|js|css|text)\n(.*?)```", part, re.S)
 
 
@@ -49,7 +49,21 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries = registry.read_text("utf-8")
     assert entries.count(LAST) == 1
     registry.write_text(entries.replace(LAST, line + LAST), "utf-8")
+    study, line = walk("**A new study**", "## Train from the shell")
+    (made / "pages/studies/one_seed.py").write_text(study, "utf-8")
+    catalogue = made / "pages/studies/catalogue.py"
+    entries = catalogue.read_text("utf-8").replace("import augmentation,", "import augmentation, one_seed,")
+    catalogue.write_text(
+        entries.replace("        data_size.STUDY,\n", "        data_size.STUDY,\n" + line), "utf-8"
+    )
     return made
+
+
+def test_one_file_and_one_line_are_a_study(copy: Path) -> None:
+    tests = ("tests/pages/test_studies.py", "-k", "one_seed or gallery")
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests]
+    ran = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+    assert ran.returncode == 0 and "3 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_nine_files_in_five_folders_and_one_line_are_a_lens(copy: Path) -> None:
