@@ -27,13 +27,11 @@ def draw() -> None:
     browser.mount_browser()  # mounts the shared view frame before the first view
     with query_params.sync_address(), body, class_bar.follow_class(slug):
         open_lesson.read_address(slug)
-        with st.sidebar:
-            sidebar.draw(slug)
+        sidebar.draw(slug)
         with panel.draw_beside(slug):
             with show_file_errors():
                 page.run()
             foot.draw(slug)
-        with st.sidebar:
             add_stop.draw(slug)
 
 

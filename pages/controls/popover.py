@@ -59,6 +59,11 @@ def draw_popover(
     return Popover(container, _read_open(container))
 
 
+def discard() -> Popover:
+    """Return a container that computes controls, with linked or stored values, and draws nothing."""
+    return Popover(_DISCARD, False)
+
+
 def _read_open(container: PopoverContainer) -> bool:
     return bool(container.open)
 

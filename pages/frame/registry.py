@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
@@ -19,6 +20,9 @@ class PageEntry:
     layer: key of the layer control, if the page opens on the last layer.
     parts: the parts of a ViT that it covers, from `PARTS`.
     drawn_by: Streamlit's large JavaScript modules on its first screen (`pages/streamlit_fixes/preload.py`).
+    requires: the abilities without which a view cannot be drawn, by the value of `SLUG.view`; '' is any other view.
+    default: the checkpoint that it opens on until the user selects a model or an image.
+    sidebar: False if the page uses no selection.
     """
 
     folder: str
@@ -31,6 +35,9 @@ class PageEntry:
     layer: str = ""
     parts: tuple[str, ...] = ()
     drawn_by: tuple[str, ...] = ()
+    requires: Mapping[str, str] = field(default_factory=dict)
+    default: str = ""
+    sidebar: bool = True
 
     @property
     def path(self) -> str:
@@ -47,8 +54,11 @@ _ALL = (
         "signpost",
         "Start",
         "Choose a lesson",
+        sidebar=False,
     ),
-    PageEntry("glossary", "words", "Glossary", "dictionary", "Start", "What does a term mean?"),
+    PageEntry(
+        "glossary", "words", "Glossary", "dictionary", "Start", "What does a term mean?", sidebar=False
+    ),
     PageEntry(
         "lenses/patches",
         "patches",
@@ -58,6 +68,7 @@ _ALL = (
         "How does an image become tokens?",
         need="embedding",
         parts=("image", "patches", "E"),
+        requires={"": "embedding"},
     ),
     PageEntry(
         "lenses/filters",
@@ -68,6 +79,8 @@ _ALL = (
         "Which patterns do the patch embedding's filters detect?",
         need="embedding",
         parts=("E",),
+        requires={"": "filters", "express": "embedding"},
+        default="cifar10_vit_p8",
     ),
     PageEntry(
         "lenses/positions",
@@ -79,6 +92,8 @@ _ALL = (
         need="learned_positions",
         parts=("positions",),
         drawn_by=("PlotlyChart",),
+        requires={"resize": "learned_positions"},
+        default="cifar10_vit",
     ),
     PageEntry(
         "lenses/block",
@@ -91,6 +106,7 @@ _ALL = (
         layer="block.layer",
         parts=("blocks", "head", "classes"),
         drawn_by=("PlotlyChart",),
+        requires={"": "blocks"},
     ),
     PageEntry(
         "lenses/attention",
@@ -101,6 +117,7 @@ _ALL = (
         "Which tokens does each token attend to?",
         layer="attention.layer",
         parts=("blocks", "classes"),
+        requires={"": "attention"},
     ),
     PageEntry(
         "lenses/attention_distance",
@@ -111,6 +128,8 @@ _ALL = (
         "How far does each head attend?",
         parts=("blocks",),
         drawn_by=("PlotlyChart",),
+        requires={"": "distance"},
+        default="cifar10_vit",
     ),
     PageEntry(
         "lenses/layers",
@@ -121,6 +140,8 @@ _ALL = (
         "How do a ViT's layers represent an image, compared with a CNN's?",
         need="layers",
         parts=("blocks",),
+        requires={"": "layers"},
+        default="cifar10_vit",
     ),
     PageEntry(
         "train/lab",
@@ -150,6 +171,7 @@ _ALL = (
         "How much must an image change before a CNN or a ViT changes its prediction?",
         need="class_head",
         parts=("image", "classes"),
+        default="cifar10_vit",
     ),
     PageEntry(
         "lenses/hybrids",
@@ -161,6 +183,8 @@ _ALL = (
         need="class_head",
         parts=("image", "patches", "E"),
         drawn_by=("PlotlyChart",),
+        requires={"": "stem"},
+        default="cifar10_hybrid",
     ),
     PageEntry(
         "lenses/distillation",
@@ -172,6 +196,8 @@ _ALL = (
         need="distillation",
         parts=("blocks", "head", "classes"),
         drawn_by=("PlotlyChart",),
+        requires={"": "distillation", "lesson": ""},
+        default="cifar10_deit_soft",
     ),
     PageEntry(
         "lenses/swin",
@@ -182,6 +208,8 @@ _ALL = (
         "Which tokens can a token attend to within its window?",
         need="windows",
         parts=("patches", "positions", "blocks"),
+        requires={"": "windows"},
+        default="cifar10_swin",
     ),
     PageEntry(
         "which_model",
@@ -202,6 +230,7 @@ _ALL = (
         "What do many trainings show about one question?",
         parts=("image", "E", "positions", "blocks", "head", "classes"),
         drawn_by=("PlotlyChart",),
+        sidebar=False,
     ),
     PageEntry(
         "classroom",
@@ -210,6 +239,7 @@ _ALL = (
         "cast_for_education",
         "Class",
         "How do we explore a model together?",
+        sidebar=False,
     ),
     PageEntry(
         "exercises",

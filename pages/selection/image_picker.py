@@ -227,7 +227,7 @@ def _draw_sources(image: str, offered: bool) -> None:
 
 def _select_image(image: str) -> None:
     """Select an image and centre its crop."""
-    session_keys.get_control_values().update(image=image, crop=selection.Selection.crop)
+    session_keys.get_control_values().update(image=image, crop=selection.Selection.crop, own=False)
 
 
 def _select_own_image(image: str) -> None:

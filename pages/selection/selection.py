@@ -140,9 +140,11 @@ def set_default_pin(pin: Pin) -> None:
         query_params.set_value("pin", str(pin))
 
 
-def override_image(image: str) -> None:
-    """Replace the image for the rest of this run; the sidebar and the link keep theirs."""
-    st.session_state[session_keys.SELECTION] = replace(get_current(), image=image)
+def substitute(current: Selection, model: str, step: int, image: str) -> Selection:
+    """Show another model and image in this run; the link keeps the user's selection."""
+    shown = replace(current, model=model, step=step, image=image)
+    st.session_state[session_keys.SELECTION] = shown
+    return shown
 
 
 def set_image(image: str) -> None:

@@ -9,13 +9,24 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.controls import query_params, session_keys, widgets
-from pages.selection import image_picker, model_dialog, model_list, run_follower, selection, thumbnails
+from pages.controls import popover, query_params, session_keys, widgets
+from pages.frame import registry
+from pages.frame.registry import PageEntry
+from pages.selection import (
+    image_picker,
+    model_dialog,
+    model_list,
+    page_selection,
+    run_follower,
+    selection,
+    substitute,
+    thumbnails,
+)
 from pages.selection.image_picker import IMAGE_EXPIRED as IMAGE_EXPIRED
 from pages.stores import cached, catalogue, own_weights, published, runs, session, uploads, user_datasets
 from pages.stores.model_choice import ModelChoice
 from pages.streamlit_fixes import element_cache
-from vitviz.number_text import parse_float
+from vitviz.number_text import parse_float, parse_int
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 
@@ -32,20 +43,56 @@ CHECKPOINT_MISSING = "This model is not on this server. Another model is shown."
 
 
 def draw(slug: str) -> None:
-    """Draw model, step and image, and resolve the selection for the page at an address."""
+    """Resolve the selection for the page at an address, and draw the model, step and image that the page shows."""
     st.session_state[session_keys.PAGE] = slug
-    st.html(f"<style>{_read_style()}</style>")
     user = session.open_session()
     uploads.mark_active(user)
     user_datasets.mark_active(user)
     _adopt_linked_model(user)
-    model, step = _draw_model()
-    image = image_picker.resolve_image(model)
-    pin = _resolve_value("pin", Pin.parse)
-    crop = _resolve_crop()
-    chosen = selection.resolve(model.key, step, image, pin if isinstance(pin, Pin) else Pin(), crop)
-    image_picker.draw(model, chosen)
+    entry = registry.BY_SLUG.get(slug, registry.PAGES[0])
+    choices = selection.refresh_models()
+    with st.sidebar if entry.sidebar else popover.discard():
+        st.html(f"<style>{_read_style()}</style>")
+        _draw_selection(entry, choices)
+
+
+def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> None:
+    selected = choices[_resolve_model(entry, choices)]
+    shown = page_selection.resolve_model(entry, selected, choices)
+    model = choices[shown.value]
+    step = _draw_model(model, choices, shown)
+    if _resolve_value(page_selection.OWN_IMAGE, {"1": True, "0": False}.get):
+        query_params.set_value(page_selection.OWN_IMAGE, "1")
+    image = image_picker.resolve_image(selected)
+    pin, crop = _resolve_value("pin", Pin.parse), _resolve_crop()
+    pin = pin if isinstance(pin, Pin) else Pin()
+    selected_step = step if model is selected else _resolve_step(selected)
+    resolved = selection.resolve(selected.key, selected_step, image, pin, crop)
+    shown_image = page_selection.resolve_image(model, image, model is not selected)
+    if model is not selected:
+        resolved = selection.substitute(resolved, model.key, step, shown_image.value)
+    if popover.is_closed():
+        return
+    image_picker.draw(model, resolved)
+    if shown_image.reason:
+        _draw_image_reason(shown_image.reason)
     model_dialog.draw(model.key)
+
+
+def _resolve_step(model: ModelChoice) -> int:
+    """Return the linked or stored step of a model whose slider is not drawn."""
+    step = _resolve_value("step", parse_int)
+    return step if isinstance(step, int) and step in model.steps else model.steps[-1]
+
+
+def _draw_image_reason(reason: str) -> None:
+    st.caption(f"{reason} Your image is not shown.")
+    st.button(
+        "Show your image",
+        key="nouns.own_image",
+        on_click=lambda: session_keys.get_control_values().update({page_selection.OWN_IMAGE: True}),
+        width="stretch",
+    )
 
 
 @cache
@@ -84,18 +131,45 @@ def _resolve_crop() -> float:
 # ---------------------------------------------------------------- model and step
 
 
-def _draw_model() -> tuple[ModelChoice, int]:
-    choices = selection.refresh_models()
-    key = _resolve_model(choices)
-    choice = choices[key]
+def _draw_model(model: ModelChoice, choices: Mapping[str, ModelChoice], shown: page_selection.Shown) -> int:
+    """Draw the model's name, card and step; return the step that the page shows."""
+    if popover.is_closed():
+        return _resolve_step(model)
+    _draw_model_list(model.key, choices)
+    if shown.reason:
+        st.caption(f"{shown.reason} Another model is shown.")
+        st.button(
+            "Select this model",
+            key="nouns.select_shown",
+            on_click=substitute.select_substitute,
+            args=(model,),
+            width="stretch",
+        )
     # The card is drawn once the step below it is known.
     place = st.container(horizontal=True, vertical_alignment="center", gap="small")
-    step = _draw_step(choice)
-    thumbnail = _encode_model(cached.identify_weights(choice, step), choice, step, selection.get_theme())
-    card = thumbnail, choice.title, catalogue.is_random(choice, step), _describe_step(choice, step)
-    element_cache.draw_cached(place, _draw_model_card, *card, private=catalogue.is_private(choice))
+    step = model.steps[-1] if shown.reason else _draw_step(model)
+    thumbnail = _encode_model(cached.identify_weights(model, step), model, step, selection.get_theme())
+    card = thumbnail, model.title, catalogue.is_random(model, step), _describe_step(model, step)
+    element_cache.draw_cached(place, _draw_model_card, *card, private=catalogue.is_private(model))
     model_dialog.draw_button()
-    return choice, step
+    return step
+
+
+def _draw_model_list(shown: str, choices: Mapping[str, ModelChoice]) -> None:
+    """Draw the list of models with the shown one; another one becomes the user's selection."""
+    st.session_state["model"] = shown
+    st.selectbox(
+        "Model",
+        model_list.sort_models(choices.values()),
+        key="model",
+        format_func=lambda name: model_list.label_model(choices[name]),
+        on_change=_store_clicked_model,
+    )
+
+
+def _store_clicked_model() -> None:
+    session_keys.get_control_values()["model"] = st.session_state["model"]
+    st.session_state[session_keys.MODEL_CHOSEN] = True
 
 
 def _draw_model_card(thumbnail: str, title: str, random: bool, note: str) -> None:
@@ -107,24 +181,24 @@ def _draw_model_card(thumbnail: str, title: str, random: bool, note: str) -> Non
         st.caption(note)
 
 
-def _resolve_model(choices: Mapping[str, ModelChoice]) -> str:
-    """Draw the model list and return the selected key; record whether the user chose it."""
-    linked, before = (
-        st.session_state.get(session_keys.INCOMING, {}).get("model"),
-        session_keys.get_control_values().get("model"),
-    )
-    clicked = st.session_state.get("model", before)
-    key: str = widgets.select(
-        "model",
-        "Model",
-        model_list.sort_models(choices.values()),
-        catalogue.get_default_model(),
-        format_func=lambda name: model_list.label_model(choices[name]),
-    )
-    if key == linked or (key == clicked != before):
-        st.session_state[session_keys.MODEL_CHOSEN] = True
+def _resolve_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
+    """Return the key of the user's model: linked, selected, or the page's default; draw why a linked one is missing."""
+    values = session_keys.get_control_values()
+    incoming = st.session_state.get(session_keys.INCOMING, {}).get("model")
+    linked = query_params.take_value("model")
+    before = values.get("model")
+    if linked in choices:
+        values["model"] = linked
+        if linked == incoming:
+            st.session_state[session_keys.MODEL_CHOSEN] = True
     # The linked model, else the previous one: either may have been deleted.
-    if why := _explain_missing(before if linked is None else linked, choices):
+    why = _explain_missing(before if linked is None else linked, choices)
+    default = page_selection.find_default_model(entry, choices)
+    suggested = session_keys.PREVIOUS_MODEL in st.session_state
+    if values.get("model") not in choices or (selection.is_default_model() and not suggested):
+        values["model"] = default
+    key: str = values["model"]
+    if why:
         st.session_state[session_keys.MISSING_MODEL] = (key, why)
         st.session_state[session_keys.MODEL_CHOSEN] = False
     shown, why = st.session_state.get(session_keys.MISSING_MODEL, (key, ""))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import streamlit as st
+from collections.abc import Callable, Mapping
 
 from pages.controls import session_keys, widgets
 from pages.frame import page
-from pages.selection import model_suggestion, selection
+from pages.selection import selection
 from pages.stores import cached
 from pages.stores.catalogue import get_dataset_title
 from pages.stores.model_choice import ModelChoice
@@ -27,11 +25,16 @@ def is_plain_vit(config: ModelConfig) -> bool:
     return bool(able.embedding and able.learned_positions and able.cls_readout and not able.distillation)
 
 
-def find_nearest_model(fits: Callable[[ModelConfig], bool]) -> ModelChoice:
+def find_nearest_model(
+    fits: Callable[[ModelConfig], bool],
+    selected: ModelChoice | None = None,
+    choices: Mapping[str, ModelChoice] | None = None,
+) -> ModelChoice:
     """Return the small model of a kind that is nearest to the selected one: trained, same channels, dataset,
     classes and size.
     """
-    selected = selection.get_model_choice()
+    selected = selection.get_model_choice() if selected is None else selected
+    choices = selection.list_models() if choices is None else choices
 
     def distance(choice: ModelChoice) -> tuple[bool, bool, bool, bool, bool, float]:
         return (
@@ -43,59 +46,15 @@ def find_nearest_model(fits: Callable[[ModelConfig], bool]) -> ModelChoice:
             -choice.curve[-1][1] if choice.curve else 0.0,  # the best of several equals
         )
 
-    candidates = (
-        c for c in selection.list_models().values() if fits(c.config) and c.config.image_size <= LARGEST_PX
-    )
+    candidates = (c for c in choices.values() if fits(c.config) and c.config.image_size <= LARGEST_PX)
     return min(candidates, key=distance)
-
-
-def offer_substitute(
-    reason: str, key: str, fits: Callable[[ModelConfig], bool] = is_plain_vit, icon: str = ":material/block:"
-) -> None:
-    """Draw why the selected model cannot be shown, and a button to select the nearest one that can; replace a
-    model that the app suggested.
-
-    Args:
-        reason: why the selected model cannot be shown, in one or two sentences.
-        key: the button's key.
-        fits: returns True for models that the page can show.
-        icon: the note's icon.
-    """
-    choice = find_nearest_model(fits)
-    if model_suggestion.switch_suggestion(choice):
-        st.rerun()
-    st.info(reason, icon=icon)
-    if st.button(f"Show {choice.shown} instead", key=key):
-        select_substitute(choice)
-        st.rerun()  # all of the page, also from within a fragment: the sidebar changes too
-
-
-def draw_substitute_note(choice: ModelChoice, *, lacks: str, button: str, key: str) -> None:
-    """Draw which model is shown in place of the selected one and a button to select it; mark random weights.
-
-    Args:
-        choice: the model that is shown.
-        lacks: the missing part, such as 'windows'.
-        button: the button's label, such as 'Select this Swin'.
-        key: the button's key.
-    """
-    random = RANDOM if choice.trained_on is None else ""
-    if choice.key == selection.get_current().model:
-        if random:
-            st.markdown(random)
-        return
-    left, line = page.sentence_row()
-    left.markdown(
-        f":gray[{selection.get_model_choice().shown} has no {lacks}. Shown instead:] {choice.shown}. {random}".strip()
-    )
-    line.button(button, key=key, on_click=select_substitute, args=(choice,))
 
 
 def select_substitute(choice: ModelChoice) -> None:
     """Select a substitute and a matching image; call it in a callback."""
     selection.set_model(choice.key)
     image = session_keys.get_control_values().get("image")  # missing if the image follows the model
-    if isinstance(image, str) and (matching := _find_matching_image(choice, image)) != image:
+    if isinstance(image, str) and (matching := find_matching_image(choice, image)) != image:
         selection.set_image(matching)
 
 
@@ -111,7 +70,7 @@ def choose_image(choice: ModelChoice, subject: str = "This model was") -> tuple[
         image.startswith(cached.UPLOAD) or cached.is_coloured(image) == expects_colour
     ):
         return image, ""
-    matching = _find_matching_image(choice, image)
+    matching = find_matching_image(choice, image)
     if matching == image:
         return image, ""
     name, _, index = matching.partition(":")
@@ -119,12 +78,13 @@ def choose_image(choice: ModelChoice, subject: str = "This model was") -> tuple[
     labels = dataset.test_labels
     label = "" if labels is None else f" ({dataset.classes[int(labels[int(index)])]})"
     return matching, (
-        f"{_describe_training(choice, subject)}, so **{find_note(name).title} test image {int(index):,}{label}** is"
+        f"{describe_training(choice, subject)}, so **{find_note(name).title} test image {int(index):,}{label}** is"
         " shown instead."
     )
 
 
-def _describe_training(choice: ModelChoice, subject: str) -> str:
+def describe_training(choice: ModelChoice, subject: str = "This model was") -> str:
+    """Describe which images a model was trained on, as the start of a sentence."""
     if choice.trained_on is None:
         return f"{subject} made for other images"
     return f"{subject} trained on {plain(get_dataset_title(choice.trained_on))}"
@@ -144,11 +104,11 @@ def draw_image_toggle(choice: ModelChoice, key: str, subject: str = "This model 
     left, line = page.sentence_row()
     with line:
         show_selected = widgets.toggle(key, "Show the selected image")
-    left.markdown(f":gray[{_describe_training(choice, subject)}.]" if show_selected else f":gray[{note}]")
+    left.markdown(f":gray[{describe_training(choice, subject)}.]" if show_selected else f":gray[{note}]")
     return selection.get_current().image if show_selected else image
 
 
-def _find_matching_image(choice: ModelChoice, image: str) -> str:
+def find_matching_image(choice: ModelChoice, image: str) -> str:
     """Return the image if it suits the model, else the image of the same number in the model's dataset."""
     kind, _, number = image.partition(":")
     name = default_pictures(choice.trained_on, choice.preparation.in_chans)
@@ -158,13 +118,3 @@ def _find_matching_image(choice: ModelChoice, image: str) -> str:
         return image
     is_first = not number.isdecimal() or int(number) == first_number(kind)
     return f"{name}:{first_number(name) if is_first else int(number) % cached.count_test_images(name)}"
-
-
-def override_image(choice: ModelChoice) -> None:
-    """Show an image of the model's dataset with a note; the sidebar and the link keep the selected one."""
-    if choice.key == selection.get_current().model:
-        return
-    image, note = choose_image(choice)
-    if note:
-        selection.override_image(image)
-        st.markdown(f":gray[{note}]")

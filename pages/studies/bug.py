@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from pages.train.experiments import live_runs, stored_results
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
-from pages.train.experiments import live_runs, stored_results
 from pages.views.race import draw_race as race_view
 from vitviz.analysis.one_change import Variant, create_variant, describe_bug
 from vitviz.experiments import bugs

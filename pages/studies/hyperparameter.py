@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from pages.train.experiments import live_runs, papers, shuffled_patches, stored_results
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
-from pages.train.experiments import live_runs, papers, shuffled_patches, stored_results
 from pages.views import race
 from vitviz.analysis.one_change import Variant, compute_gain, describe_hyperparameter
 from vitviz.experiments import hyperparameters

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from pages.train.experiments import hyperparameter as hyperparameter_section
+from pages.train.experiments import papers, stored_results
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import catalogue
-from pages.train.experiments import hyperparameter as hyperparameter_section
-from pages.train.experiments import papers, stored_results
 from pages.views.race import draw_race
 from vitviz.analysis.one_change import describe_hyperparameter
 from vitviz.data.datasets import DATASETS

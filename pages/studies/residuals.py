@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
+from pages.train.experiments import papers, stored_results
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import cached
-from pages.train.experiments import papers, stored_results
 from vitviz.analysis.gradients import Norms, describe_gradient_shares, select_norms
 from vitviz.experiments.deep_models import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
 from vitviz.experiments.result import Result, read_result_if_any

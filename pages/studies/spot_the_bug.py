@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import streamlit as st
+from pages.train.experiments import bug as bug_section
+from pages.train.experiments import stored_results
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.train.experiments import bug as bug_section
-from pages.train.experiments import stored_results
 from pages.views.race import draw_race
 from vitviz.analysis.one_change import describe_bug
 from vitviz.experiments.bugs import BUGS, Bug

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.attention import ablation, depth, faithfulness, map_explorer, matrix, methods, side_by_side
-from pages.selection import selection, subject, substitute
+from pages.selection import selection, subject
 from vitviz.models.abilities import abilities
 from vitviz.pin import Pin
 
@@ -40,11 +40,6 @@ class ViewControls(widgets.ControlValues, page="attention"):
 def draw() -> None:
     """Draw the selected view; its controls rerun only this fragment."""
     able = abilities(selection.get_model_choice().config)
-    if not able.attention:
-        substitute.offer_substitute(
-            able.attention.why_not, "attention.instead", icon=":material/visibility_off:"
-        )
-        return
     if able.cls_readout:
         selection.set_default_pin(Pin(None, "cls"))
     selected = subject.load_current()

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from pages.frame import page
 from pages.lenses.attention_distance import heads, reach
-from pages.selection import selection, substitute
+from pages.selection import selection
 from pages.stores import cached
 from vitviz.models.abilities import abilities
 
 
 def draw() -> None:
     able = abilities(selection.get_model_choice().config)
-    if not able.distance:
-        substitute.offer_substitute(
-            able.distance.why_not, "attention_distance.instead", icon=":material/straighten:"
-        )
-        return
     model = cached.load_model(selection.get_model_choice(), selection.get_current().step)
     if able.heads_over_all:
         heads.draw(model)

@@ -12,7 +12,7 @@ from pages.frame import page
 from pages.lenses.block import norms, readout
 from pages.lenses.block.block_view import draw_steps
 from pages.lenses.block.captions import describe_branches
-from pages.selection import selection, substitute
+from pages.selection import selection
 from pages.selection import subject as subjects
 from pages.selection.subject import Subject, name_token
 from pages.views.event_values import read_events, read_index, read_pin
@@ -20,7 +20,7 @@ from vitviz.analysis.block import list_block_steps
 from vitviz.config import ViTConfig
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
-from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.abilities import as_vit
 from vitviz.models.layers import Block
 from vitviz.probe.block_record import Record, block_form, block_record, patterns_of
 
@@ -82,10 +82,6 @@ def select_block(layer: int) -> None:
 @page.show_file_errors()
 def draw() -> None:
     """Draw the token's steps, the prediction after the last block, and the norms."""
-    able = abilities(selection.get_model_choice().config)
-    if not able.blocks:
-        substitute.offer_substitute(able.blocks.why_not, "block.instead")
-        return
     config = as_vit(selection.get_model_choice().config)
     subject = subjects.load_current()
     page.untrained_note(subject.model.trained_on)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.distillation import captions, student_training, teacher_effect, token_agreement
-from pages.selection import selection, subject, substitute
+from pages.selection import selection, subject
 from pages.selection.subject import Subject
 from pages.stores import cached, catalogue, runs
 from pages.stores.model_choice import ModelChoice
@@ -22,10 +22,10 @@ from pages.views.bars import draw_bars
 from pages.views.maps import draw_maps
 from vitviz.analysis import student_tokens as analysis
 from vitviz.analysis.map_similarity import shared_mass
-from vitviz.config import ModelConfig, ViTConfig
+from vitviz.config import ViTConfig
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
-from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.abilities import as_vit
 from vitviz.plots.attention import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.text import percent, plain
@@ -76,33 +76,10 @@ class AttentionControls(widgets.ControlValues, page="distillation"):
 
 
 @dataclass(frozen=True)
-class ImageControls(widgets.ControlValues, page="distillation"):
-    """If `own_picture` is True, the selected image is shown although the student was trained on other images."""
-
-    own_picture: bool
-
-
-@dataclass(frozen=True)
 class PageControls(widgets.ControlValues, page="distillation"):
     """The section that is shown, a key of `VIEWS`."""
 
     view: str
-
-
-def has_two_heads(config: ModelConfig) -> bool:
-    return bool(abilities(config).distillation)
-
-
-def select_student() -> tuple[ModelChoice, int]:
-    """Return the sidebar's model and step if it is a student, else the nearest student; draw a note on it."""
-    choice, step = selection.get_model_choice(), selection.get_current().step
-    if not has_two_heads(choice.config):
-        choice = substitute.find_nearest_model(has_two_heads)
-        step = choice.steps[-1]
-    substitute.draw_substitute_note(
-        choice, lacks="distillation token", button="Choose this student", key="distillation.choose"
-    )
-    return choice, step
 
 
 def draw_controls(config: ViTConfig) -> tuple[int, int | None]:
@@ -258,9 +235,9 @@ def draw_differences(entry: dict[str, Any] | str) -> None:
 
 
 def draw_tokens() -> None:
-    choice, step = select_student()
-    image = substitute.draw_image_toggle(choice, ImageControls.key("own_picture"))
-    student = subject.load_subject(choice, step, image)
+    choice = selection.get_model_choice()
+    page.untrained_note(choice.trained_on)
+    student = subject.load_current()
     layer, head = draw_controls(as_vit(choice.config))
     draw_attention(student, layer, head, find_teacher(choice))
     draw_similarity(student, choice, layer)
@@ -274,7 +251,7 @@ def draw_tokens() -> None:
 
 
 def draw_agreement() -> None:
-    choice, step = select_student()
+    choice, step = selection.get_model_choice(), selection.get_current().step
     entry = load_agreement(choice)
     draw_differences(entry)
     token_agreement.draw(choice, step, find_teacher(choice), find_twin(choice, entry))
@@ -297,7 +274,6 @@ VIEWS = {
 page.header("distillation")
 widgets.keep_pending(
     AttentionControls,
-    ImageControls,
     token_agreement.AgreementControls,
     teacher_effect.TeacherControls,
     student_training.TrainingControls,

@@ -50,12 +50,8 @@ ASKS = (
 def draw() -> None:
     """Draw the controls, the sheets of tiles, the caption and the drawers."""
     choice = selection.get_model_choice()
-    initial = filter_controls.find_initial_model()
-    controls = filter_controls.draw_controls(initial)
-    if initial is not None and controls.beside != initial.key:
-        initial = None  # another model was selected, so the sidebar's comes first again
-    sheets = filter_controls.list_sheets(controls, initial)
-    filter_controls.draw_model_note(initial)
+    controls = filter_controls.draw_controls()
+    sheets = filter_controls.list_sheets(controls)
     if not abilities(choice.config).embedding:
         st.info(
             "This model has no patch embedding: shown are the 3 × 3 filters of its first convolution.",
@@ -68,9 +64,7 @@ def draw() -> None:
     frames = parameter_history.compute_frames(frame, [len(model.weights) for model in sheets.models])
     models = [replace(model, frame=own) for model, own in zip(sheets.models, frames, strict=True)]
     word = "filter" if controls.kind == "raw" else "component"
-    payload = plots.tiles(
-        [_create_sheet(model, controls) for model in models], COLUMNS, frame, word, sheets.active
-    )
+    payload = plots.tiles([_create_sheet(model, controls) for model in models], COLUMNS, frame, word)
     mount_tiles(payload, key="filters.tiles")
     sentences = (_describe_model(model, controls.grey) for model in models)
     page.caption(" ".join((captions.describe_tile(word), *sentences)))

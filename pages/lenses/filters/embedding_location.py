@@ -9,10 +9,11 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.filters import captions, filter_controls, sources
+from pages.lenses.filters import captions, sources
 from pages.lenses.filters.components import mount_tiles
 from pages.selection import selection
 from pages.stores import cached
+from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import filters
 from vitviz.lessons import weight_measures
 from vitviz.lessons.lesson import Question
@@ -42,9 +43,9 @@ class ColumnControls(widgets.ControlValues, page="filters"):
 
 def draw() -> None:
     """Draw the parameter tree, the shapes of E, the product and the drawers."""
-    shown = filter_controls.select_shown_model()
-    config = shown.choice.config
-    loaded = cached.load_model(shown.choice, shown.step)
+    choice = selection.get_model_choice()
+    config = choice.config
+    loaded = cached.load_model(choice, selection.get_current().step)
     shapes = {name: tuple(p.shape) for name, p in loaded.model.named_parameters()}
     left, right = st.columns([1, 1.25], gap="large")
     embedding = abilities(config).embedding
@@ -56,7 +57,7 @@ def draw() -> None:
         if not embedding:
             st.info(embedding.why_not, icon=":material/grid_off:")
         else:
-            _draw_product(loaded, shown)
+            _draw_product(loaded, choice)
     page.drawers(
         "filters.where",
         math=MATHEMATICS,
@@ -89,9 +90,9 @@ def list_parameter_lines(shapes: dict[str, tuple[int, ...]], embedding_name: str
     return lines
 
 
-def _draw_product(loaded: LoadedModel, shown: filter_controls.ShownModel) -> None:
-    choice = shown.choice
-    weights = sources.load_filters(choice, shown.step).selected_weights
+def _draw_product(loaded: LoadedModel, choice: ModelChoice) -> None:
+    step = selection.get_current().step
+    weights = sources.load_filters(choice, step).selected_weights
     dim, channels, patch_px, _ = weights.shape
     total = sum(p.numel() for p in loaded.model.parameters())
     st.markdown("**E as a convolution kernel and as a matrix**")
@@ -103,11 +104,11 @@ def _draw_product(loaded: LoadedModel, shown: filter_controls.ShownModel) -> Non
     )
     st.markdown("**One patch multiplied by one column of E**")
     column = widgets.number(ColumnControls.key("column"), "Column d of E (from 0)", 0, dim - 1, 0)
-    prepared = cached.prepare_image(shown.image, choice.preparation, selection.get_current().offset)
+    prepared = selection.prepare_image(choice.preparation)
     patches = filters.cut_patches(prepared.input, patch_px)
     grid = prepared.input.shape[-1] // patch_px
     index = selection.get_current().pin.cell((grid, grid))
-    product = filters.apply_filter(patches[index], weights, sources.load_bias(choice, shown.step), column)
+    product = filters.apply_filter(patches[index], weights, sources.load_bias(choice, step), column)
     record = capture(loaded.model, prepared.input[None], ["patch_embed"])["patch_embed"][0]
     model_value = float(np.asarray(record).reshape(-1, dim)[index, column])
     maps = np.stack([product.patch, product.weight, product.products])[None]

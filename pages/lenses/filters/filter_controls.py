@@ -7,19 +7,16 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.controls import query_params, session_keys, widgets
-from pages.frame import page
+from pages.controls import widgets
+from pages.frame import page, registry
 from pages.lenses.filters import sources
 from pages.lenses.filters.sources import FilterHistory
-from pages.lessons import open_lesson
-from pages.selection import selection, substitute
+from pages.selection import selection
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities
-from vitviz.text import plain
 
 COUNTS = (4, 7, 14, 28, 42, 56, 70, 84)
 NOTHING = "nothing"
-_REPLACED_MODEL = "filters.behind"  # query parameter: the default model that a clearer one precedes
 KINDS = {"components": "Components", "raw": "Raw filters", "change": "Learned change"}
 
 
@@ -36,15 +33,13 @@ class FilterControls(widgets.ControlValues, page="filters"):
 
 @dataclass(frozen=True, eq=False)
 class FilterSheets:
-    """Models in the order in which they are shown; the one at `active` has its first tile enlarged."""
+    """Models in the order in which they are shown; the first one's first tile is enlarged."""
 
     models: list[FilterHistory]
     main: FilterHistory  # the sidebar's, whose step decides
-    active: int
 
 
-def draw_controls(initial: ModelChoice | None) -> FilterControls:
-    """Draw the controls; `initial` is the model shown before the sidebar's, if any."""
+def draw_controls() -> FilterControls:
     model = selection.get_model_choice()
     with page.row():
         with st.container(width="content"):
@@ -55,9 +50,9 @@ def draw_controls(initial: ModelChoice | None) -> FilterControls:
                 for key, other in selection.list_models().items()
                 if key != model.key and abilities(other.config).filters
             }
-            beside, cnn = _draw_second_model(others, initial), _draw_cnn(others)
+            beside, cnn = _draw_second_model(others), _draw_cnn(others)
             count = widgets.select(FilterControls.key("count"), "Number of tiles", COUNTS, 28)
-            one_channel = getattr((initial or model).config, "in_chans", 3) == 1
+            one_channel = getattr(model.config, "in_chans", 3) == 1
             grey = widgets.toggle(
                 FilterControls.key("grey"),
                 "Average the channels (grey)",
@@ -77,23 +72,22 @@ def _draw_kind(model: ModelChoice) -> str:
     )
 
 
-def _draw_second_model(others: Mapping[str, ModelChoice], initial: ModelChoice | None) -> str:
+def _draw_second_model(others: Mapping[str, ModelChoice]) -> str:
     titles = {NOTHING: "None"} | {
         key: model.title
         for key, model in others.items()
         if model.trained_on is not None and model.config.kind != "cnn"
     }
-    default = initial.key if initial is not None else _choose_second_model(others, tuple(titles))
+    default = _choose_second_model(others, tuple(titles))
     return widgets.select(
         FilterControls.key("beside"), "Second model", tuple(titles), default, format_func=titles.__getitem__
     )
 
 
 def _choose_second_model(others: Mapping[str, ModelChoice], keys: tuple[str, ...]) -> str:
-    """Return the first of: pretrained weights, the clearest model, a model of colour images, NOTHING."""
+    """Return the first of: pretrained weights, the page's default, a model of colour images, NOTHING."""
     pretrained = [key for key in keys if key.startswith("pretrained:")]
-    clearest = sources.find_clearest_model()
-    clear = [key for key in keys if clearest is not None and key == clearest.key]
+    clear = [key for key in keys if key == f"checkpoint:{registry.BY_SLUG['filters'].default}"]
     colour = [key for key in keys if key in others and others[key].preparation.in_chans == 3]
     return next(iter((*pretrained, *clear, *colour)), NOTHING)
 
@@ -110,97 +104,19 @@ def _draw_cnn(others: Mapping[str, ModelChoice]) -> str:
     )
 
 
-def find_initial_model() -> ModelChoice | None:
-    """Find the model shown before the sidebar's: the clearest one, if the sidebar's is a default without waves.
-
-    The link names the model that is preceded, so it opens the same view. A lesson shows its own model.
-    """
-    clearest, key = sources.find_clearest_model(), selection.get_current().model
-    if clearest is None or clearest.key == key or open_lesson.get_open_stop() is not None or _has_waves():
-        return None
-    replaced = query_params.take_value(_REPLACED_MODEL) or session_keys.get_control_values().get(
-        _REPLACED_MODEL
-    )
-    if replaced != key and not selection.is_default_model():
-        return None
-    widgets.store_value(_REPLACED_MODEL, key)
-    return clearest
-
-
-@dataclass(frozen=True)
-class ShownModel:
-    """The model that a view of one model shows, its step, and an image for it."""
-
-    choice: ModelChoice
-    step: int
-    image: str
-
-
-def select_shown_model() -> ShownModel:
-    """Return the sidebar's model or the initial one, and draw a note where it is not the sidebar's."""
-    selected, initial = selection.get_current(), find_initial_model()
-    draw_model_note(initial, beside=False)
-    if initial is None:
-        return ShownModel(selection.get_model_choice(), selected.step, selected.image)
-    image, note = substitute.choose_image(initial)
-    if note:
-        st.markdown(f":gray[{note}]")
-    return ShownModel(initial, initial.last_step, image)
-
-
-def draw_model_note(initial: ModelChoice | None, *, beside: bool = True) -> None:
-    """Draw a note on the clearest model, with a button that selects it, where the sidebar's shows no waves.
-
-    Args:
-        initial: the model shown in place of the sidebar's; None if there is none.
-        beside: whether the sidebar's is shown too.
-    """
-    model, clearest = selection.get_model_choice(), initial or sources.find_clearest_model()
-    if clearest is None or clearest.key == model.key or _has_waves():
-        return
-    title, selected = plain(clearest.title), plain(model.title)
-    if initial is None:
-        note = f":gray[{selected} shows no clear waves;] {title} :gray[shows the clearest.]"
-    else:
-        note = (
-            f"{title} :gray[is shown because its filters are clearest; {selected} shows no clear waves"
-            f"{' and is shown beside it' if beside else ''}.]"
-        )
-    left, line = page.sentence_row()
-    left.markdown(note)
-    line.button(
-        f"Select {title}",
-        key="filters.clearest",
-        on_click=substitute.select_substitute,
-        args=(clearest,),
-    )
-
-
-def _has_waves() -> bool:
-    model = sources.load_filters(selection.get_model_choice(), selection.get_current().step)
-    return sources.measure_smoothness(model.selected_weights).waves
-
-
-def list_sheets(controls: FilterControls, initial: ModelChoice | None) -> FilterSheets:
-    """Load random weights of the same shape, the sidebar's model and the compared ones, in order.
-
-    Args:
-        controls: values of the controls.
-        initial: the compared model that is shown first; None: the sidebar's is.
-    """
+def list_sheets(controls: FilterControls) -> FilterSheets:
+    """Load random weights of the same shape, the sidebar's model and the compared ones, in order."""
     choice, models = selection.get_model_choice(), selection.list_models()
     main = sources.load_filters(choice, selection.get_current().step)
     compared = [
         sources.load_filters(models[key], None) for key in (controls.beside, controls.cnn) if key != NOTHING
     ]
-    trained = [main, *compared] if initial is None else [compared[0], main, *compared[1:]]
+    trained = [main, *compared]
     if controls.kind == "change":
-        changes = [sources.subtract_first_snapshot(model) for model in trained if len(model.weights) > 1]
-        main_change = sources.subtract_first_snapshot(main)
-        changes[1 if initial is not None and len(compared[0].weights) > 1 else 0] = main_change
-        return FilterSheets(changes, main_change, 0)
-    if initial is not None:
-        return FilterSheets([*trained[:2], sources.create_random_filters(initial), *trained[2:]], main, 0)
+        return FilterSheets(
+            [sources.subtract_first_snapshot(model) for model in trained if len(model.weights) > 1],
+            sources.subtract_first_snapshot(main),
+        )
     if choice.trained_on is None:
-        return FilterSheets(trained, main, 0)
-    return FilterSheets([sources.create_random_filters(choice), *trained], main, 1)
+        return FilterSheets(trained, main)
+    return FilterSheets([main, sources.create_random_filters(choice), *compared], main)

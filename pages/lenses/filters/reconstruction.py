@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from pages.frame import page
-from pages.lenses.filters import filter_controls, sources
+from pages.lenses.filters import sources
 from pages.lenses.filters.captions import E_DEFINITION, describe_reconstruction
-from pages.selection import selection, substitute
+from pages.selection import selection
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import filters
 from vitviz.analysis.filters import FloatArray, Rebuilding
 from vitviz.config import Preparation
-from vitviz.models.abilities import abilities, as_cut
+from vitviz.models.abilities import as_cut
 from vitviz.plots import filters as plots
 
 _mount_reconstruction = register(__file__, "rebuild_view")
@@ -32,18 +32,13 @@ No layer can see what lies outside the span of E's filters.
 
 def draw() -> None:
     """Draw the image, its reconstructions, the caption and the drawers."""
-    able = abilities(selection.get_model_choice().config)
-    if not able.embedding:
-        substitute.offer_substitute(able.embedding.why_not, "express.instead", icon=":material/grid_off:")
-        return
-    shown = filter_controls.select_shown_model()
-    choice, config = shown.choice, as_cut(shown.choice.config)
+    choice, nouns = selection.get_model_choice(), selection.get_current()
+    config = as_cut(choice.config)
     page.untrained_note(choice.trained_on)
-    nouns = selection.get_current()
-    prepared = cached.prepare_image(shown.image, choice.preparation, nouns.offset)
-    weights = sources.load_filters(choice, shown.step).selected_weights
-    weights_id = cached.identify_weights(choice, shown.step)
-    model, optimal, cosines = _reconstruct(weights_id, choice.preparation, shown.image, nouns.offset, weights)
+    prepared = selection.prepare_image(choice.preparation)
+    weights = sources.load_filters(choice, nouns.step).selected_weights
+    weights_id = cached.identify_weights(choice, nouns.step)
+    model, optimal, cosines = _reconstruct(weights_id, choice.preparation, nouns.image, nouns.offset, weights)
     side = prepared.input.shape[-1] // config.patch_size
     payload = plots.rebuilding(
         shown=prepared.shown,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -125,23 +124,3 @@ def load_bias(choice: ModelChoice, step: int) -> FloatArray | None:
     loaded = cached.load_model(choice, step)
     embed = cast(nn.Conv2d, loaded.model.get_submodule("patch_embed.proj"))
     return None if embed.bias is None else as_array(embed.bias)
-
-
-def find_clearest_model() -> ModelChoice | None:
-    """Find the included model whose E has the smoothest waves; None if none has waves."""
-    candidates = [
-        (look.head, choice)
-        for choice in catalogue.list_checkpoints()
-        if choice.trained_on is not None
-        and abilities(choice.config).embedding
-        and choice.path is not None
-        and (look := _measure_file(choice.path, choice.path.stat().st_mtime_ns, choice)) is not None
-        and look.waves
-    ]
-    return min(candidates, key=lambda pair: pair[0])[1] if candidates else None
-
-
-@cached.shared(max_entries=64)
-def _measure_file(path: Path, modified_ns: int, _choice: ModelChoice) -> FilterStatistics | None:
-    weights = parameter_history.read_last(_choice, get_parameter_name(_choice.config))
-    return None if weights is None else measure_smoothness(weights)

@@ -11,14 +11,14 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.hybrids import captions
 from pages.questions import prediction_gate
-from pages.selection import selection, substitute
+from pages.selection import selection
 from pages.selection import subject as subjects
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.hybrids import enlarging, field_box, stem_fields_px
 from vitviz.analysis.journey import EmbeddedPatches, FeatureMaps, Journey
-from vitviz.config import ModelConfig, ViTConfig
-from vitviz.models.abilities import abilities, as_vit
+from vitviz.config import ViTConfig
+from vitviz.models.abilities import as_vit
 from vitviz.models.hybrid import ConvStem
 from vitviz.plots import hybrids as plots
 from vitviz.text import plural
@@ -45,22 +45,10 @@ class StemControls(widgets.ControlValues, page="hybrids"):
     reads: str
 
 
-def has_stem(config: ModelConfig) -> bool:
-    return bool(abilities(config).stem)
-
-
 def draw() -> None:
     choice, step = selection.get_model_choice(), selection.get_current().step
-    if not has_stem(choice.config):
-        choice = substitute.find_nearest_model(has_stem)
-        step = choice.last_step
-    substitute.draw_substitute_note(
-        choice, lacks="convolutional stem", button="Choose this hybrid", key="hybrids.choose"
-    )
-    image, note = substitute.choose_image(choice)
-    if note:
-        st.markdown(f":gray[{note}]")
-    _draw_steps(choice, step, image)
+    page.untrained_note(choice.trained_on)
+    _draw_steps(choice, step, selection.get_current().image)
 
 
 @st.fragment

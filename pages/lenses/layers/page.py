@@ -20,8 +20,6 @@ from pages.lenses.layers import (
     sinks,
     token_similarity,
 )
-from pages.selection import selection, substitute
-from vitviz.models.abilities import abilities
 
 VIEWS = {
     "colours": ("Layer by layer", colours.draw),
@@ -43,12 +41,6 @@ class ViewControls(widgets.ControlValues, page="layers"):
 @st.fragment
 def draw() -> None:
     """Draw the selected section; its controls rerun only this fragment."""
-    able = abilities(selection.get_model_choice().config)
-    if not able.layers:
-        substitute.offer_substitute(
-            able.layers.why_not, "layers.instead", fits=lambda c: bool(abilities(c).layers)
-        )
-        return
     widgets.keep_pending(
         model_pair.OtherModelControls,
         layer_selection.LayerControls,

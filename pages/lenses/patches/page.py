@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.patches import embedding_ways, patch_view, puzzle, sequence, sizes
 from pages.lenses.patches.embedded_image import EmbeddedImage, embed_selected_image
-from pages.selection import selection, substitute
-from vitviz.models.abilities import abilities, as_cut
+from pages.selection import selection
+from vitviz.models.abilities import as_cut
 
 Section = Callable[[EmbeddedImage, DeltaGenerator], None]  # draws an image; its control goes to the row's end
 VIEWS: dict[str, tuple[str, Section]] = {
@@ -33,16 +34,14 @@ class SectionControls(widgets.ControlValues, page="patches"):
 def draw() -> None:
     """Draw the selected section, or offer another model where this one has no patches to show."""
     choice = selection.get_model_choice()
-    able = abilities(choice.config).embedding
-    if not able:
-        substitute.offer_substitute(able.why_not, "patches.instead", icon=":material/grid_off:")
-        return
     config = as_cut(choice.config)
     options = sizes.list_patch_sizes(config)
     if not options:
         side = config.image_size // config.patch_size
-        reason = f"This model has {side} × {side} patches, too many to show individually."
-        substitute.offer_substitute(reason, "patches.instead", icon=":material/grid_off:")
+        st.info(
+            f"This model has {side} × {side} patches, too many to show individually. Select another model.",
+            icon=":material/grid_off:",
+        )
         return
     widgets.keep_pending(patch_view.ColumnControls, puzzle.ShuffleControls)
     draw_section = widgets.choose_section(SectionControls.key("view"), VIEWS)

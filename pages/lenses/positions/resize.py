@@ -12,10 +12,10 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.positions import captions, encodings
 from pages.lenses.positions.similarity import draw_mosaics
-from pages.selection import selection, substitute
+from pages.selection import selection
 from pages.stores import catalogue
 from vitviz.analysis import position_similarity
-from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.abilities import as_vit
 from vitviz.models.vit import resize_positions
 from vitviz.plots import positions as plots
 from vitviz.probe.positions import stretch_positions
@@ -45,10 +45,6 @@ class ResizeControls(widgets.ControlValues, page="positions"):
 def draw() -> None:
     """Draw the controls, the similarities before and after, the stored accuracies and the drawers."""
     choice = selection.get_model_choice()
-    learned = abilities(choice.config).learned_positions
-    if not learned:
-        substitute.offer_substitute(learned.why_not, "resize.instead", icon=":material/aspect_ratio:")
-        return
     config = as_vit(choice.config)
     controls = _draw_controls(config.grid[0])
     side, grids = controls.side, (config.grid, (controls.side, controls.side))

@@ -83,7 +83,7 @@ def load_tables(snapshots: tuple[tuple[Path, int, int], ...], stage: int, block:
 
 def draw() -> None:
     swin = swin_selection.select_swin()
-    swin_selection.draw_model_line(swin, reads_image=False)
+    page.untrained_note(swin.choice.trained_on)
     _draw_block(swin)
     page.drawers(
         "swin.bias",

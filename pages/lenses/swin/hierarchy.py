@@ -44,7 +44,7 @@ class MergeControls(widgets.ControlValues, page="swin"):
 
 def draw() -> None:
     swin = swin_selection.select_swin()
-    swin_selection.draw_model_line(swin)
+    page.untrained_note(swin.choice.trained_on)
     merge = _compute_merge(swin, choose_merge(swin.config))
     payload = plots.pyramid(swin.image, swin.config, swin.grid, selection.get_current().pin.point, merge)
     _view(payload, key=KEY, triggers=("pin",), on_change=partial(swin_selection.store_pin, KEY))

@@ -113,7 +113,7 @@ def draw() -> None:
 
 
 def _draw_gradients(swin: SelectedSwin) -> None:
-    swin_selection.draw_model_line(swin)
+    page.untrained_note(swin.choice.trained_on)
     all_blocks = token_reach.swin_blocks(swin.config, swin.grid)
     first = _choose_first_block(len(all_blocks)) - 1
     blocks = all_blocks[first : first + MOST_GRADIENTS]

@@ -1,22 +1,20 @@
-"""Select the Swin that the page shows: the sidebar's model, or a substitute."""
+"""Load the Swin that the sidebar shows, and its image."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from pages.selection import selection, substitute
-from pages.stores import cached, catalogue
+from pages.selection import selection
+from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events, read_pin
 from vitviz.config import Preparation, SwinConfig
-from vitviz.models.abilities import abilities, as_swin
+from vitviz.models.abilities import as_swin
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.text import plain
 
 IMAGE_PX = 384
 
@@ -49,28 +47,8 @@ class SelectedSwin:
 
 
 def select_swin() -> SelectedSwin:
-    """Return the sidebar's model and step if it is a Swin, else the nearest Swin."""
-    choice = selection.get_model_choice()
-    if abilities(choice.config).windows:
-        return SelectedSwin(choice, selection.get_current().step)
-    choice = substitute.find_nearest_model(lambda config: bool(abilities(config).windows))
-    return SelectedSwin(choice, choice.last_step)
-
-
-def draw_model_line(swin: SelectedSwin, *, reads_image: bool = True) -> None:
-    """Draw which Swin is shown; a substitute can be chosen.
-
-    Args:
-        reads_image: if True, an image of the model's own dataset replaces an unsuitable one.
-    """
-    substitute.draw_substitute_note(
-        swin.choice, lacks="windows", button="Choose this Swin", key="swin.choose"
-    )
-    if reads_image:
-        substitute.override_image(swin.choice)
-    if swin.choice.key == selection.get_current().model and swin.choice.trained_on is not None:
-        dataset = plain(catalogue.get_dataset_title(swin.choice.trained_on))
-        st.markdown(f":small[:gray[{plain(swin.choice.title)} · trained on {dataset}]]")
+    """Return the Swin and the step that the sidebar shows."""
+    return SelectedSwin(selection.get_model_choice(), selection.get_current().step)
 
 
 def crop_image(preparation: Preparation | None = None) -> NDArray[np.uint8]:

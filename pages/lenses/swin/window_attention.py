@@ -71,7 +71,7 @@ def draw_controls(config: ModelConfig, names: list[str]) -> AttentionControls:
 
 def draw() -> None:
     swin = swin_selection.select_swin()
-    swin_selection.draw_model_line(swin)
+    page.untrained_note(swin.choice.trained_on)
     pin = selection.get_current().pin
     subject = subjects.load_subject(swin.choice, swin.step, selection.get_current().image)
     controls = draw_controls(swin.config, [name for name, _ in subject.windows])

@@ -1,0 +1,66 @@
+"""Resolve the model and the image that a page shows, before anything is drawn.
+
+The user's selection stays in the permalink. Where a page cannot use it, the page shows a substitute, and the sidebar
+shows the same one with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.controls import session_keys
+from pages.frame.registry import PageEntry
+from pages.selection.substitute import describe_training, find_matching_image, find_nearest_model
+from pages.stores import catalogue
+from pages.stores.model_choice import ModelChoice
+from vitviz.config import ModelConfig
+from vitviz.models.abilities import abilities
+
+OWN_IMAGE = "own"  # query parameter: 1 shows the selected image although the model was trained on others
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page shows in place of the selection, and why; the reason is '' for the selection itself."""
+
+    value: str  # key of a model or of an image
+    reason: str = ""
+
+
+def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
+    """Return the model on which a page opens until the user selects a model or an image."""
+    key = f"checkpoint:{entry.default}"
+    chosen = "image" in session_keys.get_control_values() or session_keys.PREVIOUS_MODEL in st.session_state
+    return key if entry.default and key in choices and not chosen else catalogue.get_default_model()
+
+
+def find_required_ability(entry: PageEntry) -> str:
+    """Return the ability that the selected view of a page requires of a model, or ''."""
+    key = f"{entry.slug}.view"
+    incoming = st.session_state.get(session_keys.INCOMING, {})
+    stored = st.session_state.get(key, session_keys.get_control_values().get(key, ""))
+    return entry.requires.get(incoming.get(key, stored), entry.requires.get("", ""))
+
+
+def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str, ModelChoice]) -> Shown:
+    """Return the model that the page shows: the selected one, or the nearest that it can show."""
+    ability = find_required_ability(entry)
+    able = getattr(abilities(selected.config), ability) if ability else None
+    if able is None or able:
+        return Shown(selected.key)
+
+    def fits(config: ModelConfig) -> bool:
+        return bool(getattr(abilities(config), ability))
+
+    return Shown(find_nearest_model(fits, selected, choices).key, able.why_not)
+
+
+def resolve_image(model: ModelChoice, selected: str, substituted: bool) -> Shown:
+    """Return the image that the page shows with a substituted model: the selected one if it suits the model."""
+    if not substituted or session_keys.get_control_values().get(OWN_IMAGE):
+        return Shown(selected)
+    matching = find_matching_image(model, selected)
+    return Shown(matching, "" if matching == selected else f"{describe_training(model)}.")
