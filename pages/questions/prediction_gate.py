@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
-from pages.classroom import class_question
+from pages.classroom import class_question, membership
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page
 from pages.questions import prediction
@@ -51,7 +52,8 @@ class Prediction:
         guess = read_prediction(self.key, self.about, list(self.options))
         if not guess:
             draw_question(self.key, self.prompt, self.options)
-            if self.question is not None:
+            member = membership.get_membership()
+            if self.question is not None and member is not None and member.leads:
                 class_question.draw_ask_button(self.question, prediction.load_subject(), self.key)
             return False
         if guess in self.options:
@@ -70,40 +72,36 @@ def require_prediction(
 
 
 def create_prediction(key: str, question: Question) -> Prediction | None:
-    """Return the prediction that a multiple-choice question of the lessons asks for.
+    """Return the prediction that a multiple-choice question about stored results asks for; None if they are missing.
 
-    None if the selected model cannot answer it. A teacher can ask the class the same question.
+    A teacher can ask the class the same question.
 
     Raises:
         TypeError: if the question is not multiple choice.
     """
-    at = prediction.load_subject()
+    at: Any = None  # stored results do not depend on the selected model
     if question.measure.why_not(at):
         return None
     kind = question.measure.get_answer_kind(at)
     if not isinstance(kind, Choose):
         raise TypeError(f"Expected a multiple-choice question, received {type(kind).__name__}")
-    return _create_choice(key, question.prompt, kind, partial(question.measure.measure_answer, at), question)
-
-
-def require_measured_prediction(key: str, question: Question) -> bool:
-    """Ask a question of the lessons with its own options; return True once the answer may be shown."""
-    asked = create_prediction(key, question)
-    return asked is None or asked.is_answered()
+    return create_choice(key, question.prompt, kind, partial(question.measure.measure_answer, at), question)
 
 
 def require_choice(key: str, prompt: str, kind: Choose, answer: Callable[[], MeasuredAnswer]) -> bool:
     """Ask with plain-text options; return True once the answer may be shown."""
-    return _create_choice(key, prompt, kind, answer).is_answered()
+    return create_choice(key, prompt, kind, answer).is_answered()
 
 
-def _create_choice(
+def create_choice(
     key: str,
     prompt: str,
     kind: Choose,
     answer: Callable[[], MeasuredAnswer],
     question: Question | None = None,
 ) -> Prediction:
+    """Return a prediction with plain-text options, numbered from 0; `answer` measures once the user has predicted."""
+
     def judge(guess: str) -> str:
         measured = answer()
         return as_it_is(f"{kind.describe_verdict(float(guess), measured)} {measured.words}")

@@ -1,26 +1,26 @@
-"""Compare each bug of the lectures' code with the corrected model, stored over seeds or trained live."""
+"""Study the cost of each bug of the lectures' code against the corrected model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import streamlit as st
-from pages.train.experiments import live_runs, stored_results
+from functools import partial
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
-from pages.views.race import draw_race as race_view
+from pages.studies import live_runs
+from pages.studies.study import Evidence, Race, Study, Table, View
 from vitviz.analysis.one_change import Variant, create_variant, describe_bug
+from vitviz.analysis.race import format_epochs
 from vitviz.experiments import bugs
 from vitviz.experiments.bugs import BUGS, FIXED
-from vitviz.experiments.result import Result, Row, read_result_if_any
+from vitviz.experiments.result import Result, Row, describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import BugCost, measure_bug_gain, select_bug_rows
 from vitviz.lessons.lesson import Question
 from vitviz.models import parameter_count
-from vitviz.plots.one_change import payload
+from vitviz.plots.theme import Mode
 from vitviz.text import gained, percent, plural
 
 CHANCE = {"digits": 0.1, "shapes": 0.25}
@@ -47,29 +47,48 @@ class BugControls(widgets.ControlValues, page="experiments"):
     slip_run: str
 
 
-def draw() -> None:
-    """Draw the choice of a bug, its measured cost, the table of all bugs, and the live form."""
-    with page.row():
-        name = widgets.select(
-            BugControls.key("slip"),
-            "Bug",
-            tuple(BUGS),
-            "softmax",
-            format_func=lambda name: BUGS[name].title,
-        )
-        dataset = live_runs.choose_dataset(BugControls.key("slip_set"), tuple(bugs.SEEDS))
-    bug = BUGS[name]
-    st.markdown(f"**{bug.title}** ({bug.where}). {bug.why}")
-    stored = read_result_if_any(f"one_slip_{dataset}")
-    if stored is None:
-        stored_results.draw_missing_note(f"one_slip_{dataset}")
-    else:
-        _draw_stored(stored, name, dataset)
-    _draw_live(name, dataset)
-    page.drawers(
-        "experiments.slip",
-        math=MATH,
-        code=(bugs.configure_fixed, bugs.configure_with_bug, bugs.build_run_config),
+@dataclass(frozen=True)
+class BugSelection:
+    """A bug and a dataset."""
+
+    name: str
+    dataset: str
+
+    @property
+    def stored(self) -> Result | None:
+        """The results on the dataset; None if there are none."""
+        return read_result_if_any(f"one_slip_{self.dataset}")
+
+
+def choose() -> BugSelection:
+    name = widgets.select(
+        BugControls.key("slip"),
+        "Bug",
+        tuple(BUGS),
+        "softmax",
+        format_func=lambda name: BUGS[name].title,
+    )
+    return BugSelection(name, live_runs.choose_dataset(BugControls.key("slip_set"), tuple(bugs.SEEDS)))
+
+
+def build(selected: BugSelection, _mode: Mode) -> View:
+    """Return the curves and seeds with and without the bug, and the cost of all bugs."""
+    name, dataset, bug = selected.name, selected.dataset, BUGS[selected.name]
+    above = partial(page.markdown, f"**{bug.title}** ({bug.where}). {bug.why}")
+    below = partial(_draw_live, name, dataset)
+    stored = selected.stored
+    sides, rows = ([], []) if stored is None else load_pair(stored, name)
+    if stored is None or len(sides) < 2:
+        missing = f"This bug was not measured. Run `python -m vitviz.experiment one_slip_{dataset}`, or train it here."
+        return View(None, missing, above=above, below=below)
+    return View(
+        create_race(stored, sides),
+        describe_bug(sides[1], sides[0]),
+        prediction_gate.create_prediction(BugControls.key("slip_guess"), write_question(name, dataset)),
+        (Evidence(stored, rows, describe_recipe(stored, rows)),),
+        table=Table(build_columns(stored), _WRITTEN, f"one_slip_{dataset}.csv"),
+        above=above,
+        below=below,
     )
 
 
@@ -83,39 +102,21 @@ def load_pair(stored: Result, name: str) -> tuple[list[Variant], list[Row]]:
     return sides, rows
 
 
+def create_race(stored: Result, sides: Sequence[Variant]) -> Race:
+    """Return the picture of a model with and without a bug."""
+    dataset = stored.settings["dataset"]
+    note = f"test images of {dataset}, evaluated once at the end"
+    return Race(sides, CHANCE[dataset], float(stored.settings["epochs"]), note)
+
+
 def write_question(name: str, dataset: str) -> Question:
     """Return the prediction question that precedes a bug's cost."""
-    proof = ("view", "slip"), ("slip", name), ("slip_set", dataset), ("slip_guess", prediction_gate.SKIPPED)
+    proof = {"slip": name, "slip_set": dataset, "slip_guess": prediction_gate.SKIPPED}
     return Question(
         f"{BUGS[name].title}: how does it change the test accuracy on {dataset}?",
         BugCost(name, dataset),
-        tuple((f"experiments.{key}", value) for key, value in proof),
+        (("studies.study", "bug"), *((BugControls.key(key), value) for key, value in proof.items())),
     )
-
-
-def _draw_stored(stored: Result, name: str, dataset: str) -> None:
-    sides, rows = load_pair(stored, name)
-    if len(sides) < 2:
-        page.caption("This bug was not measured on this dataset. Train it below.")
-        return
-    answered = prediction_gate.require_measured_prediction(
-        BugControls.key("slip_guess"), write_question(name, dataset)
-    )
-    note = f"test images of {dataset}, evaluated once at the end"
-    drawn = sides if answered else sides[:1]
-    race_view(
-        payload(drawn, CHANCE[dataset], float(stored.settings["epochs"]), note), key="experiments.slip_view"
-    )
-    origin = stored_results.describe_origin(stored, rows)
-    if not answered:
-        page.caption("Shown: the model without the bug. Predict to see the other.")
-        page.provenance(origin)
-        return
-    page.caption(describe_bug(sides[1], sides[0]))
-    page.provenance(origin)
-    columns = build_columns(stored)
-    page.table(columns, _WRITTEN, {}, "experiments.slip_table")
-    page.csv("All bugs (CSV)", columns, f"one_slip_{dataset}.csv", "experiments.slip_csv")
 
 
 DIFFERENCES = ("Difference, points", "Lowest", "Highest")
@@ -154,12 +155,13 @@ def _note_shorter_run(name: str) -> str:
 
 
 def _draw_live(name: str, dataset: str) -> None:
+    """Draw the form of a live run and the run."""
     config = bugs.build_run_config(dataset, name)
     with page.row():
         label = f"Train both models, {plural(len(bugs.LIVE_SEEDS), 'seed')} each"
-        live_runs.draw_start_button(config, "experiments.slip", label, BugControls.key("slip_run"))
+        live_runs.draw_start_button(config, "studies.bug", label, BugControls.key("slip_run"))
         sizes = [sum(parameter_count.parameters(member.model).values()) for member in config.members]
-        length = stored_results.format_epochs(config.train.epochs or 0)
+        length = format_epochs(config.train.epochs or 0)
         page.caption(
             f"{len(config.members)} models, {length} each{_note_shorter_run(name)}; {sizes[0]:,} parameters without the"
             f" bug, {sizes[-1]:,} with it."
@@ -173,3 +175,18 @@ def _draw_live(name: str, dataset: str) -> None:
 def _describe_run(variants: Sequence[Variant]) -> str:
     tested = len(variants) == 2 and all(variant.test for variant in variants)
     return describe_bug(variants[1], variants[0]) if tested else ""
+
+
+STUDY = Study(
+    "bug",
+    "One bug",
+    "What does a bug of the lecture's code cost?",
+    4,
+    ("one_slip_digits", "one_slip_shapes"),
+    choose,
+    build,
+    lambda: BugSelection("reshape", "shapes"),
+    (BugControls,),
+    math=MATH,
+    code=(bugs.configure_fixed, bugs.configure_with_bug, bugs.build_run_config),
+)

@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from pages.studies import augmentation, data_size, published_sizes, training_time
+from pages.studies import (
+    attention_over_convolutions,
+    augmentation,
+    bug,
+    data_size,
+    faces,
+    hybrid_training,
+    hyperparameter,
+    image_count,
+    norms,
+    one_token,
+    positions,
+    published_sizes,
+    residuals,
+    robustness,
+    spot_the_bug,
+    teacher,
+    training_time,
+    tuning_methods,
+)
 from pages.studies.study import Study
 
 STUDIES: dict[str, Study[Any]] = {
@@ -14,5 +33,19 @@ STUDIES: dict[str, Study[Any]] = {
         training_time.STUDY,
         augmentation.STUDY,
         published_sizes.STUDY,
+        positions.STUDY,
+        hyperparameter.STUDY,
+        bug.STUDY,
+        spot_the_bug.STUDY,
+        residuals.STUDY,
+        norms.STUDY,
+        hybrid_training.STUDY,
+        attention_over_convolutions.STUDY,
+        one_token.STUDY,
+        teacher.STUDY,
+        image_count.STUDY,
+        tuning_methods.STUDY,
+        robustness.STUDY,
+        faces.STUDY,
     )
 }

@@ -1,4 +1,4 @@
-"""Compare values of one hyperparameter of the model or its recipe, stored over seeds or trained live."""
+"""Study values of one hyperparameter of the model or its recipe, stored over seeds or trained live."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
-from pages.train.experiments import live_runs, papers, shuffled_patches, stored_results
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
-from pages.views import race
+from pages.studies import live_runs
+from pages.studies.study import Evidence, Race, Study, Table, View
 from vitviz.analysis.one_change import Variant, compute_gain, describe_hyperparameter
+from vitviz.analysis.race import format_epochs
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameter import BASES, MOST_VALUES, Hyperparameter, Value
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SUBJECT_OF
-from vitviz.experiments.result import read_result_if_any
+from vitviz.experiments.result import Result, describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import (
     BestHyperparameterValue,
     list_hyperparameter_variants,
@@ -26,12 +27,13 @@ from vitviz.lessons.experiment_measures import (
 )
 from vitviz.lessons.lesson import Question
 from vitviz.models import parameter_count
-from vitviz.plots.one_change import payload
+from vitviz.plots.theme import Mode
 from vitviz.text import gained, percent
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
+EXPERIMENT = "one_knob_digits"
 STORED, LIVE = "stored", "live"
 SOURCES = {STORED: "Stored", LIVE: "Train live"}
 SHUFFLED, SEEDS = "shuffled", "seeds"
@@ -65,74 +67,72 @@ class HyperparameterControls(widgets.ControlValues, page="experiments"):
     knob_look: str
 
 
-def draw() -> None:
-    """Draw the choice of a hyperparameter, then its stored results or the live form with its run."""
-    with page.row():
-        name = widgets.select(
-            HyperparameterControls.key("knob"),
-            "Hyperparameter",
-            tuple(SUBJECT_OF),
-            "num_heads",
-            format_func=lambda name: f"{SUBJECT_OF[name]} · {HYPERPARAMETERS[name].title}",
-            help="Type part of a name to find it.",
-        )
-        hyperparameter = HYPERPARAMETERS[name]
-        how = _choose_source() if hyperparameter.stored else LIVE
-    _draw_live(hyperparameter) if how == LIVE else _draw_stored(hyperparameter)
-    papers.cite_papers(hyperparameter.literature)
-    math = MATH + race.MATH if hyperparameter.shuffled else MATH
-    page.drawers(
-        "experiments.knob", math=math, code=(Hyperparameter.with_value, hyperparameters.build_run_config)
+@dataclass(frozen=True)
+class HyperparameterSelection:
+    """A hyperparameter, and a key of `SOURCES`."""
+
+    name: str
+    source: str
+
+
+def choose() -> HyperparameterSelection:
+    name = widgets.select(
+        HyperparameterControls.key("knob"),
+        "Hyperparameter",
+        tuple(SUBJECT_OF),
+        "num_heads",
+        format_func=lambda name: f"{SUBJECT_OF[name]} · {HYPERPARAMETERS[name].title}",
+        help="Type part of a name to find it.",
     )
+    if not HYPERPARAMETERS[name].stored:
+        return HyperparameterSelection(name, LIVE)
+    key = HyperparameterControls.key("how")
+    source = widgets.segmented(key, "Results", tuple(SOURCES), STORED, format_func=SOURCES.__getitem__)
+    return HyperparameterSelection(name, source)
 
 
-def _choose_source() -> str:
-    """Draw the selection between stored results and a live run."""
-    return widgets.segmented(
-        HyperparameterControls.key("how"), "Results", tuple(SOURCES), STORED, format_func=SOURCES.__getitem__
-    )
-
-
-def _draw_stored(hyperparameter: Hyperparameter) -> None:
-    stored = read_result_if_any("one_knob_digits")
-    rows = {} if stored is None else select_hyperparameter_rows(stored, hyperparameter.name)
-    if stored is None or len(rows) < 2:
-        st.info(
-            f"{hyperparameter.title} was not varied in the stored experiment. Select 'Train live'.",
-            icon=":material/timer:",
-        )
-        return
-    variants = list_hyperparameter_variants(stored, hyperparameter)
-    epochs = float(stored.settings["epochs"])
-    answered = prediction_gate.require_measured_prediction(
-        HyperparameterControls.key("knob_guess"), write_question(hyperparameter)
-    )
+def build(selected: HyperparameterSelection, _mode: Mode) -> View:
+    """Return the curves and seeds of every value, or the form that trains them."""
+    hyperparameter, stored = HYPERPARAMETERS[selected.name], read_result_if_any(EXPERIMENT)
+    findings = f"hyperparameter.{selected.name}"
+    if selected.source == LIVE:
+        return View(None, "", below=partial(_draw_live, hyperparameter), findings=findings)
+    variants = [] if stored is None else list_hyperparameter_variants(stored, hyperparameter)
+    if stored is None or len(variants) < 2:
+        missing = f"Not measured yet. Run `python -m vitviz.experiment {EXPERIMENT}`, or train it live."
+        return View(None, missing, findings=findings)
     base = get_base_name(hyperparameter)
-    drawn = variants if answered else [variant for variant in variants if variant.name == base]
-    race.draw_race(
-        payload(drawn, 0.1, epochs, "test images of digits, evaluated once at the end"),
-        key="experiments.knob_view",
-    )
-    origin = stored_results.describe_origin(
-        stored, [row for value_rows in rows.values() for row in value_rows]
-    )
-    if not answered:
-        page.caption(f"{_describe_base(hyperparameter, drawn)}Predict to see the rest.")
-        page.provenance(origin)
-        return
-    page.caption(describe_hyperparameter(variants, base))
-    page.provenance(origin)
     columns = build_columns(variants, base)
-    page.table(columns, _WRITTEN, format_columns(columns), "experiments.knob_table")
-    page.csv("All numbers (CSV)", columns, f"one_knob_{hyperparameter.name}.csv", "experiments.knob_csv")
+    return View(
+        create_race(stored, variants),
+        describe_hyperparameter(variants, base),
+        prediction_gate.create_prediction(
+            HyperparameterControls.key("knob_guess"), write_question(hyperparameter)
+        ),
+        (create_evidence(stored, hyperparameter.name),),
+        table=Table(columns, WRITTEN, f"{EXPERIMENT}_{hyperparameter.name}.csv", format_columns(columns)),
+        findings=findings,
+    )
 
 
-def build_query(name: str, how: str) -> dict[str, str]:
+def create_race(stored: Result, variants: Sequence[Variant]) -> Race:
+    """Return the picture of a hyperparameter's values."""
+    epochs = float(stored.settings["epochs"])
+    return Race(variants, 0.1, epochs, "test images of digits, evaluated once at the end")
+
+
+def create_evidence(stored: Result, name: str) -> Evidence:
+    """Return the provenance of a hyperparameter's results."""
+    rows = [row for value_rows in select_hyperparameter_rows(stored, name).values() for row in value_rows]
+    return Evidence(stored, rows, describe_recipe(stored, rows))
+
+
+def build_query(name: str, source: str) -> dict[str, str]:
     """Return the query parameters of a link to a hyperparameter, stored or live."""
     return {
-        "experiments.view": "knob",
+        "studies.study": "hyperparameter",
         HyperparameterControls.key("knob"): name,
-        HyperparameterControls.key("how"): how,
+        HyperparameterControls.key("how"): source,
     }
 
 
@@ -149,17 +149,13 @@ def write_question(hyperparameter: Hyperparameter) -> Question:
     )
 
 
-def _describe_base(hyperparameter: Hyperparameter, drawn: Sequence[Variant]) -> str:
-    return "".join(f"Shown: the base, '{hyperparameter.title}' at {one.title}. " for one in drawn)
-
-
 def get_base_name(hyperparameter: Hyperparameter) -> str:
     """Return the name of the base variant."""
     return f"{hyperparameter.base(BASES['digits'])}"
 
 
 DIFFERENCE = "Difference to base, points"
-_WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {DIFFERENCE: gained}
+WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {DIFFERENCE: gained}
 COSTS = {"Training, core-seconds": "%.1f", "Parameters": "localized"}
 
 
@@ -191,10 +187,11 @@ def build_columns(variants: list[Variant], base: str) -> dict[str, list[object]]
 
 
 def _draw_live(hyperparameter: Hyperparameter) -> None:
+    """Draw the form of a live run and the run."""
     dataset, config = _draw_form(hyperparameter)
     with page.row():
         live_runs.draw_start_button(
-            config, "experiments.knob", "Train all values", HyperparameterControls.key("knob_run")
+            config, "studies.hyperparameter", "Train all values", HyperparameterControls.key("knob_run")
         )
         if not isinstance(config, ValueError):
             page.caption(describe_run(config))
@@ -212,7 +209,7 @@ def _choose_panel(hyperparameter: Hyperparameter, dataset: str) -> live_runs.Bui
         return by_seeds
     key = HyperparameterControls.key("knob_look")
     panel = widgets.segmented(key, "Beside the curves", tuple(PANELS), format_func=PANELS.__getitem__)
-    return by_seeds if panel == SEEDS else partial(shuffled_patches.build_panels, hyperparameter)
+    return by_seeds if panel == SEEDS else partial(live_runs.build_shuffled_panels, hyperparameter)
 
 
 def describe_run(config: RunConfig) -> str:
@@ -220,11 +217,8 @@ def describe_run(config: RunConfig) -> str:
     sizes = sorted({sum(parameter_count.parameters(member.model).values()) for member in config.members})
     size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     shortest = min(config.recipe(member).epochs or 0.0 for member in config.members)
-    longest = config.longest or 0.0
-    length = (
-        f"{'' if shortest == longest else f'{shortest:g} to '}{stored_results.format_epochs(longest)} each"
-    )
-    return f"{len(config.members)} models of {size} parameters, {length}{_describe_data_share(config)}."
+    length = format_epochs(shortest, config.longest or 0.0)
+    return f"{len(config.members)} models of {size} parameters, {length} each{_describe_data_share(config)}."
 
 
 def _describe_data_share(config: RunConfig) -> str:
@@ -293,3 +287,18 @@ def _pick_values(hyperparameter: Hyperparameter, dataset: str) -> tuple[Value, .
         format_func=lambda name: hyperparameter.label(by_name[name]),
     )
     return tuple(by_name[name] for name in names)
+
+
+STUDY = Study(
+    "hyperparameter",
+    "One hyperparameter",
+    "Which value of a hyperparameter is best?",
+    4,
+    (EXPERIMENT,),
+    choose,
+    build,
+    lambda: HyperparameterSelection("learning_rate", STORED),
+    (HyperparameterControls,),
+    math=MATH,
+    code=(Hyperparameter.with_value, hyperparameters.build_run_config),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,26 +12,30 @@ import streamlit as st
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page, run_start
 from pages.selection import selection
-from pages.stores import polling_rate, runs, session
+from pages.stores import cached, polling_rate, runs, session
 from pages.views.race import draw_race
+from vitviz.analysis import race
 from vitviz.analysis.one_change import Variant
+from vitviz.analysis.race import Racer
 from vitviz.experiments.hyperparameters import name_fields
 from vitviz.models import parameter_count
+from vitviz.plots import race as plots
 from vitviz.plots.one_change import payload
-from vitviz.text import of_each, plain, reason
+from vitviz.text import of_each, plain, plural, reason
 
 if TYPE_CHECKING:
+    from vitviz.experiments.hyperparameter import Hyperparameter
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run, Status
 
 POLL_S = 0.5
-NOTICE = "experiments._notice"
-WATCHED = "experiments._watched"  # True if a run was active at the last script run
+NOTICE = "studies._notice"
+WATCHED = "studies._watched"  # True if a run was active at the last script run
 DescribeVariants = Callable[[Sequence[Variant]], str]
 
 
 class RunPanels(NamedTuple):
-    """The panels of a run: its figure, captions and table."""
+    """The figure and the caption of a run."""
 
     message: bytes  # for `pages.views.race`
     caption: str  # describes the results
@@ -127,6 +132,32 @@ def build_seed_panels(describe: DescribeVariants) -> BuildPanels:
     return build
 
 
+def build_shuffled_panels(hyperparameter: Hyperparameter, run: Run, waiting: str) -> RunPanels:
+    """Build curves and accuracies on images and shuffled patches, means over seeds; `waiting` replaces a curve."""
+    config = run.config()
+    racers, counts = average_seeds(hyperparameter, runs.list_racers(run))
+    message = plots.payload(racers, 1 / config.model.num_classes, config.longest or 1.0, waiting)
+    # Titles of an uploaded dataset's run are foreign text.
+    plain_racers = [replace(racer, title=plain(racer.title)) for racer in racers]
+    caption = race.describe_race(plain_racers, cached.load_dataset(config.train.dataset).classes)
+    if caption and max(counts) > 1:
+        each = plural(max(counts), "seed")
+        span = each if min(counts) == max(counts) else f"{min(counts)} to {each}"
+        caption += f" Every accuracy is the mean over {span}."
+    return RunPanels(message, caption, any(racer.is_finished for racer in racers))
+
+
+def average_seeds(hyperparameter: Hyperparameter, racers: Sequence[Racer]) -> tuple[list[Racer], list[int]]:
+    """Average the racers of each value over its finished seeds, or all if none has finished; also count the seeds."""
+    names = {hyperparameter.label(value): f"{value}" for value in hyperparameter.values}
+    by_title: dict[str, list[Racer]] = {}
+    for racer in racers:
+        by_title.setdefault(racer.title, []).append(racer)
+    seeds = [[racer for racer in group if racer.is_finished] or group for group in by_title.values()]
+    means = [race.average_seeds(group) for group in seeds]
+    return [replace(racer, name=names.get(racer.title, racer.title)) for racer in means], [*map(len, seeds)]
+
+
 def draw(run: Run, build: BuildPanels) -> None:
     """Draw a run's status, curves and panels; poll while it trains."""
     active = st.session_state[WATCHED] = runs.read_status(run).active
@@ -152,7 +183,7 @@ def _draw_panels(run: Run, build: BuildPanels) -> None:
     status = runs.read_status(run)
     st.progress(min(max(status.progress, 0.0), 1.0), text=_describe_status(run, status))
     message, caption, has_test_results = build(run, runs.describe_missing_curve(status))
-    draw_race(message, key="experiments.live_view")
+    draw_race(message, key="studies.live.race")
     page.caption(_describe_run(run, status, caption, has_test_results))
     _draw_buttons(run, status.active)
     if st.session_state.get(WATCHED) and not status.active:
@@ -190,7 +221,7 @@ def _draw_buttons(run: Run, active: bool) -> None:
     with st.container(horizontal=True, gap="small"):
         if active and runs.may_change(session.get_current(), run):
             st.button(
-                "Stop", key="experiments._stop", icon=":material/stop:", on_click=_stop_run, args=(run,)
+                "Stop", key="studies.live.stop", icon=":material/stop:", on_click=_stop_run, args=(run,)
             )
         if not active:
             selection.link_to("live_lab", "Open its models in the live lab", **{"live_lab.run": run.id})

@@ -1,22 +1,25 @@
-"""Compare LayerNorm with batch, instance and group norm on a model's tokens."""
+"""Study LayerNorm, batch, instance and group norm on a model's tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.questions import prediction_gate
+from pages.questions.prediction_gate import Prediction
 from pages.selection import selection, substitute
 from pages.stores import cached
+from pages.studies.study import Study, Table, View
 from vitviz.analysis.norms import GROUPS, NORMS, Normed, batch_influence, normalise
 from vitviz.data.datasets import default_pictures, find_note, tested
-from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.abilities import abilities
 from vitviz.plots.normalisation import norms_figure
+from vitviz.plots.theme import Mode
+from vitviz.tables import Columns
 from vitviz.text import join_words, plural, signed
 
 PICTURES, TOKENS, CHANNELS = 3, 8, 16  # drawn; more would be too small to distinguish
@@ -47,52 +50,74 @@ class NormControls(widgets.ControlValues, page="experiments"):
     norm_channel: int
 
 
-def draw() -> None:
-    """Draw the selected value, the four norms side by side, and each norm's output for it."""
+@dataclass(frozen=True, eq=False)
+class NormSelection:
+    """Tokens (images, tokens, channels) of a dataset, those of other images, and the value whose mean is shown."""
+
+    pictures: str
+    tokens: np.ndarray
+    others: np.ndarray
+    at: tuple[int, int, int]
+
+
+def choose() -> NormSelection | None:
+    """Draw the selection of a value; offer another model if the selected one has no blocks."""
     choice = selection.get_model_choice()
-    able = abilities(choice.config)
-    if not able.blocks:
+    blocks = abilities(choice.config).blocks
+    if not blocks:
         substitute.offer_substitute(
-            able.blocks.why_not, "experiments.norms_instead", fits=lambda c: bool(abilities(c).blocks)
+            blocks.why_not, "studies.norms.instead", fits=lambda config: bool(abilities(config).blocks)
         )
-        return
-    vit = as_vit(choice.config)
+        return None
     pictures = default_pictures(choice.trained_on, choice.preparation.in_chans)
     tokens, others = _load_tokens(pictures, 0), _load_tokens(pictures, PICTURES)
     picture, token, channel = _choose_value(*tokens.shape[1:])
-    at = (picture - 1, token - 1, channel - 1)
+    return NormSelection(pictures, tokens, others, (picture - 1, token - 1, channel - 1))
+
+
+def build(selected: NormSelection, mode: Mode) -> View:
+    """Return the values that share a mean under each norm, and the influence of the other images."""
+    tokens, at = selected.tokens, selected.at
     shown = tokens[:, :TOKENS, :CHANNELS]
-    groups = max(count for count in range(1, GROUPS + 1) if vit.embed_dim % count == 0)
+    groups = max(count for count in range(1, GROUPS + 1) if tokens.shape[2] % count == 0)
     outputs = {name: normalise(tokens, name, at, groups) for name in NORMS}
     members = {NORMS[name]: output.members[:, :TOKENS, :CHANNELS] for name, output in outputs.items()}
-    moves = {name: round(batch_influence(tokens, name, others, groups), 4) for name in NORMS}
-    answered = prediction_gate.require_prediction(
-        NormControls.key("norm_guess"),
-        "norms",
-        "Bright values share their mean with the framed value. Under which norm does image 1 depend on the other"
-        f" {PICTURES - 1} images of its batch?",
-        {**NORMS, NONE: "None of them"},
-        lambda guess: describe_prediction(moves, guess),
+    moves = {name: round(batch_influence(tokens, name, selected.others, groups), 4) for name in NORMS}
+    return View(
+        norms_figure(shown, members, at, mode),
+        describe_batch_dependence(list(NORMS.values()), list(moves.values())),
+        Prediction(
+            NormControls.key("norm_guess"),
+            "norms",
+            "Bright values share their mean with the framed value. Under which norm does image 1 depend on the other"
+            f" {PICTURES - 1} images of its batch?",
+            {**NORMS, NONE: "None of them"},
+            partial(describe_prediction, moves),
+        ),
+        table=_create_table(outputs, at, moves),
+        conceals=False,
+        above=partial(_draw_conditions, selected, shown, groups),
     )
+
+
+def _draw_conditions(selected: NormSelection, shown: np.ndarray, groups: int) -> None:
+    """Draw which model, images and part of the tokens the picture shows."""
+    choice, tokens = selection.get_model_choice(), selected.tokens
     page.untrained_note(choice.trained_on)
-    page.figure(norms_figure(shown, members, at, selection.get_theme()), "experiments.norms_figure")
     page.caption(
         f"Input of block 1 of {choice.shown} for the first {plural(PICTURES, 'test image')} of"
-        f" {find_note(pictures).title}{_note_other_dataset(choice.trained_on, pictures)}: the first {shown.shape[1]} of"
-        f" {plural(tokens.shape[1], 'token')}, the first {shown.shape[2]} of {vit.embed_dim} channels, for group norm"
-        f" in {plural(groups, 'group')}. Bright values share their mean with the framed value,"
-        f" {signed(float(tokens[at]), 3)}."
+        f" {find_note(selected.pictures).title}{_note_other_dataset(choice.trained_on, selected.pictures)}: the first"
+        f" {shown.shape[1]} of {plural(tokens.shape[1], 'token')}, the first {shown.shape[2]} of {tokens.shape[2]}"
+        f" channels, for group norm in {plural(groups, 'group')}; the framed value is"
+        f" {signed(float(tokens[selected.at]), 3)}."
     )
-    if answered:
-        _draw_table(outputs, at, moves)
-    else:
-        page.caption("Predict to see each norm's output and the influence of the other images.")
-    page.drawers("experiments.norms", math=MATH, code=(normalise, batch_influence))
 
 
-def _draw_table(outputs: Mapping[str, Normed], at: tuple[int, int, int], moves: Mapping[str, float]) -> None:
-    """Draw each norm's output for the value, and the influence of the other images on the first."""
-    rows = {
+def _create_table(
+    outputs: Mapping[str, Normed], at: tuple[int, int, int], moves: Mapping[str, float]
+) -> Table:
+    """Return each norm's output for the value, and the influence of the other images on the first."""
+    columns: Columns = {
         "Norm": list(NORMS.values()),
         "Values per mean": [int(output.members.sum()) for output in outputs.values()],
         "Number of means": [output.means for output in outputs.values()],
@@ -101,8 +126,7 @@ def _draw_table(outputs: Mapping[str, Normed], at: tuple[int, int, int], moves: 
         "Output": [round(float(output.values[at]), 3) for output in outputs.values()],
         "Change of image 1 with the others": list(moves.values()),
     }
-    st.dataframe(rows, hide_index=True, key="experiments.norms_table")
-    page.caption(describe_batch_dependence(list(NORMS.values()), list(moves.values())))
+    return Table(columns, {}, "norms.csv")
 
 
 def describe_prediction(moves: Mapping[str, float], guess: str) -> str:
@@ -146,3 +170,18 @@ def _load_tokens(pictures: str, first: int) -> np.ndarray:
         cached.capture_activations(choice, current.step, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys
     ]
     return np.concatenate([capture["blocks.0.input"] for capture in captures])
+
+
+STUDY = Study(
+    "norms",
+    "LayerNorm and other norms",
+    "Which norm mixes the images of a batch?",
+    3,
+    (),
+    choose,
+    build,
+    lambda: None,
+    (NormControls,),
+    math=MATH,
+    code=(normalise, batch_influence),
+)

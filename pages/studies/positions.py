@@ -1,50 +1,66 @@
-"""Compare position encodings: the lecture's two tables, and the measured accuracies with and without positions."""
+"""Study position encodings: accuracy with and without them, on images and on images with shuffled patches."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
-from pages.train.experiments import hyperparameter as hyperparameter_section
-from pages.train.experiments import papers, stored_results
 
 from pages.controls import widgets
-from pages.frame import page
-from pages.questions import prediction_gate
+from pages.frame import race_question
+from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
 from pages.stores import catalogue
-from pages.views.race import draw_race
-from vitviz.analysis.one_change import describe_hyperparameter
-from vitviz.data.datasets import DATASETS
+from pages.studies import hyperparameter
+from pages.studies.study import Race, Study, Table, View
+from pages.views.race import MATH as SHUFFLING
+from vitviz.analysis.one_change import Variant, describe_hyperparameter
+from vitviz.analysis.race import (
+    Racer,
+    create_racer,
+    describe_shuffling,
+    describe_summed_positions,
+    format_epochs,
+)
+from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
-from vitviz.experiments.result import read_result_if_any
-from vitviz.lessons.experiment_measures import list_hyperparameter_variants, select_hyperparameter_rows
-from vitviz.plots.one_change import payload
-from vitviz.text import join_words, percent, percent_difference
-from vitviz.training.races import CODES
+from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.lessons.experiment_measures import list_hyperparameter_variants
+from vitviz.plots.theme import Mode
+from vitviz.text import percent, percent_difference
+from vitviz.training.races import CODES, RACES
 
-LECTURE_POOR, LECTURE_GOOD = (
-    0.68,
-    0.95,
-)  # after ten epochs on MNIST, recipe F; the lecture does not name the tables
-RACE = "positions_race.json"
+RACE_FILE = "positions_race.json"
+SEEDS = "seeds"  # the option of the digits over seeds
+LECTURE_POOR, LECTURE_GOOD = 0.68, 0.95  # after ten epochs on MNIST, recipe F; the tables are not named
 GAP_RANGES = {  # gap of a model without positions to the best table: largest points of each answer
     "2": (2.0, "Up to 2 points"),
     "10": (10.0, "2 to 10 points"),
     "25": (25.0, "10 to 25 points"),
     "more": (100.0, "More"),
 }
-MATH = r"""
+StoredRace = dict[str, Any]  # as written by benchmarks/positions_race.py
+BAG = r"""
 Attention, MLP and LayerNorm are equivariant to permutations $\Pi$ of the patches: $f(\Pi X) = \Pi f(X)$. A model
 without positions therefore classifies a *bag* of patches. Which strokes occur, and how often, is informative about a
 digit, but contains nothing about left and right.
 
 A **poor table** could be worse than none. It adds numbers to every token that do not depend on the image. If they are
 large relative to the patch embedding, or equal for different positions (2-D summed: $(r, c)$ and $(c, r)$), they
-obscure the patch without encoding its position. The table above shows whether this happened here.
+obscure the patch without encoding its position.
 """
+
+
+@dataclass(frozen=True)
+class RaceControls(widgets.ControlValues, page="positions"):
+    """The dataset of the race, or `SEEDS`."""
+
+    dataset: str
 
 
 @dataclass(frozen=True)
@@ -54,32 +70,116 @@ class PositionControls(widgets.ControlValues, page="experiments"):
     positions_guess: str
 
 
-def draw() -> None:
-    """Draw the lecture's accuracies, the prediction, and the measured accuracies on three datasets."""
-    st.markdown(
-        f"The lecture compares **two tables** on MNIST after ten epochs: accuracies **{percent(LECTURE_POOR, 0)}** and"
-        f" **{percent(LECTURE_GOOD, 0)}**. It does not name them; neither is a model without positions."
-    )
-    path = catalogue.CHECKPOINTS / RACE
+def load_races() -> dict[str, StoredRace]:
+    """Load the stored race of every dataset; none if there is no file."""
+    path = catalogue.CHECKPOINTS / RACE_FILE
     races = json.loads(path.read_text("utf-8"))["races"] if path.is_file() else {}
-    if not races or _ask_prediction(races):
-        _draw_results(races)
-    else:
-        page.caption("Predict to see the measured values.")
-    page.drawers("experiments.positions", math=MATH)
+    return {name: races[name] for name in RACES if name in races}
 
 
-def _ask_prediction(races: dict[str, Any]) -> bool:
-    """Ask for the gap on MNIST, or the first dataset; return True once it was answered or skipped."""
-    name = "mnist" if "mnist" in races else next(iter(races))
-    none, _, good = find_extremes(races[name])
-    title, epochs = DATASETS[name].title, stored_results.format_epochs(races[name]["train"]["epochs"])
-    return prediction_gate.require_prediction(
+def load_seeds() -> tuple[Result, list[Variant]] | None:
+    """Load the encodings that were trained on digits with several seeds; None if fewer than two were."""
+    stored = read_result_if_any(hyperparameter.EXPERIMENT)
+    variants = [] if stored is None else list_hyperparameter_variants(stored, HYPERPARAMETERS["positions"])
+    return None if stored is None or len(variants) < 2 else (stored, variants)
+
+
+def list_options() -> list[str]:
+    return [*load_races(), *([SEEDS] if load_seeds() else [])]
+
+
+def get_example() -> str | None:
+    return next(iter(list_options()), None)
+
+
+def choose() -> str | None:
+    options = list_options()
+    if not options:
+        return None
+    titles = {name: note.title for name, note in DATASETS.items()} | {SEEDS: "Digits, several seeds"}
+    return widgets.segmented(RaceControls.key("dataset"), "Dataset", options, format_func=titles.__getitem__)
+
+
+def build(name: str, _mode: Mode) -> View:
+    """Return the curves of every encoding, and what they lose on shuffled patches or over seeds."""
+    return _build_seeds_view() if name == SEEDS else _build_race_view(name, load_races()[name])
+
+
+def _build_seeds_view() -> View:
+    loaded = load_seeds()
+    assert loaded is not None
+    stored, variants = loaded
+    reached = {one.name: one.mean for one in variants if one.test}
+    base = hyperparameter.get_base_name(HYPERPARAMETERS["positions"])
+    columns = hyperparameter.build_columns(variants, base)
+    return View(
+        hyperparameter.create_race(stored, variants),
+        describe_hyperparameter(variants, base),
+        _ask(SEEDS, "digits", float(stored.settings["epochs"]), reached),
+        (hyperparameter.create_evidence(stored, "positions"),),
+        table=Table(columns, hyperparameter.WRITTEN, "positions_seeds.csv"),
+        findings="hyperparameter.positions",
+        below=partial(
+            selection.link_to,
+            "studies",
+            "Train the encodings live",
+            **hyperparameter.build_query("positions", hyperparameter.LIVE),
+        ),
+    )
+
+
+def _build_race_view(name: str, race: StoredRace) -> View:
+    racers, classes, epochs = list_racers(race), race["classes"], float(race["train"]["epochs"])
+    reached = {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]}
+    captions = (
+        describe_gap(name, epochs, reached),
+        describe_lecture(reached) if name == "mnist" else "",
+        describe_summed_positions(racers, classes),
+        describe_shuffling(racers),
+    )
+    return View(
+        Race(
+            [Variant(one.name, one.title, one.curve, {}, (), 0) for one in racers],
+            1 / len(classes),
+            epochs,
+            racers=racers,
+        ),
+        " ".join(filter(None, captions)),
+        _ask(name, name, epochs, reached),
+        notes=_describe_measurement(race),
+        table=_create_table(name, race),
+        findings="hyperparameter.positions",
+        above=partial(race_question.draw, name) if name in available_datasets() else None,
+        below=partial(
+            selection.link_to,
+            "live_lab",
+            "Train this live",
+            **{"live_lab.train": "experiment", "live_lab.race": name},
+        ),
+    )
+
+
+def list_racers(race: StoredRace) -> list[Racer]:
+    """Return the models of a stored race."""
+    return [
+        create_racer(run["positions"], CODES[run["positions"]], np.array(run["curve"]).T, [run["measured"]])
+        for run in race["runs"]
+    ]
+
+
+def _ask(about: str, dataset: str, epochs: float, reached: Mapping[str, float]) -> Prediction | None:
+    """Ask for the gap between no positions and the best table."""
+    extremes = find_extremes(reached)
+    if extremes is None:
+        return None
+    none, _, good = extremes
+    return Prediction(
         PositionControls.key("positions_guess"),
-        name,
-        f"How far below the best table is a model **without** positions on {title} after {epochs}?",
+        about,
+        f"How far below the best table is a model **without** positions on {DATASETS[dataset].title} after"
+        f" {format_epochs(epochs)}?",
         {guess: label for guess, (_, label) in GAP_RANGES.items()},
-        lambda guess: describe_prediction(100 * (good[1] - none), guess),
+        lambda guess: describe_prediction(100 * (reached[good] - none), guess),
     )
 
 
@@ -94,96 +194,85 @@ def describe_prediction(points: float, guess: str) -> str:
     )
 
 
-def _draw_results(races: dict[str, Any]) -> None:
-    if races:
-        columns = build_columns(races)
-        page.table(columns, _WRITTEN, {}, "experiments.positions_table")
-        page.caption(describe_races(races))
-        page.csv("These accuracies (CSV)", columns, "positions.csv", "experiments.positions_csv")
-    selection.link_to("positions", "Open the curves and shuffled patches", **{"positions.view": "matter"})
-    selection.link_to(
-        "experiments",
-        "Train the encodings live",
-        **hyperparameter_section.build_query("positions", hyperparameter_section.LIVE),
+def find_extremes(reached: Mapping[str, float]) -> tuple[float, str, str] | None:
+    """Return the accuracy without positions, and the names of the poorest and the best table; None if one is missing.
+
+    Args:
+        reached: test accuracy by encoding.
+    """
+    tables = {name: value for name, value in reached.items() if name in CODES and name != "none"}
+    if "none" not in reached or not tables:
+        return None
+    return reached["none"], min(tables, key=tables.__getitem__), max(tables, key=tables.__getitem__)
+
+
+def describe_gap(dataset: str, epochs: float, reached: Mapping[str, float]) -> str:
+    """Compare the model without positions and the poorest table with the best table."""
+    extremes = find_extremes(reached)
+    assert extremes is not None  # a stored race has all encodings
+    none, poor, good = extremes
+    gap = percent_difference(reached[good], none)
+    titles: Mapping[str, str] = CODES  # type: ignore[assignment]
+    return (
+        f"Without positions a ViT reaches {percent(none)} on {DATASETS[dataset].title} after {format_epochs(epochs)},"
+        f" {abs(gap):.1f} points {'below' if gap >= 0 else 'above'} the best table ({titles[good]},"
+        f" {percent(reached[good])}); the poorest ({titles[poor]}) is"
+        f" {percent_difference(reached[good], reached[poor]):.1f} points below the best; one seed each."
     )
-    stored = read_result_if_any("one_knob_digits")
-    rows = {} if stored is None else select_hyperparameter_rows(stored, "positions")
-    if stored is not None and len(rows) > 1:
-        variants = list_hyperparameter_variants(stored, HYPERPARAMETERS["positions"])
-        base = hyperparameter_section.get_base_name(HYPERPARAMETERS["positions"])
-        epochs = float(stored.settings["epochs"])
-        draw_race(payload(variants, 0.1, epochs, "test images of digits"), key="experiments.positions_view")
-        page.caption(f"Over seeds, on digits. {describe_hyperparameter(variants, base)}")
-        page.provenance(
-            stored_results.describe_origin(
-                stored, [row for value_rows in rows.values() for row in value_rows]
-            )
-        )
-    papers.cite_papers(HYPERPARAMETERS["positions"].literature)
 
 
-_WRITTEN = dict.fromkeys(("No positions", "Poorest table", "Best table"), percent)
-
-
-def build_columns(races: dict[str, Any]) -> dict[str, list[object]]:
-    """Return the table's columns: by dataset, accuracy without positions and with the poorest and best tables."""
-    heads = (
-        "Dataset",
-        "Epochs",
-        "No positions",
-        "Poorest table",
-        "Poorest encoding",
-        "Best table",
-        "Best encoding",
+def describe_lecture(reached: Mapping[str, float]) -> str:
+    """Compare the gap of the lecture's two tables on MNIST with the measured one; '' if it is not larger."""
+    extremes = find_extremes(reached)
+    if extremes is None:
+        return ""
+    none, poor, good = extremes
+    lecture, gain = percent_difference(LECTURE_GOOD, LECTURE_POOR), percent_difference(reached[good], none)
+    if lecture <= gain:
+        return ""
+    explained = (
+        "a table worse than none, as measured here, would explain it."
+        if reached[poor] < none
+        else "no measured table is worse than none, so its poor table remains unexplained."
     )
-    rows = []
-    for name, race in races.items():
-        none, (poor, least), (good, most) = find_extremes(race)
-        titles = CODES[poor], CODES[good]  # type: ignore[index]
-        epochs = race["train"]["epochs"]
-        rows.append((DATASETS[name].title, epochs, none, least, titles[0], most, titles[1]))
-    return {head: [row[column] for row in rows] for column, head in enumerate(heads)}
+    return (
+        f"The lecture's two tables reach {percent(LECTURE_POOR, 0)} and {percent(LECTURE_GOOD, 0)} after ten epochs on"
+        f" MNIST, {lecture:.0f} points apart; {explained}"
+    )
 
 
-def find_extremes(race: dict[str, Any]) -> tuple[float, tuple[str, float], tuple[str, float]]:
-    """Return the test accuracy without positions, and name and accuracy of the poorest and the best table."""
-    reached = {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]}
-    none = reached.pop("none")
-    poor, good = (choose(reached, key=reached.__getitem__) for choose in (min, max))
-    return none, (poor, reached[poor]), (good, reached[good])
+def _describe_measurement(race: StoredRace) -> str:
+    config, train = race["config"], race["train"]
+    return (
+        f"Measured {race['measured']} at commit {race['commit']}, not live: seed {train['seed']}, one recipe for all"
+        f" five: width D = {config['embed_dim']}, {config['depth']} layers, patch {config['patch_size']} px,"
+        f" {train['epochs']:g} epochs, {race['processor_s']:,.0f} s of processor time in total. `{race['command']}`"
+    )
 
 
-def describe_races(races: dict[str, Any]) -> str:
-    """Describe the gaps of no positions and of the poorest table by dataset, and compare the lecture's gap."""
-    descriptions = []
-    for name, race in races.items():
-        none, poor, good = find_extremes(race)
-        descriptions.append(
-            f"on {DATASETS[name].title} after "
-            f"{stored_results.format_epochs(race['train']['epochs'])} no positions reach {percent(none)},"
-            f" {abs(percent_difference(good[1], none)):.1f} points"
-            f" {'below' if none <= good[1] else 'above'} the best table; the poorest table is"
-            f" {percent_difference(good[1], poor[1]):.1f} points below the best"
-        )
-    text = f"One seed each: {'; '.join(descriptions)}."
-    if "mnist" in races:
-        none, _, good = find_extremes(races["mnist"])
-        lecture, worth = percent_difference(LECTURE_GOOD, LECTURE_POOR), percent_difference(good[1], none)
-        if lecture > worth:
-            text += (
-                f" The lecture's two tables are {lecture:.0f} points apart; on MNIST the best table gains only"
-                f" {worth:.1f} points here. {_describe_harmful_tables(races)}"
-            )
-    return text
+def _create_table(name: str, race: StoredRace) -> Table:
+    runs = race["runs"]
+    columns = {
+        "positions": [CODES[run["positions"]] for run in runs],
+        "test": [run["measured"]["accuracy"] for run in runs],
+        "shuffled": [run["measured"]["shuffled"] for run in runs],
+        "best validation": [max(accuracy for _, accuracy in run["curve"]) for run in runs],
+        "seconds": [run["seconds"] for run in runs],
+    }
+    shares = dict.fromkeys(("test", "shuffled", "best validation"), percent)
+    seconds = {"seconds": st.column_config.NumberColumn(format="%.1f")}
+    return Table(columns, shares, f"positions_{name}.csv", seconds)
 
 
-def _describe_harmful_tables(races: dict[str, Any]) -> str:
-    """Name the datasets on which a table is worse than none, which would explain the lecture's poor table."""
-    worse = [
-        DATASETS[name].title
-        for name, race in races.items()
-        if find_extremes(race)[1][1] < find_extremes(race)[0]
-    ]
-    if worse:
-        return f"A table is worse than none, as the lecture's poor one may be, when measured on {join_words(worse)}."
-    return "No measured table is worse than none, so the lecture's poor table remains unexplained."
+STUDY = Study(
+    "positions",
+    "Do positions matter?",
+    "How much accuracy do position encodings add?",
+    4,
+    (hyperparameter.EXPERIMENT,),
+    choose,
+    build,
+    get_example,
+    (RaceControls, PositionControls),
+    math=BAG + SHUFFLING,
+)

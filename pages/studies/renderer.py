@@ -12,7 +12,7 @@ from pages.selection import selection
 from pages.studies.study import Evidence, Race, Study, Table, View
 from pages.views.race import draw_race
 from vitviz.experiments.result import describe_provenance
-from vitviz.papers import find_findings
+from vitviz.plots import race
 from vitviz.plots.concealed import conceal
 from vitviz.plots.one_change import payload
 from vitviz.text import plain, plural
@@ -23,18 +23,19 @@ def draw(study: Study[Any]) -> None:
     with page.row():
         selected = study.choose()
     if selected is None:
-        draw_missing_note(study.experiments)
+        if study.experiments:
+            draw_missing_note(study.experiments)
         return
     view = study.build(selected, selection.get_theme())
     if view.above is not None:
         view.above()
     answered = view.prediction is None or view.prediction.is_answered()
     draw_picture(view, f"studies.{study.name}", answered)
-    page.caption(view.caption if answered else "Predict, or skip, to see which is which.")
+    if caption := view.caption if answered else "Predict, or skip, to see which is which.":
+        page.caption(caption)
     if view.below is not None and answered:
         view.below()
-    if findings := find_findings(study.name):
-        page.caption(f":material/menu_book: *Published, with larger models and datasets:* {findings}")
+    page.findings(view.findings or study.name)
     notes = view.notes if answered else ""
     if view.evidence or notes:
         page.provenance("  \n".join(filter(None, (*map(describe_evidence, view.evidence), notes))))
@@ -56,8 +57,13 @@ def draw_picture(view: View, key: str, answered: bool) -> None:
     """Draw the picture, or the range of all its curves before the prediction."""
     picture = view.picture
     if isinstance(picture, Race):
-        shape = picture.variants, picture.chance, picture.epochs, picture.note
-        draw_race(payload(*shape, concealed=not answered), key=f"{key}.race")
+        shape = picture.chance, picture.epochs
+        if picture.racers and answered:
+            message = race.payload(picture.racers, *shape)
+        else:
+            concealed = view.conceals and not answered
+            message = payload(picture.variants, *shape, picture.note, concealed=concealed)
+        draw_race(message, key=f"{key}.race")
     elif picture is not None:
         figure = picture if answered or not view.conceals else conceal(picture, selection.get_theme())
         page.figure(figure, f"{key}.figure")

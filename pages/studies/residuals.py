@@ -1,4 +1,4 @@
-"""Show the gradient norm by block with and without residual connections, stored and live."""
+"""Study the gradient norm by block with and without residual connections."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
-from pages.train.experiments import papers, stored_results
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import cached
+from pages.studies.study import Evidence, Study, Table, View
 from vitviz.analysis.gradients import Norms, describe_gradient_shares, select_norms
 from vitviz.experiments.deep_models import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
-from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.experiments.result import Result, describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import EARLY_UPDATES, WeakestGradient
 from vitviz.lessons.lesson import Question
 from vitviz.plots.normalisation import gradient_figure
+from vitviz.plots.theme import Mode
+from vitviz.tables import Columns
 from vitviz.text import percent, plural
 
 DEPTHS = (2, 4, 8, 12, 16, 24)
@@ -28,7 +30,7 @@ QUESTION = Question(
     f"After {EARLY_UPDATES} updates of a ViT of {DEPTH} blocks: in which of the {len(VARIANTS)}"
     " variants is the first block's gradient norm smallest, relative to the last block's?",
     WeakestGradient(),
-    (("experiments.view", "gradient"), ("experiments.gradient_guess", prediction_gate.SKIPPED)),
+    (("studies.study", "residuals"), ("experiments.gradient_guess", prediction_gate.SKIPPED)),
 )
 MATH = r"""
 With residual connections a block is $z_{l} = z_{l-1} + f_l(z_{l-1})$, so
@@ -56,74 +58,51 @@ class GradientControls(widgets.ControlValues, page="experiments"):
     deep: int
 
 
-def draw() -> None:
-    """Draw the question, the stored norms at a chosen moment, and those that are computed here."""
+def choose() -> int | None:
+    """Draw the selection of the number of updates; return its index among the measured moments."""
     stored = read_result_if_any(NAME)
-    answered = stored is None or prediction_gate.require_measured_prediction(
-        GradientControls.key("gradient_guess"), QUESTION
-    )
     if stored is None:
-        stored_results.draw_missing_note(NAME)
-    elif answered:
-        _draw_stored(stored)
-    else:
-        _draw_first_model(stored)
-    if answered and widgets.toggle(
-        GradientControls.key("here"),
-        "Compute at initialisation",
-        help="Random weights; takes a few seconds.",
-    ):
-        _draw_initial_gradients()
-    papers.cite_papers(
-        "He et al. 2016: without shortcuts a CNN of more layers has the higher training error. Xiong et al. 2020: with"
-        " the norm after the sum gradients near the output are large at the start, with the norm before it not."
-        " Dong et al. 2021: without shortcuts and MLPs all tokens become equal."
-    )
-    page.drawers("experiments.gradient", math=MATH, code=_list_code)
-
-
-def _list_code() -> tuple[Callable[..., object], ...]:
-    from vitviz.models.layers import Block
-    from vitviz.probe.gradients import measure_gradient_norms
-
-    return measure_gradient_norms, Block.forward, Block._add
-
-
-def _draw_first_model(stored: Result) -> None:
-    """Draw the first variant alone, before the prediction."""
-    marks = [int(mark) for mark in stored.settings["marks"]]
-    norms = select_norms(stored.rows, marks.index(EARLY_UPDATES), VARIANTS)[:1]
-    page.figure(gradient_figure(norms, selection.get_theme()), "experiments.gradient_figure")
-    page.caption(
-        f"{describe_gradient_shares(norms, EARLY_UPDATES)} Predict to see the other {len(VARIANTS) - 1}."
-    )
-    page.provenance(stored_results.describe_origin(stored, list(stored.rows)))
-
-
-def _draw_stored(stored: Result) -> None:
+        return None
     marks = tuple(int(mark) for mark in stored.settings["marks"])
     updates = widgets.select_slider(
-        GradientControls.key("updates"), "Updates", marks, 10, format_func=lambda mark: f"{mark:,}"
+        GradientControls.key("updates"), "Updates", marks, EARLY_UPDATES, format_func=lambda mark: f"{mark:,}"
     )
-    norms = select_norms(stored.rows, marks.index(updates), VARIANTS)
-    page.figure(gradient_figure(norms, selection.get_theme()), "experiments.gradient_figure")
-    page.caption(f"{describe_gradient_shares(norms, updates)} {describe_accuracies(stored)}")
-    page.provenance(stored_results.describe_origin(stored, list(stored.rows)))
-    columns = {
-        "Model": [VARIANTS[row["variant"]] for row in stored.rows],
-        "Seed": [row["seed"] for row in stored.rows],
-        "Test accuracy": [row.get("test") for row in stored.rows],
-        **{
-            f"Block {block + 1}": [
-                row["norms"][marks.index(updates)][block]
-                if len(row["norms"]) > marks.index(updates)
-                else None
-                for row in stored.rows
-            ]
-            for block in range(int(stored.settings["depth"]))
-        },
+    return marks.index(updates)
+
+
+def get_example() -> int | None:
+    stored = read_result_if_any(NAME)
+    return None if stored is None else list(stored.settings["marks"]).index(EARLY_UPDATES)
+
+
+def build(mark: int, mode: Mode) -> View:
+    """Return the gradient norms of every variant at one moment."""
+    stored = read_result_if_any(NAME)
+    assert stored is not None
+    updates = int(stored.settings["marks"][mark])
+    norms = select_norms(stored.rows, mark, VARIANTS)
+    return View(
+        gradient_figure(norms, mode),
+        describe_gradient_shares(norms, updates),
+        prediction_gate.create_prediction(GradientControls.key("gradient_guess"), QUESTION),
+        (Evidence(stored, stored.rows, describe_recipe(stored, stored.rows)),),
+        describe_accuracies(stored),
+        Table(_build_columns(stored, mark), {"Test accuracy": percent}, f"gradient_norms_{updates}.csv"),
+        below=_draw_initial_gradients,
+    )
+
+
+def _build_columns(stored: Result, mark: int) -> Columns:
+    """Return the table's columns: test accuracy and gradient norms of every training at one moment."""
+    rows = stored.rows
+    blocks = range(int(stored.settings["depth"]))
+    norms = [row["norms"][mark] if len(row["norms"]) > mark else [None] * len(blocks) for row in rows]
+    return {
+        "Model": [VARIANTS[row["variant"]] for row in rows],
+        "Seed": [row["seed"] for row in rows],
+        "Test accuracy": [row.get("test") for row in rows],
+        **{f"Block {block + 1}": [norm[block] for norm in norms] for block in blocks},
     }
-    page.csv("These norms (CSV)", columns, f"gradient_norms_{updates}.csv", "experiments.gradient_csv")
 
 
 def describe_accuracies(stored: Result) -> str:
@@ -143,13 +122,17 @@ def describe_accuracies(stored: Result) -> str:
 
 
 def _draw_initial_gradients() -> None:
+    """Draw the gradient norms of untrained models on request."""
+    help_text = "Random weights; takes a few seconds."
+    if not widgets.toggle(GradientControls.key("here"), "Compute at initialisation", help=help_text):
+        return
     depth = widgets.select_slider(GradientControls.key("deep"), "Blocks", DEPTHS, DEPTH)
     with st.spinner("Computing the gradient …"):
         norms = [
             Norms(name, title, values := _compute_initial_norms(name, depth), values, values, 1)
             for name, title in VARIANTS.items()
         ]
-    page.figure(gradient_figure(norms, selection.get_theme()), "experiments.gradient_here")
+    page.figure(gradient_figure(norms, selection.get_theme()), "studies.residuals.here")
     page.caption(f"Seed 0, {PICTURES} digits, fp32. {describe_gradient_shares(norms, 0)}")
 
 
@@ -169,3 +152,25 @@ def _compute_initial_norms(variant: str, depth: int) -> NDArray[np.float64]:
     model = create_model(deep(variant, depth), seed=0)
     assert isinstance(model, VisionTransformer)
     return measure_gradient_norms(model, inputs, labels)
+
+
+def _list_code() -> tuple[Callable[..., object], ...]:
+    from vitviz.models.layers import Block
+    from vitviz.probe.gradients import measure_gradient_norms
+
+    return measure_gradient_norms, Block.forward, Block._add
+
+
+STUDY = Study(
+    "residuals",
+    "Residual connections",
+    "Which block's gradient vanishes without residual connections?",
+    4,
+    (NAME,),
+    choose,
+    build,
+    get_example,
+    (GradientControls,),
+    math=MATH,
+    code=_list_code,
+)

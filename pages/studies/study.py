@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pages.frame.page import Formatters
 from pages.questions.prediction_gate import Prediction
 from vitviz.analysis.one_change import Variant
+from vitviz.analysis.race import Racer
 from vitviz.experiments.result import Result, Row
 from vitviz.tables import Columns
 
@@ -29,12 +30,14 @@ class Race:
         chance: accuracy of guessing, in [0, 1].
         epochs: length of a training.
         note: the images on which the dots were measured.
+        racers: the variants with their accuracy on shuffled patches, which is drawn in place of the dots.
     """
 
     variants: Sequence[Variant]
     chance: float
     epochs: float
-    note: str
+    note: str = ""
+    racers: Sequence[Racer] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class View:
         evidence: named under 'How this was measured'.
         notes: further conditions, in the same place, once the prediction was made.
         conceals: False if the picture does not reveal the answer and is drawn at once.
+        findings: subject of the published findings in papers.toml; by default the study's name.
         above, below: draw what belongs to this study alone, such as examples above the picture or live runs below it
             (only once the prediction was made).
     """
@@ -78,6 +82,7 @@ class View:
     notes: str = ""
     table: Table | None = None
     conceals: bool = True
+    findings: str = ""
     above: Callable[[], None] | None = None
     below: Callable[[], None] | None = None
 

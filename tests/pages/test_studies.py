@@ -15,7 +15,7 @@ from pages.frame import moved_views, registry
 from pages.studies.catalogue import STUDIES
 from pages.studies.gallery import draw_card_sketch
 from pages.studies.study import Race
-from tests.messages import message, unpack
+from tests.messages import message
 from tests.pages.conftest import OpenApp
 from vitviz.papers import cite, find_findings, list_links
 from vitviz.plots.concealed import conceal, draw_sketch, find_range, list_lines
@@ -132,7 +132,7 @@ def test_a_sketch_names_nothing() -> None:
 
 def test_a_concealed_race_sends_no_seed_and_no_name(open_app: OpenApp) -> None:
     name = next(name for name, study in STUDIES.items() if _is_race(study))
-    header, arrays = unpack(message(open_study(open_app, name), "race"))
+    header, arrays = message(open_study(open_app, name), "race")
     assert [racer["title"] for racer in header["racers"]] == ["Lowest of all", "Highest of all"]
     assert not any(racer["dots"] for racer in header["racers"])
     assert (arrays["curve0"][1] <= arrays["curve1"][1] + 1e-6).all() and np.isfinite(arrays["curve0"]).all()

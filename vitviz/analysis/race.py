@@ -143,18 +143,18 @@ def describe_race(racers: Sequence[Racer], classes: Sequence[str]) -> str:
     first = _measurement_of(measured[0])
     listed = ", ".join(f"{r.title} {percent(_measurement_of(r).accuracy)}" for r in measured)
     sentences = [
-        f"{first.split.capitalize()} accuracy after {_format_epochs(*measured_span(measured))}"
+        f"{first.split.capitalize()} accuracy after {format_epochs(*measured_span(measured))}"
         f" ({first.images:,} images): {listed}; chance {percent(1 / len(classes), 0)}.",
-        _describe_summed_positions(measured, classes),
+        describe_summed_positions(measured, classes),
         _describe_no_positions(measured, 1 / len(classes)),
-        _describe_shuffling(measured),
+        describe_shuffling(measured),
     ]
     return " ".join(filter(None, sentences))
 
 
-def _format_epochs(first: float, last: float) -> str:
-    """Format a span, as '0.07 epochs', '1 epoch' or '2.5 to 6 epochs'."""
-    ends = dict.fromkeys(f"{epoch:.2f}".rstrip("0").rstrip(".") for epoch in (first, last))
+def format_epochs(*epochs: float) -> str:
+    """Format a count or a span, as '0.07 epochs', '1 epoch' or '2.5 to 6 epochs'."""
+    ends = dict.fromkeys(f"{epoch:.2f}".rstrip("0").rstrip(".") for epoch in epochs)
     text = " to ".join(ends)
     return f"{text} epoch" if text == "1" else f"{text} epochs"
 
@@ -165,7 +165,7 @@ def _measurement_of(racer: Racer) -> Measured:
     return racer.measured
 
 
-def _describe_summed_positions(racers: Sequence[Racer], classes: Sequence[str]) -> str:
+def describe_summed_positions(racers: Sequence[Racer], classes: Sequence[str]) -> str:
     """Describe the mistakes of summed positions, if most of them swap rows and columns."""
     summed = next((r for r in racers if r.name == SUMMED), None)
     if summed is None or not explains_half(_measurement_of(summed), classes):
@@ -219,7 +219,8 @@ def _describe_no_positions(racers: Sequence[Racer], chance: float) -> str:
     return f"Positions change accuracy by {_LITTLE}{so_far}."
 
 
-def _describe_shuffling(racers: Sequence[Racer]) -> str:
+def describe_shuffling(racers: Sequence[Racer]) -> str:
+    """Describe which models lose accuracy on images with shuffled patches."""
     lost = [(r, _measurement_of(r).accuracy - _measurement_of(r).shuffled) for r in racers]
     most, loss = max(lost, key=lambda item: item[1])
     falls = loss >= CLEARLY

@@ -50,7 +50,6 @@ class Hyperparameter:
         values: values of the stored experiment, or offered by default; includes that of the base.
         words: display names of values; empty if the values are numbers or off.
         stored: True if the stored experiment varies it.
-        literature: published finding with its source.
         shuffled: True if accuracy on shuffled patches is informative.
     """
 
@@ -60,7 +59,6 @@ class Hyperparameter:
     values: tuple[Value, ...]
     words: Mapping[Any, str] = field(default_factory=dict)
     stored: bool = True
-    literature: str = ""
     shuffled: bool = False
 
     @property

@@ -154,5 +154,18 @@ def describe_provenance(made: Sequence[Made]) -> str:
     return f"measured {when} on {machines}, commit {commits}"
 
 
+def describe_recipe(result: Result, rows: Sequence[Row]) -> str:
+    """Return the length, dataset and recipe that trainings share; what a row's 'knob' varies is left out."""
+    settings = result.settings
+    varied = {row.get("knob") for row in rows}
+    count, unit = next((settings[unit], unit) for unit in ("epochs", "updates") if unit in settings)
+    parts = {
+        "": f"{count:,g} {unit if count != 1 else unit[:-1]} of {settings['dataset']}",
+        "batch_size": f"batches of {settings.get('batch_size')}",
+        "learning_rate": f"learning rate {settings.get('learning_rate')}",
+    }
+    return ", ".join(text for name, text in parts.items() if name in ("", *settings) and name not in varied)
+
+
 def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

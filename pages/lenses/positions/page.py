@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.positions import encodings_race, lecture, resize, similarity, table
+from pages.lenses.positions import lecture, resize, similarity, table
+from pages.selection import selection
 
 VIEWS = {
     "similarity": ("Similarity", similarity.draw),
     "table": ("Table", table.draw),
     "lecture": ("Lecture examples", lecture.draw),
     "resize": ("Resizing", resize.draw),
-    "matter": ("Do they matter?", encodings_race.draw),
 }
 
 
@@ -26,3 +26,4 @@ class SectionControls(widgets.ControlValues, page="positions"):
 
 page.header("positions")
 widgets.choose_section(SectionControls.key("view"), VIEWS)()
+selection.link_to("studies", "Do positions matter?", **{"studies.study": "positions"})
