@@ -35,7 +35,7 @@ class PageEntry:
     layer: str = ""
     parts: tuple[str, ...] = ()
     drawn_by: tuple[str, ...] = ()
-    requires: Mapping[str, str] = field(default_factory=dict)
+    requires: Mapping[str, str] = field(default_factory=dict, hash=False)
     default: str = ""
     sidebar: bool = True
 

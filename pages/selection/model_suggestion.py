@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -52,23 +52,6 @@ def suggest_for_image(image: str) -> None:
     layers = tuple((entry.layer, values.get(entry.layer)) for entry in registry.PAGES if entry.layer)
     _switch(target, PreviousModel(model.key, current.step, current.pin, layers, target.key))
     values["pin"] = Pin(None, "cls") if abilities(target.config).cls_readout else Pin()
-
-
-def switch_suggestion(target: ModelChoice) -> bool:
-    """Switch to another model if the current one was chosen by the app and the page cannot show it.
-
-    Returns:
-        True if it switches with the next run; a model that the user selected stays.
-    """
-    previous: PreviousModel | None = st.session_state.get(session_keys.PREVIOUS_MODEL)
-    if (
-        previous is None
-        or previous.suggested != selection.get_current().model
-        or not selection.is_default_model()
-    ):
-        return False
-    _switch(target, replace(previous, suggested=target.key))
-    return True
 
 
 def _switch(target: ModelChoice, previous: PreviousModel) -> None:

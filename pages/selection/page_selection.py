@@ -33,7 +33,11 @@ class Shown:
 def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
     """Return the model on which a page opens until the user selects a model or an image."""
     key = f"checkpoint:{entry.default}"
-    chosen = "image" in session_keys.get_control_values() or session_keys.PREVIOUS_MODEL in st.session_state
+    chosen = (
+        "image" in session_keys.get_control_values()
+        or "image" in st.session_state.get(session_keys.INCOMING, {})
+        or session_keys.PREVIOUS_MODEL in st.session_state
+    )
     return key if entry.default and key in choices and not chosen else catalogue.get_default_model()
 
 

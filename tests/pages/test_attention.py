@@ -75,7 +75,9 @@ def explain_missing(model: str, ability: str) -> str:
 
 def test_a_model_without_attention_is_explained(open_app):
     app = open_app(PAGE, model="preset:cnn_digits")
-    assert explain_missing("preset:cnn_digits", "attention") in app.info[0].value
+    assert any(
+        explain_missing("preset:cnn_digits", "attention") in note.value for note in app.sidebar.caption
+    )
 
 
 def test_one_layer_and_one_head_travel_never_all(open_app):

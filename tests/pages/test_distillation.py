@@ -16,7 +16,6 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from pages.lenses.distillation import captions as sentences
-from tests.messages import message
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
 from vitviz.config import CNNConfig, Preparation, TrainConfig, ViTConfig
@@ -100,31 +99,6 @@ def test_a_preset_is_marked_as_untrained(open_app: OpenApp) -> None:
     assert f"in layer {PRESETS['deit_digits'].config.depth}, mean of all heads" in captions(app)
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **VOICES)
     assert "available for shipped students only" in text(app)
-
-
-def test_a_substitute_student_can_be_chosen(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:vit_digits", image="digits:3")
-    assert "has no distillation token" in text(app)
-    (offer,) = (button for button in app.main.button if button.key == "distillation.choose")
-    offer.click().run()
-    assert not app.exception
-    assert "has no distillation token" not in text(app)
-
-
-def test_an_image_of_the_training_dataset_replaces_a_grey_digit(
-    open_app: OpenApp, no_shipped_checkpoints: Path
-) -> None:
-    colour, train = replace(STUDENT, in_chans=3), TrainConfig(dataset="cifar10", epochs=1)
-    ship(no_shipped_checkpoints, "colours", colour, train, Preparation(image_size=32))
-    app = open_app(PAGE, model="checkpoint:colours", image="digits:11")
-    assert re.search(r"\*\*CIFAR-10.* 11\b.*automobile.*\*\* is shown", text(app))
-    (own,) = (toggle for toggle in app.main.toggle if toggle.key == "distillation.own_picture")
-    before = captions(app)
-    own.set_value(True).run()
-    assert not app.exception and "is shown instead" not in text(app) and captions(app) != before
-    app = open_app(PAGE, model="checkpoint:colours", image="sample:cat")
-    assert "is shown instead" not in text(app)
-    assert message(app, "distillation.maps")[0]["photo"]["px"] == [300, 300], "a photograph stays one"
 
 
 def test_the_measurement_is_shown_for_exactly_these_files(

@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
+from pages.train.experiments import live_runs, shuffled_patches
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import runs
 from pages.stores.runs import list_racers
-from pages.train.experiments import live_runs, shuffled_patches
 from tests.pages.conftest import OpenApp, said
 from tests.pages.lab.helpers import FakeExecutor, belongs
 from tests.pages.test_experiments_page import captions, opened, spaced, view

@@ -10,13 +10,13 @@ from statistics import mean
 from typing import Any
 
 import pytest
+from pages.train.experiments import positions
+from pages.train.experiments.hyperparameter import DIFFERENCE
+from pages.train.experiments.papers import link_papers
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Dataframe
 
-from pages.train.experiments import positions
-from pages.train.experiments.hyperparameter import DIFFERENCE
-from pages.train.experiments.papers import link_papers
 from tests.messages import message
 from tests.pages.conftest import ROOT, OpenApp
 from tests.pages.test_drawers import CODE, MATH, open_drawers

@@ -220,7 +220,7 @@ def test_resizing_stretches_the_models_own_table(open_app: OpenApp, trained: str
     assert after > before
     assert "only for the included checkpoints" in text(app)
     fixed = open_app(PAGE, model="preset:recipe_a", positions__view="resize")
-    assert "Only learned position embeddings" in text(fixed)
+    assert any("Only learned position embeddings" in note.value for note in fixed.sidebar.caption)
 
 
 def test_the_stored_race_is_shown(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:

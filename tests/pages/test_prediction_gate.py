@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pages.train.experiments import norms, positions
 from streamlit.testing.v1 import AppTest
 
 from pages.lenses.hybrids import one_token_net, training_curves
 from pages.lenses.on_your_image import kernels, translation
 from pages.studies import augmentation, published_sizes, training_time
-from pages.train.experiments import norms, positions
 from pages.which_model import paper_tables, token_cost
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said

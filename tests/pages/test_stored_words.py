@@ -13,8 +13,8 @@ from statistics import mean, stdev
 
 import numpy as np
 import pytest
-
 from pages.train.fine_tuning.image_count import MATH, format_rates
+
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from tests.pages.told import points, shares, words, written

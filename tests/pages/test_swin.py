@@ -116,24 +116,6 @@ def test_the_bias_and_the_merging_are_the_models_own(open_app: OpenApp) -> None:
     assert [stage["rows"] for stage in pyramid[0]["stages"]] == [16, 8]
 
 
-@pytest.mark.parametrize(
-    ("model", "view"),
-    [
-        ("preset:vit_cifar10", "travel"),
-        ("preset:cnn_digits", "attention"),
-        ("preset:vit_digits", "bias"),
-        ("preset:vit_digits", "merge"),
-    ],
-)
-def test_a_substitute_swin_can_be_chosen(open_app: OpenApp, model: str, view: str) -> None:
-    app = open_app(PAGE, model=model, image="digits:3", swin__view=view)
-    assert "has no windows" in text(app) and "random weights" in text(app)
-    (button,) = (button for button in app.main.button if button.key == "swin.choose")
-    button.click().run()
-    assert not app.exception
-    assert "has no windows" not in text(app)
-
-
 def test_the_bias_is_shown_over_a_training(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
     config = SwinConfig(in_chans=1, embed_dim=8, depths=(2, 2), num_heads=(1, 2), mlp_ratio=1.0)
     state = create_model(config, seed=0).state_dict()
