@@ -44,5 +44,7 @@ def translate(slug: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]
     study = find_study(slug, query)
     if study is None:
         return slug, dict(query)
-    rest = {key: value for key, value in query.items() if key != f"{slug}.view"}
+    rest = {key: value for key, value in query.items() if key not in (f"{slug}.view", "hybrids.results")}
+    if query.get("hybrids.results") == "1":  # the results were a toggle, not a prediction
+        rest["hybrids.question"] = "shown"
     return "studies", {"studies.study": study, **rest}

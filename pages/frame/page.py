@@ -20,6 +20,7 @@ from pages.controls import popover
 from pages.frame import glossary_terms, registry
 from pages.questions import prediction
 from pages.streamlit_fixes import element_cache
+from vitviz.papers import find_findings
 from vitviz.tables import Columns, csv_text
 from vitviz.text import plain
 
@@ -108,6 +109,12 @@ def options(name: str) -> popover.Popover:
 def caption(text: str) -> None:
     """Draw a caption in Markdown and link its glossary terms."""
     st.caption(glossary_terms.link_new_terms(text))
+
+
+def findings(subject: str) -> None:
+    """Draw what papers found on a subject of papers.toml; nothing if none is cited."""
+    if found := find_findings(subject):
+        caption(f":material/menu_book: *Published:* {found}")
 
 
 def provenance(text: str) -> None:

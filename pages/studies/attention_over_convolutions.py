@@ -1,32 +1,35 @@
-"""Attention over convolutions: the lecture's open question, answered by an experiment over several seeds."""
+"""Study if attention over convolutions helps: the lecture's open question, over several seeds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import mean, stdev
 
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page
-from pages.lenses.hybrids import captions
-from pages.questions import prediction
-from pages.selection import selection
-from vitviz.experiments.conv_nets import MODELS, TITLES
+from pages.questions.prediction_gate import create_choice
+from pages.studies.study import Evidence, Study, Table, View
+from vitviz.experiments.conv_nets import MODELS, NAME, TITLES
 from vitviz.experiments.result import Result
-from vitviz.lessons.convolution_measures import AttentionOverConvolutions, list_accuracies, load_stored_result
+from vitviz.lessons.convolution_measures import (
+    KIND,
+    AttentionOverConvolutions,
+    find_most_accurate,
+    list_accuracies,
+    load_stored_result,
+)
 from vitviz.lessons.lesson import Question
-from vitviz.models.lecture_nets import ConvAttention
 from vitviz.plots.hybrids import seeds_figure
-from vitviz.text import percent
+from vitviz.plots.theme import Mode
+from vitviz.text import percent, percent_difference
 
 QUESTION = Question(
     "The lecture's net computes queries, keys and values with 3 × 3 convolutions. Compare it with the same net without"
     " attention and with a CNN of the same size: which is most accurate on MNIST?",
     AttentionOverConvolutions(),
-    proof=(("hybrids.results", "1"),),
 )
-
 MATHEMATICS = r"""
 Queries, keys and values are $3 \times 3$ convolutions of the image, and every pixel is a token. The lecture writes
 
@@ -38,43 +41,6 @@ with two bugs: $1/\sqrt d$ is missing and $A$ is transposed, so a pixel sums ove
 weights do not sum to 1. Fixed: $A = \mathrm{softmax}(QK^\top/\sqrt d)$, $y = AV$. The control has $y = V$: one
 convolution and the same classifier head.
 """
-
-
-@dataclass(frozen=True)
-class ResultControls(widgets.ControlValues, page="hybrids"):
-    """If `results` is True, the results are shown; a measured prediction sets it."""
-
-    results: bool
-
-
-def draw() -> None:
-    with st.container(border=True):
-        prediction.ask_question(QUESTION, "hybrids.question")
-    experiment = load_stored_result()
-    if experiment is None:
-        st.info(
-            "Results are missing. Run `python -m vitviz.experiment conv_attention`.", icon=":material/timer:"
-        )
-        return
-    if widgets.toggle(ResultControls.key("results"), "Show results"):
-        _draw_results(experiment)
-
-
-def _draw_results(experiment: Result) -> None:
-    names = [name for name in MODELS if list_accuracies(experiment, name)]
-    tests = [list_accuracies(experiment, name) for name in names]
-    marked = names.index("control") if "control" in names else -1
-    figure = seeds_figure([TITLES[name] for name in names], tests, marked, selection.get_theme())
-    page.figure(figure, "hybrids.seeds")
-    page.caption(captions.describe_results(experiment))
-    columns = build_columns(experiment, names)
-    page.table(columns, {"Mean accuracy": percent}, _FORMATS, "hybrids.table")
-    page.csv("All results (CSV)", columns, "conv_attention.csv", "hybrids.csv")
-    page.caption(captions.PUBLISHED_CONVOLUTIONS)
-    page.provenance(captions.describe_experiment(experiment))
-    page.drawers("hybrids.asked", math=MATHEMATICS, code=(ConvAttention,))
-
-
 _FORMATS = {
     "Parameters": st.column_config.NumberColumn(format="localized"),
     "Multiply-adds": st.column_config.NumberColumn(format="localized"),
@@ -83,15 +49,103 @@ _FORMATS = {
 }
 
 
-def build_columns(experiment: Result, names: list[str]) -> dict[str, list[object]]:
-    tests = [list_accuracies(experiment, name) for name in names]
-    seconds = [[float(row["training_core_s"]) for row in experiment.where(model=name)] for name in names]
+@dataclass(frozen=True)
+class ResultControls(widgets.ControlValues, page="hybrids"):
+    """The model that is predicted to be most accurate, by its index."""
+
+    question: str
+
+
+def build(stored: Result, mode: Mode) -> View:
+    """Return the test accuracy of every seed of every model."""
+    names = [name for name in MODELS if list_accuracies(stored, name)]
+    tests = [list_accuracies(stored, name) for name in names]
+    marked = names.index("control") if "control" in names else -1
+    answer = find_most_accurate(stored)
+    return View(
+        seeds_figure([TITLES[name] for name in names], tests, marked, mode),
+        describe_results(stored),
+        None
+        if answer is None
+        else create_choice(
+            ResultControls.key("question"), QUESTION.prompt, KIND, lambda: answer, question=QUESTION
+        ),
+        (create_evidence(stored),),
+        table=Table(build_columns(stored, names), {"Mean accuracy": percent}, "conv_attention.csv", _FORMATS),
+    )
+
+
+def create_evidence(stored: Result) -> Evidence:
+    settings = stored.settings
+    return Evidence(
+        stored,
+        stored.rows,
+        f"{settings['epochs']:g} epoch on {percent(settings['train_fraction'], 0)} of MNIST's training images at"
+        f" {settings['side_px']} px, batch size {settings['batch_size']}, the same hyperparameters for all models",
+    )
+
+
+def describe_results(stored: Result) -> str:
+    """Return what attention adds to the convolutional net, and the effect of the two bugs."""
+    tests = {name: list_accuracies(stored, name) for name in MODELS if list_accuracies(stored, name)}
+    if not {"written", "control"} <= tests.keys():
+        return "The experiment is incomplete: the lecture's net or its control is missing."
+    attention = ("written", "scaled", "upright", "corrected")
+    best = max((name for name in tests if name in attention), key=lambda name: mean(tests[name]))
+    control = tests["control"]
+    gain = percent_difference(mean(tests[best]), mean(control))
+    separate = min(tests[best]) > max(control) if gain > 0 else max(tests[best]) < min(control)
+    seeds = "all seeds separated" if separate else "within the spread of the seeds"
+    if min(len(tests[best]), len(control)) == 1:
+        seeds = "one seed"
+    cost = stored.settings["multiply_adds"]
+    finding = (
+        f"Attention over convolutions {'gains' if gain > 0 else 'loses'} {abs(gain):.1f} points against the same net"
+        f" without attention ({TITLES[best]}: {percent(mean(tests[best]))}; control: {percent(mean(control))};"
+        f" {seeds}), for {cost[best] / cost['control']:.0f} times the multiply-adds."
+    )
+    if "corrected" not in tests:
+        return finding
+    written, corrected = tests["written"], tests["corrected"]
+    difference = percent_difference(mean(written), mean(corrected))
+    overlap = max(min(written), min(corrected)) <= min(max(written), max(corrected))
+    return (
+        f"{finding} As written it reaches {percent(mean(written))}, with both bugs fixed {percent(mean(corrected))}:"
+        f" {abs(difference):.1f} points {'more' if difference > 0 else 'less'} as written"
+        f"{', within the spread of the seeds' if overlap else ''}."
+    )
+
+
+def build_columns(stored: Result, names: list[str]) -> dict[str, list[object]]:
+    tests = [list_accuracies(stored, name) for name in names]
+    seconds = [[float(row["training_core_s"]) for row in stored.where(model=name)] for name in names]
     return {
         "Model": [TITLES[name] for name in names],
         "Mean accuracy": [mean(seeds) for seeds in tests],
         "± (seeds), points": [100 * stdev(seeds) if len(seeds) > 1 else None for seeds in tests],
         "Seeds": [len(seeds) for seeds in tests],
-        "Parameters": [experiment.settings["parameters"][name] for name in names],
-        "Multiply-adds": [experiment.settings["multiply_adds"][name] for name in names],
+        "Parameters": [stored.settings["parameters"][name] for name in names],
+        "Multiply-adds": [stored.settings["multiply_adds"][name] for name in names],
         "Training, core-seconds": [mean(seeds) for seeds in seconds],
     }
+
+
+def _list_code() -> tuple[Callable[..., object], ...]:
+    from vitviz.models.lecture_nets import ConvAttention
+
+    return (ConvAttention,)
+
+
+STUDY = Study(
+    "attention_over_convolutions",
+    "Attention over convolutions",
+    "Does attention help if convolutions compute its queries, keys and values?",
+    4,
+    (NAME,),
+    load_stored_result,
+    build,
+    load_stored_result,
+    (ResultControls,),
+    math=MATHEMATICS,
+    code=_list_code,
+)

@@ -75,12 +75,12 @@ def build(selected: BugSelection, _mode: Mode) -> View:
     """Return the curves and seeds with and without the bug, and the cost of all bugs."""
     name, dataset, bug = selected.name, selected.dataset, BUGS[selected.name]
     above = partial(page.markdown, f"**{bug.title}** ({bug.where}). {bug.why}")
-    below = partial(_draw_live, name, dataset)
+    live = partial(_draw_live, name, dataset)
     stored = selected.stored
     sides, rows = ([], []) if stored is None else load_pair(stored, name)
     if stored is None or len(sides) < 2:
         missing = f"This bug was not measured. Run `python -m vitviz.experiment one_slip_{dataset}`, or train it here."
-        return View(None, missing, above=above, below=below)
+        return View(None, missing, above=above, live=live)
     return View(
         create_race(stored, sides),
         describe_bug(sides[1], sides[0]),
@@ -88,7 +88,7 @@ def build(selected: BugSelection, _mode: Mode) -> View:
         (Evidence(stored, rows, describe_recipe(stored, rows)),),
         table=Table(build_columns(stored), _WRITTEN, f"one_slip_{dataset}.csv"),
         above=above,
-        below=below,
+        live=live,
     )
 
 

@@ -1,22 +1,25 @@
-"""Draw how face classifiers trained in an experiment classify faces with rearranged parts."""
+"""Study how models trained only on faces classify faces with rearranged parts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import mean
 
 import numpy as np
 import streamlit as st
 
-from pages.frame import page
-from pages.selection import selection
+from pages.controls import widgets
+from pages.questions.prediction_gate import Prediction
 from pages.stores import cached
+from pages.studies.study import Evidence, Study, Table, View
 from vitviz.data.dataset import DatasetError
 from vitviz.data.faces import EACH, TEST, arranged, faces_dataset
 from vitviz.experiments.faces import BACKGROUND, NAME, TITLES, TRAIN
-from vitviz.experiments.result import Result, describe_provenance, read_result_if_any
+from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.plots.faces import faces_figure
-from vitviz.text import percent, plain
+from vitviz.plots.theme import Mode
+from vitviz.text import percent
 
 ARRANGEMENTS = {
     "whole": "unchanged",
@@ -31,34 +34,46 @@ _PX = 96
 _EXAMPLE = 1  # index of the test face that is drawn
 
 
+@dataclass(frozen=True)
+class FaceControls(widgets.ControlValues, page="studies"):
+    """The model predicted to accept most faces with shuffled patches."""
+
+    faces_guess: str
+
+
 def load_faces() -> Result | None:
     """Return the stored experiment; None if there is none."""
     return read_result_if_any(NAME)
 
 
-def draw() -> None:
-    """Draw one face in every arrangement, the results of all seeds, and how they were measured."""
-    st.subheader("The same test on models trained only on faces", anchor=False)
-    stored = load_faces()
-    if stored is None:
-        st.info(f"No results yet. Run `python -m vitviz.experiment {NAME}`.", icon=":material/timer:")
-        return
-    _draw_examples()
+def build(stored: Result, mode: Mode) -> View:
+    """Return the share of images classified as a face, by arrangement, model and seed."""
     shares = compute_shares(stored)
-    page.figure(
-        faces_figure(
-            list(ARRANGEMENTS.values()),
-            {TITLES[name]: list(rows.values()) for name, rows in shares.items()},
-            selection.get_theme(),
+    by_title = {TITLES[name]: list(rows.values()) for name, rows in shares.items()}
+    return View(
+        faces_figure(list(ARRANGEMENTS.values()), by_title, mode),
+        describe_faces(stored),
+        Prediction(
+            FaceControls.key("faces_guess"),
+            NAME,
+            "With patches shuffled, which model still accepts most faces?",
+            {name: TITLES[name] for name in shares},
+            lambda guess: describe_prediction(
+                {name: mean(rows["shuffled"]) for name, rows in shares.items()}, guess
+            ),
         ),
-        "on_picture.faces",
-    )
-    page.caption(describe_faces(stored))
-    page.provenance(
-        f"{stored.settings['epochs']:g} epochs on {TRAINING_FACES} faces and as many backgrounds"
-        f" ({percent(TRAIN.validation_fraction, 0)} held out for validation) from scikit-image's part of *Labeled Faces"
-        " in the Wild*, none of them rearranged; one recipe for all models. Telling faces from backgrounds does not"
-        f" require learning where the parts belong. `{stored.command}`, {plain(describe_provenance(stored.made))}."
+        (
+            Evidence(
+                stored,
+                stored.rows,
+                f"{stored.settings['epochs']:g} epochs on {TRAINING_FACES} faces and as many backgrounds"
+                f" ({percent(TRAIN.validation_fraction, 0)} held out for validation) from scikit-image's part of"
+                " *Labeled Faces in the Wild*, none of them rearranged; one recipe for all models",
+            ),
+        ),
+        "Telling faces from backgrounds does not require learning where the parts belong.",
+        _create_table(shares),
+        above=_draw_examples,
     )
 
 
@@ -72,16 +87,25 @@ def compute_shares(stored: Result) -> dict[str, dict[str, list[float]]]:
     }
 
 
+def describe_prediction(accepted: dict[str, float], guess: str) -> str:
+    """Compare the predicted model with the one that accepts most; `accepted`: shares in [0, 1] by model."""
+    best = max(accepted, key=accepted.__getitem__)
+    predicted = f"Your prediction: {TITLES[guess]}, {percent(accepted[guess], 0)}"
+    if accepted[guess] == accepted[best]:
+        return f"{predicted}: right, none accepts more."
+    return f"{predicted}. {TITLES[best]} accepts most, {percent(accepted[best], 0)}."
+
+
 def describe_faces(stored: Result) -> str:
     """Return a caption on the share of rearranged faces still classified as faces."""
     shares = compute_shares(stored)
-    sentences = [f"Share of {stored.rows[0]['of']} test faces still classified as a face."]
+    sentences = []
     for row in WRONG_ARRANGEMENTS:
         by_model = "; ".join(f"{TITLES[name]} {_format_share(rows[row])}" for name, rows in shares.items())
-        sentences.append(f"{ARRANGEMENTS[row].capitalize()}: {by_model}.")
+        sentences.append(f"Accepted as faces with {ARRANGEMENTS[row]}: {by_model}.")
         if {"cnn", "vit"} <= shares.keys():
             sentences.append(compare_seeds(shares["cnn"][row], shares["vit"][row]))
-    return " ".join(sentences)
+    return " ".join([*sentences, f"{stored.rows[0]['of']} test faces."])
 
 
 def compare_seeds(cnn: Sequence[float], vit: Sequence[float]) -> str:
@@ -111,7 +135,24 @@ def _format_share(shares: Sequence[float]) -> str:
     return f"{percent(mean(shares), 0)} ({ends})"
 
 
+def _create_table(shares: dict[str, dict[str, list[float]]]) -> Table:
+    rows = [(TITLES[name], row, values) for name, by_row in shares.items() for row, values in by_row.items()]
+    return Table(
+        {
+            "model": [title for title, _, _ in rows],
+            "faces": [ARRANGEMENTS[row] for _, row, _ in rows],
+            "mean": [mean(values) for _, _, values in rows],
+            "lowest": [min(values) for _, _, values in rows],
+            "highest": [max(values) for _, _, values in rows],
+            "seeds": [len(values) for _, _, values in rows],
+        },
+        dict.fromkeys(("mean", "lowest", "highest"), percent),
+        "faces.csv",
+    )
+
+
 def _draw_examples() -> None:
+    """Draw one test face in every arrangement; nothing if the dataset is missing."""
     try:
         images = _load_examples()
     except DatasetError:
@@ -131,3 +172,17 @@ def _load_examples() -> list[np.ndarray]:
         for name in ARRANGEMENTS
         if name != BACKGROUND
     ]
+
+
+STUDY = Study(
+    "faces",
+    "Faces with moved parts",
+    "Which model still accepts a face with its parts in wrong places?",
+    3,
+    (NAME,),
+    load_faces,
+    build,
+    load_faces,
+    (FaceControls,),
+    code=(arranged,),
+)

@@ -1,23 +1,23 @@
-"""Validation accuracy of hybrid, ViT, CNN and Swin during training, from the records in their checkpoints."""
+"""Study validation accuracy of hybrid, ViT, CNN and Swin during training, from the records in their checkpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page
-from pages.lenses.hybrids import captions
-from pages.questions import prediction_gate
-from pages.selection import selection
+from pages.questions.prediction_gate import Prediction
 from pages.stores import catalogue
-from vitviz.analysis.hybrids import time_to_accuracy
+from pages.studies.study import Study, Table, View
+from vitviz.analysis.hybrids import crossing, time_to_accuracy
+from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.checkpoint_header import Header
 from vitviz.plots.hybrids import Course, courses_figure
-from vitviz.text import percent
+from vitviz.plots.theme import Mode
+from vitviz.text import percent, plain
 
 CHECKPOINTS = {  # by family
     "CNN": "cifar10_cnn",
@@ -32,6 +32,7 @@ PREDICTIONS = {
     "4": "More than 4 times as soon",
 }
 AXES = {"seconds": "Seconds", "pictures": "Images seen"}
+TITLES = {"seconds": "seconds of training", "pictures": "images seen"}
 UNITS = {"seconds": "s", "pictures": "images"}
 
 
@@ -48,6 +49,45 @@ def load_headers() -> dict[str, Header]:
     return {family: catalogue.read_header(path) for family, path in paths.items() if path.is_file()}
 
 
+def list_machines(headers: Mapping[str, Header]) -> list[str]:
+    return sorted({str(header.card.get("machine", "an unnamed machine")) for header in headers.values()})
+
+
+def list_axes() -> tuple[str, ...]:
+    """Return the axes on which the trainings can be compared; none if a model is missing."""
+    headers = load_headers()
+    if not {"Hybrid", "ViT"} <= headers.keys():
+        return ()
+    return tuple(AXES) if len(list_machines(headers)) == 1 else ("pictures",)
+
+
+def get_example() -> str | None:
+    return next(iter(list_axes()), None)
+
+
+def choose() -> str | None:
+    axes = list_axes()
+    if not axes:
+        st.info("The CIFAR-10 checkpoints and their training records are missing.", icon=":material/block:")
+        return None
+    why = None if "seconds" in axes else "Seconds on different machines are not comparable."
+    return widgets.segmented(CurveControls.key("over"), "Over", axes, format_func=AXES.__getitem__, help=why)
+
+
+def build(over: str, mode: Mode) -> View:
+    """Return validation accuracy over one of `AXES`."""
+    headers, unit = load_headers(), UNITS[over]
+    courses = [build_course(family, header, over) for family, header in headers.items()]
+    by_family = {course.family: course for course in courses}
+    return View(
+        courses_figure(courses, TITLES[over], unit, mode),
+        describe_curves(courses, unit),
+        _ask(by_family["Hybrid"], by_family["ViT"], unit),
+        notes=describe_trainings(headers, list_machines(headers)),
+        table=_create_table(by_family, unit),
+    )
+
+
 def build_course(family: str, header: Header, over: str) -> Course:
     """Return the validation accuracy that the training recorded, over one of `AXES`."""
     records = [r for r in header.history if r.get("kind") == "evaluation" and r.get("split") == "validation"]
@@ -56,59 +96,17 @@ def build_course(family: str, header: Header, over: str) -> Course:
     return Course(family, family, np.array(x), np.array([float(r["accuracy"]) for r in records]))
 
 
-def list_machines(headers: Mapping[str, Header]) -> list[str]:
-    return sorted({str(header.card.get("machine", "an unnamed machine")) for header in headers.values()})
-
-
-@st.fragment
-def draw() -> None:
-    headers = load_headers()
-    if not {"Hybrid", "ViT"} <= headers.keys():
-        st.info(
-            "Training records are missing: the CIFAR-10 checkpoints are not installed.",
-            icon=":material/block:",
-        )
-        return
-    machines = list_machines(headers)
-    axes = tuple(AXES) if len(machines) == 1 else ("pictures",)
-    with page.row():
-        over = widgets.segmented(
-            CurveControls.key("over"),
-            "Over",
-            axes,
-            format_func=AXES.__getitem__,
-            help=None if "seconds" in axes else "Seconds on different machines are not comparable.",
-        )
-    predicted = _ask_speed(headers, axes[0])
-    courses = [
-        build_course(family, header, over)
-        for family, header in headers.items()
-        if predicted or family == "ViT"
-    ]
-    title = {"seconds": "seconds of training", "pictures": "images seen"}[over]
-    page.figure(courses_figure(courses, title, UNITS[over], selection.get_theme()), f"hybrids.{over}")
-    page.caption(
-        captions.describe_curves(courses, UNITS[over])
-        if predicted
-        else "The ViT's curve. Predict to see the others."
-    )
-    page.caption(captions.PUBLISHED_TRAINING)
-    page.provenance(captions.describe_trainings(headers, machines))
-    selection.link_to("data", "Compare dataset sizes, with several seeds", **{"data.view": "time"})
-
-
-def _ask_speed(headers: Mapping[str, Header], over: str) -> bool:
-    """Ask when the hybrid reaches the ViT's best accuracy; return True if the other curves may be shown."""
-    hybrid, vit = (build_course(family, headers[family], over) for family in ("Hybrid", "ViT"))
+def _ask(hybrid: Course, vit: Course, unit: str) -> Prediction:
+    """Ask when the hybrid reaches the ViT's best accuracy."""
     best = float(vit.accuracy.max())
     vit_x, hybrid_x = (time_to_accuracy(course.x, course.accuracy, best) for course in (vit, hybrid))
-    return prediction_gate.require_prediction(
+    return Prediction(
         CurveControls.key("sooner"),
-        ("CIFAR-10", over),
-        f"The ViT reaches {percent(best)} after {vit_x or 0:,.0f}\N{NO-BREAK SPACE}{UNITS[over]}."
+        unit,
+        f"The ViT reaches {percent(best)} after {vit_x or 0:,.0f}\N{NO-BREAK SPACE}{unit}."
         " When does the hybrid reach it?",
         PREDICTIONS,
-        lambda prediction: judge_prediction(vit_x or 0.0, hybrid_x, prediction, UNITS[over]),
+        lambda prediction: judge_prediction(vit_x or 0.0, hybrid_x, prediction, unit),
     )
 
 
@@ -117,10 +115,95 @@ def judge_prediction(vit: float, hybrid: float | None, prediction: str, unit: st
     ratio = vit / hybrid if hybrid else 0.0
     correct = "never" if ratio <= 1 else next(low for low in ("4", "2", "1") if ratio > float(low))
     measured = (
-        f"after {hybrid:,.0f}\N{NO-BREAK SPACE}{unit}, {captions.describe_speed(vit, hybrid)}"
+        f"after {hybrid:,.0f}\N{NO-BREAK SPACE}{unit}, {describe_speed(vit, hybrid)}"
         if hybrid
         else "the hybrid never reaches it"
     )
     if prediction == correct:
         return f"Your prediction is correct: {measured}."
     return f"Your prediction: {PREDICTIONS[prediction].lower()}. Measured: {measured}."
+
+
+def describe_curves(courses: Sequence[Course], unit: str) -> str:
+    """Return when the hybrid reaches the ViT's best accuracy, and the final accuracies."""
+    by_family = {course.family: course for course in courses}
+    hybrid, vit = by_family["Hybrid"], by_family["ViT"]
+    best = float(vit.accuracy.max())
+    hybrid_x = time_to_accuracy(hybrid.x, hybrid.accuracy, best)
+    vit_x = time_to_accuracy(vit.x, vit.accuracy, best) or 0.0
+    start = (
+        f"The hybrid {'reaches' if hybrid_x else 'never reaches'} the ViT's best accuracy, {percent(best)}"
+    )
+    speed = f", after {hybrid_x:,.0f} {unit}, {describe_speed(vit_x, hybrid_x)}" if hybrid_x else ""
+    ends = ", ".join(f"{course.family} {percent(float(course.accuracy[-1]))}" for course in courses)
+    return f"{start}{speed}; final accuracy: {ends}."
+
+
+def describe_speed(vit: float, hybrid: float) -> str:
+    """Return '3.1 times as soon' or '1.5 times as late', from what each model needs."""
+    return f"{vit / hybrid:.1f} times as soon" if hybrid <= vit else f"{hybrid / vit:.1f} times as late"
+
+
+def describe_trainings(headers: Mapping[str, Header], machines: Sequence[str]) -> str:
+    """Return machines, seeds and differences of the trainings.
+
+    Args:
+        headers: by family.
+        machines: on which they were trained.
+    """
+    trains = {family: header.train for family, header in headers.items() if header.train is not None}
+    differences = describe_recipe_differences(trains)
+    where = (
+        f"All were trained on {plain(machines[0])}."
+        if len(machines) == 1
+        else f"Trained on different machines, so seconds are not compared: {'; '.join(map(plain, machines))}."
+    )
+    vit, hybrid = (headers[family].train for family in ("ViT", "Hybrid"))
+    ratio = (vit.epochs or 0) / (hybrid.epochs or 1) if vit and hybrid else 1.0
+    longer = (
+        f" The ViT trains {ratio:.1f} times as many epochs as the hybrid, which delays its best accuracy."
+        if ratio > 1
+        else ""
+    )
+    return (
+        f"{where} One seed each, recorded in the checkpoints."
+        + (f" The trainings differ ({differences})." if differences else "")
+        + f" The learning rate decays towards the end, so compare the final accuracies too.{longer}"
+    )
+
+
+def _create_table(by_family: Mapping[str, Course], unit: str) -> Table:
+    hybrid, best = by_family["Hybrid"], float(by_family["ViT"].accuracy.max())
+    points = {
+        family: crossing((hybrid.x, hybrid.accuracy), (course.x, course.accuracy))
+        for family, course in by_family.items()
+        if course is not hybrid
+    }
+    return Table(
+        {
+            "model": list(by_family),
+            "final accuracy": [float(course.accuracy[-1]) for course in by_family.values()],
+            f"ViT's best accuracy after, {unit}": [
+                time_to_accuracy(course.x, course.accuracy, best) for course in by_family.values()
+            ],
+            f"last crosses the hybrid at, {unit}": [
+                point.x if (point := points.get(family)) else None for family in by_family
+            ],
+        },
+        {"final accuracy": percent},
+        "hybrid_training.csv",
+    )
+
+
+STUDY = Study(
+    "hybrid_training",
+    "Hybrids over training",
+    "Does a hybrid reach the ViT's accuracy sooner?",
+    3,
+    (),
+    choose,
+    build,
+    get_example,
+    (CurveControls,),
+    code=(time_to_accuracy, crossing),
+)

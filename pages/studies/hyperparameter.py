@@ -96,7 +96,7 @@ def build(selected: HyperparameterSelection, _mode: Mode) -> View:
     hyperparameter, stored = HYPERPARAMETERS[selected.name], read_result_if_any(EXPERIMENT)
     findings = f"hyperparameter.{selected.name}"
     if selected.source == LIVE:
-        return View(None, "", below=partial(_draw_live, hyperparameter), findings=findings)
+        return View(None, "", live=partial(_draw_live, hyperparameter), findings=findings)
     variants = [] if stored is None else list_hyperparameter_variants(stored, hyperparameter)
     if stored is None or len(variants) < 2:
         missing = f"Not measured yet. Run `python -m vitviz.experiment {EXPERIMENT}`, or train it live."

@@ -1,19 +1,14 @@
-"""Show the stored experiments on fine-tuning with growing numbers of images."""
+"""Study fine-tuning with growing numbers of images."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-
-import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page
-from pages.questions import prediction_gate
-from pages.selection import selection
-from pages.train.fine_tuning import stored_results
-from vitviz.analysis.data_size import Curve, Lead, describe_prediction, find_leads, select_size
+from pages.questions.prediction_gate import Prediction
+from pages.studies.study import Evidence, Study, Table, View
+from vitviz.analysis.data_size import Curve, Lead, describe_prediction, find_leads
 from vitviz.analysis.transfer import (
     LEVEL,
     describe_crossing,
@@ -21,56 +16,64 @@ from vitviz.analysis.transfer import (
     describe_leads,
     group_method_curves,
 )
-from vitviz.data.datasets import data_title
-from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.data.datasets import DATASETS, data_title
+from vitviz.experiments.result import Result, Row, read_result_if_any
 from vitviz.experiments.transfer_plan import BODIES, LONGER, PLAN_OF, PLANS, Plan
 from vitviz.plots.fine_tuning import image_count_figure
-from vitviz.text import plural
+from vitviz.plots.theme import Mode
+from vitviz.tables import Columns
+from vitviz.text import percent, plural
 
-PAPER = (
-    ":material/menu_book: *Published, with larger models and datasets:* [Yosinski et al."
-    " 2014](https://arxiv.org/abs/1411.1792): a CNN's features transfer worse the more two tasks differ; even those"
-    " of a distant task can be better than random ones, also after fine-tuning."
-)
 MATH = r"""
 Every point is the mean over seeds; a seed selects the images of every class, the initial weights (of the head, or all)
-and the order. All models make the same number of updates, except one from scratch that makes %d times as many: it shows
-whether a model from scratch lacks training time. The learning rate is $%g$ for the pretrained backbone and $%g$ for its
-new head, the page's defaults, and $%g$ from scratch, the best of several. The **frozen** backbone computes $D$ features
-of each image once for a logistic regression: the backbone is not updated, which takes seconds.
+and the order. All models make the same number of updates, except one from scratch that makes several times as many: it
+shows whether a model from scratch lacks training time. The **frozen** backbone computes $D$ features of each image once
+for a logistic regression: the backbone is not updated, which takes seconds.
 """
 
 
 @dataclass(frozen=True)
 class ImageCountControls(widgets.ControlValues, page="fine_tuning"):
-    """The backbone, its target dataset, and the method that is predicted to be best with few images."""
+    """The backbone, and the method that is predicted to be best with few images."""
 
     body_of: str
     grown_guess: str
 
 
-def draw() -> None:
-    """Draw the backbone's selection, the prediction, and the curves with their caption."""
+def list_backbones() -> tuple[str, ...]:
+    """Return the backbones whose fine-tuning was measured."""
     results = {name: stored for name in PLANS if (stored := read_result_if_any(name)) is not None}
-    if not results:
-        commands = " and ".join(f"`python -m vitviz.experiment {name}`" for name in PLANS)
-        st.info(f"No results are stored here. Run {commands}.", icon=":material/timer:")
-        return
-    sources = tuple(source for stored in results.values() for source in _list_backbones(stored))
-    with page.row():
-        source = widgets.segmented(
-            ImageCountControls.key("body_of"),
-            "Backbone → target dataset",
-            sources,
-            format_func=_format_backbone,
-        )
+    return tuple(
+        source
+        for name, stored in results.items()
+        for source in PLANS[name].sources
+        if stored.where(source=source)
+    )
+
+
+def get_example() -> str | None:
+    return next(iter(list_backbones()), None)
+
+
+def choose() -> str | None:
+    backbones = list_backbones()
+    if not backbones:
+        return None
+    return widgets.segmented(
+        ImageCountControls.key("body_of"),
+        "Backbone → target dataset",
+        backbones,
+        format_func=lambda source: f"{BODIES[source]} → {data_title(PLAN_OF[source].dataset)}",
+    )
+
+
+def build(source: str, mode: Mode) -> View:
+    """Return test accuracy over images per class of one backbone."""
     plan = PLAN_OF[source]
-    stored = results[plan.name]
+    stored = read_result_if_any(plan.name)
+    assert stored is not None
     curves = group_method_curves(stored.rows, source, plan.methods)
-    curve_leads = find_leads(curves)
-    answered = not curve_leads or _ask_prediction(source, curve_leads[0], curves)
-    shown = curves if answered else select_size(curves, curve_leads[-1].pictures)
-    page.figure(image_count_figure(shown, plan.sizes, 1 / 10, selection.get_theme()), "fine_tuning.grown")
+    leads = find_leads(curves)
     sentences = (
         describe_leads(curves),
         describe_crossing(curves),
@@ -78,44 +81,70 @@ def draw() -> None:
         LEVEL,
         describe_deficit(curves),
     )
-    page.caption(
-        " ".join(filter(None, sentences))
-        if answered
-        else "Shown: the most images per class. Predict to see the rest."
-    )
-    page.provenance(stored_results.describe_origin(stored, stored.where(source=source)))
-    page.caption(PAPER)
-    page.drawers(
-        "fine_tuning.grown",
-        math=MATH % (plan.times, *format_rates(plan, source)),
-        code=(group_method_curves, describe_crossing),
-        numbers=partial(stored_results.draw_table, stored, "method", plan.methods, "fine_tuning.grown")
-        if answered
-        else None,
+    return View(
+        image_count_figure(curves, plan.sizes, 1 / 10, mode),
+        " ".join(filter(None, sentences)),
+        _ask(source, leads[0], curves) if leads else None,
+        (create_evidence(stored, stored.where(source=source)),),
+        describe_rates(plan, source),
+        _create_table(stored, curves),
     )
 
 
-def format_rates(plan: Plan, source: str) -> tuple[float, float, float]:
+def create_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
+    """Return the provenance of fine-tuned models."""
+    settings = stored.settings
+    return Evidence(
+        stored,
+        rows,
+        f"{DATASETS[settings['dataset']].title}, {settings['updates']:,} updates of up to {settings['batch_size']}"
+        f" images, {settings['test_pictures']:,} test images",
+    )
+
+
+def describe_rates(plan: Plan, source: str) -> str:
     """Return the learning rates of the backbone, of its head, and of the model from scratch."""
     method = plan.method_of(source)
-    return method.learning_rate, method.head_learning_rate, method.scratch_learning_rate
+    return (
+        f"Learning rates: {method.learning_rate:g} for the pretrained backbone, {method.head_learning_rate:g} for its"
+        f" new head, {method.scratch_learning_rate:g} from scratch, the best of several."
+    )
 
 
-def _list_backbones(stored: Result) -> list[str]:
-    return [source for source in PLANS[stored.name].sources if stored.where(source=source)]
-
-
-def _format_backbone(source: str) -> str:
-    return f"{BODIES[source]} → {data_title(PLAN_OF[source].dataset)}"
-
-
-def _ask_prediction(source: str, lead: Lead, curves: Sequence[Curve]) -> bool:
-    """Ask which method is best with the fewest images; return True once it was answered or skipped."""
+def _ask(source: str, lead: Lead, curves: Sequence[Curve]) -> Prediction:
+    """Ask which method is best with the fewest images."""
     methods = {curve.name: curve for curve in curves if curve.find_size(lead.pictures) is not None}
-    return prediction_gate.require_prediction(
+    return Prediction(
         ImageCountControls.key("grown_guess"),
         source,
         f"With {plural(lead.pictures, 'image')} per class, which method is best?",
         {name: curve.title for name, curve in methods.items()},
         lambda guess: describe_prediction(lead, methods[guess]),
     )
+
+
+def _create_table(stored: Result, curves: Sequence[Curve]) -> Table:
+    columns: Columns = {
+        "method": [curve.title for curve in curves for _ in curve.pictures],
+        "images per class": [int(size) for curve in curves for size in curve.pictures],
+        "mean": [float(value) for curve in curves for value in curve.mean],
+        "lowest": [float(value) for curve in curves for value in curve.low],
+        "highest": [float(value) for curve in curves for value in curve.high],
+        "seeds": [int(count) for curve in curves for count in curve.seeds],
+    }
+    return Table(columns, dict.fromkeys(("mean", "lowest", "highest"), percent), f"{stored.name}.csv")
+
+
+STUDY = Study(
+    "image_count",
+    "Fine-tuning on few images",
+    "From how many images on does training from scratch match fine-tuning?",
+    4,
+    tuple(PLANS),
+    choose,
+    build,
+    get_example,
+    (ImageCountControls,),
+    math=MATH,
+    code=(group_method_curves, describe_crossing),
+)

@@ -11,12 +11,12 @@ import numpy as np
 from pages.controls import widgets
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction
-from pages.selection import selection, substitute
-from pages.stores import cached
+from pages.selection import selection
+from pages.stores import cached, catalogue
+from pages.stores.model_choice import ModelChoice
 from pages.studies.study import Study, Table, View
 from vitviz.analysis.norms import GROUPS, NORMS, Normed, batch_influence, normalise
 from vitviz.data.datasets import default_pictures, find_note, tested
-from vitviz.models.abilities import abilities
 from vitviz.plots.normalisation import norms_figure
 from vitviz.plots.theme import Mode
 from vitviz.tables import Columns
@@ -60,16 +60,15 @@ class NormSelection:
     at: tuple[int, int, int]
 
 
-def choose() -> NormSelection | None:
-    """Draw the selection of a value; offer another model if the selected one has no blocks."""
-    choice = selection.get_model_choice()
-    blocks = abilities(choice.config).blocks
-    if not blocks:
-        substitute.offer_substitute(
-            blocks.why_not, "studies.norms.instead", fits=lambda config: bool(abilities(config).blocks)
-        )
-        return None
-    pictures = default_pictures(choice.trained_on, choice.preparation.in_chans)
+def get_model() -> ModelChoice:
+    """Return the model whose tokens are normalised: the app's default."""
+    return selection.list_models()[catalogue.get_default_model()]
+
+
+def choose() -> NormSelection:
+    """Draw the selection of a value."""
+    model = get_model()
+    pictures = default_pictures(model.trained_on, model.preparation.in_chans)
     tokens, others = _load_tokens(pictures, 0), _load_tokens(pictures, PICTURES)
     picture, token, channel = _choose_value(*tokens.shape[1:])
     return NormSelection(pictures, tokens, others, (picture - 1, token - 1, channel - 1))
@@ -102,7 +101,7 @@ def build(selected: NormSelection, mode: Mode) -> View:
 
 def _draw_conditions(selected: NormSelection, shown: np.ndarray, groups: int) -> None:
     """Draw which model, images and part of the tokens the picture shows."""
-    choice, tokens = selection.get_model_choice(), selected.tokens
+    choice, tokens = get_model(), selected.tokens
     page.untrained_note(choice.trained_on)
     page.caption(
         f"Input of block 1 of {choice.shown} for the first {plural(PICTURES, 'test image')} of"
@@ -164,10 +163,10 @@ def _note_other_dataset(trained_on: str | None, pictures: str) -> str:
 
 def _load_tokens(pictures: str, first: int) -> np.ndarray:
     """Load the input (images, tokens, channels) of block 1 for a dataset's test images from index `first` on."""
-    choice, current = selection.get_model_choice(), selection.get_current()
+    choice = get_model()
     keys = [f"{pictures}:{index}" for index in range(first, first + PICTURES)]
     captures = [
-        cached.capture_activations(choice, current.step, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys
+        cached.capture_activations(choice, None, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys
     ]
     return np.concatenate([capture["blocks.0.input"] for capture in captures])
 

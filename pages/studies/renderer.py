@@ -35,6 +35,8 @@ def draw(study: Study[Any]) -> None:
         page.caption(caption)
     if view.below is not None and answered:
         view.below()
+    if view.live is not None:
+        view.live()
     page.findings(view.findings or study.name)
     notes = view.notes if answered else ""
     if view.evidence or notes:

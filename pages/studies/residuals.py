@@ -83,11 +83,12 @@ def build(mark: int, mode: Mode) -> View:
     norms = select_norms(stored.rows, mark, VARIANTS)
     return View(
         gradient_figure(norms, mode),
-        describe_gradient_shares(norms, updates),
+        f"{describe_gradient_shares(norms, updates)} {describe_accuracies(stored)}",
         prediction_gate.create_prediction(GradientControls.key("gradient_guess"), QUESTION),
         (Evidence(stored, stored.rows, describe_recipe(stored, stored.rows)),),
-        describe_accuracies(stored),
-        Table(_build_columns(stored, mark), {"Test accuracy": percent}, f"gradient_norms_{updates}.csv"),
+        table=Table(
+            _build_columns(stored, mark), {"Test accuracy": percent}, f"gradient_norms_{updates}.csv"
+        ),
         below=_draw_initial_gradients,
     )
 

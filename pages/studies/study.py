@@ -71,8 +71,9 @@ class View:
         notes: further conditions, in the same place, once the prediction was made.
         conceals: False if the picture does not reveal the answer and is drawn at once.
         findings: subject of the published findings in papers.toml; by default the study's name.
-        above, below: draw what belongs to this study alone, such as examples above the picture or live runs below it
+        above, below: draw what belongs to this study alone, such as examples above the picture or a link below it
             (only once the prediction was made).
+        live: draws the form of a live run and the run, with and without the prediction.
     """
 
     picture: Figure | Race | None
@@ -85,6 +86,7 @@ class View:
     findings: str = ""
     above: Callable[[], None] | None = None
     below: Callable[[], None] | None = None
+    live: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)

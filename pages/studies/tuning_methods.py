@@ -1,24 +1,21 @@
-"""Show the stored experiment on fine-tuning methods: learning rates, layer-wise decay, frozen parts, image size."""
+"""Study fine-tuning methods: learning rates, layer-wise decay, frozen parts, image size."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page
-from pages.questions import prediction_gate
-from pages.train.fine_tuning import stored_results
-from pages.views.race import draw_race
+from pages.questions.prediction_gate import Prediction
+from pages.studies.image_count import create_evidence
+from pages.studies.study import Race, Study, Table, View
 from vitviz.analysis.one_change import Variant, compute_gain, create_variant, describe_hyperparameter
 from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, USUAL, WAYS
-from vitviz.plots.one_change import payload
+from vitviz.plots.theme import Mode
 from vitviz.text import gained, percent, plural
-from vitviz.training.layer_rates import rate_scales
 
 MATH = r"""
 All methods but the last start from the same backbone; all train on the same images in the same order, with the same
@@ -26,7 +23,6 @@ number of AdamW updates. In a backbone with layers $1 \dots L$ and a head, layer
 the learning rate $\eta\,\gamma^{\,L + 1 - \ell}$ (Clark et al. 2020): layers near the pixels change least. Larger
 images have more patches of the same size, and the grid of position embeddings is interpolated.
 """
-TITLES = {name: way.title for name, way in WAYS.items()}
 DIFFERENCE = f"Difference to '{WAYS[USUAL].title}', points"
 _WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {DIFFERENCE: gained}
 
@@ -40,46 +36,68 @@ class TuningControls(widgets.ControlValues, page="fine_tuning"):
     way_guess: str
 
 
-def draw() -> None:
-    """Draw the selection of backbone and images, the prediction, and every method's curve and accuracies."""
+@dataclass(frozen=True)
+class TuningSelection:
+    """The results, the backbone, and the number of images per class."""
+
+    stored: Result
+    source: str
+    pictures: int
+
+
+def list_backbones(stored: Result) -> tuple[str, ...]:
+    return tuple(name for name in PLAN.sources if stored.where(source=name))
+
+
+def list_sizes(stored: Result, source: str) -> list[int]:
+    return sorted({int(row["a_class"]) for row in stored.where(source=source)})
+
+
+def get_example() -> TuningSelection | None:
     stored = read_result_if_any(NAME)
-    if stored is None:
-        st.info(
-            f"No results are stored here. Run `python -m vitviz.experiment {NAME}`.", icon=":material/timer:"
-        )
-        return
-    with page.row():
-        backbones = tuple(name for name in PLAN.sources if any(row["source"] == name for row in stored.rows))
-        key = TuningControls.key("way_body")
-        source = widgets.segmented(
-            key, "Backbone trained on", backbones, format_func=PLAN.sources.__getitem__
-        )
-        sizes = sorted({int(row["a_class"]) for row in stored.rows if row["source"] == source})
-        default = sizes[len(sizes) // 2]
-        pictures = widgets.segmented(TuningControls.key("way_pictures"), "Images per class", sizes, default)
-    variants = load_variants(stored, source, pictures)
-    tested = [variant for variant in variants if variant.test]
-    answered = len(tested) < 2 or _ask_prediction(source, pictures, tested)
-    drawn = variants if answered else [variant for variant in variants if variant.name == USUAL]
-    note = f"{stored.settings['test_pictures']:,} test images, evaluated once at the end"
-    draw_race(payload(drawn, 1 / 10, count_epochs(stored, pictures), note), key="fine_tuning.ways_view")
-    page.caption(
-        describe_hyperparameter(variants, USUAL)
-        if answered
-        else "Shown: the page's default. Predict to see the other methods."
+    if stored is None or not (backbones := list_backbones(stored)):
+        return None
+    return TuningSelection(stored, backbones[0], _find_middle(list_sizes(stored, backbones[0])))
+
+
+def _find_middle(sizes: Sequence[int]) -> int:
+    return sizes[len(sizes) // 2]
+
+
+def choose() -> TuningSelection | None:
+    stored = read_result_if_any(NAME)
+    if stored is None or not (backbones := list_backbones(stored)):
+        return None
+    source = widgets.segmented(
+        TuningControls.key("way_body"),
+        "Backbone trained on",
+        backbones,
+        format_func=PLAN.sources.__getitem__,
     )
-    page.provenance(stored_results.describe_origin(stored, stored.where(source=source, a_class=pictures)))
-    if answered:
-        columns = build_columns(variants, source)
-        formats = {"Core-seconds": st.column_config.NumberColumn(format="%.1f")}
-        page.table(columns, _WRITTEN, formats, "fine_tuning.ways_table")
-    page.drawers(
-        "fine_tuning.ways",
-        math=MATH,
-        code=(rate_scales,),
-        numbers=partial(stored_results.draw_table, stored, "way", TITLES, "fine_tuning.ways")
-        if answered
-        else None,
+    sizes = list_sizes(stored, source)
+    pictures = widgets.segmented(
+        TuningControls.key("way_pictures"), "Images per class", sizes, _find_middle(sizes)
+    )
+    return TuningSelection(stored, source, pictures)
+
+
+def build(selected: TuningSelection, _mode: Mode) -> View:
+    """Return the learning curves and test accuracies of all methods."""
+    stored, source, pictures = selected.stored, selected.source, selected.pictures
+    variants = load_variants(stored, source, pictures)
+    tested = {variant.name: variant for variant in variants if variant.test}
+    note = f"{stored.settings['test_pictures']:,} test images, evaluated once at the end"
+    return View(
+        Race(variants, 1 / 10, count_epochs(stored, pictures), note),
+        describe_hyperparameter(variants, USUAL),
+        _ask(source, pictures, tested) if len(tested) > 1 else None,
+        (create_evidence(stored, stored.where(source=source, a_class=pictures)),),
+        table=Table(
+            build_columns(variants, source),
+            _WRITTEN,
+            "tuning_methods.csv",
+            {"Core-seconds": st.column_config.NumberColumn(format="%.1f")},
+        ),
     )
 
 
@@ -99,14 +117,14 @@ def count_epochs(stored: Result, pictures: int) -> float:
     return float(stored.settings["updates"]) * min(int(stored.settings["batch_size"]), count) / count
 
 
-def _ask_prediction(source: str, pictures: int, tested: Sequence[Variant]) -> bool:
-    variants = {variant.name: variant for variant in tested}
-    return prediction_gate.require_prediction(
+def _ask(source: str, pictures: int, tested: dict[str, Variant]) -> Prediction:
+    """Ask which method is best."""
+    return Prediction(
         TuningControls.key("way_guess"),
         (source, pictures),
         f"With {plural(pictures, 'image')} per class, which method is best?",
-        {name: variant.title for name, variant in variants.items()},
-        lambda guess: describe_prediction(variants, guess),
+        {name: variant.title for name, variant in tested.items()},
+        lambda guess: describe_prediction(tested, guess),
     )
 
 
@@ -142,3 +160,24 @@ def build_columns(variants: Sequence[Variant], source: str) -> dict[str, list[ob
             f"{WAYS[variant.name].does}{larger * (variant.name == 'larger')}" for variant in variants
         ],
     }
+
+
+def _list_code() -> tuple[Callable[..., object], ...]:
+    from vitviz.training.layer_rates import rate_scales
+
+    return (rate_scales,)
+
+
+STUDY = Study(
+    "tuning_methods",
+    "Fine-tuning methods",
+    "Which way to fine-tune is best on few images?",
+    3,
+    (NAME,),
+    choose,
+    build,
+    get_example,
+    (TuningControls,),
+    math=MATH,
+    code=_list_code,
+)

@@ -75,7 +75,7 @@ def draw() -> None:
         page.provenance(_describe_provenance(experiment))
     with st.container(horizontal=True):
         selection.link_to("data", "How much data?")
-        selection.link_to("distillation", "Does a teacher help?", **{"distillation.view": "worth"})
+        selection.link_to("studies", "Does a teacher help?", **{"studies.study": "teacher"})
         selection.link_to("attention", "Are attention maps faithful?", **{"attention.view": "truth"})
         selection.link_to("swin", "Cost of windowed attention", **{"swin.view": "cost"})
 

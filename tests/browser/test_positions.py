@@ -112,7 +112,7 @@ def test_the_tables_formula_has_the_hovered_cells_numbers(visit: Visit) -> None:
 
 @pytest.mark.slow
 def test_every_view_draws_in_the_dark(visit: Visit) -> None:
-    for name in ("lecture", "lecture&positions.case=flat", "resize", "matter"):
+    for name in ("lecture", "lecture&positions.case=flat", "resize"):
         page = visit(
             f"positions?model=preset:vit_digits&image=digits:3&positions.view={name}", color_scheme="dark"
         )

@@ -55,7 +55,7 @@ def test_five_codes_race_and_one_is_looked_into(visit: Visit) -> None:
 
 def test_the_measured_race_opens_the_live_one(visit: Visit) -> None:
     page = visit(
-        "positions?model=preset:vit_digits&image=digits:3&positions.view=matter&positions.dataset=digits",
+        "positions?model=preset:vit_digits&image=digits:3&positions.view=matter&positions.dataset=digits&experiments.positions_guess=shown",
         width=390,
     )
     expect(page.locator("[data-component=race]")).to_have_attribute("data-ready", "true", timeout=TRAINING_MS)

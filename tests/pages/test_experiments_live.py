@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
-from pages.train.experiments import live_runs, shuffled_patches
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import runs
 from pages.stores.runs import list_racers
+from pages.studies import live_runs
 from tests.pages.conftest import OpenApp, said
 from tests.pages.lab.helpers import FakeExecutor, belongs
 from tests.pages.test_experiments_page import captions, opened, spaced, view
@@ -37,28 +37,32 @@ def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
 
 def test_one_click_orders_the_run_that_is_described(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = opened(
-        open_app, "knob", experiments__how="live", experiments__knob="num_heads", experiments__knob_epochs="2"
+        open_app,
+        "hyperparameter",
+        experiments__how="live",
+        experiments__knob="num_heads",
+        experiments__knob_epochs="2",
     )
     app.main.text_input(key="experiments.knob_values").set_value("1, 8").run()
     assert "2 models of 73,034 parameters, 2 epochs each" in captions(app)
-    app.main.button(key="experiments.knob._start").click().run()
+    app.main.button(key="studies.hyperparameter._start").click().run()
     ((order, config),) = executor.orders
     asked = hyperparameters.build_run_config("digits", "num_heads", (1, 8), epochs=2.0)
     assert order == "start" and replace(config, owner="", lease_s=None) == asked
-    assert [racer["title"] for racer in view(app, "experiments.live_view")["racers"]] == ["1", "8"]
+    assert [racer["title"] for racer in view(app, "studies.live.race")["racers"]] == ["1", "8"]
     app.main.text_input(key="experiments.knob_values").set_value("1, 3").run()
     assert "Heads 3 does not divide Width D" in app.main.error[0].value, "in the words of the page"
-    assert app.main.button(key="experiments.knob._start").disabled
+    assert app.main.button(key="studies.hyperparameter._start").disabled
 
 
 def test_some_of_the_values_that_have_names_are_trained(open_app: OpenApp, executor: FakeExecutor) -> None:
     """All six codes of positions were, whichever one wanted to see: three seeds of two could not be had."""
-    app = opened(open_app, "knob", experiments__how="live", experiments__knob="positions")
+    app = opened(open_app, "hyperparameter", experiments__how="live", experiments__knob="positions")
     pills = app.main.button_group(key="experiments.knob_picked")
     assert len(pills.value) == 6
     pills.set_value(["positions.none", "positions.learned"]).run()
     app.main.button_group(key="experiments.knob_seeds").set_value(3).run()
-    app.main.button(key="experiments.knob._start").click().run()
+    app.main.button(key="studies.hyperparameter._start").click().run()
     ((_, config),) = executor.orders
     asked = hyperparameters.build_run_config("digits", "positions", ("none", "learned"), seeds=3)
     assert replace(config, owner="", lease_s=None) == asked
@@ -73,13 +77,13 @@ def test_a_knob_that_nothing_is_stored_of_is_trained_here(
     open_app: OpenApp, executor: FakeExecutor, name: str
 ) -> None:
     """It said 'train it here', and one had to look for where."""
-    app = opened(open_app, "knob", experiments__knob=name)
-    app.main.button(key="experiments.knob._start").click().run()
+    app = opened(open_app, "hyperparameter", experiments__knob=name)
+    app.main.button(key="studies.hyperparameter._start").click().run()
     ((_, config),) = executor.orders
     assert replace(config, owner="", lease_s=None) == hyperparameters.build_run_config(
         "digits", name, HYPERPARAMETERS[name].values
     )
-    header = view(app, "experiments.live_view")
+    header = view(app, "studies.live.race")
     assert [racer["title"] for racer in header["racers"]] == list(
         map(HYPERPARAMETERS[name].label, HYPERPARAMETERS[name].values)
     )
@@ -106,33 +110,33 @@ def test_a_run_that_waits_names_the_visit_s_own_that_trains_and_promises_no_curv
     open_app: OpenApp, executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """'The first accuracies come within seconds' stood there for three minutes."""
-    app = opened(open_app, "slip", experiments__slip="softmax")
-    app.main.button(key="experiments.slip._start").click().run()
+    app = opened(open_app, "bug", experiments__slip="softmax")
+    app.main.button(key="studies.bug._start").click().run()
     first = said_run(app)
     monkeypatch.setattr(executor, "running", lambda: [first])
     assert app.run().main.get("progress")[0].proto.text == "starting", "it is queued no more"
     app.main.selectbox(key="experiments.slip").set_value("scale").run()
-    app.main.button(key="experiments.slip._start").click().run()
+    app.main.button(key="studies.bug._start").click().run()
     text = app.main.get("progress")[0].proto.text
     assert re.search(r"\b2\b.*'.*softmax before the cross", text), (
         "place in the queue, and the run that trains"
     )
-    assert "seconds" not in view(app, "experiments.live_view")["waiting"]
+    assert "seconds" not in view(app, "studies.live.race")["waiting"]
 
 
 def test_the_same_models_are_not_ordered_twice_while_they_train(
     open_app: OpenApp, executor: FakeExecutor
 ) -> None:
     """A second click put the same six models into the queue, and those that trained went out of sight."""
-    app = opened(open_app, "slip", experiments__slip="softmax")
-    app.main.button(key="experiments.slip._start").click().run()
+    app = opened(open_app, "bug", experiments__slip="softmax")
+    app.main.button(key="studies.bug._start").click().run()
     (first,) = app.session_state["_visit"].runs
-    app.main.button(key="experiments.slip._start").click().run()
+    app.main.button(key="studies.bug._start").click().run()
     assert app.session_state["_visit"].runs == (first,) and said_run(app) == first
     assert "already" in app.main.warning[0].value and len(app.main.warning) == 1
     run = Run.find(executor.folder, first)
     write_status(run.directory / "status.json", asdict(Status("done")))
-    app.main.button(key="experiments.slip._start").click().run()
+    app.main.button(key="studies.bug._start").click().run()
     assert len(executor.orders) == 2, "once they have ended they may be trained again"
 
 
@@ -153,7 +157,7 @@ def test_a_live_run_of_one_set_stays_when_another_set_is_trained(
     first, second = (
         Run.create(executor.folder, bugs.build_run_config(name, "softmax")) for name in ("digits", "shapes")
     )
-    app = opened(open_app, "slip", experiments__slip="softmax")
+    app = opened(open_app, "bug", experiments__slip="softmax")
     app.session_state["_visit"].runs = (second.id, first.id)
     app.run()
     assert app.main.get("progress")
@@ -166,13 +170,13 @@ def test_a_link_keeps_the_run_on_the_stage_until_another_one_starts(
 ) -> None:
     config = bugs.build_run_config("digits", "softmax")
     older, newer = (Run.create(executor.folder, config) for _ in range(2))
-    app = opened(open_app, "slip", experiments__slip="softmax", experiments__slip_run=older.id)
+    app = opened(open_app, "bug", experiments__slip="softmax", experiments__slip_run=older.id)
     assert said_run(app) == older.id, "somebody else's, whose link this is"
     app.session_state["_visit"].runs = (newer.id, older.id)
     assert said_run(app.run()) == older.id
-    app.main.button(key="experiments.slip._start").click().run()
+    app.main.button(key="studies.bug._start").click().run()
     assert said_run(app) not in (older.id, newer.id) and app.session_state["_visit"].runs[0] == said_run(app)
-    other = opened(open_app, "slip", experiments__slip="scale", experiments__slip_run=older.id)
+    other = opened(open_app, "bug", experiments__slip="scale", experiments__slip_run=older.id)
     assert not other.main.get("progress"), "of another slip"
 
 
@@ -180,7 +184,7 @@ def test_a_link_whose_run_is_gone_says_so(open_app: OpenApp, executor: FakeExecu
     """It showed the visit's newest without a word."""
     mine = Run.create(executor.folder, bugs.build_run_config("digits", "softmax"))
     app = opened(
-        open_app, "slip", experiments__slip="softmax", experiments__slip_run="20260101-000000-aaaaaaaa"
+        open_app, "bug", experiments__slip="softmax", experiments__slip_run="20260101-000000-aaaaaaaa"
     )
     (warning,) = app.main.warning
     assert EXPIRED in warning.value and not app.exception
@@ -210,7 +214,7 @@ def test_a_run_that_was_stopped_says_so_and_where_it_goes_on(
     run = Run.create(executor.folder, bugs.build_run_config("digits", "softmax"))
     stopped = Status("stopped", message="Stopped. Resume to continue from here.")
     write_status(run.directory / "status.json", asdict(stopped))
-    app = opened(open_app, "slip", experiments__slip="softmax", experiments__slip_run=run.id)
+    app = opened(open_app, "bug", experiments__slip="softmax", experiments__slip_run=run.id)
     assert "Stopped: no test" in captions(app) and "esume" not in captions(app)
     assert re.search(r"Stopped: no test .*\. Resume it in the .*lab\.", captions(belongs(app, run)))
     assert "ended early" in live_runs._describe_run(run, Status("done"), "", False)
@@ -221,13 +225,13 @@ def test_a_finished_slip_says_what_it_cost(open_app: OpenApp, executor: FakeExec
     members = smaller((config.members[0], config.members[3]))
     run = Run.create(executor.folder, replace(config, model=members[0].model, members=members))
     assert Session(run, "cpu").perform().state == "done"
-    app = opened(open_app, "slip", experiments__slip="softmax")
+    app = opened(open_app, "bug", experiments__slip="softmax")
     assert not app.main.get("progress")
     belongs(app, run)
     app.session_state["_visit"].runs_restored = False
     app.run()
     right, wrong = (member.status().test_accuracy or 0.0 for member in run.members())
-    dots = [racer["dots"] for racer in view(app, "experiments.live_view")["racers"]]
+    dots = [racer["dots"] for racer in view(app, "studies.live.race")["racers"]]
     assert dots == [[round(right, 4)], [round(wrong, 4)]]
     assert re.search(rf"{spaced(right)} without .*{spaced(wrong)} with", captions(app))
 
@@ -239,8 +243,8 @@ def test_the_positions_race_is_a_knob(open_app: OpenApp, executor: FakeExecutor)
     run = Run.create(executor.folder, replace(config, model=members[0].model, members=members))
     assert Session(run, "cpu").perform().state == "done"
     asked = {"experiments__how": "live", "experiments__knob": "positions", "experiments__knob_run": run.id}
-    app = opened(open_app, "knob", **asked)
-    header = view(app, "experiments.live_view")
+    app = opened(open_app, "hyperparameter", **asked)
+    header = view(app, "studies.live.race")
     assert [racer["name"] for racer in header["racers"]] == ["none", "learned"] and header["split"] == "test"
     reached = [mean(one.status().test_accuracy or 0.0 for one in run.members()[at : at + 2]) for at in (0, 2)]
     measured = [racer["measured"] for racer in header["racers"]]
@@ -251,8 +255,8 @@ def test_the_positions_race_is_a_knob(open_app: OpenApp, executor: FakeExecutor)
     assert "2 seeds" in text
     going = list_racers(run)
     going[1] = replace(going[1], measured=None)
-    (none, _), counts = shuffled_patches.average_seeds(HYPERPARAMETERS["positions"], going)
+    (none, _), counts = live_runs.average_seeds(HYPERPARAMETERS["positions"], going)
     assert counts == [1, 2] and none.measured == going[0].measured, "a seed that has not ended waits"
     app.main.button_group(key="experiments.knob_look").set_value("seeds").run()
-    dots = [racer["dots"] for racer in view(app, "experiments.live_view")["racers"]]
+    dots = [racer["dots"] for racer in view(app, "studies.live.race")["racers"]]
     assert [len(seeds) for seeds in dots] == [2, 2] and re.search(r"of 2\b", captions(app))

@@ -10,16 +10,15 @@ from statistics import mean
 from typing import Any
 
 import pytest
-from pages.train.experiments import positions
-from pages.train.experiments.hyperparameter import DIFFERENCE
-from pages.train.experiments.papers import link_papers
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Dataframe
 
+from pages.studies import positions
+from pages.studies.hyperparameter import DIFFERENCE
 from tests.messages import message
 from tests.pages.conftest import ROOT, OpenApp
-from tests.pages.test_drawers import CODE, MATH, open_drawers
+from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import DATASETS
@@ -30,15 +29,16 @@ from vitviz.experiments.result import read_result, read_result_if_any
 from vitviz.lessons.experiment_measures import select_bug_rows, select_hyperparameter_rows
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
+from vitviz.papers import find_findings
 from vitviz.text import gained, percent
 
-PAGE = "pages/train/experiments/page.py"
+PAGE = "pages/studies/page.py"
 GUESSED = {f"experiments__{key}_guess": "shown" for key in ("knob", "slip", "gradient", "norm", "positions")}
 
 
-def opened(open_app: OpenApp, view: str, **more: str) -> AppTest:
+def opened(open_app: OpenApp, study: str, **more: str) -> AppTest:
     asked = {"model": "preset:vit_digits", "image": "digits:3", **GUESSED, **more}
-    app = open_app(PAGE, experiments__view=view, **asked)
+    app = open_app(PAGE, studies__study=study, **asked)
     assert not app.main.error
     return app
 
@@ -65,20 +65,22 @@ def view(app: AppTest, key: str) -> dict[str, Any]:
 def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) -> None:
     found = read_result("one_knob_digits")
     for name in ("optimizer",):  # the page draws all alike; `test_stored_changes` counts each
-        app = opened(open_app, "knob", experiments__knob=name)
+        app = opened(open_app, "hyperparameter", experiments__knob=name)
         by_value = select_hyperparameter_rows(found, name)
         tests = {
             HYPERPARAMETERS[name].label(value): [row["test"] for row in rows if "test" in row]
             for value, rows in by_value.items()
         }
-        shown = {racer["title"]: racer["dots"] for racer in view(app, "experiments.knob_view")["racers"]}
+        shown = {
+            racer["title"]: racer["dots"] for racer in view(app, "studies.hyperparameter.race")["racers"]
+        }
         assert shown == tests
         best = max((value for value in tests if tests[value]), key=lambda value: mean(tests[value]))
         text = captions(app)
         assert f"{best} with {spaced(mean(tests[best]))}" in text
         assert re.search(rf"of {sum(map(bool, tests.values()))}\b", text)
-        citation = link_papers(HYPERPARAMETERS[name].literature).replace("\N{NO-BREAK SPACE}", " ")
-        assert found.made[0].commit in text and citation in text
+        assert found.made[0].commit in text and find_findings(f"hyperparameter.{name}") in text
+        open_drawers(app)
         (table,) = app.main.dataframe
         against = table.value[DIFFERENCE]
         assert written(table, DIFFERENCE) == ["–" if value != value else gained(value) for value in against]
@@ -88,73 +90,59 @@ def test_every_seed_of_a_knob_on_the_page_stands_in_the_file(open_app: OpenApp) 
             assert not tests[title] or value == pytest.approx(mean(tests[title]))
 
 
-def test_every_paper_of_a_knob_is_a_link() -> None:
-    for knob in HYPERPARAMETERS.values():
-        assert not knob.literature or link_papers(knob.literature).startswith("["), knob.name
-    assert link_papers("Smith 2017: so") == "[Smith 2017](https://arxiv.org/abs/1506.01186): so"
-
-
 @pytest.mark.parametrize("dataset", bugs.SEEDS)
 def test_what_a_slip_costs_stands_in_the_file(open_app: OpenApp, dataset: str) -> None:
-    path = ROOT / "checkpoints" / "results" / f"one_slip_{dataset}.json"
-    if not path.is_file():
-        app = opened(open_app, "slip", experiments__slip_set=dataset)
-        assert f"one_slip_{dataset}" in app.main.info[0].value
-        return
     found = read_result(f"one_slip_{dataset}")
     for name in ("mask",):  # the page draws all alike; `test_stored_changes` counts each
         slip = BUGS[name]
-        app = opened(open_app, "slip", experiments__slip=name, experiments__slip_set=dataset)
+        app = opened(open_app, "bug", experiments__slip=name, experiments__slip_set=dataset)
         right, wrong = (select_bug_rows(found, key) for key in (f"{FIXED}:{slip.family}", name))
         if not (right and wrong):
             assert not app.main.get("bidi_component")
             continue
         reached = [mean(row["test"] for row in rows) for rows in (right, wrong)]
         assert re.search(rf"{spaced(reached[0])} without .*{spaced(reached[1])} with", captions(app))
-        dots = [racer["dots"] for racer in view(app, "experiments.slip_view")["racers"]]
+        dots = [racer["dots"] for racer in view(app, "studies.bug.race")["racers"]]
         assert dots == [[row["test"] for row in rows] for rows in (right, wrong)]
 
 
 def test_a_puzzle_tells_nothing_before_a_line_is_chosen(open_app: OpenApp) -> None:
-    for number, (name, slip) in list(enumerate(BUGS.items(), start=1))[::4]:
-        app = opened(open_app, "spot", experiments__puzzle=str(number))
+    for number, slip in list(enumerate(BUGS.values(), start=1))[::4]:
+        app = opened(open_app, "spot_the_bug", experiments__puzzle=str(number))
         words = captions(app) + " ".join(part.value for part in app.main.markdown)
         assert slip.title not in words and slip.why not in words
-        radio = app.main.radio(key=f"experiments._line_{name}")
-        assert [option.strip("`").strip() for option in radio.options] == [
-            line.strip() for line in slip.lines
-        ]
-    last = len(slip.lines) - 1
-    wrong = next(line for line in range(last + 1) if line not in slip.wrong)
-    radio.set_value(wrong).run()
-    assert slip.why in app.main.warning[0].value and slip.right.strip() in app.main.warning[0].value
-    app.main.radio(key=f"experiments._line_{name}").set_value(slip.wrong[0]).run()
-    assert slip.why in app.main.success[0].value and not app.main.warning
+        (code,) = app.main.code
+        assert [line[3:] for line in code.value.splitlines()] == list(slip.lines)
+    wrong = next(line for line in range(len(slip.lines)) if line not in slip.wrong)
+    for line, verdict in ((wrong, "wrong"), (slip.wrong[0], "right")):
+        app = opened(open_app, "spot_the_bug", experiments__puzzle=str(number), experiments__line=str(line))
+        assert f"line {line + 1}: {verdict}" in app.main.markdown[-1].value
+        assert slip.why in captions(app) and slip.right.strip() in captions(app)
 
 
 def test_a_puzzle_shows_the_set_that_tells_the_slip_from_the_mended_code(open_app: OpenApp) -> None:
     """Always the digits were shown, on which a Swin without its mask loses next to nothing."""
     found = read_result_if_any("one_slip_shapes")
     assert found is not None
-    app = opened(open_app, "spot", experiments__puzzle=str(list(BUGS).index("mask") + 1))
-    dots = [racer["dots"] for racer in view(app, "experiments.spot_view")["racers"]]
+    app = opened(open_app, "spot_the_bug", experiments__puzzle=str(list(BUGS).index("mask") + 1))
+    dots = [racer["dots"] for racer in view(app, "studies.spot_the_bug.race")["racers"]]
     assert dots == [[row["test"] for row in select_bug_rows(found, key)] for key in ("mended:swin", "mask")]
 
 
 def test_the_gradients_are_the_file_s_and_can_be_computed_here(open_app: OpenApp) -> None:
-    app = opened(open_app, "gradient", experiments__updates="10")
+    app = opened(open_app, "residuals", experiments__updates="10")
     assert "10 updates" in captions(app)
-    here = opened(open_app, "gradient", experiments__here="1", experiments__deep="2")
+    here = opened(open_app, "residuals", experiments__here="1", experiments__deep="2")
     assert re.search(r"Seed 0, 128 digits, fp32\..* residuals [\d.]+", captions(here))
     assert len(here.main.get("plotly_chart")) == 2
-    assert open_drawers(here) == [MATH, CODE]
+    assert open_drawers(here) == [MATH, CODE, NUMBERS]
 
 
 def test_batch_norm_alone_depends_on_the_other_pictures(open_app: OpenApp) -> None:
     text = captions(opened(open_app, "norms"))
     assert re.search(r"under Batch norm \(0\.\d+\).* LayerNorm, Instance norm, Group norm\b", text)
     assert re.search(r"3 test \w+ of Digits: the first 8 of 65 tokens", text)
-    app = open_app(PAGE, experiments__view="norms", model="preset:cnn_digits", image="digits:3")
+    app = open_app(PAGE, studies__study="norms", model="preset:cnn_digits", image="digits:3")
     assert not app.exception and not app.main.get("plotly_chart")
     assert "ViT" in " ".join(part.value for part in (*app.main.info, *app.main.caption))
 
@@ -180,17 +168,14 @@ def test_positions_are_shown_beside_the_lecture_s_two_tables(
 ) -> None:
     file = ROOT / "checkpoints" / "positions_race.json"
     (no_shipped_checkpoints / file.name).write_bytes(file.read_bytes())
-    app = opened(open_app, "positions")
     races = json.loads(file.read_text())["races"]
-    none = {
-        name: next(run for run in race["runs"] if run["positions"] == "none")["measured"]["accuracy"]
-        for name, race in races.items()
-    }
-    text = captions(app)
-    for name, value in none.items():
-        epochs = f"{races[name]['train']['epochs']:g} epochs"
-        assert re.search(rf"{DATASETS[name].title} after {epochs}[^%]* {spaced(value)}", text)
-    assert "27 points apart" in text and "measured on MNIST." not in text
-    for race in races.values():  # one that does is said to, and on which set
-        race["runs"][0]["measured"]["accuracy"] = 1.0 if race is races["mnist"] else 0.0
-    assert "measured on MNIST." in positions.describe_races(races)
+    for name, race in races.items():
+        text = captions(opened(open_app, "positions", positions__dataset=name))
+        none = next(run for run in race["runs"] if run["positions"] == "none")["measured"]["accuracy"]
+        epochs = f"{race['train']['epochs']:g} epochs"
+        assert f"{spaced(none)} on {DATASETS[name].title} after {epochs}" in text
+        assert ("27 points apart" in text) == (name == "mnist")
+    reached = {"none": 0.92, "learned": 0.97, "sincos_1d": 0.96}
+    assert "unexplained" in positions.describe_lecture(reached)
+    assert "would explain it" in positions.describe_lecture({**reached, "sincos_1d": 0.68})
+    assert positions.describe_lecture({**reached, "none": 0.5}) == ""

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pages.lenses.on_your_image import faces, parts
+from pages.lenses.on_your_image import parts
+from pages.studies import faces
 from vitviz.analysis.assembly import Part
 from vitviz.probe.robustness import Sweep
 

@@ -18,9 +18,9 @@ VIEWS = {
         ("sizes", "time", "augmented"),
         ("guess", "time_guess", "gain_guess"),
     ),
-    "pages/lenses/distillation/page.py": ("distillation", ("worth",), ("teaching_guess",)),
-    "pages/train/fine_tuning/page.py": ("fine_tuning", ("grown",), ("grown_guess",)),
-    "pages/lenses/hybrids/page.py": ("hybrids", ("asked",), ("results",)),
+    "pages/lenses/distillation/page.py": ("distillation", ("worth",), ("teaching_guess", "teaching_method")),
+    "pages/train/fine_tuning/page.py": ("fine_tuning", ("grown", "ways"), ("grown_guess", "way_guess")),
+    "pages/lenses/hybrids/page.py": ("hybrids", ("asked",), ("question",)),
     "pages/which_model/page.py": ("which_model", ("guide",), ()),
     "pages/lenses/on_your_image/page.py": ("on_picture", ("parts",), ("guess",)),
     "pages/train/experiments/page.py": (
@@ -48,7 +48,7 @@ def test_a_view_opens_on_any_few_cells(
     slug, views, guesses = VIEWS[page]
     for view in views:
         for shown in (True, False):
-            asked = {f"{slug}.{key}": "1" if key == "results" else "shown" for key in guesses if shown}
+            asked = {f"{slug}.{key}": "shown" for key in guesses if shown}
             app = open_app(
                 page, model="preset:vit_digits", image="digits:3", **{f"{slug}.view": view, **asked}
             )

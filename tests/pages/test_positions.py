@@ -224,10 +224,13 @@ def test_resizing_stretches_the_models_own_table(open_app: OpenApp, trained: str
 
 
 def test_the_stored_race_is_shown(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
-    none = open_app(PAGE, model="preset:vit_digits", positions__view="matter")
-    assert "benchmarks/positions_race.py" in text(none)
     shutil.copy(ROOT / "checkpoints" / "positions_race.json", no_shipped_checkpoints)
-    app = open_app(PAGE, model="preset:vit_digits", positions__view="matter", positions__dataset="shapes")
+    query = {
+        "positions.view": "matter",
+        "positions.dataset": "shapes",
+        "experiments.positions_guess": "shown",
+    }
+    app = open_app(PAGE, model="preset:vit_digits", **query)
     assert "PE(row) + PE(column)" in captions(app)
     stored = json.loads((ROOT / "checkpoints" / "positions_race.json").read_text())["races"]["shapes"]
     measured = [run["measured"] for run in stored["runs"]]

@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages.train.experiments import norms, positions
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.hybrids import one_token_net, training_curves
 from pages.lenses.on_your_image import kernels, translation
-from pages.studies import augmentation, published_sizes, training_time
+from pages.studies import (
+    augmentation,
+    hybrid_training,
+    norms,
+    one_token,
+    positions,
+    published_sizes,
+    training_time,
+)
 from pages.which_model import paper_tables, token_cost
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
@@ -25,7 +31,7 @@ DATA, HYBRIDS, PICTURE, WHICH = (
     f"pages/{name}/page.py"
     for name in ("studies/data", "lenses/hybrids", "lenses/on_your_image", "which_model")
 )
-EXPERIMENTS = "pages/train/experiments/page.py"
+STUDIES = "pages/studies/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3"}
 TWO = {
     "model": "preset:vit_digits",
@@ -160,16 +166,13 @@ def _boxes(app: AppTest) -> list[dict[str, float]]:
 
 def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
     app = open_app(HYBRIDS, hybrids__view="flat", **HYBRID)
-    assert [metric.value for metric in app.main.metric] == [
-        "?",
-        "?",
-    ] and "softmax of a single score" not in text(app)
+    assert not app.main.metric
     app.main.button_group(key="hybrids.weight.row").set_value("1").run()
     assert [metric.value for metric in app.main.metric] == ["1.000000", "1.000000"]
     assert "correct: 1 in every layer." in text(app)
-    assert "correct" not in one_token_net.judge_prediction(
+    assert "correct" not in one_token.judge_prediction(
         1.0, 1.0, "picture"
-    ) and "correct" not in one_token_net.judge_prediction(0.5, 1.0, "1")
+    ) and "correct" not in one_token.judge_prediction(0.5, 1.0, "1")
 
 
 @pytest.mark.parametrize(
@@ -178,15 +181,15 @@ def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
 def test_how_soon_is_one_of_four(hybrid_s: float | None, right: str) -> None:
     assert [
         of
-        for of in training_curves.PREDICTIONS
-        if "correct:" in training_curves.judge_prediction(100.0, hybrid_s, of, "s")
+        for of in hybrid_training.PREDICTIONS
+        if "correct:" in hybrid_training.judge_prediction(100.0, hybrid_s, of, "s")
     ] == [right]
 
 
 def test_where_ways_of_fine_tuning_cross_waits_for_a_guess(open_app: OpenApp) -> None:
     view = {"model": "preset:vit_digits", "fine_tuning.view": "grown"}
     app = open_app("pages/train/fine_tuning/page.py", **view)
-    assert {*points(app).values()} == {1} and "matches" not in text(app)
+    assert "matches" not in text(app)
     app.main.button_group(key="fine_tuning.grown_guess.row").set_value("scratch").run()
     assert max(points(app).values()) > 4 and "From scratch" in text(app)
 
@@ -198,44 +201,40 @@ def racers(app: AppTest, key: str) -> list[str]:
 
 
 def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
-    app = open_app(EXPERIMENTS, **DIGITS, experiments__knob="optimizer")
-    assert racers(app, "experiments.knob_view") == ["AdamW"] and not app.main.dataframe
-    assert "Best of" not in text(app) and re.search("'Optimiser'.*AdamW", text(app))
+    app = open_app(STUDIES, **DIGITS, studies__study="hyperparameter", experiments__knob="optimizer")
+    assert "Best of" not in text(app)
     row = app.main.button_group(key="experiments.knob_guess.row")
     named = [option.replace("\\", "") for option in row.options]
     assert named == ["AdamW", "Adam (L2)", "SGD", "Muon", "Skip"]
     row.set_value("2").run()
     assert not app.exception and said(app, "experiments.knob_guess") == "2"
-    assert len(racers(app, "experiments.knob_view")) == 4 and app.main.dataframe
+    assert len(racers(app, "studies.hyperparameter.race")) == 4
     assert "SGD. Measured: Adam (L2)" in text(app) and "Best of 4" in text(app)
     app.main.selectbox(key="experiments.knob").set_value("depth").run()
-    assert len(racers(app, "experiments.knob_view")) == 1, "another knob is another question"
+    assert "Lowest of all" in racers(app, "studies.hyperparameter.race"), "another knob is another question"
 
 
 def test_a_slip_s_cost_waits_for_a_guess(open_app: OpenApp) -> None:
-    asked = {"experiments__view": "slip", "experiments__slip": "reshape"}
-    app = open_app(EXPERIMENTS, **DIGITS, **asked)
-    assert len(racers(app, "experiments.slip_view")) == 1 and not app.main.dataframe
+    app = open_app(STUDIES, **DIGITS, studies__study="bug", experiments__slip="reshape")
     app.main.button_group(key="experiments.slip_guess.row").set_value("2").run()
-    assert len(racers(app, "experiments.slip_view")) == 2 and app.main.dataframe
+    assert racers(app, "studies.bug.race") == ["Without the bug", "With the bug"]
     assert re.search(r"more than 2 points.*less than 2 points", text(app)), text(app)
     app.main.button_group(key="experiments.slip_set").set_value("shapes").run()
-    assert len(racers(app, "experiments.slip_view")) == 1
+    assert "Lowest of all" in racers(app, "studies.bug.race")
 
 
-def test_one_of_the_deep_models_stands_before_a_guess(open_app: OpenApp) -> None:
-    app = open_app(EXPERIMENTS, **DIGITS, experiments__view="gradient")
-    first, *others = VARIANTS.values()
-    assert [*points(app)] == [first] and not any(other in text(app) for other in others)
+def test_the_norms_of_the_deep_models_wait_for_a_guess(open_app: OpenApp) -> None:
+    app = open_app(STUDIES, **DIGITS, studies__study="residuals")
+    assert not any(f"{title} 1/" in text(app) for title in VARIANTS.values())
     app.main.button_group(key="experiments.gradient_guess.row").set_value("3").run()
-    assert [*points(app)] == [first, *others] and "geometric means over the seeds" in text(app)
+    assert [*points(app)] == [*VARIANTS.values()] and "geometric means over the seeds" in text(app)
 
 
 def test_what_each_norm_mixes_waits_for_a_guess(open_app: OpenApp) -> None:
-    app = open_app(EXPERIMENTS, **DIGITS, experiments__view="norms")
-    assert app.main.get("plotly_chart") and not app.main.dataframe
+    app = open_app(STUDIES, **DIGITS, studies__study="norms")
+    assert app.main.get("plotly_chart") and "under Batch norm (" not in text(app)
     app.main.button_group(key="experiments.norm_guess.row").set_value("group").run()
-    assert app.main.dataframe and re.search("Group norm.*wrong.*Batch norm", text(app))
+    assert re.search("Group norm.*wrong.*Batch norm", text(app)) and "under Batch norm (" in text(app)
     assert "right" in norms.describe_prediction({"layer": 0.0, "batch": 0.2}, "batch")
     assert "right" in norms.describe_prediction({"layer": 0.0}, norms.NONE)
 
@@ -243,14 +242,13 @@ def test_what_each_norm_mixes_waits_for_a_guess(open_app: OpenApp) -> None:
 def test_what_positions_are_worth_waits_for_a_guess(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
     file = Path(__file__).parents[2] / "checkpoints" / "positions_race.json"
     (no_shipped_checkpoints / file.name).write_bytes(file.read_bytes())
-    app = open_app(EXPERIMENTS, **DIGITS, experiments__view="positions")
-    assert not app.main.dataframe and "best table, and the poorest" not in text(app)
+    app = open_app(STUDIES, **DIGITS, studies__study="positions", positions__dataset="mnist")
+    assert "best table (" not in text(app)
     app.main.button_group(key="experiments.positions_guess.row").set_value("25").run()
     race = json.loads(file.read_text())["races"]["mnist"]["runs"]
     reached = {run["positions"]: run["measured"]["accuracy"] for run in race}
     points = 100 * (max(reached.values()) - reached["none"])
-    assert f"{points:.1f} points" in text(app)
-    assert app.main.dataframe
+    assert f"wrong. Measured: {points:.1f} points" in text(app)
 
 
 @pytest.mark.parametrize(("points", "right"), [(-1, "2"), (2, "2"), (2.1, "10"), (24, "25"), (75, "more")])

@@ -8,9 +8,9 @@ from statistics import mean
 from typing import Any
 
 import pytest
-from pages.train.experiments import bug as slip_section
-from pages.train.experiments import hyperparameter as knob_section
 
+from pages.studies import bug as slip_section
+from pages.studies import hyperparameter as knob_section
 from vitviz.analysis.one_change import Variant, describe_bug, describe_hyperparameter
 from vitviz.experiments.bugs import BUGS, SEEDS
 from vitviz.experiments.hyperparameter import BASES

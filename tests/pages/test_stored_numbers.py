@@ -62,8 +62,12 @@ def pairs(found: Result, key: str) -> dict[int, list[float]]:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_what_a_teacher_is_worth_is_in_the_grid_s_file(open_app: OpenApp, name: str) -> None:
     found = read_result(f"data_size_{name}")
-    asked = {"distillation.teaching_set": name, "distillation.teaching_guess": "shown"}
-    app = open_app("pages/lenses/distillation/page.py", **DEIT, **asked)
+    asked = {"teaching_set": name, "teaching_guess": "shown", "teaching_shown": "gains"}
+    app = open_app(
+        "pages/lenses/distillation/page.py",
+        **DEIT,
+        **{f"distillation.{key}": value for key, value in asked.items()},
+    )
     drawn = lines(app, list(ANSWERS))
     if not pairs(found, "test"):  # a grid in its first hour
         assert not drawn and "No student has a twin of its seed" in captions(app)
@@ -82,8 +86,12 @@ def test_what_a_teacher_is_worth_is_in_the_grid_s_file(open_app: OpenApp, name: 
 @pytest.mark.parametrize("name", TAUGHT)
 def test_every_lesson_s_accuracy_is_in_its_file(open_app: OpenApp, name: str) -> None:
     found = read_result(f"teaching_{name}")
-    asked = {"distillation.teaching_set": name, "distillation.teaching_guess": "shown"}
-    app = open_app("pages/lenses/distillation/page.py", **DEIT, **asked)
+    asked = {"teaching_set": name, "teaching_method": "shown", "teaching_shown": "methods"}
+    app = open_app(
+        "pages/lenses/distillation/page.py",
+        **DEIT,
+        **{f"distillation.{key}": value for key, value in asked.items()},
+    )
     figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
     lessons = list(dict.fromkeys(row["lesson"] for row in found.rows))
     (dots,) = (trace for f in figures for trace in f["data"] if trace.get("y") == lessons)
@@ -123,9 +131,9 @@ def test_gradient_norms_are_in_their_file(open_app: OpenApp, updates: int) -> No
     from vitviz.experiments.deep_models import VARIANTS
 
     at = found.settings["marks"].index(updates)
-    view = {"view": "gradient", "updates": str(updates), "gradient_guess": "shown"}
-    asked = {f"experiments.{key}": value for key, value in view.items()}
-    app = open_app("pages/train/experiments/page.py", model="preset:vit_digits", **asked)
+    view = {"experiments.updates": str(updates), "experiments.gradient_guess": "shown"}
+    asked = {"studies.study": "residuals", **view}
+    app = open_app("pages/studies/page.py", model="preset:vit_digits", **asked)
     drawn = lines(app, list(VARIANTS.values()))
     for variant, title in VARIANTS.items():
         norms = [row["norms"][at] for row in found.where(variant=variant) if len(row["norms"]) > at]

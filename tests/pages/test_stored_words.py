@@ -13,18 +13,21 @@ from statistics import mean, stdev
 
 import numpy as np
 import pytest
-from pages.train.fine_tuning.image_count import MATH, format_rates
 
+from pages.studies.image_count import describe_rates
 from tests.messages import message
 from tests.pages.conftest import OpenApp
+from tests.pages.test_drawers import open_drawers
 from tests.pages.told import points, shares, words, written
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.deep_models import VARIANTS
 from vitviz.experiments.result import RESULTS, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF
 from vitviz.experiments.tuning_plan import PLAN, SIZES, WAYS
+from vitviz.text import percent
 
 CHECKPOINTS = RESULTS.parent
+STUDIES = "pages/studies/page.py"
 DEIT, TUNING, EXPERIMENTS, PICTURE, HYBRIDS = (
     f"pages/{name}/page.py"
     for name in (
@@ -47,7 +50,8 @@ def test_which_way_of_teaching_is_chosen(open_app: OpenApp, name: str) -> None:
         view = {
             "distillation.view": "worth",
             "distillation.teaching_set": name,
-            "distillation.teaching_guess": "shown",
+            "distillation.teaching_shown": "methods",
+            "distillation.teaching_method": "shown",
             "distillation.teaching_pictures": str(size),
         }
         text = words(open_app(DEIT, **view, model="preset:deit_digits"))
@@ -100,9 +104,8 @@ def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> N
 def test_the_rates_that_are_said_are_those_of_the_file(source: str) -> None:
     settings = read_result(PLAN_OF[source].name).settings
     kept = [settings[name] for name in ("learning_rate", "head_learning_rate")]
-    assert [*format_rates(PLAN_OF[source], source)] == [*kept, settings["scratch_learning_rate"][source]]
-    said = MATH % (PLAN_OF[source].times, *format_rates(PLAN_OF[source], source))
-    assert all(f"${rate:g}$" in said for rate in format_rates(PLAN_OF[source], source))
+    said = re.findall(r"\d+(?:\.\d+)?(?:e-\d+)?", describe_rates(PLAN_OF[source], source))
+    assert [float(rate) for rate in said] == [*kept, settings["scratch_learning_rate"][source]]
 
 
 def size(text: str) -> int:
@@ -112,7 +115,8 @@ def size(text: str) -> int:
 
 def test_what_attention_over_convolutions_is_worth(open_app: OpenApp) -> None:
     found = read_result("conv_attention")
-    app = open_app(HYBRIDS, **VIT, **{"hybrids.view": "asked", "hybrids.results": "1"})
+    app = open_app(HYBRIDS, **VIT, **{"hybrids.view": "asked", "hybrids.question": "shown"})
+    open_drawers(app)
     by: dict[str, list[float]] = {}
     for row in found.rows:
         by.setdefault(row["model"], []).append(100 * row["test"])
@@ -132,33 +136,21 @@ def test_what_attention_over_convolutions_is_worth(open_app: OpenApp) -> None:
 
 
 @pytest.mark.parametrize("change", ["shift", "rotate", "occlude"])
-def test_who_loses_least_over_many_test_pictures(
-    open_app: OpenApp, no_shipped_checkpoints: Path, change: str
-) -> None:
-    names = ("cifar10_vit", "cifar10_swin")
-    for name in names:
-        shutil.copy(CHECKPOINTS / f"{name}.safetensors", no_shipped_checkpoints)
-    view = {"model": "checkpoint:cifar10_vit", "image": "cifar10-few:65", "on_picture.kind": change}
-    app = open_app(PICTURE, **view, **{"on_picture.guess": "shown"})
-    (text,) = [part.value for part in app.main.caption if "test images, at" in part.value]
-    text = text.replace("\N{NO-BREAK SPACE}", " ")
-    found = read_result("robustness")
-    values = [row["value"] for row in found.where(change=change, model=names[0])]
-    last = max(values)
+def test_which_model_loses_least_over_many_test_images(open_app: OpenApp, change: str) -> None:
+    shown = {"studies.study": "robustness", "studies.robust_change": change, "studies.robust_guess": "shown"}
+    app, found = open_app(STUDIES, **VIT, **shown), read_result("robustness")
+    last = max(row["value"] for row in found.where(change=change))
     ends = {
-        name: [
-            found.where(change="none", model=name)[0],
-            found.where(change=change, model=name, value=last)[0],
-        ]
-        for name in names
+        row["model"]: (100 * found.where(change="none", model=row["model"])[0]["right"], 100 * row["right"])
+        for row in found.where(change=change, value=last)
     }
-    lost = {name: end[0]["right"] - end[1]["right"] for name, end in ends.items()}
-    ways = [
-        " → ".join(f"{100 * row['right']:.1f} %" for row in ends[choose(lost, key=lost.__getitem__)])
-        for choose in (min, max)
+    lost = {name: before - after for name, (before, after) in ends.items()}
+    wanted = [
+        " → ".join(f"{share:.1f} %" for share in ends[pick(lost, key=lost.__getitem__)])
+        for pick in (min, max)
     ]
-    assert re.findall(r"\((\d[^)]*→[^)]*)\)", text) == ways
-    assert f"Over {found.settings['pictures']:,} test images" in text
+    assert re.findall(r"\((\d[^)]*→[^)]*)\)", words(app)) == wanted
+    assert f"the first {found.settings['pictures']:,} test images" in words(app)
 
 
 @pytest.mark.parametrize(("px", "counted"), [(6, True), (5, False)])
@@ -194,8 +186,8 @@ def test_how_many_answers_a_shift_changes(
 def test_the_first_block_s_share_of_the_gradient(open_app: OpenApp, updates: int) -> None:
     found = read_result("gradient_norms")
     at = found.settings["marks"].index(updates)
-    view = {"view": "gradient", "updates": str(updates), "gradient_guess": "shown"}
-    text = words(open_app(EXPERIMENTS, **VIT, **{f"experiments.{key}": value for key, value in view.items()}))
+    view = {"experiments.updates": str(updates), "experiments.gradient_guess": "shown"}
+    text = words(open_app(STUDIES, **VIT, **{"studies.study": "residuals", **view}))
     for variant, title in VARIANTS.items():
         norms = [row["norms"][at] for row in found.where(variant=variant) if len(row["norms"]) > at]
         if not norms or not all(row[-1] for row in norms):
@@ -209,28 +201,27 @@ def test_the_first_block_s_share_of_the_gradient(open_app: OpenApp, updates: int
             assert float(said[1]) == pytest.approx(share, rel=0.01, abs=0.51)
 
 
-def test_what_positions_bring(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
+@pytest.mark.parametrize("name", json.loads((CHECKPOINTS / "positions_race.json").read_text())["races"])
+def test_what_positions_bring(open_app: OpenApp, no_shipped_checkpoints: Path, name: str) -> None:
     file = CHECKPOINTS / "positions_race.json"
     (no_shipped_checkpoints / file.name).write_bytes(file.read_bytes())
-    view = {"experiments.view": "positions", "experiments.positions_guess": "shown"}
-    app = open_app(EXPERIMENTS, **VIT, **view)
-    text, (table,) = words(app), app.main.dataframe
-    for place, (name, race) in enumerate(json.loads(file.read_text())["races"].items()):
-        reached = {run["positions"]: 100 * run["measured"]["accuracy"] for run in race["runs"]}
-        none, best, poor = reached.pop("none"), max(reached.values()), min(reached.values())
-        side = "below" if none <= best else "above"
-        shown = [round(value, 1) for value in (none, best, poor)]
-        epochs = f"{race['train']['epochs']:g} epochs"
-        sentence = (
-            rf"on {DATASETS[name].title} after {epochs} [^%]*{none:.1f} %, {abs(shown[1] - shown[0]):.1f} points {side}"
-            rf" [^.]*table\D* {shown[1] - shown[2]:.1f} points below the best"
-        )
-        assert re.search(sentence, text), sentence
-        line = table.value.iloc[place]
-        shown = [100 * line[head] for head in ("No positions", "Poorest table", "Best table")]
-        assert shown == pytest.approx([none, min(reached.values()), best])
-    base = [100 * row["test"] for row in read_result("one_knob_digits").rows if row["knob"] == "positions"]
-    assert base and re.search(r"digits\. Best of \d", text)
+    shown = {"positions.dataset": name, "experiments.positions_guess": "shown"}
+    app = open_app(STUDIES, **VIT, **{"studies.study": "positions", **shown})
+    race = json.loads(file.read_text())["races"][name]
+    reached = {
+        run["positions"]: float(percent(run["measured"]["accuracy"])[:-2]) for run in race["runs"]
+    }  # as written
+    none, best, poor = reached.pop("none"), max(reached.values()), min(reached.values())
+    sentence = (
+        rf"reaches {none:.1f} % on {DATASETS[name].title} after {race['train']['epochs']:g} epochs,"
+        rf" {abs(best - none):.1f} points {'below' if none <= best else 'above'} the best table \([^)]*{best:g}[.0]* %\);"
+        rf" the poorest \([^)]*\) is {best - poor:.1f} points below"
+    )
+    assert re.search(sentence, words(app)), sentence
+    open_drawers(app)
+    (table,) = app.main.dataframe
+    assert table.value["test"].tolist() == [run["measured"]["accuracy"] for run in race["runs"]]
+    assert table.value["shuffled"].tolist() == [run["measured"]["shuffled"] for run in race["runs"]]
 
 
 @pytest.mark.parametrize("pictures", SIZES)
@@ -244,7 +235,7 @@ def test_what_each_way_to_fine_tune_is_worth(open_app: OpenApp, source: str, pic
     by: dict[str, dict[int, float]] = {}
     for row in rows:
         by.setdefault(row["way"], {})[row["seed"]] = 100 * row["test"]
-    drawn = [racer["dots"] for racer in message(app, "fine_tuning.ways_view")[0]["racers"]]
+    drawn = [racer["dots"] for racer in message(app, "studies.tuning_methods.race")[0]["racers"]]
     wanted = [[value / 100 for value in by[way].values()] for way in WAYS if way in by]
     assert drawn == [pytest.approx(dots, abs=1e-4) for dots in wanted]
     told = words(app).partition("Stored, not live")[0]
@@ -254,6 +245,7 @@ def test_what_each_way_to_fine_tune_is_worth(open_app: OpenApp, source: str, pic
     assert points(told) <= written(mean(gain) for gain in gains)
     best, last = (pick(by, key=lambda way: mean(by[way].values())) for pick in (max, min))
     assert f"Best of {len(by)}: " in told and WAYS[best].title in told and WAYS[last].title in told
+    open_drawers(app)
     (table,) = app.main.dataframe
     assert table.value["Method"].tolist() == [WAYS[way].title for way in WAYS if way in by]
     assert table.value["Mean"].tolist() == pytest.approx(

@@ -9,13 +9,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # One subject: what it is, what computes it, what draws it, what keeps it, the page that shows it.
 SUBJECTS = set(
-    """assembly attention block challenge channels cka class_question conv_attention cost data_size distance
+    """assembly attention block challenge channels cka class_question cost data_size distance
     distillation equivariance experiment faces faithfulness filters fine_tuning gradients hybrids hyperparameter
-    journey logit_lens map_part matrix methods norms one_change patches positions presets probes race readout
-    recipe records robustness scoreboard sinks swin teacher_effect token_similarity transfer window_attention""".split()
+    journey logit_lens map_part matrix methods norms one_change one_token patches positions presets probes race
+    readout recipe records robustness scoreboard sinks swin token_similarity transfer window_attention""".split()
 )
 # One role, in each lens for its own picture.
-ROLES = set("captions drawers page papers stored_results".split())
+ROLES = set("captions drawers page".split())
 # Two things by one name, and why they keep it.
 EXCEPTIONS = {
     "layers": "building blocks in models, as in timm; what a model's layers say in probe and plots",

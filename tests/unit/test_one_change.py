@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from pages.train.experiments.hyperparameter import describe_run
+from pages.studies.hyperparameter import describe_run
 from tests.messages import unpack
 from vitviz.analysis.gradients import Norms, select_norms
 from vitviz.analysis.gradients import describe_gradient_shares as gradients_said

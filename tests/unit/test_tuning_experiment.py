@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pages.train.fine_tuning.tuning_ways import describe_prediction
+from pages.studies.tuning_methods import describe_prediction
 from vitviz.analysis.one_change import Variant
 from vitviz.experiments import tuning_plan
 from vitviz.experiments.catalogue import EXPERIMENTS

@@ -29,22 +29,31 @@ def conceal(figure: Figure, mode: Mode = "light") -> Figure:
     x, low, high = find_range(traces)
     if len(x):
         edge = {"hoverinfo": "skip", "showlegend": False, "line": {"width": 0}, "mode": "lines"}
-        hidden.add("scatter", x=list(x), y=low.tolist(), **edge)
-        hidden.add("scatter", x=list(x), y=high.tolist(), fill="tonexty", fillcolor=_BAND, **edge)
+        along, across = ("y", "x") if is_horizontal(traces) else ("x", "y")
+        hidden.add("scatter", **{along: list(x), across: low.tolist()}, **edge)
+        fill = {"fill": f"tonext{across}", "fillcolor": _BAND}
+        hidden.add("scatter", **{along: list(x), across: high.tolist()}, **fill, **edge)
     hidden.layout(**{**layout, "showlegend": True, "annotations": []})
     return hidden.figure()
+
+
+def is_horizontal(traces: list[dict[str, Any]]) -> bool:
+    """Return True if the rows of a figure are categories and its values lie along x."""
+    return any(trace.get("orientation") == "h" for trace in traces)
 
 
 def find_range(traces: list[dict[str, Any]]) -> tuple[list[Any], FloatArray, FloatArray]:
     """Return the positions along x, and the lowest and the highest value of all traces there.
 
-    Between its points a line is interpolated. Categories have the range of all values of the figure.
+    Between its points a line is interpolated. Categories have the range of all values of the figure, and so have the
+    rows of a horizontal figure.
     """
     points = [list_points(trace) for trace in traces]
     drawn = [(x, y) for x, y in points if len(x)]
     if not drawn:
         return [], np.zeros(0), np.zeros(0)
-    if not all(isinstance(value, int | float) for x, _ in drawn for value in x):
+    numeric = all(isinstance(value, int | float) for x, _ in drawn for value in x)
+    if not numeric or is_horizontal(traces):
         names = list(dict.fromkeys(name for x, _ in drawn for name in x))
         values = np.concatenate([y for _, y in drawn])
         return names, np.full(len(names), values.min()), np.full(len(names), values.max())
@@ -99,5 +108,6 @@ def list_lines(figure: Figure) -> list[tuple[FloatArray, FloatArray]]:
         x, y = list_points(trace)
         if not all(isinstance(value, int | float) for value in x):
             x = list(range(len(x)))
-        lines.append((np.log(np.array(x, float)) if logarithmic else np.array(x, float), y))
+        line = np.log(np.array(x, float)) if logarithmic else np.array(x, float), y
+        lines.append(line[::-1] if is_horizontal([trace]) else line)
     return lines

@@ -160,11 +160,11 @@ def lessons_figure(
     """
     palette = PALETTES[mode]
     figure = PlainFigure(mode)
-    figure.vline(100 * means[0], {"color": palette.muted, "width": 1.5, "dash": "dot"})
     figure.add(
         "scatter",
         x=[100 * mean for mean in means],
         y=list(names),
+        orientation="h",
         error_x={
             "type": "data",
             "symmetric": False,
@@ -176,6 +176,15 @@ def lessons_figure(
         mode="markers",
         marker={"color": palette.primary, "size": 10, "symbol": ["diamond", *["circle"] * (len(names) - 1)]},
         hovertemplate="%{y}: %{x:.1f} %<extra></extra>",
+    )
+    figure.add(
+        "scatter",
+        x=[100 * means[0]] * 2,
+        y=[names[0], names[-1]],
+        orientation="h",
+        mode="lines",
+        line={"color": palette.muted, "width": 1.5, "dash": "dot"},
+        hoverinfo="skip",
     )
     figure.layout(
         height=34 * len(names) + 90,

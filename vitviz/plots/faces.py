@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from vitviz.plots.plotly_dict import PlainFigure
-from vitviz.plots.theme import Mode, head_color
+from vitviz.plots.theme import PALETTES, Mode, head_color
 
 ROW_PX = 72
 SYMBOLS = ("square", "circle", "diamond", "triangle-up")
@@ -35,12 +35,22 @@ def faces_figure(
                 showlegend=not row,
                 x=[100 * value for value in values],
                 y=[row + off] * len(values),
+                orientation="h",
                 mode="markers",
                 marker={"size": 9, "color": color, "symbol": SYMBOLS[m % len(SYMBOLS)], "opacity": 0.75},
                 hovertemplate=f"{title}, {rows[row]}: %{{x:.1f}} %<extra></extra>",
             )
-            ends = {"x0": mean, "x1": mean, "y0": row + off - 0.1, "y1": row + off + 0.1}
-            figure.shape(type="line", **ends, line={"color": color, "width": 3})
+            figure.add(
+                "scatter",
+                legendgroup=title,
+                showlegend=False,
+                x=[mean, mean],
+                y=[row + off - 0.1, row + off + 0.1],
+                orientation="h",
+                mode="lines",
+                line={"color": PALETTES[mode].ink, "width": 3},
+                hoverinfo="skip",
+            )
     figure.layout(
         height=ROW_PX * len(rows) + 90,
         showlegend=True,

@@ -158,6 +158,7 @@ def seeds_figure(
             "scatter",
             x=[100 * value for value in values],
             y=[row] * len(values),
+            orientation="h",
             mode="markers",
             marker={
                 "size": 10,
@@ -168,8 +169,14 @@ def seeds_figure(
             hovertemplate=f"{names[row]}: %{{x:.2f}} %<extra></extra>",
         )
         mean = 100 * float(np.mean(values))
-        figure.shape(
-            type="line", x0=mean, x1=mean, y0=row - 0.3, y1=row + 0.3, line={"color": color, "width": 3}
+        figure.add(
+            "scatter",
+            x=[mean, mean],
+            y=[row - 0.3, row + 0.3],
+            orientation="h",
+            mode="lines",
+            line={"color": palette.ink, "width": 3},
+            hoverinfo="skip",
         )
     figure.layout(
         height=52 * len(names) + 70,

@@ -1,4 +1,4 @@
-"""Distillation: a student's two tokens, its agreement with its teacher, and the effect of the teacher."""
+"""Distillation: a student's two tokens, its agreement with its teacher, and its training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.distillation import captions, student_training, teacher_effect, token_agreement
+from pages.lenses.distillation import captions, student_training, token_agreement
 from pages.selection import selection, subject
 from pages.selection.subject import Subject
 from pages.stores import cached, catalogue, runs
@@ -267,7 +267,6 @@ def draw_training() -> None:
 VIEWS = {
     "tokens": ("Two tokens", draw_tokens),
     "voices": ("Agreement", draw_agreement),
-    "worth": ("Does a teacher help?", teacher_effect.draw),
     "lesson": ("Train a student", draw_training),
 }
 
@@ -275,7 +274,7 @@ page.header("distillation")
 widgets.keep_pending(
     AttentionControls,
     token_agreement.AgreementControls,
-    teacher_effect.TeacherControls,
     student_training.TrainingControls,
 )
 widgets.choose_section(PageControls.key("view"), VIEWS)()
+selection.link_to("studies", "Does a teacher help?", **{"studies.study": "teacher"})

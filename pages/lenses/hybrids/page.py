@@ -1,33 +1,18 @@
-"""Hybrids: convolutional stems, their training curves, and two attention networks of the lecture."""
+"""Hybrids: a convolutional stem computes the tokens of a ViT."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.hybrids import conv_attention, one_token_net, stem, training_curves
-
-VIEWS = {
-    "stem": ("Convolutional stem", stem.draw),
-    "training": ("Training curves", training_curves.draw),
-    "asked": ("Attention over convolutions", conv_attention.draw),
-    "flat": ("One token", one_token_net.draw),
-}
-
-
-@dataclass(frozen=True)
-class PageControls(widgets.ControlValues, page="hybrids"):
-    """The section that is shown, a key of `VIEWS`."""
-
-    view: str
-
+from pages.lenses.hybrids import stem
+from pages.selection import selection
 
 page.header("hybrids")
-widgets.keep_pending(
-    stem.StemControls,
-    training_curves.CurveControls,
-    conv_attention.ResultControls,
-    one_token_net.WeightPrediction,
-)
-widgets.choose_section(PageControls.key("view"), VIEWS)()
+widgets.keep_pending(stem.StemControls)
+stem.draw()
+with page.row():
+    selection.link_to("studies", "Hybrids over training", **{"studies.study": "hybrid_training"})
+    selection.link_to(
+        "studies", "Attention over convolutions", **{"studies.study": "attention_over_convolutions"}
+    )
+    selection.link_to("studies", "One token", **{"studies.study": "one_token"})

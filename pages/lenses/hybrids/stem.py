@@ -90,7 +90,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
         page.caption(captions.describe_tokens(config, maps, get_tokens(journey), cell, field_px))
     else:
         page.caption(captions.describe_feature_maps(config, maps, convolution, cell, field_px))
-    page.caption(captions.PUBLISHED_STEM)
+    page.findings("hyperparameter.stem")
     page.drawers("hybrids.stem", math=MATHEMATICS, code=(ConvStem,))
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page
-from pages.lenses.layers import dataset_task, image_subset, layer_questions, papers
+from pages.frame import glossary_terms, page
+from pages.lenses.layers import dataset_task, image_subset, layer_questions
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection, subject, substitute
@@ -68,7 +68,7 @@ class StageEnd:
 
 
 def draw(compared: ComparedModel) -> None:
-    papers.draw_question(
+    glossary_terms.write_question(
         "Every channel of a CNN is one filter. Which image patches give it a strong response?"
     )
     with page.row():
@@ -89,7 +89,7 @@ def draw(compared: ComparedModel) -> None:
     )
     _view(message, key=VIEW, triggers=("open",), on_change=partial(_select_image, subset.source))
     page.caption(describe_channels(cnn, stages, response, subset, revealed))
-    papers.draw_findings("channels")
+    page.findings("layers.channels")
     page.drawers(
         "layers.channels",
         math=MATHEMATICS,

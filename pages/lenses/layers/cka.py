@@ -11,8 +11,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from pages.controls import widgets
-from pages.frame import page
-from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair, papers
+from pages.frame import glossary_terms, page
+from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
 from pages.views.register import register
@@ -37,7 +37,7 @@ class CkaControls(widgets.ControlValues, page="layers"):
 
 
 def draw(current: ComparedModel) -> None:
-    papers.draw_question(
+    glossary_terms.write_question(
         "Two layers are similar if they separate the same images in the same way. Are a ViT's layers similar to a"
         " CNN's?"
     )
@@ -55,7 +55,7 @@ def draw(current: ComparedModel) -> None:
     _view(plots.matrix_view(matrix, _layer_titles(pair), between=revealed), key="layers.matrix")
     conditions = f"{subset.title}: {COMPARED[controls.compared]}, {FORMS[controls.form]} CKA"
     page.caption(f"{describe_cka(pair, matrix, revealed)} Over {conditions}.")
-    papers.draw_findings("alike")
+    page.findings("layers.alike")
     page.drawers(
         "layers.alike",
         math=MATHEMATICS,

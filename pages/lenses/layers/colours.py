@@ -11,14 +11,13 @@ import streamlit as st
 from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
-from pages.frame import page
+from pages.frame import glossary_terms, page
 from pages.lenses.layers import (
     dataset_task,
     image_subset,
     layer_questions,
     layer_selection,
     model_pair,
-    papers,
 )
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
@@ -87,7 +86,7 @@ def _correlate_layers(
 
 
 def draw(current: ComparedModel) -> None:
-    papers.draw_question(
+    glossary_terms.write_question(
         "Red, green and blue show the three directions in which a layer's tokens vary most. Which image parts share a"
         " colour?"
     )
@@ -115,7 +114,7 @@ def draw(current: ComparedModel) -> None:
         [len(model.layers) for model in coloured],
     )
     page.caption(describe_colours(coloured, subset, revealed))
-    papers.draw_findings("colours")
+    page.findings("layers.colours")
     page.drawers(
         "layers.colours",
         math=MATHEMATICS,

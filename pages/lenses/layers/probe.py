@@ -10,8 +10,8 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.frame import page
-from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair, papers
+from pages.frame import glossary_terms, page
+from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection
@@ -57,7 +57,7 @@ class ProbeResults:
 
 
 def draw(current: ComparedModel) -> None:
-    papers.draw_question(
+    glossary_terms.write_question(
         "A linear classifier is fitted to the features of every layer. From which layer on can it read the class, and"
         " up to which layer do tokens encode their position?"
     )
@@ -72,7 +72,7 @@ def draw(current: ComparedModel) -> None:
     revealed = _ask_first_layer(current, probes[0])
     draw_figures(pair, probes, subset, revealed)
     page.caption(describe_probes(pair, probes, subset, revealed))
-    papers.draw_findings("probe")
+    page.findings("layers.probe")
     page.drawers(
         "layers.probe",
         math=MATHEMATICS,

@@ -11,8 +11,8 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.frame import page
-from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair, papers
+from pages.frame import glossary_terms, page
+from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection, subject
@@ -46,7 +46,7 @@ PAIR = (
 
 
 def draw(compared: ComparedModel) -> None:
-    papers.draw_question(
+    glossary_terms.write_question(
         "In some large models a few tokens have a far larger norm than the others, and most heads attend to them. Does"
         " this model have such tokens?"
     )
@@ -73,7 +73,7 @@ def draw(compared: ComparedModel) -> None:
         else describe_all_but_last(compared, shown, subset)
     )
     draw_length_maps(compared, len(shown))
-    papers.draw_findings("sinks")
+    page.findings("layers.sinks")
     if revealed or compared.subject.choice.key not in _pair_keys():
         draw_registers(selection.list_models())
     page.drawers(

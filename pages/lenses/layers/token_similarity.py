@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
-from pages.frame import page
-from pages.lenses.layers import layer_questions, layer_selection, model_pair, papers
+from pages.frame import glossary_terms, page
+from pages.lenses.layers import layer_questions, layer_selection, model_pair
 from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection
 from pages.selection.subject import name_token
@@ -74,7 +74,7 @@ class LayerCosines:
 def draw(current: ComparedModel) -> None:
     if current.subject.able.cls_readout and not selection.is_pinned():
         selection.set_default_pin(Pin())
-    papers.draw_question(
+    glossary_terms.write_question(
         "Which other patches have a representation similar to this one: neighbours, or patches with similar content?"
     )
     with page.row():
@@ -95,7 +95,7 @@ def draw(current: ComparedModel) -> None:
     page.caption(
         f"{describe_similarity(pair, selected)} {leads}{' Mean token subtracted.' if centred else ''}"
     )
-    papers.draw_findings("similar")
+    page.findings("layers.similar")
     page.drawers(
         "layers.similar",
         math=MATHEMATICS,

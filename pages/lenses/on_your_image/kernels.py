@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.on_your_image import comparison, papers
+from pages.lenses.on_your_image import comparison
 from pages.lenses.on_your_image.comparison import Comparison, find_family
 from pages.questions import prediction_gate
 from pages.selection import substitute
@@ -94,7 +94,7 @@ def draw() -> None:
         draw_kernel(compared, cnn, kernels, controls.kernel - 1, images)
     with right:
         draw_head(compared, vit, controls, images, rows, shared if revealed else None)
-    papers.draw_findings("kernels")
+    page.findings("on_your_picture.kernels")
     page.drawers("on_picture.kernels", math=MATHEMATICS, code=(shared_mass, readout_row))
 
 

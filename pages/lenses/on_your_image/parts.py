@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.lenses.on_your_image import comparison, faces, papers, part_state, user_prediction
+from pages.lenses.on_your_image import comparison, part_state, user_prediction
 from pages.lenses.on_your_image.comparison import Comparison
 from pages.selection import selection, substitute
 from pages.stores import cached
@@ -105,8 +105,10 @@ def draw() -> None:
         guessed = keys.index(guess) if guess in keys else -1
         st.markdown(describe_outcome(compared, predictions, guessed, watched))
         user_prediction.draw_retry()
-        faces.draw()
-    papers.draw_findings("parts")
+        selection.link_to(
+            "studies", "The same test on models trained only on faces", **{"studies.study": "faces"}
+        )
+    page.findings("on_your_picture.parts")
     page.drawers(
         "on_picture.parts",
         math=MATHEMATICS,

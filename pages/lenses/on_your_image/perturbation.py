@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.on_your_image import comparison, papers, perturbation_state, stored_results, user_prediction
+from pages.lenses.on_your_image import comparison, perturbation_state, stored_results, user_prediction
 from pages.lenses.on_your_image.comparison import Comparison
 from pages.lenses.on_your_image.perturbation_state import PerturbationView
+from pages.selection import selection
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import changes
@@ -89,8 +90,12 @@ def draw() -> None:
     page.caption(describe_perturbation(compared, change, current, sweeps))
     if guess:
         draw_outcome(compared, change, sweeps, guess)
-        stored_results.draw_accuracies(compared, change)
-    papers.draw_findings("change")
+        selection.link_to(
+            "studies",
+            "Compare the models over many test images",
+            **{"studies.study": "robustness", "studies.robust_change": change},
+        )
+    page.findings("on_your_picture.change")
     page.drawers(
         "on_picture.change",
         math=MATHEMATICS,

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from pages.frame import page
 from pages.lenses.on_your_image.comparison import Comparison
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.changes import CHANGES
-from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.experiments import result
 from vitviz.experiments.result import Result
-from vitviz.plots.image_changes import Curve, strength_words
-from vitviz.text import percent, plain
+from vitviz.plots.image_changes import Curve
 
 NAME = "robustness"
 NONE = "none"
@@ -68,49 +63,6 @@ def load_change_rates(compared: Comparison, change: str, strength: float) -> dic
     rows = {row["model"]: row for row in stored.where(change=change, value=strength)}
     names = {choice.key: find_stored_name(choice, stored) for choice in compared.choices}
     return {key: 1 - float(rows[name]["same"]) for key, name in names.items() if name in rows}
-
-
-def draw_accuracies(compared: Comparison, change: str) -> None:
-    """Draw a caption on the models that lose least and most accuracy at the strongest stored change."""
-    stored = build_curve(compared, change)
-    if stored is None:
-        return
-    known = [i for i in range(len(compared.choices)) if np.isfinite(stored.accuracy[i]).all()]
-    start = int(np.flatnonzero(stored.at == CHANGES[change].start)[0])
-    if len(known) < 2:
-        return
-    at = len(stored.at) - 1
-    lost = {i: float(stored.accuracy[i, start] - stored.accuracy[i, at]) for i in known}
-    least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
-    strength = strength_words(change, CHANGES[change].values[round(float(stored.at[at]))], compared.input_px)
-
-    def format_loss(i: int) -> str:
-        return f"{percent(stored.accuracy[i, start])} → {percent(stored.accuracy[i, at])}"
-
-    condition = "" if len(known) == len(compared.choices) else f" of the {len(known)} measured models"
-    page.caption(
-        f"Over {stored.pictures:,} test images, at {strength}:{condition} {plain(compared.names[least])} loses least"
-        f" accuracy ({format_loss(least)}), {plain(compared.names[most])} most ({format_loss(most)})."
-        f" {describe_error(stored.accuracy[known], stored.pictures)}"
-    )
-    page.provenance(f"{describe_provenance()} {describe_recipes(compared, known)}")
-
-
-def describe_recipes(compared: Comparison, known: Sequence[int]) -> str:
-    """Return the differences between the compared models' training recipes; '' if there are none."""
-    from pages.stores import catalogue
-
-    recipes = {
-        compared.names[i]: catalogue.read_header(path).train
-        for i in known
-        if (path := compared.choices[i].path)
-    }
-    differences = describe_recipe_differences(
-        {plain(name): recipe for name, recipe in recipes.items() if recipe is not None}
-    )
-    if not differences:
-        return ""
-    return f"The training recipes differ ({differences}), so this does not compare architectures alone."
 
 
 def describe_provenance() -> str:

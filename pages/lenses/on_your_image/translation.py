@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.on_your_image import comparison, papers, stored_results
+from pages.lenses.on_your_image import comparison, stored_results
 from pages.lenses.on_your_image.comparison import Comparison
 from pages.questions import prediction_gate
 from pages.selection import selection
@@ -145,7 +145,7 @@ def draw() -> None:
         row = build_unshifted_row(rows, compared.model_input)
         _draw_rows(plots.payload([row], heads), key="on_picture.moved")
         page.caption("One feature map of each model before the shift. Predict to see them after it.")
-    papers.draw_findings("shift")
+    page.findings("on_your_picture.shift")
     page.drawers(
         "on_picture.translation",
         math=MATHEMATICS,

@@ -6,20 +6,12 @@ from dataclasses import dataclass
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.train.fine_tuning import (
-    image_count,
-    race_controls,
-    recipe,
-    tuning_race,
-    tuning_ways,
-    weight_changes,
-)
+from pages.selection import selection
+from pages.train.fine_tuning import race_controls, recipe, tuning_race, weight_changes
 
 VIEWS = {
     "race": ("Fine-tune", tuning_race.draw),
     "changed": ("Weight changes", weight_changes.draw),
-    "grown": ("Number of images", image_count.draw),
-    "ways": ("Fine-tuning methods", tuning_ways.draw),
     "recipe": ("The lecture's recipe", recipe.draw),
 }
 
@@ -36,7 +28,8 @@ widgets.keep_pending(
     race_controls.RaceControls,
     race_controls.MethodControls,
     weight_changes.ChangeControls,
-    image_count.ImageCountControls,
-    tuning_ways.TuningControls,
 )
 widgets.choose_section(FineTuningControls.key("view"), VIEWS)()
+with page.row():
+    selection.link_to("studies", "Fine-tuning on few images", **{"studies.study": "image_count"})
+    selection.link_to("studies", "Fine-tuning methods", **{"studies.study": "tuning_methods"})

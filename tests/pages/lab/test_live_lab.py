@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pages.train.experiments import live_runs
 
 from pages.stores import runs, session
+from pages.studies import live_runs
 from pages.train.fine_tuning import tuning_race
 from pages.train.lab import live_settings, run_view
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view

@@ -1,0 +1,198 @@
+"""Study the accuracy of the shipped CIFAR-10 models on changed test images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from pages.controls import widgets
+from pages.lenses.on_your_image.stored_results import NONE, describe_error, load_robustness
+from pages.questions.prediction_gate import Prediction
+from pages.selection import selection
+from pages.stores import catalogue
+from pages.studies.study import Evidence, Study, Table, View
+from vitviz.analysis.changes import CHANGES
+from vitviz.analysis.recipes import describe_recipe_differences
+from vitviz.experiments.result import Result
+from vitviz.plots.image_changes import strength_words
+from vitviz.plots.robustness import robustness_figure
+from vitviz.plots.theme import Mode
+from vitviz.text import percent
+
+FAMILIES = {  # by checkpoint
+    "cifar10_cnn_wide": "CNN",
+    "cifar10_vit": "ViT",
+    "cifar10_hybrid": "Hybrid",
+    "cifar10_swin": "Swin",
+    "cifar10_deit_soft": "DeiT",
+}
+IMAGE_PX = 32
+DEFAULT = "rotate"
+
+
+@dataclass(frozen=True)
+class RobustnessControls(widgets.ControlValues, page="studies"):
+    """The change of the images, and the family predicted to lose least accuracy."""
+
+    robust_change: str
+    robust_guess: str
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Test accuracies at each strength of a change.
+
+    Attributes:
+        strengths: in order, among them the neutral one.
+        accuracy: by family, in [0, 1], one per strength.
+        neutral: index of the unchanged image.
+    """
+
+    strengths: tuple[float, ...]
+    accuracy: Mapping[str, list[float]]
+    neutral: int
+
+    @property
+    def lost(self) -> dict[str, float]:
+        """The accuracy that each family loses at the strongest change."""
+        return {name: shares[self.neutral] - shares[-1] for name, shares in self.accuracy.items()}
+
+
+def list_changes() -> tuple[str, ...]:
+    stored = load_robustness()
+    return () if stored is None else tuple(name for name in CHANGES if stored.where(change=name))
+
+
+def get_example() -> str | None:
+    return DEFAULT if DEFAULT in list_changes() else next(iter(list_changes()), None)
+
+
+def choose() -> str | None:
+    changes = list_changes()
+    if not changes:
+        return None
+    return widgets.select(
+        RobustnessControls.key("robust_change"),
+        "Change",
+        changes,
+        get_example(),
+        format_func=lambda name: CHANGES[name].title,
+    )
+
+
+def collect_losses(stored: Result, change: str) -> Losses:
+    """Return the stored accuracies of the families measured at every strength."""
+    neutral = CHANGES[change].neutral
+    rows = [*stored.where(change=NONE), *stored.where(change=change)]
+    measured: dict[str, dict[float, float]] = {family: {} for family in FAMILIES.values()}
+    for row in rows:
+        strength = neutral if row["change"] == NONE else float(row["value"])
+        measured[FAMILIES[row["model"]]][strength] = float(row["right"])
+    strengths = tuple(sorted({strength for shares in measured.values() for strength in shares}))
+    accuracy = {
+        family: [shares[strength] for strength in strengths]
+        for family, shares in measured.items()
+        if len(shares) == len(strengths)
+    }
+    return Losses(strengths, accuracy, strengths.index(neutral))
+
+
+def build(change: str, mode: Mode) -> View:
+    """Return test accuracy over the strength of a change."""
+    stored = load_robustness()
+    assert stored is not None
+    losses, images = collect_losses(stored, change), int(stored.settings["pictures"])
+    names = [strength_words(change, strength, IMAGE_PX) for strength in losses.strengths]
+    shares = np.array([*losses.accuracy.values()])
+    return View(
+        robustness_figure(losses.accuracy, names, losses.neutral, mode),
+        describe_losses(losses, names[-1]),
+        Prediction(
+            RobustnessControls.key("robust_guess"),
+            change,
+            f"{CHANGES[change].title}, up to {names[-1]}: which model loses least accuracy?",
+            {family: family for family in losses.accuracy},
+            partial(describe_prediction, losses),
+        ),
+        (
+            Evidence(
+                stored,
+                [*stored.where(change=NONE), *stored.where(change=change)],
+                f"the first {images:,} test images of CIFAR-10, one training per model",
+            ),
+        ),
+        f"{describe_error(shares, images)} {describe_recipes()}".strip(),
+        Table(
+            {"strength": names, **losses.accuracy}, dict.fromkeys(losses.accuracy, percent), "robustness.csv"
+        ),
+        below=partial(_draw_link, change),
+    )
+
+
+def describe_losses(losses: Losses, strongest: str) -> str:
+    """Describe the families that lose least and most accuracy at the strongest change."""
+
+    def format_loss(name: str) -> str:
+        shares = losses.accuracy[name]
+        return f"{percent(shares[losses.neutral])} → {percent(shares[-1])}"
+
+    lost = losses.lost
+    least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
+    return f"{least} loses least accuracy at {strongest} ({format_loss(least)}), {most} most ({format_loss(most)})."
+
+
+def describe_prediction(losses: Losses, guess: str) -> str:
+    """Compare the predicted family with the one that loses least."""
+    lost = losses.lost
+    least = min(lost, key=lost.__getitem__)
+    if lost[guess] == lost[least]:
+        return f"Your prediction: {guess} is right, it loses {100 * lost[guess]:.1f} points."
+    return (
+        f"Your prediction: {guess}, which loses {100 * lost[guess]:.1f} points. {least} loses least,"
+        f" {100 * lost[least]:.1f}."
+    )
+
+
+def describe_recipes() -> str:
+    """Return the differences between the models' training recipes; '' if there are none."""
+    recipes = {}
+    for name, family in FAMILIES.items():
+        path = catalogue.CHECKPOINTS / f"{name}.safetensors"
+        train = catalogue.read_header(path).train if path.is_file() else None
+        if train is not None:
+            recipes[family] = train
+    differences = describe_recipe_differences(recipes)
+    if not differences:
+        return ""
+    return f"The training recipes differ ({differences}), so this does not compare architectures alone."
+
+
+def _draw_link(change: str) -> None:
+    selection.link_to(
+        "on_your_picture",
+        "Change your own image",
+        **{"on_picture.view": "change", "on_picture.kind": change},
+    )
+
+
+def _list_code() -> tuple[Callable[..., object], ...]:
+    from vitviz.probe.robustness import answers
+
+    return answers, CHANGES[DEFAULT].apply
+
+
+STUDY = Study(
+    "robustness",
+    "Changed test images",
+    "Which model keeps its accuracy when images change?",
+    3,
+    ("robustness",),
+    choose,
+    build,
+    get_example,
+    (RobustnessControls,),
+    code=_list_code,
+)
