@@ -44,6 +44,9 @@ class ViTConfig:
     norm_eps: float = 1e-6
     activation: Activation = "gelu"
     positions: Positions = "learned"  # 'pixels': a second linear map of the patch, recipe D's 'positions'
+    positions_antialias: bool = (
+        True  # how learned ones are resized: timm's way; DINOv2's publisher has it off
+    )
     position_on_prefix: bool = True  # learned tables only; DINOv2 with registers has none there
     sincos_on_prefix: bool = (
         False  # sincos_1d only: the sequence is counted from its first token, [CLS] (recipe C)

@@ -147,8 +147,9 @@ def _explain_missing(key: object, choices: Mapping[str, ModelChoice]) -> str:
         return RUN_DELETED if runs.find_run(name) is None else RUN_EMPTY
     if own_weights.is_expired(key):
         return WEIGHTS_EXPIRED
-    if key.startswith(published.KEY) and name in PRETRAINED:
-        entry = PRETRAINED[name]
+    published_name, _ = published.split_key(key)
+    if key.startswith(published.KEY) and published_name in PRETRAINED:
+        entry = PRETRAINED[published_name]
         if too_large(entry.config):
             return f"{entry.title} is too large for this app. Another model is shown."
         return (

@@ -21,6 +21,7 @@ SET = "the pictures say it"
 FILE = "names a file of weights; 'Fine-tuning' and 'DeiT' are about them"
 ENDS = "only cuts the training short: the base's curve shows where"
 NOT_OFFERED = {
+    "positions_antialias": "how published positions are resized",
     "image_size": SET,
     "in_chans": SET,
     "num_classes": SET,
