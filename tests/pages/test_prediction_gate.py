@@ -200,7 +200,7 @@ def racers(app: AppTest, key: str) -> list[str]:
 def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(EXPERIMENTS, **DIGITS, experiments__knob="optimizer")
     assert racers(app, "experiments.knob_view") == ["AdamW"] and not app.main.dataframe
-    assert "Best of" not in text(app) and re.search("'Optimiser'.*AdamW", text(app))
+    assert "Best of" not in text(app) and re.search("'Optimizer'.*AdamW", text(app))
     row = app.main.button_group(key="experiments.knob_guess.row")
     named = [option.replace("\\", "") for option in row.options]
     assert named == ["AdamW", "Adam (L2)", "SGD", "Muon", "Skip"]

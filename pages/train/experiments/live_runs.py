@@ -14,7 +14,7 @@ from pages.selection import selection
 from pages.stores import polling_rate, runs, session
 from pages.views.race import draw_race
 from vitviz.analysis.one_change import Variant
-from vitviz.experiments.hyperparameters import name_fields
+from vitviz.config import name_fields
 from vitviz.models import parameter_count
 from vitviz.plots.one_change import payload
 from vitviz.text import of_each, plain, reason
