@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from pages.stores.session import COOKIE
 from pages.stores.session import UserSession as Token
+from pages.stores.session_cookie import COOKIE, sign_token
 from tests.browser.conftest import ROOT, free_port, start_server, stop_server
 from tests.cluster import Cluster
 from tests.robustness.run_files import GREY, MODEL, TRAIN
@@ -112,21 +112,22 @@ def status(port: int, path: str, method: str = "GET", **headers: str) -> int:
 class Sticky(Visitor):
     """A visitor as a browser is one: asks for the page first, and keeps the cookies that it gets."""
 
-    def __init__(self, port: int) -> None:
-        super().__init__(port)
+    def __init__(self, behind: Behind) -> None:
+        super().__init__(behind.port)
         self.token = secrets.token_urlsafe(16)
+        self._signed = sign_token(self.token, behind.runs)
         self.server = ""
 
     async def arrive(self) -> None:
         """Opens the app, or opens it again with the cookies of before."""
         self.server = await asyncio.to_thread(self._stays_with)
-        self._cookies = f"{COOKIE}={self.token}; vitviz_server={self.server}"
+        self._cookies = f"{COOKIE}={self._signed}; vitviz_server={self.server}"
         await self.open()
         self.page = ""
         assert not (await self.run()).exceptions
 
     def _stays_with(self) -> str:
-        cookies = f"{COOKIE}={self.token}" + (f"; vitviz_server={self.server}" if self.server else "")
+        cookies = f"{COOKIE}={self._signed}" + (f"; vitviz_server={self.server}" if self.server else "")
         asked = urllib.request.Request(f"http://127.0.0.1:{self.port}/", headers={"Cookie": cookies})
         with urllib.request.urlopen(asked, timeout=60) as answer:
             given = answer.headers.get("Set-Cookie", "")
@@ -176,7 +177,7 @@ def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_no
     on_cluster = request.node.callspec.params["behind"] == DASK
 
     async def visit() -> None:
-        visitors = [Sticky(behind.port) for _ in range(VISITORS)]
+        visitors = [Sticky(behind) for _ in range(VISITORS)]
         trained(behind.runs, visitors[0].token)
         for visitor in visitors:
             await visitor.arrive()
