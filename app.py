@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.classroom import class_bar
 from pages.controls import query_params
-from pages.frame import browser, file_limits, foot, menu, socket_limits, startup
+from pages.frame import browser, file_limits, foot, menu, session_capacity, socket_limits, startup
 from pages.frame.page import show_file_errors
 from pages.lessons import add_stop, open_lesson, panel
 from pages.selection import sidebar
@@ -42,5 +42,5 @@ else:
         __file__,
         routes=preload.list_routes() if installation.is_enabled() else (),
         lifespan=startup.lifespan,
-        middleware=socket_limits.middleware(),
+        middleware=[*session_capacity.middleware(), *socket_limits.middleware()],
     )

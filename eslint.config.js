@@ -4,7 +4,7 @@ import globals from 'globals';
 export default [
   js.configs.recommended,
   {
-    files: ['pages/**/*.js'],
+    files: ['{pages,vitviz}/**/*.js'],
     languageOptions: { ecmaVersion: 2023, sourceType: 'module', globals: globals.browser },
     rules: {
       eqeqeq: 'error',

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 
 # Before torch or NumPy are imported, for this process and for every server and trainer that it starts: they share the
 # cores, with a browser and with other workers, and threads that are not all on a core at once wait for one another.
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ.get("OPENBLAS_NUM_THREADS", "1")
 os.environ["MKL_NUM_THREADS"] = os.environ.get("MKL_NUM_THREADS", "1")
+# Published weights that the machine's user downloaded are no part of a test.
+os.environ["HF_HOME"] = os.path.join(tempfile.gettempdir(), "vitviz-tests-have-no-weights")
+os.environ["VITVIZ_WEIGHTS"] = os.environ["HF_HOME"]
 os.environ["VITVIZ_AHEAD"] = "0"  # a test's server would open every page beside the test
 
 # What is compiled is kept, as a server keeps it, whatever the environment says: each worker would compile all tests

@@ -27,7 +27,7 @@ def check_buildable(config: ModelConfig, most_layers: int) -> None:
     if config.image_size > MAX_IMAGE_PX:
         raise ValueError(f"image_size must be at most {MAX_IMAGE_PX}, received {config.image_size}")
     if max(widths) > MAX_WIDTH:
-        raise ValueError(f"widths must be at most {MAX_WIDTH}, received {max(widths)}")
+        raise ValueError(f"expected widths of at most {MAX_WIDTH}, received {max(widths)}")
     most_layers = min(most_layers, MAX_LAYERS)
     if layers > most_layers:
         raise ValueError(f"there can be at most {most_layers} layers here, received {layers}")

@@ -6,11 +6,12 @@ Every config is hashable (it can key a cache), checked once when it is made, and
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal
 
-from vitviz.config_checks import as_tuples, check_finite_numbers, fraction, one_of, positive, typed
+from vitviz.config_fields import Condition, Setting, check_fields, declare, list_settings
 from vitviz.config_models import (
     Activation,
     AttentionScale,
@@ -26,6 +27,7 @@ from vitviz.config_models import (
 )
 
 __all__ = [
+    "SETTINGS",
     "Activation",
     "AttentionScale",
     "CNNConfig",
@@ -42,6 +44,7 @@ __all__ = [
     "ViTConfig",
     "from_dict",
     "from_json",
+    "name_fields",
     "to_dict",
     "to_json",
 ]
@@ -53,19 +56,16 @@ class Preparation:
 
     kind: ClassVar[str] = "preparation"
 
-    image_size: int = 32
-    mean: tuple[float, ...] = (0.5, 0.5, 0.5)
-    std: tuple[float, ...] = (0.5, 0.5, 0.5)
-    crop_fraction: float = 1.0  # the crop's side over the shorter side
-    interpolation: Literal["bilinear", "bicubic"] = "bicubic"
-    digit: bool = False  # a drawn digit: light on dark, centred by its mass, as MNIST's were
+    image_size: int = declare(32, "Image size", unit="px")
+    mean: tuple[float, ...] = declare((0.5, 0.5, 0.5), "Mean")
+    std: tuple[float, ...] = declare((0.5, 0.5, 0.5), "Standard deviation")
+    crop_fraction: float = declare(1.0, "Crop", within="(0, 1]")  # the crop's side over the shorter side
+    interpolation: Literal["bilinear", "bicubic"] = declare("bicubic", "Interpolation")
+    # A drawn digit: light on dark, centred by its mass, as MNIST's were.
+    digit: bool = declare(False, "Drawn digit")
 
     def __post_init__(self) -> None:
-        as_tuples(self, "mean", "std")
-        positive(self, "image_size")
-        typed(self)
-        check_finite_numbers(self, "mean", "std")
-        one_of(self, "interpolation", Literal["bilinear", "bicubic"])
+        check_fields(self)
         if len(self.mean) != len(self.std) or len(self.mean) not in (1, 3):
             raise ValueError(
                 "mean and std must both have 1 (grey) or 3 (RGB) values,"
@@ -73,13 +73,14 @@ class Preparation:
             )
         if any(s <= 0 for s in self.std):
             raise ValueError(f"std must be positive, received {self.std!r}")
-        if not 0 < self.crop_fraction <= 1:
-            raise ValueError(f"crop_fraction must lie in (0, 1], received {self.crop_fraction!r}")
 
     @property
     def in_chans(self) -> int:
         """1 for grey, 3 for RGB."""
         return len(self.mean)
+
+
+_SOFT = Condition("distillation", ("soft",), "hard distillation has weight 0.5 and no temperature")
 
 
 @dataclass(frozen=True)
@@ -88,106 +89,164 @@ class TrainConfig:
 
     kind: ClassVar[str] = "train"
 
-    dataset: str = "digits"
-    train_fraction: float = 1.0
-    a_class: int | None = None  # at most so many of each class; None: as many as the share brings
-    validation_fraction: float = 0.1
-    epochs: float | None = 10.0
-    seconds: float | None = None
-    stop_accuracy: float | None = None  # ends as soon as so much of the validation images is right
-    patience: float | None = None  # ends after so many epochs without a better validation accuracy
-    batch_size: int = 64
-    optimizer: Literal["adamw", "adam", "sgd", "muon"] = "adamw"
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.05
-    momentum: float = 0.9  # SGD only
-    schedule: Literal["constant", "warmup_cosine", "one_cycle"] = "warmup_cosine"
-    warmup_fraction: float = 0.1
-    label_smoothing: float = 0.0
-    gradient_clip: float | None = None
-    ema_decay: float | None = None  # shown, evaluated and saved are the averaged weights
-    flip: bool = False
-    shift_px: int = 0
-    erase_px: int = 0
-    mixup_alpha: float = 0.0
-    cutmix_alpha: float = 0.0
-    frozen: tuple[str, ...] = ()  # parameter-name prefixes outside the optimiser (recipe A's patch_embed)
-    stays_in_eval: bool = False  # after the first validation nobody calls model.train(): a common bug
-    start_from: str | None = None  # what the weights are called that it begins with; None: random ones
-    start_digest: str | None = None  # theirs
-    head_learning_rate: float | None = None  # the new head's peak; None: as the body's
-    layer_decay: float = 1.0  # each layer learns at so much of the rate of the one after it
-    distill_from: str | None = None  # a checkpoint's path: DeiT's teacher
-    distillation: Literal["hard", "soft"] = "hard"
-    distillation_weight: float = 0.1  # DeiT's lambda, of a soft lesson only
-    distillation_temperature: float = 3.0  # its tau
-    precision: Literal["auto", "fp32"] = "auto"  # auto: bf16 where the processor has it
-    threads: int = 1  # each computes a part of every batch; 0: as many as are free when the run is made
-    clock: Literal["wall", "core"] = "wall"  # core: of the processor's own time, the same on a busy machine
-    seed: int = 0
-    snapshots: int = 12
+    dataset: str = declare("digits", "Dataset")
+    train_fraction: float = declare(
+        1.0, "Training fraction", "Fraction of training images used.", "(0, 1]", step=0.1
+    )
+    a_class: int | None = declare(None, "Images per class")  # None: as many as the fraction gives
+    validation_fraction: float = declare(
+        0.1, "Validation fraction", "Fraction of training images held out.", "(0, 0.5]", step=0.05
+    )
+    epochs: float | None = declare(10.0, "Epochs", within="(0, 10000]")
+    seconds: float | None = declare(None, "Seconds", within="(0, 604800]")
+    stop_accuracy: float | None = declare(
+        None,
+        "Stop at accuracy",
+        "Validation accuracy that ends training; 0: off. The schedule keeps its length.",
+        "(0, 1]",
+        step=0.01,
+    )
+    patience: float | None = declare(
+        None,
+        "Patience",
+        "Stop after so many epochs without improvement; 0: off.",
+        "(0, 10000]",
+        unit="epochs",
+    )
+    batch_size: int = declare(64, "Batch size", "Images per step.", top=4096)
+    optimizer: Literal["adamw", "adam", "sgd", "muon"] = declare(
+        "adamw",
+        "Optimizer",
+        "AdamW decouples weight decay from the gradient; Muon orthogonalizes updates of hidden matrices.",
+        options={"adamw": "AdamW", "adam": "Adam (L2)", "sgd": "SGD", "muon": "Muon"},
+    )
+    learning_rate: float = declare(1e-3, "Learning rate", "Peak value of the schedule.", "(0, 10]", step=5e-4)
+    weight_decay: float = declare(
+        0.05, "Weight decay", "Rate at which weights decay towards zero.", "[0, 10]", step=0.01
+    )
+    momentum: float = declare(
+        0.9,
+        "Momentum",
+        "Fraction of the previous update added to the next.",
+        "[0, 1)",
+        step=0.05,
+        only=Condition("optimizer", ("sgd",), "only SGD uses this setting"),
+    )
+    schedule: Literal["constant", "warmup_cosine", "one_cycle"] = declare(
+        "warmup_cosine",
+        "Schedule",
+        "Learning rate over the course of training.",
+        options={
+            "constant": "constant",
+            "warmup_cosine": "warm-up, then cosine",
+            "one_cycle": "one cycle",
+        },
+    )
+    warmup_fraction: float = declare(
+        0.1,
+        "Warm-up fraction",
+        "Fraction of training spent on warm-up; at least 0.3 with one cycle.",
+        "[0, 1)",
+        step=0.05,
+        only=Condition(
+            "schedule", ("warmup_cosine", "one_cycle"), "a constant learning rate does not warm up"
+        ),
+    )
+    label_smoothing: float = declare(
+        0.0, "Label smoothing", "Fraction of the target spread evenly over all classes.", "[0, 1)", step=0.05
+    )
+    gradient_clip: float | None = declare(
+        None, "Gradient clipping norm", "Largest L2 norm; 0 turns clipping off.", "(0, inf)", step=0.5
+    )
+    ema_decay: float | None = declare(  # shown, evaluated and saved are the averaged weights
+        None, "EMA decay", "Decay of the weights' moving average; 0: off.", "(0, 1)", step=0.01
+    )
+    flip: bool = declare(False, "Horizontal flip", "Flips half of the images; unsuitable for digits.")
+    shift_px: int = declare(0, "Largest shift", "Random shift of each image.", "[0, 64]", unit="px", top=16)
+    erase_px: int = declare(
+        0,
+        "Cutout",
+        "Side of an erased square (DeVries and Taylor 2017); 0: off.",
+        "[0, 64]",
+        unit="px",
+        top=28,
+    )
+    mixup_alpha: float = declare(
+        0.0, "Mixup α", "Blends two images (Zhang et al. 2018); 0: off.", "[0, 64]", step=0.1
+    )
+    cutmix_alpha: float = declare(
+        0.0, "CutMix α", "Pastes part of another image (Yun et al. 2019); 0: off.", "[0, 64]", step=0.1
+    )
+    # Parameter-name prefixes outside the optimizer (recipe A's patch_embed).
+    frozen: tuple[str, ...] = declare(
+        (), "Frozen parameters", options={"patch_embed": "patch embedding", "pos_embed": "positions"}
+    )
+    stays_in_eval: bool = declare(  # after the first validation nobody calls model.train()
+        False, "Stays in eval mode", "A common bug: dropout stays off after the first validation."
+    )
+    start_from: str | None = declare(None, "Initial weights")  # name; None: random
+    start_digest: str | None = declare(None, "Digest of the initial weights")
+    # Peak of the new head; None: as the backbone's.
+    head_learning_rate: float | None = declare(None, "Learning rate of the head", within="(0, 10]")
+    # Each layer's learning rate as a fraction of the next one's.
+    layer_decay: float = declare(1.0, "Layer-wise learning-rate decay", within="(0, 1]")
+    distill_from: str | None = declare(None, "Teacher")  # a checkpoint's path
+    distillation: Literal["hard", "soft"] = declare(
+        "hard",
+        "Target",
+        "Hard: the teacher's predicted class is the target. Soft: its probabilities are.",
+        options={"hard": "hard: predicted class", "soft": "soft: probabilities"},
+    )
+    distillation_weight: float = declare(
+        0.1,
+        "Distillation weight",
+        "Weight λ of the teacher's loss; the labels get 1 - λ.",
+        "[0, 1]",
+        step=0.05,
+        only=_SOFT,
+    )
+    distillation_temperature: float = declare(
+        3.0,
+        "Temperature",
+        "Divides the logits by τ; a higher value gives more uniform teacher probabilities.",
+        "[0.1, 100]",
+        step=0.5,
+        only=_SOFT,
+    )
+    precision: Literal["auto", "fp32"] = declare(  # auto: bf16 where the processor has it
+        "auto",
+        "Precision",
+        "For training; images always use fp32.",
+        options={"auto": "bf16 if supported", "fp32": "fp32"},
+    )
+    threads: int = (
+        declare(  # each computes a part of every batch; 0: as many as are free when the run is made
+            1,
+            "Threads",
+            "CPU threads per batch; 0 uses all free cores, or one thread with batch norm.",
+            "[0, inf)",
+            top=64,
+        )
+    )
+    # core: of the processor's own time, the same on a busy machine
+    clock: Literal["wall", "core"] = declare("wall", "Clock")
+    seed: int = declare(
+        0, "Seed", "Fixed seed, threads and machine: identical results.", "(-inf, inf)", top=1_000_000
+    )
+    snapshots: int = declare(12, "Snapshots", "Snapshots on the timeline, denser at the start.", top=120)
 
     def __post_init__(self) -> None:
-        as_tuples(self, "frozen")
-        if not all(isinstance(name, str) for name in self.frozen):
-            raise ValueError(f"frozen must hold texts, received {self.frozen!r}")
-        positive(self, "batch_size", "snapshots")
-        typed(self)
-        for name, allowed in (
-            ("optimizer", Literal["adamw", "adam", "sgd", "muon"]),
-            ("schedule", Literal["constant", "warmup_cosine", "one_cycle"]),
-            ("distillation", Literal["hard", "soft"]),
-            ("precision", Literal["auto", "fp32"]),
-            ("clock", Literal["wall", "core"]),
-        ):
-            one_of(self, name, allowed)
-        fraction(self, "momentum", "warmup_fraction", "label_smoothing")
-        _check_distillation(self)
+        check_fields(self)
         _check_start(self)
-        if self.threads < 0:
-            raise ValueError(f"threads must be an integer of at least 0, received {self.threads!r}")
-        if self.a_class is not None and (self.a_class < 1 or self.train_fraction != 1):
+        if self.a_class is not None and self.train_fraction != 1:
             raise ValueError(
-                "a_class must be at least 1 and has no train_fraction beside it,"
+                "a_class has no train_fraction beside it,"
                 f" received {self.a_class!r} and {self.train_fraction!r}"
-            )
-        if not 0 < self.train_fraction <= 1:
-            raise ValueError(f"train_fraction must lie in (0, 1], received {self.train_fraction!r}")
-        if not 0 < self.validation_fraction <= 0.5:
-            raise ValueError(
-                f"validation_fraction must lie in (0, 0.5], received {self.validation_fraction!r}"
             )
         if (self.epochs is None) == (self.seconds is None):
             raise ValueError(
                 f"state exactly one of epochs and seconds, received {self.epochs!r} and {self.seconds!r}"
             )
-        for name, highest in (("epochs", 10_000.0), ("seconds", 7 * 86_400.0)):
-            value = getattr(self, name)
-            if value is not None and not 0 < value <= highest:
-                raise ValueError(f"{name} must lie in (0, {highest:g}], received {value!r}")
-        _check_stops(self)
-        _check_optimisation(self)
-
-
-def _check_stops(config: TrainConfig) -> None:
-    for name, highest in (("stop_accuracy", 1.0), ("patience", 10_000.0)):
-        value = getattr(config, name)
-        if value is not None and not 0 < value <= highest:
-            raise ValueError(f"{name} must lie in (0, {highest:g}], received {value!r}")
-
-
-def _check_optimisation(config: TrainConfig) -> None:
-    if not 0 < config.learning_rate <= 10:
-        raise ValueError(f"learning_rate must lie in (0, 10], received {config.learning_rate!r}")
-    if not 0 <= config.weight_decay <= 10:
-        raise ValueError(f"weight_decay must lie in [0, 10], received {config.weight_decay!r}")
-    for name in ("shift_px", "erase_px", "mixup_alpha", "cutmix_alpha"):
-        if not 0 <= getattr(config, name) <= 64:
-            raise ValueError(f"{name} must lie in [0, 64], received {getattr(config, name)!r}")
-    if config.gradient_clip is not None and config.gradient_clip <= 0:
-        raise ValueError(f"gradient_clip must be positive, received {config.gradient_clip!r}")
-    if config.ema_decay is not None and not 0 < config.ema_decay < 1:
-        raise ValueError(f"ema_decay must lie in (0, 1), received {config.ema_decay!r}")
 
 
 def _check_start(config: TrainConfig) -> None:
@@ -200,26 +259,10 @@ def _check_start(config: TrainConfig) -> None:
         value is not None and not 0 < len(value) <= 200 for value in (config.start_from, config.start_digest)
     ):
         raise ValueError("start_from and start_digest must be of 1 to 200 characters")
-    rate = config.head_learning_rate
-    if rate is not None and not 0 < rate <= 10:
-        raise ValueError(f"head_learning_rate must lie in (0, 10], received {rate!r}")
-    if not 0 < config.layer_decay <= 1:
-        raise ValueError(f"layer_decay must lie in (0, 1], received {config.layer_decay!r}")
-    if config.optimizer == "muon" and (rate is not None or config.layer_decay != 1):
+    if config.optimizer == "muon" and (config.head_learning_rate is not None or config.layer_decay != 1):
         raise ValueError(
             "muon has one learning rate: head_learning_rate and layer_decay need another optimizer"
         )
-
-
-def _check_distillation(config: TrainConfig) -> None:
-    for name, lowest, highest in (
-        ("distillation_weight", 0.0, 1.0),
-        ("distillation_temperature", 0.1, 100.0),
-    ):
-        if not lowest <= getattr(config, name) <= highest:
-            raise ValueError(
-                f"{name} must lie in [{lowest:g}, {highest:g}], received {getattr(config, name)!r}"
-            )
 
 
 Config = ModelConfig | Preparation | TrainConfig
@@ -235,6 +278,21 @@ _CLASSES: dict[str, type[Config]] = {
         TrainConfig,
     )
 }
+SETTINGS: dict[str, Setting] = {  # by name; a ViT's where families share a name
+    name: setting
+    for cls in reversed((ViTConfig, TrainConfig, *_CLASSES.values()))
+    for name, setting in list_settings(cls).items()
+}
+
+
+def name_fields(message: str) -> str:
+    """Return an error message with labels instead of field and option names: 'Heads' for num_heads."""
+    labels = dict(SETTINGS["positions"].options) | {name: s.label for name, s in SETTINGS.items()}
+    return re.sub(
+        r"\b[a-z]+(?:_[a-z0-9]+)+\b|\b[a-z]+(?= must | and [a-z_]+ must )",
+        lambda name: labels.get(name[0], name[0].replace("_", " ")),
+        message,
+    )
 
 
 def to_dict(config: Config) -> dict[str, Any]:

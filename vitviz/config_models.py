@@ -6,10 +6,11 @@ Every config is hashable (it can key a cache) and checked once when it is made; 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import ClassVar, Literal
 
-from vitviz.config_checks import as_tuples, fraction, is_integer, one_of, positive, typed
+from vitviz.config_fields import Condition, check_fields, declare
 
 Positions = Literal["none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned", "pixels"]
 Readout = Literal["cls", "mean", "first_patch"]
@@ -17,7 +18,22 @@ Activation = Literal["gelu", "relu", "silu"]
 AttentionScale = Literal["head", "width", "none"]
 Embed = Literal["conv", "unfold", "reshape"]
 Family = Literal["vit", "deit", "hybrid", "swin", "cnn", "conv_attention", "flat_attention"]
-MOST_REGISTERS = 9  # 'reg1' to 'reg9': a pin and a link name each by one digit
+_SHARE = "[0, 1)"
+_image_size = partial(declare, label="Image size", unit="px")
+_in_chans = partial(declare, label="Image channels")
+_num_classes = partial(declare, 10, "Classes", within="[0, inf)")
+_qkv_bias = partial(declare, True, "Bias in q, k, v", "Learned bias of queries, keys and values.")
+_mlp_ratio = partial(declare, 4.0, "MLP ratio", "Hidden width of the MLP divided by its input's.", step=0.5)
+_dropout = partial(
+    declare, 0.0, "Dropout", "Fraction of activations zeroed during training.", _SHARE, step=0.05
+)
+_attention_dropout = partial(
+    declare, 0.0, "Attention dropout", "Fraction of attention weights zeroed.", _SHARE, step=0.05
+)
+_drop_path = partial(
+    declare, 0.0, "Stochastic depth", "Probability of skipping a sublayer.", _SHARE, step=0.05
+)
+_norm_eps = partial(declare, label="ε of LayerNorm", within="(0, 1)")
 
 
 @dataclass(frozen=True)
@@ -26,68 +42,116 @@ class ViTConfig:
 
     kind: ClassVar[str] = "vit"
 
-    image_size: int = 32
-    patch_size: int = 4  # an 8 x 8 grid of a 32 px image: coarse enough to label each patch
-    in_chans: int = 3
-    num_classes: int = 10  # 0: no head, as DINO's backbones
-    embed_dim: int = 96
-    depth: int = 6
-    num_heads: int = 3
-    mlp_ratio: float = 4.0
-    qkv_bias: bool = True
-    output_projection: bool = True
-    head_input: Literal["all", "slice"] = "all"  # 'slice': each head maps its own D/heads values (recipe C)
-    attention_scale: AttentionScale = "head"  # 1/sqrt(d_head); 'width' is recipe D's 1/sqrt(D)
-    norm: Literal["pre", "post"] = "pre"
-    residual: bool = True  # False: z = branch(z), what a block would be without its shortcuts
-    final_norm: bool = True
-    norm_eps: float = 1e-6
-    activation: Activation = "gelu"
-    positions: Positions = "learned"  # 'pixels': a second linear map of the patch, recipe D's 'positions'
-    position_on_prefix: bool = True  # learned tables only; DINOv2 with registers has none there
-    sincos_on_prefix: bool = (
-        False  # sincos_1d only: the sequence is counted from its first token, [CLS] (recipe C)
+    image_size: int = _image_size(32)
+    patch_size: int = declare(  # an 8 x 8 grid of a 32 px image: coarse enough to label each patch
+        4, "Patch size", "Side of a patch; must divide the image size.", unit="px", top=64
     )
-    readout: Readout = "cls"
-    distilled: bool = False  # DeiT's second token and second head
-    num_registers: int = 0
-    embed: Embed = "conv"  # conv and unfold are one and the same map; 'reshape' cuts rows of pixels, a bug
-    embed_bias: bool = True
-    stem: tuple[int, ...] = ()  # channels of 3 x 3 convolutions before the tokens: the hybrid
-    layer_scale: float | None = None
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
-    drop_path: float = 0.0
-    softmax_output: bool = False  # recipes C and D put a softmax before the cross-entropy
+    in_chans: int = _in_chans(3)
+    num_classes: int = _num_classes()  # 0: no head, as DINO's backbones
+    embed_dim: int = declare(96, "Width D", "Dimension of the token vectors.", top=512)
+    depth: int = declare(6, "Blocks", "Number of transformer blocks.", top=16)
+    num_heads: int = declare(3, "Heads", "Attention heads per block; must divide the width.", top=32)
+    mlp_ratio: float = _mlp_ratio()
+    qkv_bias: bool = _qkv_bias()
+    output_projection: bool = declare(True, "Output projection", "Linear map of the concatenated heads.")
+    head_input: Literal["all", "slice"] = (
+        declare(  # 'slice': each head maps its own D/heads values (recipe C)
+            "all",
+            "Input of a head",
+            "Input of q, k and v; lecture C uses a slice.",
+            options={"all": "whole token", "slice": "slice of the token"},
+        )
+    )
+    attention_scale: AttentionScale = declare(  # 1/sqrt(d_head); 'width' is recipe D's 1/sqrt(D)
+        "head",
+        "Attention scale",
+        "Factor on q·k; lecture D uses width D.",
+        options={"head": "1/√d (head width)", "width": "1/√D (model width)", "none": "none"},
+    )
+    norm: Literal["pre", "post"] = declare(
+        "pre",
+        "LayerNorm",
+        "LayerNorm before or after each sublayer.",
+        options={"pre": "pre-norm", "post": "post-norm"},
+    )
+    residual: bool = declare(True, "Residual connections", "Off: each sublayer's output replaces its input.")
+    final_norm: bool = declare(True, "Final LayerNorm", "LayerNorm before the classifier head.")
+    norm_eps: float = _norm_eps(1e-6)
+    activation: Activation = declare(
+        "gelu",
+        "Activation",
+        "Nonlinearity of the MLP.",
+        options={"gelu": "GELU", "relu": "ReLU", "silu": "SiLU"},
+    )
+    positions: Positions = declare(  # 'pixels': a second linear map of the patch, recipe D's 'positions'
+        "learned",
+        "Position embedding",
+        "Type of positional encoding.",
+        options={
+            "none": "No positions",
+            "sincos_1d": "1-D sinusoidal",
+            "sincos_2d_sum": "2-D summed",
+            "sincos_2d_concat": "2-D concatenated",
+            "learned": "Learned",
+            "pixels": "A second linear map of the pixels",
+        },
+    )
+    # How learned ones are resized: timm's way; DINOv2's publisher has it off.
+    positions_antialias: bool = declare(True, "Antialiasing of resized positions")
+    # Learned tables only; DINOv2 with registers has none there.
+    position_on_prefix: bool = declare(True, "Position embedding of [CLS]")
+    sincos_on_prefix: bool = declare(
+        False,
+        "Position of [CLS]",
+        "Gives [CLS] position 0, as in recipe C of the lecture.",
+        only=Condition("positions", ("sincos_1d",), "only 1-D sinusoidal positions include [CLS]"),
+    )
+    readout: Readout = declare(
+        "cls",
+        "Readout",
+        "Input of the classifier head.",
+        options={"cls": "[CLS]", "mean": "mean of patches", "first_patch": "first patch"},
+        only=Condition("family", ("vit", "hybrid"), "a DeiT uses its class token and its distillation token"),
+    )
+    distilled: bool = declare(False, "Distillation token")  # DeiT's second token and second head
+    num_registers: int = declare(  # 'reg1' to 'reg9': a pin and a link name each by one digit
+        0, "Registers", "Extra learned tokens (Darcet et al. 2024).", "[0, 9]", top=8
+    )
+    embed: Embed = declare(
+        "conv",
+        "Patch embedding",
+        "The first two compute the same function.",
+        options={
+            "conv": "convolution",
+            "unfold": "unfold and linear map",
+            "reshape": "reshape (a bug)",
+        },
+        only=Condition("family", ("vit", "deit"), "the convolutions compute the tokens"),
+    )
+    embed_bias: bool = declare(True, "Bias of the patch embedding")
+    stem: tuple[int, ...] = declare(
+        (),
+        "Stem channels",
+        "One 3 × 3 convolution per entry; the last log₂(patch), rounded up, have stride 2.",
+    )
+    layer_scale: float | None = declare(
+        None, "LayerScale", "Initial scale (Touvron et al. 2021); 0: off.", step=0.1
+    )
+    dropout: float = _dropout()
+    attention_dropout: float = _attention_dropout()
+    drop_path: float = _drop_path()
+    softmax_output: bool = declare(  # recipes C and D put a softmax before the cross-entropy
+        False, "Softmax in the model", "A bug: the loss applies softmax again."
+    )
 
     def __post_init__(self) -> None:
-        as_tuples(self, "stem")
-        positive(self, "image_size", "patch_size", "in_chans", "embed_dim", "depth", "num_heads")
-        typed(self)
-        fraction(self, "dropout", "attention_dropout", "drop_path")
-        for name, allowed in (
-            ("head_input", Literal["all", "slice"]),
-            ("attention_scale", AttentionScale),
-            ("norm", Literal["pre", "post"]),
-            ("activation", Activation),
-            ("positions", Positions),
-            ("readout", Readout),
-            ("embed", Embed),
-        ):
-            one_of(self, name, allowed)
+        check_fields(self)
         if self.image_size % self.patch_size:
             raise ValueError(f"patch_size {self.patch_size} does not divide image_size {self.image_size}")
         if self.embed_dim % self.num_heads:
             raise ValueError(f"num_heads {self.num_heads} does not divide embed_dim {self.embed_dim}")
-        if self.num_classes < 0 or not 0 <= self.num_registers <= MOST_REGISTERS:
-            raise ValueError(
-                f"num_classes must be at least 0 and num_registers 0 to {MOST_REGISTERS},"
-                f" received {self.num_classes} and {self.num_registers}"
-            )
         if not 1 <= self.mlp_ratio * self.embed_dim < inf:
             raise ValueError(f"mlp_ratio must give at least one hidden unit, received {self.mlp_ratio!r}")
-        if not 0 < self.norm_eps < 1:
-            raise ValueError(f"norm_eps must lie between 0 and 1, received {self.norm_eps!r}")
         if self.positions in ("sincos_1d", "sincos_2d_sum") and self.embed_dim % 2:
             raise ValueError(f"{self.positions} needs an even embed_dim, received {self.embed_dim}")
         if self.positions == "sincos_2d_concat" and (self.embed_dim % 4 or self.embed_dim < 8):
@@ -106,8 +170,6 @@ class ViTConfig:
                 f"a stem for patch_size {self.patch_size} needs at least {max(1, halvings)} layers,"
                 f" received {len(self.stem)}"
             )
-        if any(not is_integer(width) or width < 1 for width in self.stem):
-            raise ValueError(f"stem widths must be integers of at least 1, received {self.stem!r}")
         if self.embed != "conv" or not self.embed_bias:
             raise ValueError(
                 "a stem is made of convolutions with a bias at the end,"
@@ -140,41 +202,32 @@ class SwinConfig:
     kind: ClassVar[str] = "swin"
     family: ClassVar[Family] = "swin"
 
-    image_size: int = 32
-    patch_size: int = 2
-    in_chans: int = 3
-    num_classes: int = 10
-    embed_dim: int = 48
-    depths: tuple[int, ...] = (2, 2)
-    num_heads: tuple[int, ...] = (3, 6)
-    window_size: int = 4
-    mlp_ratio: float = 4.0
-    qkv_bias: bool = True
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
-    drop_path: float = 0.0
-    norm_eps: float = 1e-5
-    masked: bool = True  # False: a shifted window's far edges attend to each other, a common bug
-    convention: Literal["torchvision", "timm"] = "torchvision"  # they differ where the window does not divide
+    image_size: int = _image_size(32)
+    patch_size: int = declare(2, "Patch size", "Side of a patch in stage 1.", unit="px", top=64)
+    in_chans: int = _in_chans(3)
+    num_classes: int = _num_classes()
+    embed_dim: int = declare(48, "Width of stage 1", "Doubles with every stage.", top=256)
+    depths: tuple[int, ...] = declare(
+        (2, 2), "Blocks per stage", "One number per stage; every second block shifts windows."
+    )
+    num_heads: tuple[int, ...] = declare((3, 6), "Heads per stage", "One number per stage.")
+    window_size: int = declare(4, "Window", "Side of an attention window.", unit="tokens", top=32)
+    mlp_ratio: float = _mlp_ratio()
+    qkv_bias: bool = _qkv_bias()
+    dropout: float = _dropout()
+    attention_dropout: float = _attention_dropout()
+    drop_path: float = _drop_path()
+    norm_eps: float = _norm_eps(1e-5)
+    masked: bool = declare(True, "Mask", "Off (a bug): opposite edges of the image attend to each other.")
+    # They differ where the window does not divide the grid.
+    convention: Literal["torchvision", "timm"] = declare("torchvision", "Padding convention")
 
     def __post_init__(self) -> None:
-        as_tuples(self, "depths", "num_heads")
-        positive(self, "image_size", "patch_size", "in_chans", "embed_dim", "window_size")
-        typed(self)
-        fraction(self, "dropout", "attention_dropout", "drop_path")
-        one_of(self, "convention", Literal["torchvision", "timm"])
-        if self.num_classes < 0:
-            raise ValueError(f"num_classes must be at least 0, received {self.num_classes}")
-        if not 0 < self.norm_eps < 1:
-            raise ValueError(f"norm_eps must lie between 0 and 1, received {self.norm_eps!r}")
+        check_fields(self)
         if not self.depths or len(self.depths) != len(self.num_heads):
             raise ValueError(
                 "depths and num_heads must have one entry per stage, received"
                 f" {self.depths!r} and {self.num_heads!r}"
-            )
-        if any(not is_integer(n) or n < 1 for n in (*self.depths, *self.num_heads)):
-            raise ValueError(
-                f"depths and num_heads must be at least 1, received {self.depths!r} and {self.num_heads!r}"
             )
         if self.image_size % self.patch_size:
             raise ValueError(f"patch_size {self.patch_size} does not divide image_size {self.image_size}")
@@ -199,28 +252,28 @@ class CNNConfig:
     kind: ClassVar[str] = "cnn"
     family: ClassVar[Family] = "cnn"
 
-    image_size: int = 32
-    in_chans: int = 3
-    num_classes: int = 10
-    widths: tuple[int, ...] = (32, 64, 128)
-    blocks: tuple[int, ...] = (1, 1, 1)
-    pooled: bool = False  # plain blocks and max pooling (Jordan 2024), not residual blocks and strides
+    image_size: int = _image_size(32)
+    in_chans: int = _in_chans(3)
+    num_classes: int = _num_classes(within="[1, inf)")
+    widths: tuple[int, ...] = declare(
+        (32, 64, 128), "Channels per stage", "Each stage after the first halves the feature map."
+    )
+    blocks: tuple[int, ...] = declare(
+        (1, 1, 1), "Blocks per stage", "Blocks of two 3 × 3 convolutions; the first may be 0.", "[0, inf)"
+    )
+    pooled: bool = declare(  # plain blocks and max pooling (Jordan 2024)
+        False, "Plain, pooled", "Max pooling instead of strides, no residual connections."
+    )
 
     def __post_init__(self) -> None:
-        as_tuples(self, "widths", "blocks")
-        positive(self, "image_size", "in_chans", "num_classes")
-        typed(self)
+        check_fields(self)
         if not self.widths or len(self.widths) != len(self.blocks):
             raise ValueError(
                 "widths and blocks must have one entry per stage,"
                 f" received {self.widths!r} and {self.blocks!r}"
             )
-        if any(not is_integer(n) or n < 1 for n in (*self.widths, *self.blocks[1:])):
-            raise ValueError(
-                f"widths and blocks must be at least 1, received {self.widths!r} and {self.blocks!r}"
-            )
-        if not is_integer(self.blocks[0]) or self.blocks[0] < 0:
-            raise ValueError(f"the first stage has at least 0 blocks, received {self.blocks[0]!r}")
+        if not all(self.blocks[1:]):
+            raise ValueError(f"blocks must be at least 1 after the first stage, received {self.blocks!r}")
 
 
 @dataclass(frozen=True)
@@ -230,17 +283,16 @@ class ConvAttentionConfig:
     kind: ClassVar[str] = "conv_attention"
     family: ClassVar[Family] = "conv_attention"
 
-    image_size: int = 28
-    in_chans: int = 1
-    num_classes: int = 10
-    channels: int = 16
-    scaled: bool = True  # the lecture's version omits 1/sqrt(d)
-    transposed_values: bool = False  # the lecture's bug: the value product transposed
-    attends: bool = True  # False: y = V, the control that says what attention is worth
+    image_size: int = _image_size(28)
+    in_chans: int = _in_chans(1)
+    num_classes: int = _num_classes(within="[1, inf)")
+    channels: int = declare(16, "Channels", "Channels of queries, keys and values.", top=256)
+    scaled: bool = declare(True, "Scale by 1/√d", "Missing in the lecture's version.")
+    transposed_values: bool = declare(False, "Transpose values", "The lecture's bug.")
+    attends: bool = declare(True, "Attention", "Off: each pixel keeps its own value, y = V.")
 
     def __post_init__(self) -> None:
-        positive(self, "image_size", "in_chans", "num_classes", "channels")
-        typed(self)
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -250,17 +302,15 @@ class FlatAttentionConfig:
     kind: ClassVar[str] = "flat_attention"
     family: ClassVar[Family] = "flat_attention"
 
-    image_size: int = 28
-    in_chans: int = 1
-    num_classes: int = 10
-    widths: tuple[int, int] = (128, 64)
+    image_size: int = _image_size(28)
+    in_chans: int = _in_chans(1)
+    num_classes: int = _num_classes(within="[1, inf)")
+    widths: tuple[int, int] = declare((128, 64), "Hidden widths", "Widths of the two hidden layers.")
 
     def __post_init__(self) -> None:
-        as_tuples(self, "widths")
-        positive(self, "image_size", "in_chans", "num_classes")
-        typed(self)
-        if len(self.widths) != 2 or any(not is_integer(n) or n < 1 for n in self.widths):
-            raise ValueError(f"widths must be two integers of at least 1, received {self.widths!r}")
+        check_fields(self)
+        if len(self.widths) != 2:
+            raise ValueError(f"expected two hidden widths, received {self.widths!r}")
 
 
 ModelConfig = ViTConfig | SwinConfig | CNNConfig | ConvAttentionConfig | FlatAttentionConfig

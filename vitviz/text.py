@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from vitviz import glossary
@@ -28,15 +28,6 @@ def round_share(share: float, digits: int = 1) -> str:
 def of_each(progress: float) -> str:
     """Return the progress of models that make unequal steps."""
     return f"{percent(progress, 0)} of each model's training"
-
-
-def with_titles(refusal: str, titles: Mapping[str, str]) -> str:
-    """Return a config's error with titles for field names; without a title, 'layer_decay' becomes 'layer decay'."""
-    return re.sub(
-        r"\b[a-z]+(?:_[a-z0-9]+)+\b",
-        lambda found: titles.get(found[0], found[0].replace("_", " ")),
-        refusal,
-    )
 
 
 def signed(value: float, digits: int = 2) -> str:

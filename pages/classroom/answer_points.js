@@ -1,9 +1,9 @@
 // The image of the class's question: select a patch before, see all answers as points after.
 
-import { canvas, live } from '../views/kit/dom.js';
-import { gridNavigation, nameGrid } from '../views/kit/grid.js';
-import { photo } from '../views/kit/photo.js';
-import { blit } from '../views/kit/pixels.js';
+import { canvas, live } from '../../vitviz/browser/kit/dom.js';
+import { gridNavigation, nameGrid } from '../../vitviz/browser/kit/grid.js';
+import { photo } from '../../vitviz/browser/kit/photo.js';
+import { blit } from '../../vitviz/browser/kit/pixels.js';
 
 const WIDEST_PX = 320;
 const LEAST_LABEL_PX = 14;

@@ -69,9 +69,8 @@ def _draw_learner_form() -> None:
 
 def _open_class() -> None:
     try:
-        if not classes.check_operator_code(
-            st.session_state.get("class_room._operator", ""), session.get_address()
-        ):
+        code = st.session_state.get("class_room._operator", "")
+        if not classes.check_operator_code(session.get_current(), session.get_address(), code):
             st.session_state[_NOTICE] = "Wrong operator's code: ask the operator of this server."
             return
         membership.join_class(membership.get_class_store().open(session.get_current().owner))

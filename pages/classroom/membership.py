@@ -24,7 +24,6 @@ from vitviz.text import plain
 SLUG = "class_room"  # the class's own page, which the teacher does not share
 CLASS_CLOSED = "The class is closed."
 CLASS_UNKNOWN = "No open class has this code."
-TOO_MANY = "Too many wrong codes; try again in five minutes."
 _NAME = "class.name"  # key of the nickname in the user's notes
 _OWN_LESSONS = frozenset({lessons.OPENED, lessons.MINE})
 
@@ -96,13 +95,15 @@ def join_class(text: str) -> Membership | None:
         ClassError: if the database of classes cannot be read.
     """
     user = session.get_current()
-    if not classes.may_try_code(user):
-        _drop_membership(TOO_MANY)
+    code, store = parse_code(text), get_class_store()
+    try:
+        state = classes.try_code(
+            user, session.get_address(), lambda: None if code is None else store.load(code)
+        )
+    except classes.TooManyCodes as error:
+        _drop_membership(f"{str(error).capitalize()}.")
         return None
-    code = parse_code(text)
-    state = None if code is None else get_class_store().load(code)
     if state is None:
-        classes.count_wrong_code(user)
         _drop_membership(CLASS_UNKNOWN)
         return None
     member = Membership(state.code, state.teacher == user.owner, hash_member(state.code, user.token))

@@ -158,9 +158,20 @@ def resolve_option(key: str, options: Sequence[T], default: T | None = None) -> 
     )
 
 
-def _read_control(key: str, start: T, draw: Callable[[], T]) -> T:
-    """Draw and store a control; in a closed popover, use its start value instead."""
-    value = start if popover.is_closed() else draw()
+def _draw_control(
+    widget: Callable[..., Any],
+    key: str,
+    start: T,
+    *arguments: object,
+    help: str | None,
+    why_not: str | None,
+    **options: object,
+) -> T:
+    """Draw a widget and store its value; in a closed popover, use its start value instead."""
+    value = start
+    if not popover.is_closed():
+        disabled = why_not is not None
+        value = widget(*arguments, key=key, help=why_not or help, disabled=disabled, **options)
     store_value(key, value)
     return value
 
@@ -181,24 +192,21 @@ def select(
     *,
     format_func: Callable[[Any], str] = str,
     help: str | None = None,
-    disabled: bool = False,
     why_not: str | None = None,
 ) -> T:
     """Draw a list of options; the first is the default."""
     start = resolve_option(key, options, default)
     _refresh_renamed_option(key, start, format_func(start))
-    return _read_control(
+    return _draw_control(
+        st.selectbox,
         key,
         start,
-        lambda: st.selectbox(
-            label,
-            options,
-            index=_find_index(start, options),
-            key=key,
-            format_func=format_func,
-            help=why_not or help,
-            disabled=disabled or why_not is not None,
-        ),
+        label,
+        options,
+        index=_find_index(start, options),
+        format_func=format_func,
+        help=help,
+        why_not=why_not,
     )
 
 
@@ -216,21 +224,19 @@ def segmented(
 ) -> T:
     """Draw two to five options side by side, one of which is always selected."""
     start = resolve_option(key, options, default)
-    return _read_control(
+    return _draw_control(
+        st.segmented_control,
         key,
         start,
-        lambda: st.segmented_control(
-            label,
-            options,
-            default=options[_find_index(start, options)],
-            key=key,
-            required=True,
-            format_func=format_func,
-            help=why_not or help,
-            disabled=why_not is not None,
-            label_visibility=label_visibility,
-            width=width,
-        ),
+        label,
+        options,
+        default=options[_find_index(start, options)],
+        required=True,
+        format_func=format_func,
+        help=help,
+        why_not=why_not,
+        label_visibility=label_visibility,
+        width=width,
     )
 
 
@@ -242,7 +248,6 @@ def select_slider(
     *,
     format_func: Callable[[Any], str] = str,
     help: str | None = None,
-    disabled: bool = False,
     why_not: str | None = None,
     label_visibility: Shown = "visible",
 ) -> T:
@@ -252,19 +257,17 @@ def select_slider(
         store_value(key, options[0])
         return options[0]
     _preserve_value(key, tuple(options))
-    return _read_control(
+    return _draw_control(
+        st.select_slider,
         key,
         start,
-        lambda: st.select_slider(
-            label,
-            options,
-            value=options[_find_index(start, options)],
-            key=key,
-            format_func=format_func,
-            help=why_not or help,
-            disabled=disabled or why_not is not None,
-            label_visibility=label_visibility,
-        ),
+        label,
+        options,
+        value=options[_find_index(start, options)],
+        format_func=format_func,
+        help=help,
+        why_not=why_not,
+        label_visibility=label_visibility,
     )
 
 
@@ -278,7 +281,6 @@ def slider(
     *,
     format: str | None = None,
     help: str | None = None,
-    disabled: bool = False,
     why_not: str | None = None,
 ) -> Any:
     """Draw a slider from low to high; integer if low, high and default are integers."""
@@ -296,20 +298,18 @@ def slider(
         lambda value: _is_within(value, kind, low, high),
     )
     _preserve_value(key, (low, high))
-    return _read_control(
+    return _draw_control(
+        st.slider,
         key,
         start,
-        lambda: st.slider(
-            label,
-            kind(low),
-            kind(high),
-            value=start,
-            step=None if step is None else kind(step),
-            format=format,
-            key=key,
-            help=why_not or help,
-            disabled=disabled or why_not is not None,
-        ),
+        label,
+        kind(low),
+        kind(high),
+        value=start,
+        step=None if step is None else kind(step),
+        format=format,
+        help=help,
+        why_not=why_not,
     )
 
 
@@ -398,28 +398,14 @@ def number(
     default: int,
     *,
     help: str | None = None,
-    disabled: bool = False,
     why_not: str | None = None,
 ) -> int:
     """Draw an integer input from low to high."""
     start = _resolve_start(
         key, min(max(default, low), high), parse_int, lambda v: _is_within(v, int, low, high)
     )
-    return _read_control(
-        key,
-        start,
-        lambda: int(
-            st.number_input(
-                label,
-                low,
-                high,
-                value=start,
-                key=key,
-                step=1,
-                help=why_not or help,
-                disabled=disabled or why_not is not None,
-            )
-        ),
+    return _draw_control(
+        st.number_input, key, start, label, low, high, value=start, step=1, help=help, why_not=why_not
     )
 
 
@@ -430,25 +416,12 @@ def real(
     step: float,
     *,
     help: str | None = None,
-    disabled: bool = False,
     why_not: str | None = None,
 ) -> float:
     """Draw an input for any finite number; its user validates it."""
     start = _resolve_start(key, float(default), parse_float, lambda v: type(v) is float and math.isfinite(v))
-    return _read_control(
-        key,
-        start,
-        lambda: float(
-            st.number_input(
-                label,
-                value=start,
-                key=key,
-                step=step,
-                format="%g",
-                help=why_not or help,
-                disabled=disabled or why_not is not None,
-            )
-        ),
+    return _draw_control(
+        st.number_input, key, start, label, value=start, step=step, format="%g", help=help, why_not=why_not
     )
 
 
@@ -459,24 +432,14 @@ def text(
     max_length: int,
     *,
     help: str | None = None,
-    disabled: bool = False,
     why_not: str | None = None,
 ) -> str:
     """Draw a text input of limited length; its user validates it."""
     start = _resolve_start(
         key, default, str, lambda value: isinstance(value, str) and len(value) <= max_length
     )
-    return _read_control(
-        key,
-        start,
-        lambda: st.text_input(
-            label,
-            start,
-            key=key,
-            max_chars=max_length,
-            help=why_not or help,
-            disabled=disabled or why_not is not None,
-        ),
+    return _draw_control(
+        st.text_input, key, start, label, start, max_chars=max_length, help=help, why_not=why_not
     )
 
 
@@ -486,21 +449,10 @@ def toggle(
     default: bool = False,
     *,
     help: str | None = None,
-    disabled: bool = False,
     why_not: str | None = None,
 ) -> bool:
     start = _resolve_start(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
-    return _read_control(
-        key,
-        start,
-        lambda: st.toggle(
-            label,
-            start,
-            key=key,
-            help=why_not or help,
-            disabled=disabled or why_not is not None,
-        ),
-    )
+    return _draw_control(st.toggle, key, start, label, start, help=help, why_not=why_not)
 
 
 def _is_within(value: Any, kind: type[int] | type[float], low: float, high: float) -> bool:

@@ -6,6 +6,7 @@ import { enablePresenting } from './present.js';
 import { explainTerms, setColours } from './glossary_terms.js';
 
 const COOKIE = 'vitviz_visit';
+const REPLACED = Symbol.for('vitviz.cookie');
 const STARTED = Symbol.for('vitviz.browser');
 const SKIP_ID = 'vitviz-skip';
 const PAGE = '[data-testid="stMainBlockContainer"]';
@@ -15,12 +16,17 @@ const SKIP_STYLE = `
 #${SKIP_ID}:focus { transform: none; outline: 2px solid #fff; outline-offset: -4px; }
 `;
 
-/** Store the session's token in a cookie; it never stands in an address and is not sent to other sites. */
-function storeToken(token) {
-  const isStored = document.cookie.split('; ').some((part) => part.startsWith(`${COOKIE}=`));
-  if (isStored) return;
-  const secure = location.protocol === 'https:' ? '; Secure' : '';
-  document.cookie = `${COOKIE}=${token}; Path=/; SameSite=Strict${secure}`;
+/**
+ * Store the session's token in a cookie; it never stands in an address and is not sent to other sites.
+ * A cookie that the server did not accept is replaced, once: another tab may have stored its own meanwhile.
+ */
+function storeToken({ token, replaces }) {
+  const isSecure = location.protocol === 'https:';
+  const name = isSecure ? `__Host-${COOKIE}` : COOKIE;
+  const isStored = document.cookie.split('; ').some((part) => part.startsWith(`${name}=`));
+  if (isStored && (!replaces || window[REPLACED])) return;
+  window[REPLACED] = true;
+  document.cookie = `${name}=${token}; Path=/; SameSite=Strict${isSecure ? '; Secure' : ''}`;
 }
 
 /** Add a link past menu and sidebar as the first keyboard stop, once a tab. */
@@ -54,7 +60,7 @@ export default function browser() {
   enablePresenting();
   addSkipLink();
   return ({ header, colors }) => {
-    storeToken(header.token);
+    storeToken(header);
     setColours(colors);
   };
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from pages.stores import session
+from pages.stores.session_cookie import describe_cookie
 from pages.views.register import register
 from vitviz.plots.blob import pack
 
@@ -11,4 +14,5 @@ _browser = register(__file__, "browser")
 
 def mount_browser() -> None:
     """Send the session's token to the browser; draw nothing."""
-    _browser(pack({"token": session.get_current().token}), key="shell.browser", height=1)
+    cookie = describe_cookie(session.get_current().token, st.context.cookies, st.context.url)
+    _browser(pack(cookie), key="shell.browser", height=1)

@@ -1,6 +1,6 @@
 // Describe Plotly figures for screen readers, from their data.
 
-import { brief, plural } from '../views/kit/words.js';
+import { brief, plural } from '../../vitviz/browser/kit/words.js';
 
 const MAX_LINES = 8; // lines described individually
 const PLOTS = document.getElementsByClassName('js-plotly-plot');

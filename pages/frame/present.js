@@ -1,7 +1,7 @@
 // Presentation mode: large type, no sidebar, arrow keys through the stops of a lesson. P toggles it, Escape ends it.
 // Page Up and Page Down, sent by a presenter's remote, work wherever the focus is.
 
-import { growing } from '../views/kit/grow.js';
+import { growing } from '../../vitviz/browser/kit/grow.js';
 
 const MARK = 'vitvizPresent';
 const STORAGE_KEY = 'vitviz.present';

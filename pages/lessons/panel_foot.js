@@ -1,6 +1,6 @@
 // The foot of a lesson's panel: asks the server to check the task when the address changes, and starts presenting.
 
-import { button, el } from '../views/kit/dom.js';
+import { button, el } from '../../vitviz/browser/kit/dom.js';
 import { CHANGED } from '../frame/address.js';
 import { enablePresenting, toggle } from '../frame/present.js';
 

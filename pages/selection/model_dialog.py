@@ -21,7 +21,7 @@ def draw_button() -> None:
 
 def draw_imagenet_button(key: str) -> None:
     st.button(
-        "Photos: ImageNet models",
+        "Photos: published models",
         icon=":material/photo_library:",
         key=key,
         on_click=_set_open,

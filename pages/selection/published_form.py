@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.controls import session_keys
 from pages.selection import selection
+from pages.selection.own_weights_form import get_upload_limit_mb
 from pages.stores import published
 from vitviz.models.download import weights_folder
 from vitviz.models.published_weights import SMALL, Offer, list_weights
@@ -18,7 +19,7 @@ def draw() -> None:
     """Draw small models as rows, and the others in one list."""
     by_name = {offer.name: offer for offer in list_weights()}
     others = [name for name in by_name if name not in SMALL]
-    st.markdown("**Photos: ImageNet models**")
+    st.markdown("**Photos: published models**")
     st.caption(
         "Published by their authors, for photos of at least 224 px. Each is downloaded once to this server,"
         f" into {plain(str(weights_folder()))}."
@@ -44,8 +45,10 @@ def _draw_row(offer: Offer) -> None:
 
 def _draw_offer(offer: Offer) -> None:
     """Draw the offer's provenance and one button: select, download or cancel."""
-    host = offer.url.split("/")[2]
-    st.caption(f"{plain(offer.knows)}; trained on {plain(offer.trained_on)}; published at {plain(host)}")
+    licence = f" ({plain(offer.licence)})" if offer.licence else ""
+    st.caption(
+        f"{plain(offer.knows)}; trained on {plain(offer.trained_on)}; source: {plain(offer.source)}{licence}"
+    )
     if offer.cached is not None:
         st.button(
             "Select",
@@ -53,6 +56,11 @@ def _draw_offer(offer: Offer) -> None:
             on_click=_select_model,
             args=(offer.name,),
             key=f"published._show.{offer.name}",
+        )
+        return
+    if not published.are_downloads_allowed():
+        st.caption(
+            f"Downloads are switched off on this server. Its operator adds these weights with `{offer.command}`."
         )
         return
     active = _is_downloading(offer.name)
@@ -78,7 +86,9 @@ def _draw_download(name: str, was_active: bool) -> None:
     download = published.get_download(name)
     if download is None or download.finished:
         if download is not None and download.error:
-            st.warning(download.error, icon=":material/cloud_off:")
+            can_upload = download.unreachable and published.is_uploadable(name, get_upload_limit_mb())
+            hint = f" {published.UPLOAD_HINT}" if can_upload else ""
+            st.warning(f"{download.error}{hint}", icon=":material/cloud_off:")
         st.button(
             "Download",
             icon=":material/download:",

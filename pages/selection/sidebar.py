@@ -221,8 +221,9 @@ def _explain_missing(key: object, choices: Mapping[str, ModelChoice]) -> str:
         return RUN_DELETED if runs.find_run(name) is None else RUN_EMPTY
     if own_weights.is_expired(key):
         return WEIGHTS_EXPIRED
-    if key.startswith(published.KEY) and name in PRETRAINED:
-        entry = PRETRAINED[name]
+    published_name, _ = published.split_key(key)
+    if key.startswith(published.KEY) and published_name in PRETRAINED:
+        entry = PRETRAINED[published_name]
         if too_large(entry.config):
             return f"{entry.title} is too large for this app. Another model is shown."
         return (
@@ -270,8 +271,8 @@ def _draw_step(model: ModelChoice) -> int:
         steps,
         steps[-1],
         format_func=lambda at: f"{at:,}",
-        help="Training step; follows the newest snapshot." if followed else "Training step.",
-        disabled=followed,
+        help="Training step.",
+        why_not="Training step; follows the newest snapshot." if followed else None,
     )
     place = st.container(height=_CURVE_HEIGHT_PX, border=False, key="nouns-curve")
     curve = _encode_curve(model.curve, steps, step, selection.get_theme())

@@ -1,9 +1,9 @@
 // The map of the whole model: the activations of one forward pass. Hover, play and scrub are drawn in the browser;
 // pins, opened parts and links are sent to the server.
 
-import { listen, recall } from '../views/kit/bus.js';
-import { canvas, el, live } from '../views/kit/dom.js';
-import { photo } from '../views/kit/photo.js';
+import { listen, recall } from '../../vitviz/browser/kit/bus.js';
+import { canvas, el, live } from '../../vitviz/browser/kit/dom.js';
+import { photo } from '../../vitviz/browser/kit/photo.js';
 import { pinAt, showsTokens } from './map_cells.js';
 import { equations, means } from './map_equations.js';
 import { Journey, Moment, drawMoment } from './map_journey.js';

@@ -1,6 +1,6 @@
 // Draw the model's equations: each term is a button, highlighted together with its parts.
 
-import { button, el } from '../views/kit/dom.js';
+import { button, el } from '../../vitviz/browser/kit/dom.js';
 
 /** Return true if a term refers to a part: 'block.*' is every block, 'block.*\/mlp' the MLP of each. */
 export function means(ref, id, place = '') {

@@ -1,9 +1,9 @@
 // Animate one token through the map: a bar to play, scrub and step, and the drawing of every moment.
 
-import { button, el } from '../views/kit/dom.js';
-import { animate, ease, mix, reducedMotion } from '../views/kit/motion.js';
-import { player } from '../views/kit/player.js';
-import { percent } from '../views/kit/words.js';
+import { button, el } from '../../vitviz/browser/kit/dom.js';
+import { animate, ease, mix, reducedMotion } from '../../vitviz/browser/kit/motion.js';
+import { player } from '../../vitviz/browser/kit/player.js';
+import { percent } from '../../vitviz/browser/kit/words.js';
 import { centre, mapRects } from './map_cells.js';
 import { along, arc, drawArcs, drawKeys, placed, ring } from './map_overlay.js';
 import { drawPatch, drawStrip, greatest } from './map_tiles.js';

@@ -1,6 +1,6 @@
 // Write the labels of the map: the notes between its bands, the names of stream and curves, and the tooltip.
 
-import { el } from '../views/kit/dom.js';
+import { el } from '../../vitviz/browser/kit/dom.js';
 import { lensClasses } from './map_scene.js';
 
 /** Create the label elements in the band of blocks (null if not shown). */

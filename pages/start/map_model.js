@@ -1,7 +1,7 @@
 // Decode a map's message: parts by name, and each token's activations dequantised.
 
-import { pinOf, tokenOfPin } from '../views/kit/place.js';
-import { patchName, tokenName } from '../views/kit/words.js';
+import { pinOf, tokenOfPin } from '../../vitviz/browser/kit/place.js';
+import { patchName, tokenName } from '../../vitviz/browser/kit/words.js';
 
 const SEQUENCE_ROWS = 7;
 const FLOW = new Set(['block', 'merge']);

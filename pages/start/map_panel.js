@@ -1,6 +1,6 @@
 // Show an opened part under its band: its operations step by step, and one level deeper its tables.
 
-import { button, el } from '../views/kit/dom.js';
+import { button, el } from '../../vitviz/browser/kit/dom.js';
 import { buildTables } from './map_numbers.js';
 import { buildSteps } from './map_steps.js';
 import { stationWords } from './map_words.js';

@@ -1,6 +1,6 @@
 // Pass the message of an opened part to the map; this view draws nothing.
 
-import { drop, keep, tell } from '../views/kit/bus.js';
+import { drop, keep, tell } from '../../vitviz/browser/kit/bus.js';
 
 export default function part({ root, onUnmount }) {
   let name = '';

@@ -1,8 +1,8 @@
 // Build the map's elements: a button and a canvas per part, and tensor shapes on the arrows.
 
-import { button, canvas, el } from '../views/kit/dom.js';
-import { gridNavigation } from '../views/kit/grid.js';
-import { percent } from '../views/kit/words.js';
+import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
+import { percent } from '../../vitviz/browser/kit/words.js';
 import { RETURN } from './map_layout.js';
 import { shapeWords } from './map_model.js';
 import { PAINTERS } from './map_tiles.js';

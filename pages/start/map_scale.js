@@ -1,7 +1,7 @@
 // Choose the colour scale of the layers' attention maps: one per layer (default), or one for all layers.
 
-import { button, el } from '../views/kit/dom.js';
-import { percent } from '../views/kit/words.js';
+import { button, el } from '../../vitviz/browser/kit/dom.js';
+import { percent } from '../../vitviz/browser/kit/words.js';
 
 /** Return [minimum, maximum] of a block's attention map; the minimum is 0 except for window attention. */
 function rangeOf(model, block) {

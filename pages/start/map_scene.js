@@ -1,6 +1,6 @@
 // Draw the layer below the tiles: arrows, token strips, residual stream and logit-lens curves.
 
-import { dot } from '../views/kit/axes.js';
+import { dot } from '../../vitviz/browser/kit/axes.js';
 import { INSET, RETURN } from './map_layout.js';
 import { drawStrip } from './map_tiles.js';
 import { drawStream, streamOf } from './map_stream.js';

@@ -1,9 +1,9 @@
 // Draw an opened part's operations: formula, formula with numbers, and values.
 
-import { button, canvas, el } from '../views/kit/dom.js';
-import { blit, heat } from '../views/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../views/kit/ramp.js';
-import { percent, signed } from '../views/kit/words.js';
+import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
+import { blit, heat } from '../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../vitviz/browser/kit/ramp.js';
+import { percent, signed } from '../../vitviz/browser/kit/words.js';
 import { drawStrip, greatest } from './map_tiles.js';
 
 /**

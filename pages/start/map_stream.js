@@ -2,10 +2,10 @@
 //
 // Coordinates are u along and v across the stream, which runs right on a wide screen and down on a phone.
 
-import { ease, mix } from '../views/kit/motion.js';
-import { offscreen } from '../views/kit/pixels.js';
-import { PALETTE } from '../views/kit/palette.js';
-import { rgb } from '../views/kit/ramp.js';
+import { ease, mix } from '../../vitviz/browser/kit/motion.js';
+import { offscreen } from '../../vitviz/browser/kit/pixels.js';
+import { PALETTE } from '../../vitviz/browser/kit/palette.js';
+import { rgb } from '../../vitviz/browser/kit/ramp.js';
 import { STREAM } from './map_layout.js';
 
 /** Return the pixels per unit of norm, so that the longest shown token fills the stream's height. */

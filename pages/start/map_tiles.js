@@ -1,8 +1,8 @@
 // Draw the tile of each part from its activations.
 
-import { blit, colour, heat, offscreen } from '../views/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut } from '../views/kit/ramp.js';
-import { percent, tokenName } from '../views/kit/words.js';
+import { blit, colour, heat, offscreen } from '../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut } from '../../vitviz/browser/kit/ramp.js';
+import { percent, tokenName } from '../../vitviz/browser/kit/words.js';
 import { apart, sequenceLines } from './map_cells.js';
 import { READ } from './map_layout.js';
 import { shownRange } from './map_scale.js';

@@ -180,7 +180,8 @@ def _load_model(key: str, _choice: ModelChoice, step: int, path: Path | None, st
     if key.startswith(published.KEY):
         from vitviz.models.pretrained import load_pretrained
 
-        return load_pretrained(key.removeprefix(published.KEY))
+        name, side = published.split_key(key)
+        return load_pretrained(name, image_size=side)
     if path is None:
         classes = tuple(str(i) for i in range(getattr(_choice.config, "num_classes", 0)))
         return LoadedModel(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from vitviz.text import percent
 if TYPE_CHECKING:
     from pages.stores.session import UserSession
     from vitviz.checkpoint_header import Header
+    from vitviz.models.pretrained_list import Pretrained
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 
@@ -53,18 +55,29 @@ def _list_checkpoints(folder: str, changed_ns: int, second: int) -> tuple[ModelC
 
 def _list_published() -> list[ModelChoice]:
     return [
+        choice
+        for entry in published.list_downloaded()
+        if not too_large(entry.config)
+        for choice in _describe_published(entry)
+    ]
+
+
+@lru_cache(maxsize=256)
+def _describe_published(entry: Pretrained) -> tuple[ModelChoice, ...]:
+    """Return an entry at the image size that the app opens it with, and at its larger ones."""
+    knows = f"; {entry.knows}" if entry.knows else ""
+    return tuple(
         ModelChoice(
-            key=f"{published.KEY}{entry.name}",
-            title=entry.title,
-            note=f"Published weights, trained on {entry.trained_on}.",
+            key=f"{published.KEY}{entry.name}" + ("" if side == entry.opens_at_px else f"@{side}"),
+            title=entry.title.replace(f"{entry.opens_at_px} px", f"{side} px"),
+            note=f"Published weights, trained on {entry.trained_on}{knows}.",
             config=entry.config,
-            preparation=entry.preparation,
+            preparation=replace(entry.preparation, image_size=side),
             trained_on=entry.trained_on,
             steps=(0,),
         )
-        for entry in published.list_downloaded()
-        if not too_large(entry.config)
-    ]
+        for side in (entry.opens_at_px, *entry.larger_px)
+    )
 
 
 @lru_cache(maxsize=1)

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import os
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pages.stores import runs, uploads
 from vitviz.classes import teacher_images
 from vitviz.classes.class_store import ClassStore
-from vitviz.classes.codes import CodeAttempts
+from vitviz.classes.codes import CodeAttempts, DelayedAttempts
 from vitviz.classes.database import NAME, ClassError
 
 if TYPE_CHECKING:
     from pages.stores.session import UserSession
 
+T = TypeVar("T")
 _lock = threading.Lock()
 _open: dict[str, ClassStore] = {}
-_tries = CodeAttempts(10, 300.0)  # of operator's codes and class codes, by user and by address
+# Wrong codes of operators and of classes. An address may be shared by a school, or be the proxy's own, and a proxy that
+# passes `X-Forwarded-For` on lets users invent addresses.
+_attempts = CodeAttempts(10, 300.0)  # by user
+_network_attempts = DelayedAttempts(burst=30, spacing_s=2.0)
+_all_attempts = DelayedAttempts(burst=200, spacing_s=0.1)
+
+
+class TooManyCodes(ClassError):
+    """Too many wrong codes were sent."""
 
 
 def get_classes() -> ClassStore:
@@ -38,30 +50,55 @@ def needs_code() -> bool:
     return bool(_get_operator_code())
 
 
-def check_operator_code(code: str, address: str) -> bool:
+def check_operator_code(user: UserSession, address: str, code: str) -> bool:
     """Return True if this code may open a class.
 
     Raises:
-        ClassError: if this address sent too many wrong codes.
+        ClassError: as `try_code`.
     """
-    if not needs_code():
-        return True
-    name = f"open:{address}"
-    if not _tries.is_allowed(name):
-        raise ClassError("too many wrong codes; try again in five minutes")
-    if hmac.compare_digest(code.strip().encode(), _get_operator_code().encode()):
-        return True
-    _tries.record_failure(name)
-    return False
+
+    def compare() -> bool | None:
+        return hmac.compare_digest(code.strip().encode(), _get_operator_code().encode()) or None
+
+    return not needs_code() or try_code(user, address, compare) is not None
 
 
-def may_try_code(user: UserSession) -> bool:
-    """Return True if the user may try another class code."""
-    return _tries.is_allowed(user.token)
+def try_code(user: UserSession, address: str, look_up: Callable[[], T | None]) -> T | None:
+    """Return what a code stands for, None for a wrong one.
+
+    After many wrong codes a user is refused; others of the same network, and then everybody, wait a little.
+
+    Raises:
+        ClassError: if this user, or others of the same network, sent too many wrong codes.
+    """
+    if not _attempts.is_allowed(user.token):
+        raise TooManyCodes("too many wrong codes; try again in five minutes")
+    network = _get_network(address)
+    delay_s = _network_attempts.reserve(network)
+    total_delay_s = None if delay_s is None else _all_attempts.reserve("")
+    if delay_s is None or total_delay_s is None:
+        raise TooManyCodes("too many wrong codes from your network; try again in a minute")
+    time.sleep(max(delay_s, total_delay_s))
+    is_wrong = False
+    try:
+        result = look_up()
+        is_wrong = result is None
+        return result
+    finally:
+        if is_wrong:
+            _attempts.record_failure(user.token)
+        else:
+            _network_attempts.refund(network)
+            _all_attempts.refund("")
 
 
-def count_wrong_code(user: UserSession) -> None:
-    _tries.record_failure(user.token)
+def _get_network(address: str) -> str:
+    """Return an IPv4 address, or the network of an IPv6 address: one user has 2^64 of those."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    return address if parsed.version == 4 else str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
 def _get_operator_code() -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from vitviz.models.download import NoNetworkError, weights_file, weights_folder
+from vitviz.models.download import NoNetworkError
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
-from vitviz.models.published_weights import fetch, is_whole
+from vitviz.models.published_weights import describe_weights, fetch, is_whole, list_names, list_paths
 
 KEY = "pretrained:"
-UPLOAD_HINT = "Or upload the file under 'Your own weights' below, which needs no network."
+UPLOAD_HINT = "Or upload that file under 'Your own weights' below, which needs no network."
+SWITCH = "VITVIZ_DOWNLOADS"  # '0': only the operator downloads, by command
 
 
 @dataclass
@@ -23,6 +25,7 @@ class Download:
     done_bytes: int = 0
     total_bytes: int | None = None
     error: str = ""
+    unreachable: bool = False  # the error is the network's
     finished: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -34,8 +37,8 @@ class Download:
                     fetch(PRETRAINED[self.name], self._progress, self.stop.is_set)
         except (PretrainedError, OSError) as error:
             message = str(error)
-            hint = f" {UPLOAD_HINT}" if isinstance(error, NoNetworkError) else ""
-            self.error = "" if self.stop.is_set() else f"{message[:1].upper()}{message[1:]}.{hint}"
+            self.unreachable = isinstance(error, NoNetworkError)
+            self.error = "" if self.stop.is_set() else f"{message[:1].upper()}{message[1:]}."
         finally:
             self.finished = True
 
@@ -45,15 +48,32 @@ class Download:
 
 _downloads: dict[str, Download] = {}  # by name: users who want the same file share one download
 _lock = threading.Lock()
-_slots = threading.BoundedSemaphore(2)  # simultaneous downloads; others wait
+_slots = threading.BoundedSemaphore(1)  # one download at a time; others wait
+
+
+def are_downloads_allowed() -> bool:
+    """Return False if the operator switched downloads by users off."""
+    return os.environ.get(SWITCH, "1") != "0"
+
+
+def is_uploadable(name: str, limit_mb: int) -> bool:
+    """Return True if the form for own weights takes the file of an entry."""
+    offer = describe_weights(PRETRAINED[name])
+    return offer.path.suffix == ".safetensors" and offer.megabytes * 1e6 <= limit_mb * 2**20
+
+
+def split_key(key: str) -> tuple[str, int | None]:
+    """Return (name, image size in px or None) of a key 'pretrained:NAME' or 'pretrained:NAME@448'."""
+    name, _, side = key.removeprefix(KEY).partition("@")
+    return name, int(side) if side.isdecimal() else None
 
 
 def list_downloaded() -> list[Pretrained]:
-    folder = weights_folder()
-    if not folder.is_dir():  # called many times in a run: the usual case is fast
-        return []
-    entries = [PRETRAINED[path.name] for path in sorted(folder.iterdir()) if path.name in PRETRAINED]
-    return [entry for entry in entries if _is_complete(weights_file(entry))]
+    """Return the entries whose complete file is on this machine."""
+    entries = [
+        PRETRAINED[name] for name in list_names()
+    ]  # called many times in a run: the usual case is fast
+    return [entry for entry in entries if any(map(_is_complete, list_paths(entry)))]
 
 
 def _is_complete(path: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 import time
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from pages.stores.model_choice import ModelChoice
 from pages.stores.records import Records
+from pages.stores.runs_folder import find_runs_of
+from pages.stores.runs_folder import get_folder as get_folder
 from vitviz.text import of_each, percent, plain
 
 if TYPE_CHECKING:
@@ -30,18 +31,6 @@ _RESUME_HINT = re.compile(
     r"(?:;|, and|\.) [Rr]esume "
 )  # separates a trainer's message from the hint how to resume
 MAX_RUNS = 24  # runs per user
-
-
-def get_folder() -> Path:
-    """Return the runs' folder: $VITVIZ_RUNS, or the platform's cache folder."""
-    return _get_folder(os.environ.get("VITVIZ_RUNS", "").strip())
-
-
-@lru_cache(maxsize=8)
-def _get_folder(path: str) -> Path:
-    from platformdirs import user_cache_path
-
-    return Path(path).expanduser() if path else user_cache_path("vitviz") / "runs"
 
 
 _opening = threading.Lock()
@@ -85,29 +74,11 @@ def list_runs(user: UserSession) -> list[Run]:
     """
     if not user.runs_restored:
         user.runs_restored = True
-        user.runs = tuple(dict.fromkeys((*user.runs, *_find_runs_of(user.owner))))[:MAX_RUNS]
+        user.runs = tuple(dict.fromkeys((*user.runs, *find_runs_of(user.owner))))[:MAX_RUNS]
     runs = [run for run in map(find_run, user.runs) if run is not None]
     user.lost_runs += len(user.runs) - len(runs)
     user.runs = tuple(run.id for run in runs)
     return runs
-
-
-def _find_runs_of(owner: str) -> list[str]:
-    """Return ids of the runs on disk that an owner made, newest first."""
-    from vitviz.training.run_directory import Run, RunError
-
-    made = []
-    for directory in get_folder().iterdir() if get_folder().is_dir() else ():
-        if not (directory / "config.json").is_file():
-            continue
-        try:
-            run = Run.find(get_folder(), directory.name)
-            config = run.config()
-        except RunError:  # damaged, or not a run
-            continue
-        if config.owner == owner:
-            made.append((config.created, run.id))
-    return [run_id for _, run_id in sorted(made, reverse=True)]
 
 
 def adopt_run(user: UserSession, run_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""Identify users by a cookie and keep their sessions in memory.
+"""Identify users by a signed cookie and keep their sessions in memory.
 
 A page gets its user once and passes it on as a value: a later download or a thread has no Streamlit session. Sessions
 are stored in this module and not in a Streamlit cache, which any user can empty.
@@ -6,8 +6,6 @@ are stored in this module and not in a Streamlit cache, which any user can empty
 
 from __future__ import annotations
 
-import hashlib
-import re
 import secrets
 import threading
 import time
@@ -17,9 +15,9 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-COOKIE = "vitviz_visit"
+from pages.stores.session_cookie import hash_token, read_token
+
 _KEY = "_visit"  # session key of the UserSession
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 _KEEP_S = 12 * 3600.0  # after the last run of a page
 _MOST = 4096  # sessions in memory
 
@@ -44,7 +42,7 @@ class UserSession:
     @property
     def owner(self) -> str:
         """Return the owner's id in runs on disk; it does not allow acting as the user."""
-        return hashlib.sha256(self.token.encode()).hexdigest()[:16]
+        return hash_token(self.token)
 
 
 _users: dict[str, UserSession] = {}
@@ -57,9 +55,8 @@ def get_current() -> UserSession:
     """Return the user's session, from the browser's cookie or new."""
     user: UserSession | None = st.session_state.get(_KEY)
     if user is None:
-        token = st.context.cookies.get(COOKIE)
-        is_valid = isinstance(token, str) and _TOKEN.fullmatch(token)
-        user = st.session_state[_KEY] = _get_or_create(str(token) if is_valid else secrets.token_urlsafe(16))
+        token = read_token(st.context.cookies, st.context.url) or secrets.token_urlsafe(16)
+        user = st.session_state[_KEY] = _get_or_create(token)
     user.seen = time.monotonic()
     return user
 

@@ -24,7 +24,7 @@ from pages.frame.moved_views import MOVED_PAGES
 from pages.frame.registry import PageEntry
 from pages.views import register
 
-_PAGES = Path(__file__).resolve().parents[1]
+_PAGES, _BROWSER = register.FOLDERS
 _STREAMLIT = Path(streamlit.__file__).with_name("static")
 # By what Streamlit draws that stands on every page: the sidebar, a row of controls, a view, the foot.
 _EVERYWHERE = (
@@ -101,7 +101,7 @@ def _list_preloads(entry: PageEntry, head: str) -> list[str]:
     rest = _follow_imports([*first, *map(_find_streamlit_module, _EVERYWHERE)])
     modules = [f"./static/js/{file.name}" for file in rest if file not in first and file.name not in head]
     modules += [_find_url(file) for file in _follow_imports(_list_view_files(entry))]
-    frame = _find_url(_PAGES / "views/base.css")
+    frame = _find_url(_BROWSER / "base.css")
     return [
         *(f'<link rel="modulepreload" crossorigin href="{escape(one)}">' for one in modules),
         f'<link rel="preload" as="fetch" crossorigin href="{escape(frame)}">',
@@ -114,7 +114,7 @@ def _list_preloads(entry: PageEntry, head: str) -> list[str]:
 
 def _find_url(file: Path) -> str:
     """Return the address of a view's file, relative to a page."""
-    return f"./_stcore/bidi-components/{register.COMPONENT}/{file.relative_to(_PAGES).as_posix()}"
+    return f"./_stcore/bidi-components/{register.COMPONENT}/{file.relative_to(register.ROOT).as_posix()}"
 
 
 def _find_streamlit_module(name: str) -> Path:
@@ -134,7 +134,7 @@ def _list_view_files(entry: PageEntry) -> list[Path]:
     beside = _PAGES / entry.folder
     text = "\n".join(file.read_text("utf-8") for file in sorted(beside.glob("*.py")))
     shared = {name or names.split(" as ")[0] for name, names in _VIEW.findall(text)}
-    files = [_PAGES / f"views/{name}.js" for name in sorted(shared)]
+    files = [folder / f"{name}.js" for name in sorted(shared) for folder in (_PAGES / "views", _BROWSER)]
     own = sorted(beside.glob("*.js"))
     return [_PAGES / "views/base.js", _PAGES / "frame/browser.js", *own, *filter(Path.exists, files)]
 

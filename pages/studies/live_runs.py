@@ -17,7 +17,7 @@ from pages.views.race import draw_race
 from vitviz.analysis import race
 from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import Racer
-from vitviz.experiments.hyperparameters import name_fields
+from vitviz.config import name_fields
 from vitviz.models import parameter_count
 from vitviz.plots import race as plots
 from vitviz.plots.one_change import payload

@@ -1,10 +1,10 @@
 // The frame of every view, imported by Streamlit once per session. A message names the view's files and holds its data;
 // the files are fetched from this server, and the view is created, drawn and removed.
 
-import { open } from './kit/blob.js';
-import { el } from './kit/dom.js';
-import { oneEntryAPage } from './kit/history.js';
-import { theme } from './kit/ramp.js';
+import { open } from '../../vitviz/browser/kit/blob.js';
+import { el } from '../../vitviz/browser/kit/dom.js';
+import { oneEntryAPage } from './history.js';
+import { theme } from '../../vitviz/browser/kit/ramp.js';
 
 oneEntryAPage(); // as early as possible: the user may click before the page is complete
 
@@ -23,10 +23,10 @@ async function fetchSheet(address) {
   return new CSSStyleSheet().replace(await response.text());
 }
 
-/** Load a view's function and style sheets from its files below `pages`: one module, then CSS. */
+/** Load a view's function and style sheets from its files below the checkout: one module, then CSS. */
 async function load(files) {
-  const [module, ...css] = files.map((file) => new URL(`../${file}`, import.meta.url).href);
-  const styles = [new URL('base.css', import.meta.url).href, ...css];
+  const [module, ...css] = files.map((file) => new URL(`../../${file}`, import.meta.url).href);
+  const styles = [new URL('../../vitviz/browser/base.css', import.meta.url).href, ...css];
   const [{ default: setup }, ...adopted] = await Promise.all([import(module), ...styles.map(sheet)]);
   return { setup, adopted };
 }

@@ -9,13 +9,14 @@ from typing import Any
 import streamlit as st
 
 from pages.views.event_values import read_events, read_index, read_pin
-from pages.views.register import register
+from pages.views.register import FOLDERS, register
 from vitviz.plots.attention import Strip
 from vitviz.plots.blob import pack
 
-_explorer = register(__file__, "explorer")
-_strip = register(__file__, "explorer_strip")
-_options = register(__file__, "explorer_options")
+_BESIDE = str(FOLDERS[1] / "explorer.js")
+_explorer = register(_BESIDE, "explorer")
+_strip = register(_BESIDE, "explorer_strip")
+_options = register(_BESIDE, "explorer_options")
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 // Draw maps of one image side by side; the hovered patch is marked, with its value, in all of them.
 
-import { el, live } from './kit/dom.js';
-import { gridNavigation } from './kit/grid.js';
-import { coverOnce, photo } from './kit/photo.js';
-import { accentLut } from './kit/ramp.js';
+import { el, live } from '../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
+import { coverOnce, photo } from '../../vitviz/browser/kit/photo.js';
+import { accentLut } from '../../vitviz/browser/kit/ramp.js';
 
 class Maps {
   constructor({ root, trigger }) {

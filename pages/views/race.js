@@ -1,11 +1,11 @@
 // Draw a race of models: accuracy over epochs, and beside it accuracy on original and shuffled images, or, if the
 // message has `rows`, every seed of every model as a dot.
 
-import { dot, levels, line, niceStep, niceTicks, spread, stroke, upwards } from './kit/axes.js';
-import { canvas, el, live, tooltip } from './kit/dom.js';
-import { gridNavigation, nameLines } from './kit/grid.js';
-import { grown } from './kit/grow.js';
-import { percent } from './kit/words.js';
+import { dot, levels, line, niceStep, niceTicks, spread, stroke, upwards } from '../../vitviz/browser/kit/axes.js';
+import { canvas, el, live, tooltip } from '../../vitviz/browser/kit/dom.js';
+import { gridNavigation, nameLines } from '../../vitviz/browser/kit/grid.js';
+import { grown } from '../../vitviz/browser/kit/grow.js';
+import { percent } from '../../vitviz/browser/kit/words.js';
 
 const PLOT = { left: 44, top: 8, bottom: 40 };
 const ROW = 46;

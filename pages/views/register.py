@@ -13,12 +13,12 @@ A view is a JavaScript module beside the Python module that mounts it, with an o
         payload = pack({"label": "Similarity", "lo": -1.0, "hi": 1.0}, values=values)
         return _swatch(payload, key=key, triggers=("pick",)).pick
 
-and `swatch.js`, with imports from the kit (pages/views/kit):
+and `swatch.js`, with imports from the kit (vitviz/browser/kit):
 
-    import { canvas, live, tooltip } from '../../views/kit/dom.js';
-    import { gridNavigation } from '../../views/kit/grid.js';
-    import { blit, heat } from '../../views/kit/pixels.js';
-    import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+    import { canvas, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+    import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+    import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
+    import { DIVERGING_LUT } from '../../../vitviz/browser/kit/ramp.js';
 
     export default function swatch({ root, trigger }) {
       const map = canvas(root), tip = tooltip(root), say = live(root);
@@ -49,7 +49,7 @@ Messages contain no code. Streamlit would add a component's JavaScript and CSS t
 component with the code base.js, and a message begins with the address of its view. The browser fetches base.js, the
 view and its imports once per session, from Streamlit's route for component files. The address contains a hash of these
 files, so that no cache serves an older view; nothing is copied or built, so a checkout may be read-only. The route
-serves any file of `pages`, Python included: keep no secret there.
+serves the .js and .css files of `pages` and `vitviz/browser`, and no other file of the checkout.
 """
 
 from __future__ import annotations
@@ -67,8 +67,14 @@ from typing import Any, Literal, Protocol
 import streamlit as st
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
+from streamlit.web.server.starlette import starlette_routes
 
-_PAGES = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = (ROOT / "pages", ROOT / "vitviz" / "browser")
+_SERVED = re.compile(
+    r"(?:pages|vitviz/browser)/[\w/]+\.(?:js|css)"
+)  # no dot but one: no way out of the folders
+_find_any_file = starlette_routes.build_safe_abspath  # type: ignore[attr-defined]
 _SERVING = threading.Lock()
 Height = int | Literal["stretch", "content"]
 _HEIGHTS = Path(__file__).with_name("heights.json")
@@ -89,20 +95,21 @@ class View(Protocol):
     ) -> Any: ...
 
 
-def hash_files(folder: Path) -> str:
-    """Return a hash of all .js and .css files below a folder, names included: 16 hexadecimal digits."""
+def hash_files(*folders: Path) -> str:
+    """Return a hash of all .js and .css files below the folders, names included: 16 hexadecimal digits."""
     digest = blake2b(digest_size=8)
-    for file in sorted(path for path in folder.rglob("*") if path.suffix in {".js", ".css"}):
-        digest.update(f"{file.relative_to(folder).as_posix()}\0".encode() + file.read_bytes() + b"\0")
+    for folder in folders:
+        for file in sorted(path for path in folder.rglob("*") if path.suffix in {".js", ".css"}):
+            digest.update(f"{file.relative_to(folder).as_posix()}\0".encode() + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-_VERSION = hash_files(_PAGES)
+_VERSION = hash_files(*FOLDERS)
 COMPONENT = f"vitviz.{_VERSION}"
 
 
 def encode_address(beside: str, name: str, *styles: str) -> bytes:
-    """Encode the beginning of a message: uint32 length | a view's files below `pages`, padded to 8 bytes.
+    """Encode the beginning of a message: uint32 length | a view's files below the checkout, padded to 8 bytes.
 
     Raises:
         ValueError: if the view has no such module or style sheet.
@@ -113,7 +120,7 @@ def encode_address(beside: str, name: str, *styles: str) -> bytes:
     missing = [file.name for file in files if not file.exists()]
     if missing:
         raise ValueError(f"expected a view's files beside {beside}, missing: {', '.join(missing)}")
-    text = " ".join(file.relative_to(_PAGES).as_posix() for file in files).encode()
+    text = " ".join(file.relative_to(ROOT).as_posix() for file in files).encode()
     text += b" " * (-(4 + len(text)) % 8)
     return struct.pack("<I", len(text)) + text
 
@@ -169,13 +176,23 @@ def _serve_files() -> None:
     manager = get_bidi_component_manager()
     with _SERVING:
         if manager.get_component_asset_root(COMPONENT) is None:
-            files = ComponentConfig(name=_VERSION, asset_dir=_PAGES.name)
-            manager.register_from_manifest(ComponentManifest("vitviz", _VERSION, [files]), _PAGES.parent)
+            # First: the folder below is the whole checkout.
+            starlette_routes.build_safe_abspath = _find_file  # type: ignore[attr-defined]
+            files = ComponentConfig(name=_VERSION, asset_dir=".")
+            manager.register_from_manifest(ComponentManifest("vitviz", _VERSION, [files]), ROOT)
+
+
+def _find_file(component_root: str, relative_url_path: str) -> str | None:
+    """Return the file of a component; of the checkout only the views' files."""
+    if Path(component_root).resolve() == ROOT and not _SERVED.fullmatch(relative_url_path):
+        return None
+    file: str | None = _find_any_file(component_root, relative_url_path)
+    return file
 
 
 @cache
 def _create_component() -> Any:
-    return st.components.v2.component(COMPONENT, js="views/base.js")
+    return st.components.v2.component(COMPONENT, js="pages/views/base.js")
 
 
 def _ignore_event() -> None:

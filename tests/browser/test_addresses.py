@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -60,9 +62,19 @@ def test_a_view_is_fetched_by_an_address_that_holds_its_contents_hash(
     root = f"{under_a_path}/_stcore/bidi-components/{COMPONENT}/"
     assert fetched and all(status == 200 and url.startswith(root) for status, url in fetched)
     assert len({url for _, url in fetched}) == len(fetched)
-    assert {"views/base.js", "views/explorer.js", "views/explorer.css", "views/kit/bus.js"} <= {
-        url.removeprefix(root) for _, url in fetched
+    assert {"base.js", "explorer.js", "explorer.css", "bus.js"} <= {
+        url.rpartition("/")[2] for _, url in fetched
     }
+    for file in (
+        "README.md",
+        "pages/views/register.py",
+        "pages/../app.py",
+        ".streamlit/config.toml",
+        "tests/x.js",
+    ):
+        with pytest.raises(HTTPError) as refusal:
+            urlopen(root + file)
+        assert refusal.value.code in (400, 404), file
     assert refused == []
     assert {path for path in ROOT.joinpath("static").rglob("*")} == before  # a checkout may be read-only
 

@@ -22,7 +22,7 @@ Kit = Callable[..., Any]
 NAMES = "axes blob bus dom grid motion palette pixels place player ramp words".split()
 IMPORT = """async (names) => {
   window.kit = {};
-  for (const name of names) kit[name] = await import(`/pages/views/kit/${name}.js`);
+  for (const name of names) kit[name] = await import(`/vitviz/browser/kit/${name}.js`);
 }"""
 
 

@@ -13,7 +13,7 @@ from tests.browser.map_message import PLACED, message, open_map, parts
 pytestmark = pytest.mark.browser
 SAID = """async (bytes) => {
   const [{ open }, { MapModel }, { stationWords }] = await Promise.all(
-    ['/pages/views/kit/blob.js', '/pages/start/map_model.js', '/pages/start/map_words.js'].map((file) => import(file)));
+    ['vitviz/browser/kit/blob', 'pages/start/map_model', 'pages/start/map_words'].map((file) => import(`/${file}.js`)));
   const model = new MapModel(open(new Uint8Array(bytes)));
   return Object.fromEntries(model.parts.map((part) => [part.id, stationWords(model, part, model.header.pin)]));
 }"""

@@ -356,7 +356,7 @@ def test_the_message_is_read_as_the_contract_says(opened: Opened) -> None:
     page.evaluate(IMPORT, ["model"])
     found = page.evaluate(
         """async (bytes) => {
-          const { open } = await import('/pages/views/kit/blob.js');
+          const { open } = await import('/vitviz/browser/kit/blob.js');
           const model = new map.model.MapModel(open(new Uint8Array(bytes)));
           const block = model.byId.get('block.1');
           return [model.keys(block, 3)[1], model.lengths(block, 'cls'), [...model.row(block)].length,

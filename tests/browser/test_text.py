@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from pages.frame.registry import PAGES
+from pages.views.register import FOLDERS
 from tests.browser.conftest import DRAWERS, FILLED, ROOT, free_port, settle, start_server, stop_server
 from tests.browser.page_text import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise
 from tests.browser.view_strings import texts_of
@@ -134,7 +135,8 @@ def test_a_page_shows_the_stored_text(
 
 def test_the_views_code_holds_the_stored_text(is_updated: bool) -> None:
     lines = []
-    for path in sorted((ROOT / "pages").rglob("*.js"), key=lambda path: path.name):
+    files = [file for folder in FOLDERS for file in folder.rglob("*.js")]
+    for path in sorted(files, key=lambda path: path.name):
         texts = list(dict.fromkeys(filter(None, map(normalise, texts_of(path.read_text("utf-8"))))))
         if texts:
             lines += ["", f"== {path.name}", *texts]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pages.views.register import encode_address
-from tests.browser.conftest import ROOT
 from vitviz.plots.blob import pack
 
 pytestmark = pytest.mark.browser
-VIEW = """import { el } from './kit/dom.js';
+VIEW = """import { el } from '../../vitviz/browser/kit/dom.js';
 export default function told({ root }) {
   const said = el(root, 'p', { class: 'said' });
   return (message) => { said.textContent = message.header.text; };
@@ -29,9 +28,9 @@ OPEN = """async (payloads) => {
 
 def message(text: str, view: str = "said") -> list[int]:
     """A message of a view that this test makes up, as bytes for the browser."""
-    start = encode_address(str(ROOT / "pages" / "views" / "register.py"), "base", "base")
-    start = start.replace(b"views/base.js", f"views/{view}.js".encode())
-    return list(start + pack({"text": text}))
+    files = f"pages/views/{view}.js vitviz/browser/base.css".encode()
+    files += b" " * (-(4 + len(files)) % 8)
+    return list(struct.pack("<I", len(files)) + files + pack({"text": text}))
 
 
 @pytest.fixture

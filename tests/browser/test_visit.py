@@ -47,11 +47,22 @@ def test_a_visit_is_named_by_a_cookie_and_never_by_an_address(visit: Visit) -> N
     page = visit("patches")
     page.wait_for_function("() => document.cookie.includes('vitviz_visit=')")
     (cookie,) = [cookie for cookie in page.context.cookies() if cookie["name"] == "vitviz_visit"]
-    assert re.fullmatch(r"[\w-]{22}", cookie["value"]) and cookie["sameSite"] == "Strict"
+    assert re.fullmatch(r"[\w-]{22}\.[\w-]{43}", cookie["value"]) and cookie["sameSite"] == "Strict"
     assert cookie["value"] not in page.url
     page.reload()
     settle(page)
     assert [c["value"] for c in page.context.cookies() if c["name"] == "vitviz_visit"] == [cookie["value"]]
+
+
+def test_a_forged_cookie_is_replaced(visit: Visit) -> None:
+    page = visit("patches")
+    page.wait_for_function("() => document.cookie.includes('vitviz_visit=')")
+    forged = f"{'a' * 22}.{'b' * 43}"
+    page.evaluate("value => { document.cookie = `vitviz_visit=${value}; Path=/; SameSite=Strict`; }", forged)
+    page.reload()
+    settle(page)
+    page.wait_for_function("value => !document.cookie.includes(value)", arg=forged)
+    assert "vitviz_visit=" in page.evaluate("document.cookie")
 
 
 @pytest.mark.alone

@@ -195,9 +195,9 @@ def test_a_head_alone_learns_at_a_rate_at_which_it_can(open_app: OpenApp, shippe
 @pytest.mark.parametrize(
     ("asked", "refused"),
     [
-        ({"layer_decay": "2"}, "the layer-wise decay must lie in (0, 1], received 2.0"),
-        ({"head_rate": "20"}, "the learning rate of the head must lie in (0, 10]"),
-        ({"scratch_rate": "0"}, "a learning rate must lie in (0, 10]"),
+        ({"layer_decay": "2"}, "Layer-wise learning-rate decay must lie in (0, 1], received 2.0"),
+        ({"head_rate": "20"}, "Learning rate of the head must lie in (0, 10]"),
+        ({"scratch_rate": "0"}, "Learning rate must lie in (0, 10]"),
     ],
 )
 def test_a_rate_that_cannot_be_is_refused_before_it_starts(

@@ -187,7 +187,7 @@ def test_a_grey_photo_moves_nothing(open_app: OpenApp) -> None:
     assert not sentences(app)
     button(app, "nouns.imagenet").click().run()
     assert not app.exception
-    assert "Photos: ImageNet models" in " ".join(text.value for text in app.markdown)
+    assert "Photos: published models" in " ".join(text.value for text in app.markdown)
 
 
 def test_the_page_s_need_decides(open_app: OpenApp) -> None:

@@ -23,7 +23,7 @@ from vitviz.models.pretrained import PRETRAINED, imagenet_classes, load_pretrain
 from vitviz.models.pretrained_keys import WeightsMismatchError, rename
 from vitviz.models.pretrained_list import PretrainedError, UnknownArchitectureError, find
 
-FROM_TIMM = [name for name, entry in PRETRAINED.items() if entry.format == "timm"]
+FROM_TIMM = [name for name, entry in PRETRAINED.items() if entry.format == "timm" and not entry.package]
 FROM_TORCHVISION = [name for name, entry in PRETRAINED.items() if entry.format == "torchvision"]
 
 

@@ -7,18 +7,20 @@ import os
 import secrets
 import shutil
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from pages.stores.session import COOKIE
 from pages.stores.session import UserSession as Token
+from pages.stores.session_cookie import COOKIE, sign_token
 from tests.browser.conftest import ROOT, free_port, start_server, stop_server
 from tests.cluster import Cluster
 from tests.robustness.run_files import GREY, MODEL, TRAIN
@@ -61,26 +63,27 @@ def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Behind]:
         for name, port in ports.items():
             servers[name] = start_server("app.py", port, tmp_path / f"{name}.log", given)
         found = Behind(free_port(), runs, servers)
-        addresses = {
-            "VITVIZ_BIND": f"127.0.0.1:{found.port}",
-            "VITVIZ_A": f"127.0.0.1:{ports['a']}",
-            "VITVIZ_B": f"127.0.0.1:{ports['b']}",
-            "VITVIZ_BASE": "",
-        }
-        with (tmp_path / "proxy.log").open("wb") as log:
-            proxy = subprocess.Popen(
-                ["haproxy", "-f", str(ROOT / "deploy/haproxy.cfg")],
-                env=os.environ | addresses,
-                stdout=log,
-                stderr=log,
-            )
-        wait_for(found.port)
+        proxy = start_proxy(found.port, ports["a"], ports["b"], tmp_path / "proxy.log")
         yield found
     finally:
         for one in filter(None, (proxy, *servers.values())):
             stop_server(one)
         if cluster is not None:
             cluster.close()
+
+
+def start_proxy(port: int, a: int, b: int, log: Path) -> subprocess.Popen[bytes]:
+    """Start HAProxy as an operator does, before the servers on ports `a` and `b`."""
+    addresses = {name: f"127.0.0.1:{at}" for name, at in (("BIND", port), ("A", a), ("B", b))}
+    with log.open("wb") as out:
+        proxy = subprocess.Popen(
+            ["haproxy", "-f", str(ROOT / "deploy/haproxy.cfg")],
+            env=os.environ | {f"VITVIZ_{name}": at for name, at in addresses.items()} | {"VITVIZ_BASE": ""},
+            stdout=out,
+            stderr=out,
+        )
+    wait_for(port)
+    return proxy
 
 
 def wait_for(port: int) -> None:
@@ -109,21 +112,22 @@ def status(port: int, path: str, method: str = "GET", **headers: str) -> int:
 class Sticky(Visitor):
     """A visitor as a browser is one: asks for the page first, and keeps the cookies that it gets."""
 
-    def __init__(self, port: int) -> None:
-        super().__init__(port)
+    def __init__(self, behind: Behind) -> None:
+        super().__init__(behind.port)
         self.token = secrets.token_urlsafe(16)
+        self._signed = sign_token(self.token, behind.runs)
         self.server = ""
 
     async def arrive(self) -> None:
         """Opens the app, or opens it again with the cookies of before."""
         self.server = await asyncio.to_thread(self._stays_with)
-        self._cookies = f"{COOKIE}={self.token}; vitviz_server={self.server}"
+        self._cookies = f"{COOKIE}={self._signed}; vitviz_server={self.server}"
         await self.open()
         self.page = ""
         assert not (await self.run()).exceptions
 
     def _stays_with(self) -> str:
-        cookies = f"{COOKIE}={self.token}" + (f"; vitviz_server={self.server}" if self.server else "")
+        cookies = f"{COOKIE}={self._signed}" + (f"; vitviz_server={self.server}" if self.server else "")
         asked = urllib.request.Request(f"http://127.0.0.1:{self.port}/", headers={"Cookie": cookies})
         with urllib.request.urlopen(asked, timeout=60) as answer:
             given = answer.headers.get("Set-Cookie", "")
@@ -173,7 +177,7 @@ def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_no
     on_cluster = request.node.callspec.params["behind"] == DASK
 
     async def visit() -> None:
-        visitors = [Sticky(behind.port) for _ in range(VISITORS)]
+        visitors = [Sticky(behind) for _ in range(VISITORS)]
         trained(behind.runs, visitors[0].token)
         for visitor in visitors:
             await visitor.arrive()
@@ -222,3 +226,30 @@ def test_the_proxy_bounds_uploads_and_hides_what_the_server_says_of_itself(behin
     asked = [status(behind.port, upload, "PUT", Content_Length="0") for _ in range(62)]
     assert asked[0] not in (413, 429)  # the app's own answer
     assert asked[-1] == 429
+
+
+def test_no_user_invents_an_address(tmp_path: Path) -> None:
+    """One `X-Forwarded-For` per guess evaded the limit of wrong codes behind a proxy that passes it on."""
+
+    class Echo(BaseHTTPRequestHandler):
+        """Answer with the addresses that the app would see."""
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(", ".join(self.headers.get_all("X-Forwarded-For", [])).encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    app = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    threading.Thread(target=app.serve_forever, daemon=True).start()
+    port = free_port()
+    proxy = start_proxy(port, app.server_port, app.server_port, tmp_path / "proxy.log")
+    try:
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"X-Forwarded-For": "192.0.2.7"})
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            assert answer.read() == b"127.0.0.1"
+    finally:
+        stop_server(proxy)
+        app.shutdown()
+        app.server_close()

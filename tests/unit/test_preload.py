@@ -14,7 +14,7 @@ from pages.frame import registry
 from pages.streamlit_fixes import preload
 from pages.views.register import COMPONENT
 
-PAGES = Path(preload.__file__).parents[1]
+ROOT = Path(preload.__file__).parents[2]
 STATIC = Path(streamlit.__file__).with_name("static")
 NAMED = re.compile(r'(?:src|href)="\./(static/js/[^"]+|_stcore/bidi-components/[^"]+)"')
 
@@ -22,7 +22,7 @@ NAMED = re.compile(r'(?:src|href)="\./(static/js/[^"]+|_stcore/bidi-components/[
 def file_of(address: str) -> Path:
     """Where the server finds what an address names."""
     ours = f"_stcore/bidi-components/{COMPONENT}/"
-    return PAGES / address.removeprefix(ours) if address.startswith(ours) else STATIC / address
+    return ROOT / address.removeprefix(ours) if address.startswith(ours) else STATIC / address
 
 
 @pytest.mark.parametrize("entry", registry.PAGES, ids=lambda entry: entry.slug)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pages.stores import runs, session
 from pages.stores.session import UserSession
+from pages.stores.session_cookie import COOKIE, _load_key, read_token, sign_token
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
@@ -24,6 +27,71 @@ def test_what_stands_on_disk_does_not_give_the_token_away() -> None:
     mine = UserSession("c" * 22)
     assert mine.token not in mine.owner and len(mine.owner) == 16
     assert mine.owner != UserSession("d" * 22).owner
+
+
+def test_only_tokens_that_the_server_issued_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any 22 characters were: a link to a page that sets a cookie gave a user a session of the attacker's."""
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path / "here"))
+    token, other = "a" * 22, "b" * 22
+    signed, foreign = (sign_token(token, tmp_path / place) for place in ("here", "elsewhere"))
+    assert read_token({COOKIE: signed}, "http://localhost:8501/") == token
+    assert read_token({COOKIE: signed}, None) == token
+    for forged in (
+        token,
+        f"{token}.",
+        foreign,
+        signed.replace(token, other),
+        signed[:-1],
+        f"{signed}x",
+        "\udcff",
+    ):
+        assert read_token({COOKIE: forged}, None) is None, forged
+    key = tmp_path / "here" / "session.key"
+    assert key.stat().st_mode & 0o77 == 0
+    _load_key.cache_clear()  # as another process, or the next one
+    assert read_token({COOKIE: signed}, None) == token
+
+
+def test_under_tls_only_the_cookie_of_this_host_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A neighbouring host may set the plain cookie of all hosts below its domain."""
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
+    signed = sign_token("a" * 22, tmp_path)
+    url = "https://vit.example.org/attention"
+    assert read_token({COOKIE: signed}, url) is None
+    assert read_token({f"__Host-{COOKIE}": signed}, url) == "a" * 22
+
+
+def test_who_made_runs_before_tokens_were_signed_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITVIZ_RUNS", str(tmp_path))
+    old, new = "a" * 22, "b" * 22
+    preset = TRAINING_PRESETS["digits_vit"]
+    for token, created_s in ((old, time.time() - 3600), (new, time.time() + 3600)):
+        config = RunConfig(preset.model, preset.preparation, preset.train, created=created_s)
+        Run.create(tmp_path, replace(config, owner=UserSession(token).owner))
+    assert read_token({COOKIE: old}, "https://vit.example.org/") == old
+    assert read_token({COOKIE: new}, None) is None
+    assert read_token({COOKIE: "c" * 22}, None) is None
+
+
+@pytest.mark.parametrize("damage", ["cut off", "no folder"])
+def test_a_key_that_cannot_be_used_ends_no_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    folder = tmp_path / "runs"
+    monkeypatch.setenv("VITVIZ_RUNS", str(folder))
+    if damage == "cut off":
+        folder.mkdir()
+        (folder / "session.key").write_bytes(b"")
+    else:
+        folder.write_text("a file in its place")
+    signed = sign_token("a" * 22, folder)
+    assert read_token({COOKIE: signed}, None) == "a" * 22
 
 
 def test_a_visit_that_the_server_forgot_finds_its_own_runs_only(

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-PAGES = Path(__file__).resolve().parents[2] / "pages"
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = [*ROOT.joinpath("pages").rglob("*.js"), *ROOT.joinpath("vitviz/browser").rglob("*.js")]
 ONE_LINE = {"mistakes.js"}  # beside a picture each: one line, and one that it stands on
 
 
@@ -25,20 +26,20 @@ def calls(source: str, function: str) -> Iterator[int]:
 def lines(source: str) -> list[int]:
     """Of the strokes of the kit's that a module draws, how many values each is given."""
     if not re.search(
-        r"import \{[^}]*\bstroke\b[^}]*\} from '[./]*views/kit/axes.js'|from './kit/axes.js'", source
+        r"import \{[^}]*\bstroke\b[^}]*\} from '[./]*vitviz/browser/kit/axes.js'|from './kit/axes.js'", source
     ):
         return []
     return [*calls(re.sub(r",\s*\)", ")", source), "stroke")]
 
 
 def test_one_of_several_lines_says_which() -> None:
-    found = {path.name: lines(path.read_text("utf-8")) for path in PAGES.rglob("*.js")}
+    found = {path.name: lines(path.read_text("utf-8")) for path in MODULES}
     assert {name for name, values in found.items() if any(count != 3 for count in values)} == ONE_LINE
 
 
 def test_lines_are_found() -> None:
-    drawing = {path.name for path in PAGES.rglob("*.js") if lines(path.read_text("utf-8"))}
+    drawing = {path.name for path in MODULES if lines(path.read_text("utf-8"))}
     assert {"race.js", "curves_draw.js", "sweep_chart.js", "learning_view.js", "mistakes.js"} <= drawing
-    brought = "import { dot, stroke } from '../../views/kit/axes.js';\n"
+    brought = "import { dot, stroke } from '../../../vitviz/browser/kit/axes.js';\n"
     told = f"{brought}stroke(ctx, f(a, [b, c]));\nstroke(ctx,\n d,\n i,\n);"
     assert lines(told) == [2, 3]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-PAGES = Path(__file__).resolve().parents[2] / "pages"
+ROOT = Path(__file__).resolve().parents[2]
+FILES = [file for folder in ("pages", "vitviz/browser") for file in (ROOT / folder).rglob("*.*")]
 MOVES = re.compile(r"\b(?:requestAnimationFrame|setInterval)\(|\.animate\(|behavior: 'smooth'")
 MAY = {
     "motion.js": "the kit's own, which asks",
@@ -17,12 +18,12 @@ STYLED = re.compile(r"\b(?:transition|animation|scroll-behavior)[\w-]*\s*:")
 
 
 def test_what_moves_goes_through_the_kit() -> None:
-    moving = {path.name for path in PAGES.rglob("*.js") if MOVES.search(path.read_text("utf-8"))}
+    moving = {path.name for path in FILES if path.suffix == ".js" and MOVES.search(path.read_text("utf-8"))}
     assert moving == MAY.keys()
 
 
 def test_style_sheets_move_only_for_who_wants_motion() -> None:
-    files = [*PAGES.rglob("*.css"), *PAGES.rglob("*.py"), *PAGES.rglob("*.js")]
+    files = [file for file in FILES if file.suffix in (".css", ".py", ".js")]
     found = {path.name for path in files if moves(path.read_text("utf-8"))}
     assert found == set()
 

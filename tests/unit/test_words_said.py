@@ -1,6 +1,7 @@
 """How numbers are said within a sentence."""
 
-from vitviz.text import percent, percent_difference, unbroken, with_titles
+from vitviz.config import name_fields
+from vitviz.text import percent, percent_difference, unbroken
 
 
 def test_a_size_stays_on_one_line_and_the_sentence_around_it_does_not() -> None:
@@ -12,9 +13,9 @@ def test_a_size_stays_on_one_line_and_the_sentence_around_it_does_not() -> None:
 
 
 def test_a_refusal_has_the_page_s_titles_for_its_fields() -> None:
-    refusal = "head_learning_rate must lie in (0, 10], layer_decay too, received 'x'"
-    said = with_titles(refusal, {"head_learning_rate": "the head's rate"})
-    assert said == "the head's rate must lie in (0, 10], layer decay too, received 'x'"
+    refusal = "depth and head_learning_rate must lie in (0, 10], lease_s too, received 'x'"
+    words = "Blocks and Learning rate of the head must lie in (0, 10], lease s too, received 'x'"
+    assert name_fields(refusal) == words
 
 
 def test_a_difference_is_that_of_the_shares_as_they_are_shown() -> None:

@@ -58,3 +58,46 @@ class CodeAttempts:
             self._failures[name] = times[-self._most :]
             while len(self._failures) > self._names:
                 self._failures.popitem(last=False)
+
+
+class DelayedAttempts:
+    """The recent failed attempts from shared addresses; a further attempt waits, and is refused only if many wait.
+
+    A successful attempt costs nothing, so that a class that joins from one address does not wait.
+
+    Args:
+        burst: failed attempts that delay nobody.
+        spacing_s: seconds between attempts after those.
+        longest_s: longest delay.
+        names: number of addresses remembered; the least recent are forgotten.
+    """
+
+    def __init__(self, burst: int, spacing_s: float, longest_s: float = 10.0, names: int = 4096) -> None:
+        self._burst_s, self._spacing_s, self._longest_s, self._names = (
+            burst * spacing_s,
+            spacing_s,
+            longest_s,
+            names,
+        )
+        self._due_s: OrderedDict[str, float] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def reserve(self, name: str) -> float | None:
+        """Count an attempt as failed and return its delay in seconds, or None if it must be refused."""
+        now_s = time.monotonic()
+        with self._lock:
+            due_s = max(self._due_s.get(name, now_s), now_s)
+            delay_s = max(0.0, due_s - now_s - self._burst_s)
+            if delay_s > self._longest_s:
+                return None
+            self._due_s[name] = due_s + self._spacing_s
+            self._due_s.move_to_end(name)
+            while len(self._due_s) > self._names:
+                self._due_s.popitem(last=False)
+        return delay_s
+
+    def refund(self, name: str) -> None:
+        """Take back an attempt that succeeded."""
+        with self._lock:
+            if name in self._due_s:
+                self._due_s[name] -= self._spacing_s

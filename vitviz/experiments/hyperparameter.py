@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig, ViTConfig
+from vitviz.config_fields import OFF, Setting
 from vitviz.training.races import RACES
 
 MOST_VALUES = 6
-OFF = "off"  # label of None
 Value = bool | int | float | str | tuple[int, ...] | tuple[str, ...] | None
 
 
@@ -44,33 +44,43 @@ class Hyperparameter:
     """One field of a model or recipe config.
 
     Attributes:
-        name: name of the field.
-        title: name on a page.
-        part: the config that has the field.
+        setting: declaration of the field in its config.
         values: values of the stored experiment, or offered by default; includes that of the base.
-        words: display names of values; empty if the values are numbers or off.
         stored: True if the stored experiment varies it.
-        shuffled: True if accuracy on shuffled patches is informative.
     """
 
-    name: str
-    title: str
-    part: Literal["model", "train"]
+    setting: Setting
     values: tuple[Value, ...]
-    words: Mapping[Any, str] = field(default_factory=dict)
-    stored: bool = True
-    shuffled: bool = False
+    stored: bool
+
+    @property
+    def name(self) -> str:
+        """Return the name of the field."""
+        return self.setting.name
+
+    @property
+    def title(self) -> str:
+        """Return the name on a page."""
+        return self.setting.title
+
+    @property
+    def part(self) -> str:
+        """Return 'model' or 'train': the config that has the field."""
+        return "train" if self.setting.owner == TrainConfig.kind else "model"
 
     @property
     def numeric(self) -> bool:
         """True if any number can be entered."""
-        return not self.words
+        return self.setting.type in (int, float)
+
+    @property
+    def shuffled(self) -> bool:
+        """True if accuracy on shuffled patches is informative."""
+        return self.name == "positions"
 
     def label(self, value: Value) -> str:
         """Return a value's label."""
-        if self.words:
-            return self.words[value]
-        return f"{value:g}" if isinstance(value, int | float) else OFF
+        return self.setting.format(value)
 
     def base(self, base: Base) -> Value:
         """Return the value of the base."""
@@ -105,8 +115,7 @@ class Hyperparameter:
         Raises:
             ValueError: if a part is no number, or the count is out of range.
         """
-        optional = None in self.values
-        kind = int if all(value is None or isinstance(value, int) for value in self.values) else float
+        optional, kind = self.setting.optional, self.setting.type
         parts = [part.strip() for part in text.split(",") if part.strip()]
         try:
             values = tuple(dict.fromkeys(None if optional and part == OFF else kind(part) for part in parts))

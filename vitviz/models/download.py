@@ -1,4 +1,4 @@
-"""Download a published file once, with progress, cancellation, a checksum and an atomic rename."""
+"""Download a file by its address once, with progress, cancellation, a checksum and an atomic rename."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from tempfile import NamedTemporaryFile
 
 from platformdirs import user_cache_path
 
+from vitviz.models.network_errors import (
+    describe_failure,
+    describe_rate_limit,
+    describe_sign_in_page,
+    is_web_page,
+)
 from vitviz.models.pretrained_list import Pretrained, PretrainedError
 
 Progress = Callable[[int, int | None], None]  # (bytes so far, total bytes if known)
@@ -40,8 +46,8 @@ def weights_folder() -> Path:
 
 
 def weights_file(entry: Pretrained) -> Path:
-    """Return where the published file of an entry is kept, once it has been fetched."""
-    return weights_folder() / entry.name / entry.url.rpartition("/")[2]
+    """Return where the published file of an entry may be copied; files of the hub stay in its cache."""
+    return weights_folder() / entry.name / entry.file_name
 
 
 def download(
@@ -112,6 +118,8 @@ def _chunks(
             if total is not None and total > MAX_BYTES:
                 raise PretrainedError(f"{url} has {total:,} bytes, more than the limit of {MAX_BYTES:,}")
             while chunk := answer.read(CHUNK_BYTES):
+                if not done and is_web_page(answer.headers.get("Content-Type", ""), chunk[:64]):
+                    raise NoNetworkError(describe_sign_in_page(host))
                 if cancelled is not None and cancelled():
                     raise DownloadCancelled(f"the download from {host} was stopped")
                 done += len(chunk)
@@ -122,11 +130,10 @@ def _chunks(
                     progress(done, total)
     except urllib.error.HTTPError as error:
         error.close()
+        if error.code == 429:
+            raise NoNetworkError(describe_rate_limit(host, error.headers.get("Retry-After"))) from error
         raise NoNetworkError(f"{host} refused {url}: {error.code} {error.reason}") from error
     except (OSError, HTTPException) as error:
-        raise NoNetworkError(
-            f"the weights could not be downloaded because {host} cannot be reached;"
-            " the rest of the app works without them"
-        ) from error
+        raise NoNetworkError(describe_failure(host, f"{type(error).__name__} {error}")) from error
     if total is not None and done != total:
         raise NoNetworkError(f"{host} stopped after {done} of {total} bytes; try again")

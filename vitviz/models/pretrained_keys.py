@@ -109,7 +109,9 @@ def fit_positions(state: State, native: ViTConfig, grid: tuple[int, int]) -> Sta
     table = state.get("pos_embed")
     if table is None or tuple(table.shape) != expected or grid == native.grid:
         return state
-    return state | {"pos_embed": resize_positions(table.float(), native.grid, grid)}
+    return state | {
+        "pos_embed": resize_positions(table.float(), native.grid, grid, native.positions_antialias)
+    }
 
 
 def load_into(model: nn.Module, state: State, name: str) -> None:

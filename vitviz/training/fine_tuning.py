@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig
-from vitviz.config_checks import one_of, positive, typed
+from vitviz.config_fields import check_fields, declare
 from vitviz.training.run_config import Member, RunConfig, clean_name
 
 PRESET = "fine_tuning"  # the run's name in a RunConfig
 TUNED, SCRATCH = "tuned", "scratch"
 TITLES = {TUNED: "Fine-tuned", SCRATCH: "From scratch"}
-MOST_SEEDS = 4  # of two models each
 Body = Literal["all", "head"]
 
 
@@ -54,16 +53,12 @@ class Method:
     scratch_learning_rate: float = 1e-3
     updates: int = 100
     batch_size: int = 16
-    seeds: int = 3
+    seeds: int = declare(3, "Seeds", within="[1, 4]")  # of two models each
     flip: bool = False
-    shift_px: int = 0
+    shift_px: int = declare(0, "Largest shift", within="[0, 64]")
 
     def __post_init__(self) -> None:
-        positive(self, "updates", "batch_size", "seeds")
-        typed(self)
-        one_of(self, "body", Body)
-        if self.seeds > MOST_SEEDS:
-            raise ValueError(f"seeds must be 1 to {MOST_SEEDS}, received {self.seeds}")
+        check_fields(self)
 
 
 def recipes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from vitviz.config import Positions, Preparation, TrainConfig, ViTConfig
+from vitviz.config import SETTINGS, Positions, Preparation, TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_28, GREY_32, RGB_32
 from vitviz.training.run_config import Member, RunConfig
 
@@ -16,11 +16,8 @@ QUESTIONS = {
     "mnist": "which digit is it?",
 }
 CODES: dict[Positions, str] = {
-    "none": "No positions",
-    "sincos_1d": "1-D sinusoidal",
-    "sincos_2d_sum": "2-D summed",
-    "sincos_2d_concat": "2-D concatenated",
-    "learned": "Learned",
+    code: SETTINGS["positions"].options[code]
+    for code in ("none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned")
 }
 _SMALL = ViTConfig(image_size=32, patch_size=8, embed_dim=64, depth=2, num_heads=4, mlp_ratio=2.0)
 

@@ -1,11 +1,11 @@
 // Ablate patches by painting and heads by clicking; the ablation is the component's state, with undo.
 
-import { mark } from '../../views/kit/place.js';
-import { button, el, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { coverOnce, photo } from '../../views/kit/photo.js';
-import { headColor } from '../../views/kit/ramp.js';
-import { patchName } from '../../views/kit/words.js';
+import { mark } from '../../../vitviz/browser/kit/place.js';
+import { button, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
+import { headColor } from '../../../vitviz/browser/kit/ramp.js';
+import { patchName } from '../../../vitviz/browser/kit/words.js';
 
 class AblationView {
   constructor({ root, send }) {

@@ -1,14 +1,14 @@
 // Attention matrix of one head beside its image, or between words. The pointer selects a query (row) and a key
 // (column) in the matrix, or a query on the image.
 
-import { button, canvas, el, fit, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { coverOnce, photo } from '../../views/kit/photo.js';
-import { mark, pinOf, tokenOfPin } from '../../views/kit/place.js';
-import { blit, heat } from '../../views/kit/pixels.js';
-import { accentLut, legend } from '../../views/kit/ramp.js';
-import { patchName, tokenName } from '../../views/kit/words.js';
-import { grown } from '../../views/kit/grow.js';
+import { button, canvas, el, fit, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
+import { mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/place.js';
+import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
+import { accentLut, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { patchName, tokenName } from '../../../vitviz/browser/kit/words.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
 
 const LABEL_PX = 13; // height of a row's label
 const weight = (value) => (value >= 0.001 ? value.toFixed(3) : value === 0 ? '0' : value.toExponential(1));

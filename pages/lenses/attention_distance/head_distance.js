@@ -1,13 +1,13 @@
 // Heads against depth: a dot per head, the selected head's attention around its query, and a slider over training.
 
-import { dot, levels, line, niceStep, upwards } from '../../views/kit/axes.js';
-import { button, canvas, el, live } from '../../views/kit/dom.js';
-import { grown } from '../../views/kit/grow.js';
-import { animate } from '../../views/kit/motion.js';
-import { player } from '../../views/kit/player.js';
-import { blit, heat } from '../../views/kit/pixels.js';
-import { percent } from '../../views/kit/words.js';
-import { SEQUENTIAL_LUT, headColor, rampImage } from '../../views/kit/ramp.js';
+import { dot, levels, line, niceStep, upwards } from '../../../vitviz/browser/kit/axes.js';
+import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { animate } from '../../../vitviz/browser/kit/motion.js';
+import { player } from '../../../vitviz/browser/kit/player.js';
+import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
+import { percent } from '../../../vitviz/browser/kit/words.js';
+import { SEQUENTIAL_LUT, headColor, rampImage } from '../../../vitviz/browser/kit/ramp.js';
 
 const PLOT_LABEL =
   'Heads against depth. Left and right change the layer, up and down the head, Enter selects the head below.';

@@ -1,12 +1,12 @@
 // Reconstruction of every patch: mean patch + sum of the first k coefficients times components.
 // Moving k adds or removes only the components between the old and the new k.
 
-import { dot, levels, line, stroke } from '../../views/kit/axes.js';
-import { canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { PALETTE } from '../../views/kit/palette.js';
-import { blit, offscreen, picture } from '../../views/kit/pixels.js';
-import { grown } from '../../views/kit/grow.js';
+import { dot, levels, line, stroke } from '../../../vitviz/browser/kit/axes.js';
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
+import { blit, offscreen, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
 
 const CURVE = 190;
 const FLAT = 40;

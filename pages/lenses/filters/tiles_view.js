@@ -1,13 +1,13 @@
 // Filter tiles: rows of P x P images, one sheet per model, with a timeline of snapshots. The tile under the pointer is
 // enlarged: its colours, its channels on a diverging scale, and its weights in numbers where they fit.
 
-import { timeline } from '../../views/kit/player.js';
-import { canvas, el, live } from '../../views/kit/dom.js';
-import { grown } from '../../views/kit/grow.js';
-import { gridNavigation, nameGrid } from '../../views/kit/grid.js';
-import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT, legend } from '../../views/kit/ramp.js';
-import { counted, signed } from '../../views/kit/words.js';
+import { timeline } from '../../../vitviz/browser/kit/player.js';
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
+import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { counted, signed } from '../../../vitviz/browser/kit/words.js';
 
 const GUT = 4;
 const BARS = 34;

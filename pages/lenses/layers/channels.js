@@ -1,9 +1,9 @@
 // Draw a CNN's channels, stage by stage: the feature map over the image, and the patches with the strongest responses.
 
-import { button, el, tooltip } from '../../views/kit/dom.js';
-import { coverOnce, photo } from '../../views/kit/photo.js';
-import { accentLut } from '../../views/kit/ramp.js';
-import { percent } from '../../views/kit/words.js';
+import { button, el, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
+import { accentLut } from '../../../vitviz/browser/kit/ramp.js';
+import { percent } from '../../../vitviz/browser/kit/words.js';
 
 const ACROSS = 3; // patches in a row
 

@@ -1,7 +1,7 @@
 // Draw tokens as colours: red, green and blue are a layer's first three principal components.
 
-import { cellAt } from '../../views/kit/place.js';
-import { signed } from '../../views/kit/words.js';
+import { cellAt } from '../../../vitviz/browser/kit/place.js';
+import { signed } from '../../../vitviz/browser/kit/words.js';
 import { Panels } from './panels.js';
 
 const NAMES = ['red', 'green', 'blue'];

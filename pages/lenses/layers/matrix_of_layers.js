@@ -1,9 +1,9 @@
 // Draw the CKA between all layers of two models as one matrix, with a gap between the models.
 
-import { canvas, el, fit, live, tooltip } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { legend, channelsAt, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
-import { signed } from '../../views/kit/words.js';
+import { canvas, el, fit, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { legend, channelsAt, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/ramp.js';
+import { signed } from '../../../vitviz/browser/kit/words.js';
 
 const GAP = 10; // px between the two models
 const NARROW_PX = 560;

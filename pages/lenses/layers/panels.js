@@ -1,11 +1,11 @@
 // Draw the layers of two models over one image: a row of small maps per model, and one enlarged layer. The pointer
 // marks the same place in all of them. colours.js and token_similarity.js draw the cells.
 
-import { canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { coverOnce, photo } from '../../views/kit/photo.js';
-import { cellAt, centreOf, mark, pinOf, tokenOfPin } from '../../views/kit/place.js';
-import { tokenName } from '../../views/kit/words.js';
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
+import { cellAt, centreOf, mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/place.js';
+import { tokenName } from '../../../vitviz/browser/kit/words.js';
 
 const NARROW_PX = 640;
 

@@ -226,7 +226,7 @@ def _pair_keys() -> list[str]:
 def describe_missing(missing: Sequence[str]) -> str:
     """Return a notice with the missing published weights and the ways to download them."""
     titles = " and ".join(f"**{PRETRAINED[name].title}**" for name in missing)
-    host = PRETRAINED[missing[0]].url.split("/")[2]
+    host = PRETRAINED[missing[0]].source
     return (
         f"This comparison needs {titles}. The weights from {host} are not on this machine. Download them under"
         f" *More models* in the sidebar or with `python -m vitviz.fetch {' '.join(missing)}`."

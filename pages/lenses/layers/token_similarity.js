@@ -1,9 +1,9 @@
 // Draw the cosine similarity of the token under the pointer to all others, layer by layer, over the image.
 
-import { legend, lut } from '../../views/kit/ramp.js';
-import { PALETTE } from '../../views/kit/palette.js';
-import { cellAt } from '../../views/kit/place.js';
-import { signed, tokenName } from '../../views/kit/words.js';
+import { legend, lut } from '../../../vitviz/browser/kit/ramp.js';
+import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
+import { cellAt } from '../../../vitviz/browser/kit/place.js';
+import { signed, tokenName } from '../../../vitviz/browser/kit/words.js';
 import { Panels, tokenOf } from './panels.js';
 
 const UNIT = 127; // an int8 of this is a cosine of 1

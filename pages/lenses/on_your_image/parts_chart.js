@@ -1,8 +1,8 @@
 // Draw every model's confidence in one class, for the whole image and for the current parts, one row per model.
 
-import { dot, line } from '../../views/kit/axes.js';
-import { canvas, el } from '../../views/kit/dom.js';
-import { percent } from '../../views/kit/words.js';
+import { dot, line } from '../../../vitviz/browser/kit/axes.js';
+import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
+import { percent } from '../../../vitviz/browser/kit/words.js';
 
 const ROW = 44;
 const FOOT = 28;

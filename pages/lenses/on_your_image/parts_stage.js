@@ -1,8 +1,8 @@
 // Draw the image with its parts, which are moved by pointer or keys; new parts are cut out of it.
 
-import { button, el } from '../../views/kit/dom.js';
-import { animate, mix } from '../../views/kit/motion.js';
-import { photo } from '../../views/kit/photo.js';
+import { button, el } from '../../../vitviz/browser/kit/dom.js';
+import { animate, mix } from '../../../vitviz/browser/kit/motion.js';
+import { photo } from '../../../vitviz/browser/kit/photo.js';
 import { atHome, moved, putWrong, whole } from './parts_link.js';
 import { frameOf } from './sweep_panels.js';
 

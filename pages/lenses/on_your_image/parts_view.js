@@ -1,7 +1,7 @@
 // Draw an image with parts that can be dragged, and every model's prediction for it.
 
-import { el, live } from '../../views/kit/dom.js';
-import { percent } from '../../views/kit/words.js';
+import { el, live } from '../../../vitviz/browser/kit/dom.js';
+import { percent } from '../../../vitviz/browser/kit/words.js';
 import { RequestQueue } from './request_queue.js';
 import { PartsChart } from './parts_chart.js';
 import { atHome, encode, fromNumbers } from './parts_link.js';

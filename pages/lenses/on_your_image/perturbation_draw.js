@@ -1,6 +1,6 @@
 // Apply the changes of vitviz/analysis/changes.py to a photo at its original resolution.
 
-import { offscreen } from '../../views/kit/pixels.js';
+import { offscreen } from '../../../vitviz/browser/kit/pixels.js';
 
 const NOISE_CODES = 32;
 const rgb = (color) => `rgb(${color.join(', ')})`;

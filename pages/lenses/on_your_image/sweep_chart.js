@@ -1,9 +1,9 @@
 // Draw lines over the strength of a change, one per model, with a cursor at the slider's position that can be dragged.
 
-import { dot, levels, line, spread, stroke } from '../../views/kit/axes.js';
-import { canvas, el } from '../../views/kit/dom.js';
-import { grown } from '../../views/kit/grow.js';
-import { percent } from '../../views/kit/words.js';
+import { dot, levels, line, spread, stroke } from '../../../vitviz/browser/kit/axes.js';
+import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { percent } from '../../../vitviz/browser/kit/words.js';
 
 const PLOT = { left: 36, top: 10, bottom: 26 };
 

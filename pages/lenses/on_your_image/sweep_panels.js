@@ -1,9 +1,9 @@
 // Draw one panel per model: its prediction, the map of what it uses, and its most probable classes.
 
-import { el } from '../../views/kit/dom.js';
-import { blit, heat, offscreen } from '../../views/kit/pixels.js';
-import { accentLut } from '../../views/kit/ramp.js';
-import { percent } from '../../views/kit/words.js';
+import { el } from '../../../vitviz/browser/kit/dom.js';
+import { blit, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
+import { accentLut } from '../../../vitviz/browser/kit/ramp.js';
+import { percent } from '../../../vitviz/browser/kit/words.js';
 
 const SHOWN = 3; // classes
 const BY = { attention: 'readout attention, last layer', gradient: 'gradient × input of the predicted class' };

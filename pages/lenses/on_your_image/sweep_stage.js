@@ -1,10 +1,10 @@
 // Draw the changed image: the photo or the model input, its slider, a square to drag, pieces to swap.
 
-import { button, el } from '../../views/kit/dom.js';
-import { frame } from '../../views/kit/axes.js';
-import { stepTo } from '../../views/kit/grid.js';
-import { photo } from '../../views/kit/photo.js';
-import { blit } from '../../views/kit/pixels.js';
+import { button, el } from '../../../vitviz/browser/kit/dom.js';
+import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { stepTo } from '../../../vitviz/browser/kit/grid.js';
+import { photo } from '../../../vitviz/browser/kit/photo.js';
+import { blit } from '../../../vitviz/browser/kit/pixels.js';
 import { canDraw, coverOf, drawChanged } from './perturbation_draw.js';
 import { frameOf } from './sweep_panels.js';
 

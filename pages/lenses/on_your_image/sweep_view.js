@@ -1,7 +1,7 @@
 // Draw an image changed by a slider, and every model's prediction; one message holds all strengths.
 
-import { el, live } from '../../views/kit/dom.js';
-import { percent } from '../../views/kit/words.js';
+import { el, live } from '../../../vitviz/browser/kit/dom.js';
+import { percent } from '../../../vitviz/browser/kit/words.js';
 import { RequestQueue } from './request_queue.js';
 import { Chart } from './sweep_chart.js';
 import { Panels, predictedOf, chancesOf } from './sweep_panels.js';

@@ -2,9 +2,9 @@
 // A view has `message`, `last` (sizes and images), `detail` (elements and canvases), `column`, `value`.
 
 import { blitPart, number, outline, peak } from './patches_map.js';
-import { el } from '../../views/kit/dom.js';
-import { blit, heat } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+import { el } from '../../../vitviz/browser/kit/dom.js';
+import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT } from '../../../vitviz/browser/kit/ramp.js';
 
 /** A factor of a product, in brackets where it is negative. */
 const factor = (v) => (v < 0 ? `(${number(v)})` : number(v));

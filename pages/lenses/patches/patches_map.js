@@ -1,7 +1,7 @@
 // The image divided into patches, the strip of tokens, and the columns of E, with the number format of the stage.
 
-import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT } from '../../views/kit/ramp.js';
+import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT } from '../../../vitviz/browser/kit/ramp.js';
 
 const THUMB = 36;
 /** Pixels from one token of the strip to the next. */

@@ -1,10 +1,10 @@
 // Shuffled patches: they move to their new places; bars show class probabilities before and after.
 // header: {patch, cols, bars: [{title, note, rows: [[name, before, after], ...]}]}; arrays: shown, order (N) int32
 
-import { canvas, el, fit } from '../../views/kit/dom.js';
-import { animate } from '../../views/kit/motion.js';
-import { picture } from '../../views/kit/pixels.js';
-import { grown } from '../../views/kit/grow.js';
+import { canvas, el, fit } from '../../../vitviz/browser/kit/dom.js';
+import { animate } from '../../../vitviz/browser/kit/motion.js';
+import { picture } from '../../../vitviz/browser/kit/pixels.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
 
 class PatchesPuzzle {
   constructor({ root }) {

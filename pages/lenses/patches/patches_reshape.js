@@ -2,10 +2,10 @@
 // header: {patch, rows, cols, pin}; arrays: shown (S, S, 3), mosaic (S, S, 3) uint8
 
 import { outline } from './patches_map.js';
-import { lattice } from '../../views/kit/axes.js';
-import { canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { blit, picture } from '../../views/kit/pixels.js';
+import { lattice } from '../../../vitviz/browser/kit/axes.js';
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 
 class PatchesReshape {
   constructor({ root }) {

@@ -2,11 +2,11 @@
 // header: {patch, cols, prefix, scale, added, pin}; arrays: shown (S, S, 3) uint8, content (T, D), positions (T, D)
 
 import { outline } from './patches_map.js';
-import { canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT, legend } from '../../views/kit/ramp.js';
-import { patchName, tokenName } from '../../views/kit/words.js';
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { patchName, tokenName } from '../../../vitviz/browser/kit/words.js';
 
 class PatchesSequence {
   constructor({ root }) {

@@ -55,7 +55,7 @@ def draw() -> None:
     after = (
         position_similarity.stretch_as_list(before, side**2)
         if controls.way == "list"
-        else stretch_positions(before, *grids)
+        else stretch_positions(before, *grids, config.positions_antialias)
     )
     matrices = [position_similarity.cosine_similarity(values) for values in (before, after)]
     panels = [

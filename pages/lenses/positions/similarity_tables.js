@@ -1,8 +1,8 @@
 // The similarities of every panel at the selected snapshot.
 
-import { cellAt, centreOf } from '../../views/kit/place.js';
-import { blit } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../views/kit/ramp.js';
+import { cellAt, centreOf } from '../../../vitviz/browser/kit/place.js';
+import { blit } from '../../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/ramp.js';
 
 /** Two decimals with a true minus sign; three where a panel carries exact values. */
 export function valueText(value, digits = 2) {

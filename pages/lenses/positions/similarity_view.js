@@ -1,13 +1,13 @@
 // The similarity grid of the ViT paper's figure 7: tile (r, c) of a mosaic maps position (r, c)'s similarity to all others.
 // One canvas per encoding, one scale for all; the place under the pointer is highlighted in all and on the image.
 
-import { centreOf } from '../../views/kit/place.js';
-import { timeline } from '../../views/kit/player.js';
-import { legend } from '../../views/kit/ramp.js';
-import { canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation, nameGrid } from '../../views/kit/grid.js';
-import { heat, picture } from '../../views/kit/pixels.js';
-import { grown } from '../../views/kit/grow.js';
+import { centreOf } from '../../../vitviz/browser/kit/place.js';
+import { timeline } from '../../../vitviz/browser/kit/player.js';
+import { legend } from '../../../vitviz/browser/kit/ramp.js';
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
+import { heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
 import { Tables, drawHighlighted, valueText } from './similarity_tables.js';
 
 const GUTTER = 2;

@@ -2,11 +2,11 @@
 // and its column as a wave over the positions; above it is the wavelength of every column.
 
 import { drawHighlighted } from './similarity_tables.js';
-import { canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT, legend } from '../../views/kit/ramp.js';
-import { counted } from '../../views/kit/words.js';
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { counted } from '../../../vitviz/browser/kit/words.js';
 
 const AXIS = 34;
 const STRIP = 68;

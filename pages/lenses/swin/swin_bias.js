@@ -2,11 +2,11 @@
 // header: {rows, cols (of the window), heads, head, steps, at}
 // arrays: table (steps, heads, (2Mh-1)(2Mw-1)) float32; index (Mh Mw, Mh Mw) int32
 
-import { timeline } from '../../views/kit/player.js';
-import { DIVERGING_LUT, channelsAt, headColor, legend } from '../../views/kit/ramp.js';
-import { counted } from '../../views/kit/words.js';
-import { canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
+import { timeline } from '../../../vitviz/browser/kit/player.js';
+import { DIVERGING_LUT, channelsAt, headColor, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { counted } from '../../../vitviz/browser/kit/words.js';
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 
 const FRAME_MS = 300;
 const signed = (v, digits = 4) => `${v < 0 ? '−' : ''}${Math.abs(v).toFixed(digits)}`;

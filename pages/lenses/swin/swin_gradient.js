@@ -2,12 +2,12 @@
 // header: {rows, cols, blocks: [{name, rows, cols, token}]}
 // arrays: shown (S, S, 3) uint8; gradient (blocks, patches) float32; reach (blocks, patches) uint8
 
-import { frame } from '../../views/kit/axes.js';
-import { SEQUENTIAL_LUT, channelsAt, legend } from '../../views/kit/ramp.js';
-import { counted } from '../../views/kit/words.js';
-import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { blit, picture } from '../../views/kit/pixels.js';
+import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { SEQUENTIAL_LUT, channelsAt, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { counted } from '../../../vitviz/browser/kit/words.js';
+import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 
 const DECADES = 4;
 

@@ -2,15 +2,15 @@
 // header: {pin: [x, y], stages: [{rows, cols, dim, px, blocks, heads}], merge: {stage, four: [[row, col]...], token: [row, col]} | null}
 // arrays: shown (S, S, 3) uint8; four (4, C), normed (4C), merged (2C) float32
 
-import { frame, lattice } from '../../views/kit/axes.js';
-import { centreOf } from '../../views/kit/place.js';
-import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { PALETTE } from '../../views/kit/palette.js';
-import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT } from '../../views/kit/ramp.js';
-import { plural } from '../../views/kit/words.js';
-import { grown } from '../../views/kit/grow.js';
+import { frame, lattice } from '../../../vitviz/browser/kit/axes.js';
+import { centreOf } from '../../../vitviz/browser/kit/place.js';
+import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
+import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT } from '../../../vitviz/browser/kit/ramp.js';
+import { plural } from '../../../vitviz/browser/kit/words.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
 
 const QUAD = [0, 1, 2, 3];
 const LEAST = 136;

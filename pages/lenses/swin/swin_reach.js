@@ -2,14 +2,14 @@
 // header: {rows, cols, pin, blocks, begin, panels: [{title, note}]}
 // arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input reaches the output
 
-import { dot, frame, lattice, levels, line, stroke } from '../../views/kit/axes.js';
-import { counted } from '../../views/kit/words.js';
-import { player } from '../../views/kit/player.js';
-import { button, canvas, el, live } from '../../views/kit/dom.js';
-import { gridNavigation, nameGrid } from '../../views/kit/grid.js';
-import { animate } from '../../views/kit/motion.js';
-import { PALETTE } from '../../views/kit/palette.js';
-import { blit, picture } from '../../views/kit/pixels.js';
+import { dot, frame, lattice, levels, line, stroke } from '../../../vitviz/browser/kit/axes.js';
+import { counted } from '../../../vitviz/browser/kit/words.js';
+import { player } from '../../../vitviz/browser/kit/player.js';
+import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
+import { animate } from '../../../vitviz/browser/kit/motion.js';
+import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
+import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 
 const STEP_MS = 1000;
 

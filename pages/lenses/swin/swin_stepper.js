@@ -3,15 +3,15 @@
 // arrays: shown (S, S, 3) uint8; ids (rows, cols) uint8; plain, index (windows, M M) int32;
 //         allowed (windows, M M, M M) uint8; attn, unmasked the same, float32; leak (patches) float32
 
-import { button, canvas, el, live, tooltip } from '../../views/kit/dom.js';
-import { gridNavigation } from '../../views/kit/grid.js';
-import { animate, mix } from '../../views/kit/motion.js';
-import { picture } from '../../views/kit/pixels.js';
-import { centreOf } from '../../views/kit/place.js';
-import { player } from '../../views/kit/player.js';
-import { rgb } from '../../views/kit/ramp.js';
-import { counted } from '../../views/kit/words.js';
-import { grown } from '../../views/kit/grow.js';
+import { button, canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { animate, mix } from '../../../vitviz/browser/kit/motion.js';
+import { picture } from '../../../vitviz/browser/kit/pixels.js';
+import { centreOf } from '../../../vitviz/browser/kit/place.js';
+import { player } from '../../../vitviz/browser/kit/player.js';
+import { rgb } from '../../../vitviz/browser/kit/ramp.js';
+import { counted } from '../../../vitviz/browser/kit/words.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
 import { GAP, Windows } from './swin_stepper_windows.js';
 import { LAST, STAGES, describeStage, pose, tensorShapes } from './swin_stepper_stages.js';
 import { drawStage, paint } from './swin_stepper_patches.js';

@@ -1,8 +1,8 @@
 // Draw all patches at their positions between two stages of the stepper.
 
-import { frame } from '../../views/kit/axes.js';
-import { PALETTE } from '../../views/kit/palette.js';
-import { blit, picture } from '../../views/kit/pixels.js';
+import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
+import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { LAST, pose } from './swin_stepper_stages.js';
 
 /** Create an offscreen canvas at the screen's resolution. */

@@ -1,9 +1,9 @@
 // Draw the keys of a patch in both blocks, the matrix of its window, and the matrices of all windows.
 
-import { frame } from '../../views/kit/axes.js';
-import { el } from '../../views/kit/dom.js';
-import { blit, offscreen } from '../../views/kit/pixels.js';
-import { counted, plural } from '../../views/kit/words.js';
+import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { el } from '../../../vitviz/browser/kit/dom.js';
+import { blit, offscreen } from '../../../vitviz/browser/kit/pixels.js';
+import { counted, plural } from '../../../vitviz/browser/kit/words.js';
 import { describeKeys } from './swin_stepper_stages.js';
 import { hatch } from './swin_stepper_patches.js';
 

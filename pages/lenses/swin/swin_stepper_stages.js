@@ -1,6 +1,6 @@
 // The stages of the stepper: their sentences, tensor shapes, and the motion between them.
 
-import { mix } from '../../views/kit/motion.js';
+import { mix } from '../../../vitviz/browser/kit/motion.js';
 
 export const STAGES = [
   { key: 'tokens', name: 'Tokens', gap: 0, roll: 0, tint: 0 },

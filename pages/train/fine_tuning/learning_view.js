@@ -1,9 +1,9 @@
 // Draw the race: validation accuracy of every seed (thin) and their mean (thick), and the final test accuracies.
 
-import { dot, levels, line, niceStep, spread, stroke, upwards } from '../../views/kit/axes.js';
-import { canvas, el, live, tooltip } from '../../views/kit/dom.js';
-import { gridNavigation, nameLines } from '../../views/kit/grid.js';
-import { percent } from '../../views/kit/words.js';
+import { dot, levels, line, niceStep, spread, stroke, upwards } from '../../../vitviz/browser/kit/axes.js';
+import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation, nameLines } from '../../../vitviz/browser/kit/grid.js';
+import { percent } from '../../../vitviz/browser/kit/words.js';
 
 const PLOT = { left: 52, top: 12, bottom: 40 };
 const SHARES = [0, 0.25, 0.5, 0.75, 1];

@@ -1,8 +1,8 @@
 // Draw one box per part of the model (pretrained, new or resized), and the cosine similarities of the positions.
 
-import { canvas, el } from '../../views/kit/dom.js';
-import { blit, heat } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT, legend } from '../../views/kit/ramp.js';
+import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
+import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
 
 const MOSAIC = 280; // px of a mosaic's side at most
 

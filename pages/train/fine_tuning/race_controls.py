@@ -14,14 +14,14 @@ from pages.selection import selection
 from pages.stores import cached, own_weights, published, session, user_datasets
 from pages.stores.model_choice import ModelChoice
 from pages.train.fine_tuning import example_images
-from vitviz.config import CNNConfig, ModelConfig, ViTConfig
+from vitviz.config import CNNConfig, ModelConfig, ViTConfig, name_fields
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import DATASETS, available_datasets, validation_split
 from vitviz.data.images import some_in_colour
 from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.models.abilities import abilities
 from vitviz.models.transfer import fitted
-from vitviz.text import plain, with_titles
+from vitviz.text import plain
 from vitviz.training.batches import SPLIT_SEED
 from vitviz.training.fine_tuning import Body, Method, Source, Task, recipes
 from vitviz.training.limits import MAX_PARAMETERS, parameters
@@ -48,11 +48,6 @@ LESSON_RATES = (1e-5, 1e-3)  # the lecture's, for published weights
 ALONE_RATE = 0.03
 SHIFT_PX = 2  # largest shift of augmented images
 FLIPPED = ("cifar", "fashion")  # prefixes of datasets whose classes are invariant to mirroring
-FIELDS = {  # of a recipe, as errors name them
-    "layer_decay": "the layer-wise decay",
-    "head_learning_rate": "the learning rate of the head",
-    "learning_rate": "a learning rate",
-}
 WIDE = (
     128  # at this width or more a ViT from scratch is better at half the rate (digits, 20 images per class)
 )
@@ -305,7 +300,7 @@ def explain_refusal(chosen: RaceSettings) -> str:
         named = Source(source.title, "unread", source.config, source.preparation)
         recipes(named, model, chosen.task, chosen.method, seed=0)
     except ValueError as error:
-        return with_titles(str(error), FIELDS)
+        return name_fields(str(error))
     if chosen.task.pictures < 2 * chosen.task.classes:
         return "expected at least two training images per class"
     return ""

@@ -8,10 +8,11 @@ import streamlit as st
 
 from pages.classroom import membership
 from pages.frame import run_start
-from pages.train.lab import fields, keys, runs_table
+from pages.train.lab import keys, runs_table
 from vitviz.classes import challenge as rules
 from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
+from vitviz.config import name_fields
 from vitviz.text import plain
 from vitviz.training.run_config import RunConfig
 
@@ -29,7 +30,7 @@ def draw(config: RunConfig | ValueError, show: Callable[[str], None]) -> None:
     limited_config = _apply_limits(config)
     refusal = ""
     if isinstance(limited_config, ValueError):
-        refusal = fields.translate_field_names(str(limited_config))
+        refusal = name_fields(str(limited_config))
     with st.container(key="live_lab-challenge", border=True):
         text = f":material/trophy: **Challenge of class {format_code(classroom.code)}.** {rules.TERMS}"
         st.markdown(text if not refusal else f"{text} Not yet: {plain(refusal)}.")

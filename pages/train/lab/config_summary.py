@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pages.stores import runs
-from pages.train.lab import fields, run_statistics, run_view, settings
+from pages.train.lab import run_statistics, run_view, settings
 from pages.train.lab.model_form import FAMILIES
-from vitviz.config import ViTConfig
+from vitviz.config import SETTINGS, ViTConfig
 from vitviz.models.abilities import abilities, as_cnn, as_swin, as_vit
 from vitviz.text import percent, plain, plural
 from vitviz.training import lineup
@@ -25,7 +25,7 @@ def describe_differences(config: RunConfig, focus: Run | None) -> str:
     running = focus.config()
     # 'threads=0' takes the free threads at the start, so it does not differ from a run that got them.
     names = [
-        fields.get_label(name)
+        settings.get_title(name)
         for name in settings.find_differences(running, config.on_threads(running.train.threads))
     ]
     if not names:
@@ -41,7 +41,7 @@ def describe_config(config: RunConfig) -> str:
         run_statistics.count_parameters(config.model)
     ]
     count = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
-    optimizer = fields.OPTIMIZERS[train.optimizer]
+    optimizer = SETTINGS["optimizer"].format(train.optimizer)
     model_text = describe_model(config.model)
     if models:
         alike = len({describe_model(member.model) for member in models}) == 1

@@ -1,9 +1,9 @@
 // Draw training curves on one canvas, in place: no flicker, and the zoom stays while records arrive.
 
-import { listen, tell } from '../../views/kit/bus.js';
-import { button, canvas, el, live, tooltip } from '../../views/kit/dom.js';
-import { grown } from '../../views/kit/grow.js';
-import { brief } from '../../views/kit/words.js';
+import { listen, tell } from '../../../vitviz/browser/kit/bus.js';
+import { button, canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { brief } from '../../../vitviz/browser/kit/words.js';
 import { nameOf, nearest, placeOf, smoothed } from './curves_data.js';
 import { dragged, drawPanel, place, worded } from './curves_draw.js';
 

@@ -1,9 +1,9 @@
 // Draw the panels of the training curves: one per metric, with lines, marks and labels at the lines' ends.
 // A view has `now` (the message), `lines`, `state` (its settings), xs(line), color(run), xOfStep(step).
 
-import { dot, levels, line as rule, logTicks, niceTicks, stroke } from '../../views/kit/axes.js';
-import { fit } from '../../views/kit/dom.js';
-import { brief } from '../../views/kit/words.js';
+import { dot, levels, line as rule, logTicks, niceTicks, stroke } from '../../../vitviz/browser/kit/axes.js';
+import { fit } from '../../../vitviz/browser/kit/dom.js';
+import { brief } from '../../../vitviz/browser/kit/words.js';
 import { placeOf } from './curves_data.js';
 
 const PANEL_HEIGHT = { 1: 212, 2: 264 };

@@ -11,7 +11,7 @@ import streamlit as st
 from pages.controls import query_params
 from pages.selection import upload
 from pages.stores import session, user_datasets
-from pages.train.lab.fields import BATCH
+from pages.train.lab.fields import PREFIX
 from pages.train.lab.keys import RecipeControls
 from vitviz.text import plain, plural, reason
 
@@ -92,7 +92,7 @@ def _store_upload(file: upload.UploadedFile, size: int, batch: int) -> None:
     query_params.request_value(RecipeControls.key("dataset"), note.name)
     largest_batch = max(_SMALLEST_BATCH, sum(note.train_counts) // 8)
     if batch > largest_batch:
-        query_params.request_value(BATCH.key, str(largest_batch))
+        query_params.request_value(f"{PREFIX}batch_size", str(largest_batch))
 
 
 def _throttle() -> Iterator[bool]:

@@ -1,9 +1,9 @@
 // Drawing pad for digits: sends strokes as a small grey image, shows class probabilities and attention.
 
-import { canvas, el, live } from '../../views/kit/dom.js';
-import { grown } from '../../views/kit/grow.js';
-import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { accentLut } from '../../views/kit/ramp.js';
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { accentLut } from '../../../vitviz/browser/kit/ramp.js';
 
 const SIDE = 56;
 const INK = 5.2;

@@ -51,13 +51,10 @@ class RecipeControls(widgets.ControlValues, page="live_lab"):
 
 @dataclass(frozen=True)
 class ModelControls(widgets.ControlValues, page="live_lab"):
-    """The model family and, for a DeiT, the key of its teacher and the distillation settings."""
+    """The model family and, for a DeiT, the key of its teacher; settings of configs are in fields.py."""
 
     family: str
     teacher: str
-    distillation: str
-    distillation_weight: float
-    distillation_temperature: float
 
 
 @dataclass(frozen=True)

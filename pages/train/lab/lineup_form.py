@@ -9,9 +9,10 @@ import streamlit as st
 from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.stores import session, user_datasets
-from pages.train.lab import fields, keys, model_form, recipe_form, settings
+from pages.train.lab import keys, model_form, recipe_form, settings
 from pages.train.lab.keys import LineupControls
 from vitviz.checkpoint_limits import check_buildable
+from vitviz.config import name_fields
 from vitviz.data import uploaded_datasets
 from vitviz.text import plain
 from vitviz.training import lineup
@@ -60,9 +61,7 @@ def load_entries() -> tuple[Entry, ...]:
     try:
         entries = lineup.decode(text)
     except ValueError as error:
-        keys.set_notice(
-            f"The models of this link cannot be used: {fields.translate_field_names(str(error))}."
-        )
+        keys.set_notice(f"The models of this link cannot be used: {name_fields(str(error))}.")
         entries = ()
     user_session = session.get_current()
     available = tuple(
@@ -152,7 +151,7 @@ def _draw_add_row(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> s
 
 def _explain_refusal(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> str:
     if isinstance(form, ValueError):
-        return fields.translate_field_names(str(form))
+        return name_fields(str(form))
     if form.train.epochs is None:
         return "several models must train for epochs, not seconds"
     if len(entries) == MOST_MEMBERS:
@@ -209,5 +208,6 @@ def _describe_changes(entry: Entry) -> str:
     )
     changed = {name: value for name, value in current.items() if value != before[name]}
     return ", ".join(
-        f"{fields.get_label(name)} {settings.format_setting(name, value)}" for name, value in changed.items()
+        f"{settings.get_title(name)} {settings.format_setting(name, value)}"
+        for name, value in changed.items()
     )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.stores import runs, session
-from pages.train.lab import fields, keys
+from pages.train.lab import keys
+from vitviz.config import name_fields
 from vitviz.text import plain, reason
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def apply_change(run: Run, name: str) -> None:
     except (ValueError, OSError) as error:
         st.session_state[keys.REFUSAL] = (
             run.id,
-            format_sentence(fields.translate_field_names(reason(error))),
+            format_sentence(name_fields(reason(error))),
         )
     else:
         st.session_state.pop(keys.REFUSAL, None)

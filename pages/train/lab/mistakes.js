@@ -1,10 +1,10 @@
 // Mistakes at the selected snapshot: a confusion matrix, and the images of a cell with the probability of their true
 // class over training.
 
-import { stroke } from '../../views/kit/axes.js';
-import { canvas, el } from '../../views/kit/dom.js';
-import { cover, picture } from '../../views/kit/pixels.js';
-import { SEQUENTIAL_LUT, channelsAt } from '../../views/kit/ramp.js';
+import { stroke } from '../../../vitviz/browser/kit/axes.js';
+import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
+import { cover, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { SEQUENTIAL_LUT, channelsAt } from '../../../vitviz/browser/kit/ramp.js';
 
 const MOST_TILES = 36;
 const LEAST_TOP = 5; // smallest count with the brightest color, so that a single mistake stays dark

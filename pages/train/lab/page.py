@@ -17,7 +17,6 @@ from pages.train.lab import (
     challenge,
     config_summary,
     drawers,
-    fields,
     flip_book,
     image_prediction,
     keys,
@@ -35,6 +34,7 @@ from pages.train.lab.flip_book_images import MISTAKES_TITLE
 from pages.train.lab.polling import rerun_if_deleted
 from pages.train.lab.recorded_run import Recording
 from pages.views.event_values import read_index
+from vitviz.config import name_fields
 from vitviz.data.datasets import first_number
 from vitviz.models.abilities import abilities
 from vitviz.text import plain, plural
@@ -90,7 +90,7 @@ def _draw_start_row(config: RunConfig | ValueError, visit_runs: list[Run]) -> Ru
     if isinstance(config, lineup_form.IncompleteLineup):
         page.caption(f":material/groups: {config}.")
     elif isinstance(config, ValueError):
-        problem = plain(fields.translate_field_names(str(config)))
+        problem = plain(name_fields(str(config)))
         st.error(f"These settings cannot be trained: {problem}.", icon=":material/block:")
     else:
         differences = config_summary.describe_differences(config, focus)

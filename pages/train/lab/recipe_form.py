@@ -112,20 +112,12 @@ def _get_initial_values(model: ModelConfig, train: TrainConfig, family: str) -> 
         ModelControls.key("family"): model.family,
         RecipeControls.key("embedding_learns"): train.frozen != EMBEDDING,
     }
-    for field in (*fields.DATA, *fields.OPTIMIZER, *fields.AUGMENTATION):
-        initial[field.key] = field.read(train)
-    return initial | model_form.get_initial_values(family, model) | _get_teacher_values(train)
-
-
-def _get_teacher_values(train: TrainConfig) -> dict[str, Any]:
-    if train.distill_from is None:
-        return {}
-    key = model_form.find_teacher_key(train.distill_from)
-    return ({} if key is None else {ModelControls.key("teacher"): key}) | {
-        ModelControls.key("distillation"): train.distillation,
-        ModelControls.key("distillation_weight"): float(train.distillation_weight),
-        ModelControls.key("distillation_temperature"): float(train.distillation_temperature),
-    }
+    for setting in (*fields.DATA, *fields.OPTIMIZER, *fields.AUGMENTATION, *fields.DISTILLATION):
+        initial[fields.get_key(setting)] = fields.read_value(setting, train)
+    teacher = train.distill_from and model_form.find_teacher_key(train.distill_from)
+    if teacher:
+        initial[ModelControls.key("teacher")] = teacher
+    return initial | model_form.get_initial_values(family, model)
 
 
 def _complete_link() -> None:
@@ -247,10 +239,8 @@ def _draw_embedding_toggle(preset: TrainingPreset, family: str) -> tuple[str, ..
         RecipeControls.key("embedding_learns"),
         "Train the patch embedding",
         preset.train.frozen != EMBEDDING,
-        disabled=not has_embedding,
-        help="Off: its random weights stay frozen, the bug of the lecture's recipe A."
-        if has_embedding
-        else "Disabled: this family has no patch embedding.",
+        help="Off: its random weights stay frozen, the bug of the lecture's recipe A.",
+        why_not=None if has_embedding else "Disabled: this family has no patch embedding.",
     )
     return () if learns or not has_embedding else EMBEDDING
 

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.frame import page
 from pages.selection import upload
 from pages.stores import runs, session
-from pages.train.lab import fields, keys, race, recipe_form, run_view, settings
+from pages.train.lab import keys, race, recipe_form, run_view, settings
 from vitviz.analysis.milestones import time_to
 from vitviz.text import percent, plain, reason
 
@@ -49,7 +49,7 @@ def draw(visit_runs: list[Run]) -> None:
         },
     )
     if len(models) > 1:
-        differing = "; ".join(map(fields.get_label, names)) if names else "none"
+        differing = "; ".join(map(settings.get_title, names)) if names else "none"
         st.caption(f"Differing settings: {differing}.")
 
 

@@ -6,21 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from pages.selection import selection
 from pages.stores import catalogue
-from pages.train.lab import fields, model_form
+from pages.train.lab import model_form
 from vitviz.analysis.run_differences import find_varying_names
-from vitviz.config import to_dict
+from vitviz.config import SETTINGS, to_dict
 from vitviz.data.uploaded_datasets import hide_secret_name, is_uploaded
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
 NO_VALUE = "–"
-_OPTIONS = {
-    field.name: field.options
-    for group in (fields.OPTIMIZER, model_form.VIT, model_form.DETAILS)
-    for field in group
-    if field.options is not None
-}
 
 
 def collect_settings(config: RunConfig) -> dict[str, Any]:
@@ -40,8 +34,7 @@ def find_differences(*configs: RunConfig) -> list[str]:
 
 def get_title(name: str) -> str:
     """Return a setting's column title: 'MLP ratio'."""
-    words = fields.get_label(name)
-    return words[:1].upper() + words[1:]
+    return SETTINGS[name].label if name in SETTINGS else name.capitalize()
 
 
 def format_setting(name: str, value: Any) -> str:
@@ -54,13 +47,9 @@ def format_setting(name: str, value: Any) -> str:
         return model_form.KINDS.get(value, str(value))
     if name == "distill_from":
         return _format_teacher(str(value))
-    if name == "frozen":
-        return "patch embedding" if tuple(value) == ("patch_embed",) else "backbone"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, tuple | list):
-        return ", ".join(map(str, value))
-    return _OPTIONS.get(name, {}).get(value, f"{value:.4g}" if isinstance(value, float) else str(value))
+    if name == "frozen" and len(value) > 1:
+        return "backbone"
+    return f"{value:.4g}" if isinstance(value, float) else SETTINGS[name].format(value)
 
 
 def _format_teacher(path: str) -> str:

@@ -1,11 +1,11 @@
 // Timeline of a run's snapshots: shows their images from one flip-book without asking the server.
 
-import { player } from '../../views/kit/player.js';
-import { listen, tell } from '../../views/kit/bus.js';
-import { button, canvas, el, tooltip } from '../../views/kit/dom.js';
-import { reducedMotion } from '../../views/kit/motion.js';
-import { picture } from '../../views/kit/pixels.js';
-import { counted } from '../../views/kit/words.js';
+import { player } from '../../../vitviz/browser/kit/player.js';
+import { listen, tell } from '../../../vitviz/browser/kit/bus.js';
+import { button, canvas, el, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { reducedMotion } from '../../../vitviz/browser/kit/motion.js';
+import { picture } from '../../../vitviz/browser/kit/pixels.js';
+import { counted } from '../../../vitviz/browser/kit/words.js';
 import { bound } from './flip_book.js';
 import { cellAt, drawCard, topOf } from './timeline_draw.js';
 import { Mistakes } from './mistakes.js';

@@ -1,9 +1,9 @@
 // Draw the timeline's images from the flip-book at the selected snapshot.
 // A view has `now` (the message), `state.index` (the snapshot), `cards` (one canvas per image).
 
-import { dot, levels } from '../../views/kit/axes.js';
-import { blit, heat, picture } from '../../views/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../views/kit/ramp.js';
+import { dot, levels } from '../../../vitviz/browser/kit/axes.js';
+import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../../vitviz/browser/kit/ramp.js';
 
 const GUTTER = 2;
 

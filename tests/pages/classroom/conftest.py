@@ -10,11 +10,14 @@ from streamlit.testing.v1 import AppTest
 from pages.stores import classes as stored
 from tests.pages.classroom.helpers import ROOM, place
 from tests.pages.conftest import OpenApp
+from vitviz.classes.codes import CodeAttempts, DelayedAttempts
 
 
 @pytest.fixture(autouse=True)
 def let_go_of_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(stored, "_tries", type(stored._tries)(10, 300.0))
+    monkeypatch.setattr(stored, "_attempts", CodeAttempts(10, 300.0))
+    monkeypatch.setattr(stored, "_network_attempts", DelayedAttempts(30, 2.0))
+    monkeypatch.setattr(stored, "_all_attempts", DelayedAttempts(200, 0.1))
     yield
     for each in stored._open.values():
         each.database.close()

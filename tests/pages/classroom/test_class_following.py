@@ -204,11 +204,36 @@ def test_the_operator_may_ask_for_a_code(open_app: OpenApp, monkeypatch: pytest.
     app.text_input(key="class_room._operator").set_value(" Dürer 1471 ").run()
     app.button(key="class_room.open").click().run()
     assert place(app).leads
+    guesser, another = UserSession("guesser"), UserSession("another")
     for _ in range(10):
-        assert not stored.check_operator_code("wrong", "1.2.3.4")
-    with pytest.raises(Exception, match="too many"):
-        stored.check_operator_code("Dürer 1471", "1.2.3.4")
-    assert stored.check_operator_code("Dürer 1471", "4.3.2.1")
+        assert not stored.check_operator_code(guesser, "1.2.3.4", "wrong")
+    with pytest.raises(ClassError, match="too many"):
+        stored.check_operator_code(guesser, "1.2.3.4", "Dürer 1471")
+    assert stored.check_operator_code(another, "1.2.3.4", "Dürer 1471"), "an address may be a school's"
+
+
+def test_codes_are_guessed_slowly_from_fresh_sessions(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each fresh session had ten guesses, and each address that a header named had ten for the operator's code."""
+    delays_s: list[float] = []
+    monkeypatch.setattr(stored, "time", SimpleNamespace(sleep=delays_s.append))
+    monkeypatch.setenv("VITVIZ_CLASS_CODE", "Dürer 1471")
+    refused = 0
+    for guess in range(100):
+        try:
+            stored.check_operator_code(UserSession(str(guess)), f"2001:db8::{guess:x}", "wrong")
+        except ClassError:
+            refused += 1
+    assert refused > 60 and max(delays_s) > 5
+    app = open_app(ROOM)
+    app.text_input(key="class_room._code").set_value("K7QM4T")
+    press(app, "Join")
+    assert "No open class" in app.warning[0].value and delays_s[-1] == 0, "another network goes on"
+    for guess in range(230):
+        stored.check_operator_code(UserSession(f"{guess}"), f"10.0.{guess}.1", "wrong")
+    assert delays_s[-1] > 5, "addresses that a header invents are delayed together"
+    assert stored.check_operator_code(UserSession("right"), "192.0.2.1", "Dürer 1471")
 
 
 def test_who_is_in_no_class_costs_nothing(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,15 +85,15 @@ def test_a_family_is_switched_there_and_back(open_app: OpenApp, executor: FakeEx
     [
         ({"family": "cnn", "cnn_widths": "16, wide"}, "channels per stage must be integers"),
         ({"family": "cnn", "cnn_widths": "16,32"}, "one entry per stage"),
-        ({"family": "cnn", "cnn_blocks": "1,0,1"}, "Channels and Blocks per stage must be at least 1"),
+        ({"family": "cnn", "cnn_blocks": "1,0,1"}, "Blocks per stage must be at least 1"),
         ({"family": "swin", "swin_num_heads": "3,6"}, "Heads 3 does not divide stage 0's width 32"),
         ({"family": "swin", "swin_window_size": "0"}, "Window must be an integer of at least 1"),
         ({"family": "hybrid", "stem": ""}, "at least one convolution"),
         ({"family": "hybrid", "patch_size": "5"}, "does not divide"),
         ({"family": "deit"}, "a DeiT needs a teacher"),
-        ({"family": "flat_attention", "flat_attention_widths": "64"}, "widths must be two integers"),
+        ({"family": "flat_attention", "flat_attention_widths": "64"}, "two hidden widths"),
         ({"validation_fraction": "0.9"}, "Validation fraction must lie in (0, 0.5]"),
-        ({"optimizer": "sgd", "momentum": "1.5"}, "momentum must lie in [0, 1)"),
+        ({"optimizer": "sgd", "momentum": "1.5"}, "Momentum must lie in [0, 1)"),
     ],
 )
 def test_nonsense_of_every_family_is_refused(

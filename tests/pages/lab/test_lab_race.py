@@ -115,7 +115,7 @@ def test_the_experiment_says_its_task_and_a_start_takes_a_picture_of_its_set(
 
 def test_nonsense_is_refused(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = open_app(PAGE, **EXPERIMENT, live_lab__race_epochs="0")
-    assert "epochs must lie in (0, 10000], received 0.0" in errors(app)
+    assert "Epochs must lie in (0, 10000], received 0.0" in errors(app)
     assert start_button(app).proto.disabled
 
 
@@ -132,7 +132,7 @@ def test_the_race_is_on_the_stage_with_what_its_numbers_say(open_app: OpenApp, r
     assert "PE(row) + PE(column)" not in captions(app)  # these are digits
     table = app.main.dataframe[0].value
     assert table["Run"].tolist() == [f"Do positions matter? · {title}" for title in CODES.values()]
-    assert table["positions"].tolist()[:2] == ["none", "sinusoidal, 1-D"] and len(table) == len(CODES)
+    assert table["positions"].tolist()[:2] == ["No positions", "1-D sinusoidal"] and len(table) == len(CODES)
 
 
 def test_a_member_is_looked_into_and_opens_in_every_lens(open_app: OpenApp, run: Run) -> None:

@@ -27,12 +27,12 @@ def test_an_empty_lab_says_what_to_do(open_app: OpenApp, executor: FakeExecutor)
     [
         ({"num_heads": "0"}, "Heads must be an integer of at least 1, received 0"),
         ({"num_heads": "5"}, "Heads 5 does not divide Width D 48"),
-        ({"patch_size": "7"}, "Patch 7 does not divide the image size 32"),
+        ({"patch_size": "7"}, "Patch size 7 does not divide Image size 32"),
         ({"batch_size": "4000"}, "Batch size 4000 is larger than the 1,294 training images"),
         ({"learning_rate": "1e9"}, "Learning rate must lie in (0, 10]"),
-        ({"length": "0"}, "epochs must lie in (0, 10000], received 0.0"),
+        ({"length": "0"}, "Epochs must lie in (0, 10000], received 0.0"),
         ({"mlp_ratio": "1e30"}, "MLP ratio"),
-        ({"family": "hybrid", "stem": "16, 999999999999999999"}, "widths must be at most 8192"),
+        ({"family": "hybrid", "stem": "16, 999999999999999999"}, "widths of at most 8192"),
         ({"positions": "sincos_1d", "embed_dim": "33", "num_heads": "3"}, "needs an even Width D"),
     ],
 )

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pages.train.lab import config_summary, fields, flip_book_images, settings
+from pages.train.lab import config_summary, flip_book_images, settings
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp
-from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig
+from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig, name_fields
 from vitviz.models.presets import GREY_32
 from vitviz.training.races import positions_race
 from vitviz.training.run_config import Member, RunConfig
@@ -114,7 +114,7 @@ def test_a_length_in_words(length: dict[str, float | None], words: str) -> None:
         ("dataset", "digits", "Digits"),
         ("dataset", "own:AAAAAAAAAAAAAAAAAAAAAA", "your own images"),
         ("optimizer", "adamw", "AdamW"),
-        ("positions", "sincos_2d_sum", "sinusoidal, 2-D summed"),
+        ("positions", "sincos_2d_sum", "2-D summed"),
         ("model", "vit", "ViT"),
         ("distilled", True, "on"),
         ("layer_scale", None, "–"),
@@ -143,13 +143,9 @@ def test_a_column_keeps_its_capitals(name: str, title: str) -> None:
 
 
 def test_a_refusal_names_controls_and_no_fields() -> None:
-    words = fields.translate_field_names(
-        "depths and num_heads must have one entry per stage, received (2,) and (3, 6)"
-    )
+    words = name_fields("depths and num_heads must have one entry per stage, received (2,) and (3, 6)")
     assert words == "Blocks per stage and Heads must have one entry per stage, received (2,) and (3, 6)"
-    assert fields.translate_field_names("stem widths must be integers of at least 1").startswith(
-        "Channels of the convolutions"
-    )
+    assert name_fields("stem must hold integers of at least 1").startswith("Stem channels must")
 
 
 def test_names_of_classes_out_of_an_uploaded_race_are_text(
@@ -180,4 +176,4 @@ def test_a_table_of_runs_says_settings_as_the_form_does(
     assert table["dataset"].tolist() == ["Digits", "MNIST"]
     assert table["State"].tolist() == ["new", "new"]
     said = "\n".join(caption.value for caption in app.main.caption)
-    assert "Width D; MLP ratio; dataset." in said
+    assert "Width D; MLP ratio; Dataset." in said

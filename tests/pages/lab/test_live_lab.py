@@ -302,7 +302,7 @@ def test_runs_are_compared_by_their_differences_only(open_app: OpenApp, run: Run
     app.session_state["_visit"].runs = (run.id, twin.id)
     app.run()
     shown = app.main.dataframe[0].value
-    assert shown["positions"].tolist() == ["learned", "none"]
+    assert shown["positions"].tolist() == ["Learned", "No positions"]
     assert "depth" not in shown
     app.main.multiselect(key="live_lab._beside").set_value([twin.id]).run()
     header, _ = view(app, "curves")

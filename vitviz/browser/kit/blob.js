@@ -36,7 +36,7 @@ export function unpack(bytes, at = 0) {
   return { header, arrays };
 }
 
-/** Open a message: {files, header, arrays}; `files` are the view's, below `pages`. */
+/** Open a message: {files, header, arrays}; `files` are the view's, below the checkout. */
 export function open(bytes) {
   const view = aligned(bytes);
   const { text, end } = textAt(view, 0);
