@@ -27,7 +27,6 @@ from tests.pages.conftest import OpenApp, said
 from vitviz.experiments import result as results
 from vitviz.experiments.deep_models import VARIANTS
 from vitviz.experiments.result import Made, Result, write_result
-from vitviz.text import percent
 
 DATA, HYBRIDS, PICTURE, WHICH = (
     f"pages/{name}/page.py"
@@ -178,9 +177,9 @@ def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
 
 
 def test_the_highest_value_is_right_and_equals_are_level() -> None:
-    asked = ask_highest("page.guess", "", "Which?", {"a": 0.5, "b": 0.7, "c": 0.7}, percent)
-    assert asked.judge("b").endswith("b, 70.0 %: right.") and asked.judge("c").endswith("right.")
-    assert asked.judge("a") == "Your prediction: a, 50.0 %. Measured best: b, 70.0 %."
+    asked = ask_highest("page.guess", "", "Which?", {"a": 0.5, "b": 0.7, "c": 0.7}, "{:.1f}".format)
+    assert asked.judge("b").endswith("b, 0.7: right.") and asked.judge("c").endswith("right.")
+    assert asked.judge("a") == "Your prediction: a, 0.5. Measured best: b, 0.7."
 
 
 @pytest.mark.parametrize(
