@@ -65,7 +65,7 @@ def draw_picture(view: View, key: str, answered: bool) -> None:
         elif answered or not view.conceals:
             message = payload(picture.variants, *shape, picture.note)
         else:
-            variants = picture.known or picture.variants
+            variants = picture.list_known() if picture.known else picture.variants
             message = payload(variants, *shape, picture.note, concealed=not picture.known)
         draw_race(message, key=f"{key}.race")
     elif picture is not None:

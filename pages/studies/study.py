@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
 
 from pages.frame.page import Formatters
 from pages.questions.prediction_gate import Prediction
@@ -33,7 +35,7 @@ class Race:
         epochs: length of a training.
         note: the images on which the dots were measured.
         racers: the variants with their accuracy on shuffled patches, which is drawn in place of the dots.
-        known: the variants drawn before the prediction, where the range of all would reveal the answer.
+        known: names of the variants drawn before the prediction, where the range of all would reveal the answer.
     """
 
     variants: Sequence[Variant]
@@ -41,7 +43,12 @@ class Race:
     epochs: float
     note: str = ""
     racers: Sequence[Racer] = ()
-    known: Sequence[Variant] = ()
+    known: Sequence[str] = ()
+
+    def list_known(self) -> list[Variant]:
+        """Return all variants; those that are not known have neither curve nor results."""
+        unknown: dict[str, Any] = {"curve": np.empty((2, 0)), "test": {}, "seconds": (), "diverged": 0}
+        return [one if one.name in self.known else replace(one, **unknown) for one in self.variants]
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,12 @@ def racers(app: AppTest, key: str) -> list[str]:
     return [racer["title"] for racer in header["racers"]]
 
 
+def dots(app: AppTest, key: str) -> list[int]:
+    """How many seeds a race shows of each model."""
+    header, _ = message(app, key)
+    return [len(racer["dots"]) for racer in header["racers"]]
+
+
 def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(STUDIES, **DIGITS, studies__study="hyperparameter", experiments__knob="optimizer")
     assert "Best of" not in text(app)
@@ -223,12 +229,12 @@ def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
 
 def test_a_slip_s_cost_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(STUDIES, **DIGITS, studies__study="bug", experiments__slip="reshape")
-    assert racers(app, "studies.bug.race") == ["Without the bug"]
+    assert dots(app, "studies.bug.race") == [5, 0]
     app.main.button_group(key="experiments.slip_guess.row").set_value("2").run()
-    assert racers(app, "studies.bug.race") == ["Without the bug", "With the bug"]
+    assert dots(app, "studies.bug.race") == [5, 5]
     assert re.search(r"more than 2 points.*less than 2 points", text(app)), text(app)
     app.main.button_group(key="experiments.slip_set").set_value("shapes").run()
-    assert racers(app, "studies.bug.race") == ["Without the bug"]
+    assert dots(app, "studies.bug.race") == [3, 0], "another dataset is another question"
 
 
 def test_the_norms_of_the_deep_models_wait_for_a_guess(open_app: OpenApp) -> None:
