@@ -64,6 +64,27 @@ class Prediction:
         return True
 
 
+def ask_highest(
+    key: str,
+    about: Hashable,
+    prompt: str,
+    values: Mapping[str, float],
+    format_value: Callable[[float], str],
+    titles: Mapping[str, str] | None = None,
+) -> Prediction:
+    """Return the question for the option with the highest value; `titles` by option, by default its name."""
+    labels = {name: name if titles is None else titles[name] for name in values}
+    best = max(values, key=values.__getitem__)
+
+    def judge(guess: str) -> str:
+        predicted = f"Your prediction: {labels[guess]}, {format_value(values[guess])}"
+        if values[guess] == values[best]:
+            return f"{predicted}: right."
+        return f"{predicted}. Measured best: {labels[best]}, {format_value(values[best])}."
+
+    return Prediction(key, about, prompt, labels, judge)
+
+
 def require_prediction(
     key: str, question: Hashable, prompt: str, options: Mapping[str, str], judge: Callable[[str], str]
 ) -> bool:

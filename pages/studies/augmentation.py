@@ -44,7 +44,7 @@ def build(grid: GridControls, mode: Mode) -> View:
         gain_figure(gains, mode) if gains else None,
         _describe_gains(gains) if gains else "Trainings without augmentation are missing for this dataset.",
         _ask(grid.dataset, gains),
-        (data_grids.create_evidence(grid.stored),),
+        (data_grids.create_evidence(grid),),
         data_grids.describe_coverage(),
         _create_table(gains),
         above=partial(_draw_augmented_images, grid.dataset),

@@ -106,7 +106,7 @@ def create_race(stored: Result, sides: Sequence[Variant]) -> Race:
     """Return the picture of a model with and without a bug."""
     dataset = stored.settings["dataset"]
     note = f"test images of {dataset}, evaluated once at the end"
-    return Race(sides, CHANCE[dataset], float(stored.settings["epochs"]), note)
+    return Race(sides, CHANCE[dataset], float(stored.settings["epochs"]), note, known=[sides[0].name])
 
 
 def write_question(name: str, dataset: str) -> Question:

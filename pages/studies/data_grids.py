@@ -83,13 +83,14 @@ def _describe_augmentation(dataset: str) -> str:
     return f"Shifted by up to {train.shift_px} px{flips} in training."
 
 
-def create_evidence(stored: Result) -> Evidence:
+def create_evidence(grid: GridControls) -> Evidence:
     """Return the provenance of a dataset's results."""
+    stored = grid.stored
     settings = stored.settings
     return Evidence(
         stored,
         stored.rows,
-        f"{DATASETS[settings['dataset']].title}, {settings['updates']:,} updates of up to {settings['batch_size']}"
+        f"{DATASETS[grid.dataset].title}, {settings['updates']:,} updates of up to {settings['batch_size']}"
         " images for every point, one recipe for all models; the DeiT also learns from the CNN of the same images,"
         " whose training time is excluded",
     )

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import widgets
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import ask_highest
 from pages.stores import cached
 from pages.studies.study import Evidence, Study, Table, View
 from vitviz.data.dataset import DatasetError
@@ -53,14 +53,12 @@ def build(stored: Result, mode: Mode) -> View:
     return View(
         faces_figure(list(ARRANGEMENTS.values()), by_title, mode),
         describe_faces(stored),
-        Prediction(
+        ask_highest(
             FaceControls.key("faces_guess"),
             NAME,
             "With patches shuffled, which model still accepts most faces?",
-            {name: TITLES[name] for name in shares},
-            lambda guess: describe_prediction(
-                {name: mean(rows["shuffled"]) for name, rows in shares.items()}, guess
-            ),
+            {TITLES[name]: mean(rows["shuffled"]) for name, rows in shares.items()},
+            percent,
         ),
         (
             Evidence(
@@ -72,7 +70,14 @@ def build(stored: Result, mode: Mode) -> View:
             ),
         ),
         "Telling faces from backgrounds does not require learning where the parts belong.",
-        _create_table(shares),
+        Table(
+            {
+                "faces": list(ARRANGEMENTS.values()),
+                **{title: [mean(values) for values in rows] for title, rows in by_title.items()},
+            },
+            dict.fromkeys(by_title, percent),
+            "faces.csv",
+        ),
         above=_draw_examples,
     )
 
@@ -85,15 +90,6 @@ def compute_shares(stored: Result) -> dict[str, dict[str, list[float]]]:
         for name, rows in runs.items()
         if rows
     }
-
-
-def describe_prediction(accepted: dict[str, float], guess: str) -> str:
-    """Compare the predicted model with the one that accepts most; `accepted`: shares in [0, 1] by model."""
-    best = max(accepted, key=accepted.__getitem__)
-    predicted = f"Your prediction: {TITLES[guess]}, {percent(accepted[guess], 0)}"
-    if accepted[guess] == accepted[best]:
-        return f"{predicted}: right, none accepts more."
-    return f"{predicted}. {TITLES[best]} accepts most, {percent(accepted[best], 0)}."
 
 
 def describe_faces(stored: Result) -> str:
@@ -133,22 +129,6 @@ def _format_share(shares: Sequence[float]) -> str:
         else f"{100 * min(shares):.0f} to {100 * max(shares):.0f} over {len(shares)} seeds"
     )
     return f"{percent(mean(shares), 0)} ({ends})"
-
-
-def _create_table(shares: dict[str, dict[str, list[float]]]) -> Table:
-    rows = [(TITLES[name], row, values) for name, by_row in shares.items() for row, values in by_row.items()]
-    return Table(
-        {
-            "model": [title for title, _, _ in rows],
-            "faces": [ARRANGEMENTS[row] for _, row, _ in rows],
-            "mean": [mean(values) for _, _, values in rows],
-            "lowest": [min(values) for _, _, values in rows],
-            "highest": [max(values) for _, _, values in rows],
-            "seeds": [len(values) for _, _, values in rows],
-        },
-        dict.fromkeys(("mean", "lowest", "highest"), percent),
-        "faces.csv",
-    )
 
 
 def _draw_examples() -> None:

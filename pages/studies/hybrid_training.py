@@ -12,7 +12,7 @@ from pages.controls import widgets
 from pages.questions.prediction_gate import Prediction
 from pages.stores import catalogue
 from pages.studies.study import Study, Table, View
-from vitviz.analysis.hybrids import crossing, time_to_accuracy
+from vitviz.analysis.hybrids import time_to_accuracy
 from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.checkpoint_header import Header
 from vitviz.plots.hybrids import Course, courses_figure
@@ -79,12 +79,23 @@ def build(over: str, mode: Mode) -> View:
     headers, unit = load_headers(), UNITS[over]
     courses = [build_course(family, header, over) for family, header in headers.items()]
     by_family = {course.family: course for course in courses}
+    best = float(by_family["ViT"].accuracy.max())
     return View(
         courses_figure(courses, TITLES[over], unit, mode),
         describe_curves(courses, unit),
         _ask(by_family["Hybrid"], by_family["ViT"], unit),
         notes=describe_trainings(headers, list_machines(headers)),
-        table=_create_table(by_family, unit),
+        table=Table(
+            {
+                "model": list(by_family),
+                "final accuracy": [float(course.accuracy[-1]) for course in courses],
+                f"ViT's best accuracy after, {unit}": [
+                    time_to_accuracy(course.x, course.accuracy, best) for course in courses
+                ],
+            },
+            {"final accuracy": percent},
+            "hybrid_training.csv",
+        ),
     )
 
 
@@ -172,29 +183,6 @@ def describe_trainings(headers: Mapping[str, Header], machines: Sequence[str]) -
     )
 
 
-def _create_table(by_family: Mapping[str, Course], unit: str) -> Table:
-    hybrid, best = by_family["Hybrid"], float(by_family["ViT"].accuracy.max())
-    points = {
-        family: crossing((hybrid.x, hybrid.accuracy), (course.x, course.accuracy))
-        for family, course in by_family.items()
-        if course is not hybrid
-    }
-    return Table(
-        {
-            "model": list(by_family),
-            "final accuracy": [float(course.accuracy[-1]) for course in by_family.values()],
-            f"ViT's best accuracy after, {unit}": [
-                time_to_accuracy(course.x, course.accuracy, best) for course in by_family.values()
-            ],
-            f"last crosses the hybrid at, {unit}": [
-                point.x if (point := points.get(family)) else None for family in by_family
-            ],
-        },
-        {"final accuracy": percent},
-        "hybrid_training.csv",
-    )
-
-
 STUDY = Study(
     "hybrid_training",
     "Hybrids over training",
@@ -205,5 +193,5 @@ STUDY = Study(
     build,
     get_example,
     (CurveControls,),
-    code=(time_to_accuracy, crossing),
+    code=(time_to_accuracy,),
 )

@@ -115,10 +115,10 @@ def build(selected: HyperparameterSelection, _mode: Mode) -> View:
     )
 
 
-def create_race(stored: Result, variants: Sequence[Variant]) -> Race:
-    """Return the picture of a hyperparameter's values."""
+def create_race(stored: Result, variants: Sequence[Variant], known: Sequence[str] = ()) -> Race:
+    """Return the picture of a hyperparameter's values, of which `known` are drawn before the prediction."""
     epochs = float(stored.settings["epochs"])
-    return Race(variants, 0.1, epochs, "test images of digits, evaluated once at the end")
+    return Race(variants, 0.1, epochs, "test images of digits, evaluated once at the end", known=known)
 
 
 def create_evidence(stored: Result, name: str) -> Evidence:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pages.controls import widgets
 from pages.questions.prediction_gate import Prediction
-from pages.studies.study import Evidence, Study, Table, View
+from pages.studies.study import Evidence, Study, View, create_curve_table
 from vitviz.analysis.data_size import Curve, Lead, describe_prediction, find_leads
 from vitviz.analysis.transfer import (
     LEVEL,
@@ -17,12 +17,11 @@ from vitviz.analysis.transfer import (
     group_method_curves,
 )
 from vitviz.data.datasets import DATASETS, data_title
-from vitviz.experiments.result import Result, Row, read_result_if_any
+from vitviz.experiments.result import Result, Row, read_result, read_result_if_any
 from vitviz.experiments.transfer_plan import BODIES, LONGER, PLAN_OF, PLANS, Plan
 from vitviz.plots.fine_tuning import image_count_figure
 from vitviz.plots.theme import Mode
-from vitviz.tables import Columns
-from vitviz.text import percent, plural
+from vitviz.text import plural
 
 MATH = r"""
 Every point is the mean over seeds; a seed selects the images of every class, the initial weights (of the head, or all)
@@ -70,8 +69,7 @@ def choose() -> str | None:
 def build(source: str, mode: Mode) -> View:
     """Return test accuracy over images per class of one backbone."""
     plan = PLAN_OF[source]
-    stored = read_result_if_any(plan.name)
-    assert stored is not None
+    stored = read_result(plan.name)
     curves = group_method_curves(stored.rows, source, plan.methods)
     leads = find_leads(curves)
     sentences = (
@@ -87,7 +85,7 @@ def build(source: str, mode: Mode) -> View:
         _ask(source, leads[0], curves) if leads else None,
         (create_evidence(stored, stored.where(source=source)),),
         describe_rates(plan, source),
-        _create_table(stored, curves),
+        create_curve_table(curves, "images per class", f"{stored.name}.csv"),
     )
 
 
@@ -121,18 +119,6 @@ def _ask(source: str, lead: Lead, curves: Sequence[Curve]) -> Prediction:
         {name: curve.title for name, curve in methods.items()},
         lambda guess: describe_prediction(lead, methods[guess]),
     )
-
-
-def _create_table(stored: Result, curves: Sequence[Curve]) -> Table:
-    columns: Columns = {
-        "method": [curve.title for curve in curves for _ in curve.pictures],
-        "images per class": [int(size) for curve in curves for size in curve.pictures],
-        "mean": [float(value) for curve in curves for value in curve.mean],
-        "lowest": [float(value) for curve in curves for value in curve.low],
-        "highest": [float(value) for curve in curves for value in curve.high],
-        "seeds": [int(count) for curve in curves for count in curve.seeds],
-    }
-    return Table(columns, dict.fromkeys(("mean", "lowest", "highest"), percent), f"{stored.name}.csv")
 
 
 STUDY = Study(

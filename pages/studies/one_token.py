@@ -14,6 +14,7 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
+from pages.selection.selection import Selection
 from pages.stores import cached
 from pages.studies.study import Study, View
 from vitviz.models.presets import GREY_28, PRESETS
@@ -45,20 +46,7 @@ class WeightPrediction(widgets.ControlValues, page="hybrids"):
     weight: str
 
 
-@dataclass(frozen=True)
-class ImageSelection:
-    """The image, and the offset at which it is cropped."""
-
-    image: str
-    offset: cached.Offset
-
-
-def choose() -> ImageSelection:
-    current = selection.get_current()
-    return ImageSelection(current.image, current.offset)
-
-
-def build(selected: ImageSelection, _mode: Mode) -> View:
+def build(selected: Selection, _mode: Mode) -> View:
     """Return the image as a token, and its attention weights."""
     net = _compute_attention(selected.image, selected.offset)
     return View(
@@ -76,7 +64,7 @@ def build(selected: ImageSelection, _mode: Mode) -> View:
     )
 
 
-def _draw_token(selected: ImageSelection, net: OneToken) -> None:
+def _draw_token(selected: Selection, net: OneToken) -> None:
     image = np.asarray(cached.prepare_image(selected.image, GREY_28, selected.offset).shown)
     text = f"One token: all {image.shape[0] * image.shape[1]} pixels"
     st.image(image, width=180, caption=text, alt=f"Input image. {text}")
@@ -134,7 +122,7 @@ STUDY = Study(
     "What does attention learn if the image is one token?",
     2,
     (),
-    choose,
+    selection.get_current,
     build,
     lambda: None,
     (WeightPrediction,),

@@ -113,7 +113,7 @@ def _build_seeds_view() -> View:
     base = hyperparameter.get_base_name(HYPERPARAMETERS["positions"])
     columns = hyperparameter.build_columns(variants, base)
     return View(
-        hyperparameter.create_race(stored, variants),
+        hyperparameter.create_race(stored, variants, [name for name in reached if name != "none"]),
         describe_hyperparameter(variants, base),
         _ask(SEEDS, "digits", float(stored.settings["epochs"]), reached),
         (hyperparameter.create_evidence(stored, "positions"),),
@@ -143,6 +143,7 @@ def _build_race_view(name: str, race: StoredRace) -> View:
             1 / len(classes),
             epochs,
             racers=racers,
+            known=[one.name for one in racers if one.name != "none"],
         ),
         " ".join(filter(None, captions)),
         _ask(name, name, epochs, reached),

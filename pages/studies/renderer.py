@@ -31,7 +31,7 @@ def draw(study: Study[Any]) -> None:
         view.above()
     answered = view.prediction is None or view.prediction.is_answered()
     draw_picture(view, f"studies.{study.name}", answered)
-    if caption := view.caption if answered else "Predict, or skip, to see which is which.":
+    if caption := view.caption if answered else "Predict, or skip, to see the answer.":
         page.caption(caption)
     if view.below is not None and answered:
         view.below()
@@ -62,9 +62,11 @@ def draw_picture(view: View, key: str, answered: bool) -> None:
         shape = picture.chance, picture.epochs
         if picture.racers and answered:
             message = race.payload(picture.racers, *shape)
+        elif answered or not view.conceals:
+            message = payload(picture.variants, *shape, picture.note)
         else:
-            concealed = view.conceals and not answered
-            message = payload(picture.variants, *shape, picture.note, concealed=concealed)
+            variants = picture.list_known() if picture.known else picture.variants
+            message = payload(variants, *shape, picture.note, concealed=not picture.known)
         draw_race(message, key=f"{key}.race")
     elif picture is not None:
         figure = picture if answered or not view.conceals else conceal(picture, selection.get_theme())

@@ -9,18 +9,18 @@ from functools import partial
 import numpy as np
 
 from pages.controls import widgets
-from pages.lenses.on_your_image.stored_results import NONE, describe_error, load_robustness
-from pages.questions.prediction_gate import Prediction
+from pages.lenses.on_your_image.stored_results import NAME, NONE, describe_error, load_robustness
+from pages.questions.prediction_gate import ask_highest
 from pages.selection import selection
 from pages.stores import catalogue
 from pages.studies.study import Evidence, Study, Table, View
 from vitviz.analysis.changes import CHANGES
 from vitviz.analysis.recipes import describe_recipe_differences
-from vitviz.experiments.result import Result
+from vitviz.experiments.result import Result, read_result
 from vitviz.plots.image_changes import strength_words
 from vitviz.plots.robustness import robustness_figure
 from vitviz.plots.theme import Mode
-from vitviz.text import percent
+from vitviz.text import gained, percent
 
 FAMILIES = {  # by checkpoint
     "cifar10_cnn_wide": "CNN",
@@ -102,20 +102,19 @@ def collect_losses(stored: Result, change: str) -> Losses:
 
 def build(change: str, mode: Mode) -> View:
     """Return test accuracy over the strength of a change."""
-    stored = load_robustness()
-    assert stored is not None
+    stored = read_result(NAME)
     losses, images = collect_losses(stored, change), int(stored.settings["pictures"])
     names = [strength_words(change, strength, IMAGE_PX) for strength in losses.strengths]
     shares = np.array([*losses.accuracy.values()])
     return View(
         robustness_figure(losses.accuracy, names, losses.neutral, mode),
         describe_losses(losses, names[-1]),
-        Prediction(
+        ask_highest(
             RobustnessControls.key("robust_guess"),
             change,
             f"{CHANGES[change].title}, up to {names[-1]}: which model loses least accuracy?",
-            {family: family for family in losses.accuracy},
-            partial(describe_prediction, losses),
+            {family: -100 * lost for family, lost in losses.lost.items()},
+            lambda points: f"{gained(points)} points",
         ),
         (
             Evidence(
@@ -142,18 +141,6 @@ def describe_losses(losses: Losses, strongest: str) -> str:
     lost = losses.lost
     least, most = min(lost, key=lost.__getitem__), max(lost, key=lost.__getitem__)
     return f"{least} loses least accuracy at {strongest} ({format_loss(least)}), {most} most ({format_loss(most)})."
-
-
-def describe_prediction(losses: Losses, guess: str) -> str:
-    """Compare the predicted family with the one that loses least."""
-    lost = losses.lost
-    least = min(lost, key=lost.__getitem__)
-    if lost[guess] == lost[least]:
-        return f"Your prediction: {guess} is right, it loses {100 * lost[guess]:.1f} points."
-    return (
-        f"Your prediction: {guess}, which loses {100 * lost[guess]:.1f} points. {least} loses least,"
-        f" {100 * lost[least]:.1f}."
-    )
 
 
 def describe_recipes() -> str:
@@ -189,7 +176,7 @@ STUDY = Study(
     "Changed test images",
     "Which model keeps its accuracy when images change?",
     3,
-    ("robustness",),
+    (NAME,),
     choose,
     build,
     get_example,

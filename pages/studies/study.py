@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
 
 from pages.frame.page import Formatters
 from pages.questions.prediction_gate import Prediction
+from vitviz.analysis.data_size import Curve
 from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import Racer
 from vitviz.experiments.result import Result, Row
 from vitviz.tables import Columns
+from vitviz.text import percent
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -31,6 +35,7 @@ class Race:
         epochs: length of a training.
         note: the images on which the dots were measured.
         racers: the variants with their accuracy on shuffled patches, which is drawn in place of the dots.
+        known: names of the variants drawn before the prediction, where the range of all would reveal the answer.
     """
 
     variants: Sequence[Variant]
@@ -38,6 +43,12 @@ class Race:
     epochs: float
     note: str = ""
     racers: Sequence[Racer] = ()
+    known: Sequence[str] = ()
+
+    def list_known(self) -> list[Variant]:
+        """Return all variants; those that are not known have neither curve nor results."""
+        unknown: dict[str, Any] = {"curve": np.empty((2, 0)), "test": {}, "seconds": (), "diverged": 0}
+        return [one if one.name in self.known else replace(one, **unknown) for one in self.variants]
 
 
 @dataclass(frozen=True)
@@ -115,3 +126,16 @@ class Study(Generic[Selected]):
     controls: tuple[type[ControlValues], ...] = ()
     math: str | None = None
     code: Callable[[], Sequence[Callable[..., object]]] | Sequence[Callable[..., object]] = ()
+
+
+def create_curve_table(curves: Sequence[Curve], size: str, file_name: str) -> Table:
+    """Return the points of curves over numbers of images; `size` names that column."""
+    columns: Columns = {
+        "model": [curve.title for curve in curves for _ in curve.pictures],
+        size: [int(count) for curve in curves for count in curve.pictures],
+        "mean": [float(value) for curve in curves for value in curve.mean],
+        "lowest": [float(value) for curve in curves for value in curve.low],
+        "highest": [float(value) for curve in curves for value in curve.high],
+        "seeds": [int(count) for curve in curves for count in curve.seeds],
+    }
+    return Table(columns, dict.fromkeys(("mean", "lowest", "highest"), percent), file_name)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from pages.controls import widgets
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import Prediction, ask_highest
 from pages.selection import selection
 from pages.studies import data_grids
-from pages.studies.study import Evidence, Study, Table, View
+from pages.studies.study import Evidence, Study, Table, View, create_curve_table
 from vitviz.analysis.data_size import group_curves
 from vitviz.analysis.teacher_effect import (
     Duel,
-    Lesson,
     compute_duels,
     compute_teacher_gains,
     describe_answers,
     describe_duel,
     describe_duels,
     describe_lessons,
-    describe_tally,
     group_lessons,
 )
 from vitviz.data.datasets import DATASETS
@@ -30,7 +27,7 @@ from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.plots.data_size import size_figure
 from vitviz.plots.distillation import lessons_figure, teacher_gain_figure
 from vitviz.plots.theme import Mode
-from vitviz.text import gained, percent, plural
+from vitviz.text import percent, plural
 
 MATH = r"""
 Student and twin of one seed $s$ see the same images in the same order for as many updates; $a_s$ and $b_s$ are their
@@ -81,10 +78,9 @@ def list_halves(name: str) -> list[bool]:
     return [half for half in (True, False) if compute_duels(rows, half)]
 
 
-def load_methods(name: str) -> tuple[str, Result] | None:
-    """Load the methods of distillation on this dataset, or on another that has results."""
-    stored = ((key, read_result_if_any(f"teaching_{key}")) for key in (name, *GRIDS))
-    return next(((key, result) for key, result in stored if result is not None), None)
+def load_methods(name: str) -> Result | None:
+    """Load the methods of distillation that were compared on a dataset."""
+    return read_result_if_any(f"teaching_{name}")
 
 
 def get_example() -> TeacherSelection | None:
@@ -112,8 +108,8 @@ def choose() -> TeacherSelection | None:
     if methods is not None and shown == METHODS:
         pictures = widgets.segmented(
             TeacherControls.key("teaching_pictures"),
-            f"Training images of {DATASETS[methods[0]].title}",
-            tuple(sorted({method.pictures for method in group_lessons(methods[1].rows)})),
+            "Training images",
+            tuple(sorted({method.pictures for method in group_lessons(methods.rows)})),
             format_func=lambda count: f"{count:,}",
         )
         return TeacherSelection(name, True, shown, pictures)
@@ -129,7 +125,7 @@ def build(selected: TeacherSelection, mode: Mode) -> View:
     """Return accuracies, their differences, or methods of distillation."""
     methods = load_methods(selected.dataset)
     if selected.shown == METHODS and methods is not None:
-        return _build_methods(selected, *methods, mode)
+        return _build_methods(selected, methods, mode)
     grid = data_grids.GridControls(selected.dataset, selected.augmented)
     duels = compute_duels(grid.stored.rows, selected.augmented)
     effects = compute_teacher_gains(grid.stored.rows, selected.augmented)
@@ -140,9 +136,8 @@ def build(selected: TeacherSelection, mode: Mode) -> View:
         _ask_winner(selected, duels[0]) if duels else None,
         (data_grids.create_evidence(grid),),
         "Student and twin share seed, images and number of updates. The teacher, a CNN trained on the same images,"
-        " provides hard labels. 'More than the seed spread': the mean difference exceeds its range over the seeds."
-        f" {_describe_all_datasets(selected.augmented)}",
-        _create_table(),
+        " provides hard labels. 'More than the seed spread': the mean difference exceeds its range over the seeds.",
+        create_curve_table(lines, "images", "teacher.csv"),
         below=partial(_draw_link, selected),
     )
     if selected.shown == ACCURACY:
@@ -152,14 +147,6 @@ def build(selected: TeacherSelection, mode: Mode) -> View:
         picture=teacher_gain_figure(effects, mode) if effects else None,
         caption=f"{describe_duels(duels)} {describe_answers(effects)}".strip(),
     )
-
-
-def _describe_all_datasets(augmented: bool) -> str:
-    by_title = {
-        DATASETS[name].title: compute_duels(stored.rows, augmented)
-        for name, stored in data_grids.load_grids().items()
-    }
-    return describe_tally(by_title, augmented)
 
 
 def _ask_winner(selected: TeacherSelection, fewest: Duel) -> Prediction:
@@ -186,73 +173,31 @@ def _draw_link(selected: TeacherSelection) -> None:
     )
 
 
-def _create_table() -> Table:
-    """Return the table of all datasets, with and without augmentation."""
-    lines: list[dict[str, object]] = []
-    for name, stored in data_grids.load_grids().items():
-        for augmented in (True, False):
-            by_model = {curve.name: curve for curve in group_curves(stored.rows, ROLES, augmented)}
-            for duel in compute_duels(stored.rows, augmented):
-                indices = {model: curve.find_size(duel.pictures) for model, curve in by_model.items()}
-                lines.append(
-                    {
-                        "dataset": DATASETS[name].title,
-                        "augmented": augmented,
-                        "images": duel.pictures,
-                        **{
-                            role: None
-                            if (i := indices.get(model)) is None
-                            else float(by_model[model].mean[i])
-                            for model, role in ROLES.items()
-                        },
-                        "student − twin, points": 100 * duel.mean,
-                        "lowest": 100 * min(duel.gains),
-                        "highest": 100 * max(duel.gains),
-                        "seeds": len(duel.gains),
-                        "by more than the seed spread": duel.verdict,
-                    }
-                )
-    points = ("student − twin, points", "lowest", "highest")
-    return Table(
-        {name: [line[name] for line in lines] for name in (lines[0] if lines else ())},
-        {**dict.fromkeys(ROLES.values(), percent), **dict.fromkeys(points, gained)} if lines else {},
-        "teacher.csv",
-    )
-
-
-def _build_methods(selected: TeacherSelection, dataset: str, stored: Result, mode: Mode) -> View:
+def _build_methods(selected: TeacherSelection, stored: Result, mode: Mode) -> View:
     methods = [method for method in group_lessons(stored.rows) if method.pictures == selected.pictures]
     ends = [(min(method.test), max(method.test)) for method in methods]
     names, means = [method.name for method in methods], [method.mean_test for method in methods]
     return View(
         lessons_figure(names, means, ends, mode),
         describe_lessons(methods),
-        _ask_method(dataset, methods),
-        (Evidence(stored, stored.where(pictures=selected.pictures), DATASETS[dataset].title),),
+        ask_highest(
+            TeacherControls.key("teaching_method"),
+            (selected.dataset, selected.pictures),
+            f"With {plural(selected.pictures, 'image')}, which method has the highest test accuracy?",
+            dict(zip(names, means, strict=True)),
+            percent,
+        ),
+        (Evidence(stored, stored.where(pictures=selected.pictures), DATASETS[selected.dataset].title),),
         METHOD_NOTES,
         Table(
             {
                 "method": names,
                 "test accuracy": means,
-                "lowest": [low for low, _ in ends],
-                "highest": [high for _, high in ends],
                 "validation accuracy": [method.mean_validation for method in methods],
             },
-            dict.fromkeys(("test accuracy", "lowest", "highest", "validation accuracy"), percent),
+            dict.fromkeys(("test accuracy", "validation accuracy"), percent),
             f"{stored.name}.csv",
         ),
-    )
-
-
-def _ask_method(dataset: str, methods: Sequence[Lesson]) -> Prediction:
-    """Ask which method has the highest test accuracy."""
-    best = max(methods, key=lambda method: method.mean_test)
-    return Prediction(
-        TeacherControls.key("teaching_method"),
-        (dataset, best.pictures),
-        f"With {plural(best.pictures, 'image')}, which method has the highest test accuracy?",
-        {method.name: method.name for method in methods},
-        lambda guess: f"Your prediction: {guess}. Measured: {best.name}, {percent(best.mean_test)}.",
     )
 
 

@@ -93,7 +93,7 @@ def build(selected: TimeSelection, mode: Mode) -> View:
         time_figure(lines, data_grids.CHANCE, mode),
         describe_crossings(lines),
         _ask(grid, lines),
-        (data_grids.create_evidence(grid.stored),),
+        (data_grids.create_evidence(grid),),
         " ".join(filter(None, notes)),
     )
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.controls import widgets
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import ask_highest
 from pages.studies.image_count import create_evidence
 from pages.studies.study import Race, Study, Table, View
 from vitviz.analysis.one_change import Variant, compute_gain, create_variant, describe_hyperparameter
-from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.experiments.result import Result, read_result, read_result_if_any
 from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, USUAL, WAYS
 from vitviz.plots.theme import Mode
 from vitviz.text import gained, percent, plural
@@ -36,61 +36,55 @@ class TuningControls(widgets.ControlValues, page="fine_tuning"):
     way_guess: str
 
 
-@dataclass(frozen=True)
-class TuningSelection:
-    """The results, the backbone, and the number of images per class."""
-
-    stored: Result
-    source: str
-    pictures: int
-
-
-def list_backbones(stored: Result) -> tuple[str, ...]:
-    return tuple(name for name in PLAN.sources if stored.where(source=name))
-
-
-def list_sizes(stored: Result, source: str) -> list[int]:
-    return sorted({int(row["a_class"]) for row in stored.where(source=source)})
-
-
-def get_example() -> TuningSelection | None:
+def list_options() -> dict[str, list[int]]:
+    """Return the numbers of images per class that were measured, by backbone."""
     stored = read_result_if_any(NAME)
-    if stored is None or not (backbones := list_backbones(stored)):
+    rows = () if stored is None else stored.rows
+    sizes = {name: {int(row["a_class"]) for row in rows if row["source"] == name} for name in PLAN.sources}
+    return {name: sorted(counts) for name, counts in sizes.items() if counts}
+
+
+def get_example() -> tuple[str, int] | None:
+    return next(((name, sizes[len(sizes) // 2]) for name, sizes in list_options().items()), None)
+
+
+def choose() -> tuple[str, int] | None:
+    options = list_options()
+    if not options:
         return None
-    return TuningSelection(stored, backbones[0], _find_middle(list_sizes(stored, backbones[0])))
-
-
-def _find_middle(sizes: Sequence[int]) -> int:
-    return sizes[len(sizes) // 2]
-
-
-def choose() -> TuningSelection | None:
-    stored = read_result_if_any(NAME)
-    if stored is None or not (backbones := list_backbones(stored)):
-        return None
+    label, titles = "Backbone trained on", PLAN.sources
     source = widgets.segmented(
-        TuningControls.key("way_body"),
-        "Backbone trained on",
-        backbones,
-        format_func=PLAN.sources.__getitem__,
+        TuningControls.key("way_body"), label, tuple(options), format_func=titles.__getitem__
     )
-    sizes = list_sizes(stored, source)
-    pictures = widgets.segmented(
-        TuningControls.key("way_pictures"), "Images per class", sizes, _find_middle(sizes)
-    )
-    return TuningSelection(stored, source, pictures)
+    sizes = options[source]
+    label, default = "Images per class", sizes[len(sizes) // 2]
+    return source, widgets.segmented(TuningControls.key("way_pictures"), label, sizes, default)
 
 
-def build(selected: TuningSelection, _mode: Mode) -> View:
+def build(selected: tuple[str, int], _mode: Mode) -> View:
     """Return the learning curves and test accuracies of all methods."""
-    stored, source, pictures = selected.stored, selected.source, selected.pictures
+    source, pictures = selected
+    stored = read_result(NAME)
     variants = load_variants(stored, source, pictures)
-    tested = {variant.name: variant for variant in variants if variant.test}
-    note = f"{stored.settings['test_pictures']:,} test images, evaluated once at the end"
+    means = {variant.name: variant.mean for variant in variants if variant.test}
     return View(
-        Race(variants, 1 / 10, count_epochs(stored, pictures), note),
+        Race(
+            variants,
+            1 / 10,
+            count_epochs(stored, pictures),
+            f"{stored.settings['test_pictures']:,} test images, evaluated once at the end",
+        ),
         describe_hyperparameter(variants, USUAL),
-        _ask(source, pictures, tested) if len(tested) > 1 else None,
+        ask_highest(
+            TuningControls.key("way_guess"),
+            selected,
+            f"With {plural(pictures, 'image')} per class, which method is best?",
+            means,
+            percent,
+            {name: way.title for name, way in WAYS.items()},
+        )
+        if len(means) > 1
+        else None,
         (create_evidence(stored, stored.where(source=source, a_class=pictures)),),
         table=Table(
             build_columns(variants, source),
@@ -115,31 +109,6 @@ def count_epochs(stored: Result, pictures: int) -> float:
     """Return the number of epochs of every training; there are ten classes."""
     count = 10 * pictures
     return float(stored.settings["updates"]) * min(int(stored.settings["batch_size"]), count) / count
-
-
-def _ask(source: str, pictures: int, tested: dict[str, Variant]) -> Prediction:
-    """Ask which method is best."""
-    return Prediction(
-        TuningControls.key("way_guess"),
-        (source, pictures),
-        f"With {plural(pictures, 'image')} per class, which method is best?",
-        {name: variant.title for name, variant in tested.items()},
-        lambda guess: describe_prediction(tested, guess),
-    )
-
-
-def describe_prediction(variants: dict[str, Variant], guess: str) -> str:
-    """Compare the predicted method with the best by mean test accuracy, and state whether the seeds agree."""
-    predicted, best_mean = variants[guess], max(variant.mean for variant in variants.values())
-    if predicted.mean == best_mean:
-        return f"Your prediction: '{predicted.title}' is right, {percent(best_mean)}."
-    best = next(variant for variant in variants.values() if variant.mean == best_mean)
-    behind = compute_gain(predicted, best)
-    agree = "" if behind is None else f": {behind.summary}, {behind.certainty}"
-    return (
-        f"Your prediction: '{predicted.title}', {percent(predicted.mean)}. Measured best: '{best.title}',"
-        f" {percent(best_mean)}{agree}."
-    )
 
 
 def build_columns(variants: Sequence[Variant], source: str) -> dict[str, list[object]]:

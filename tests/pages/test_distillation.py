@@ -269,8 +269,6 @@ def test_the_effect_of_a_teacher_follows_a_prediction(open_app: OpenApp) -> None
     told = captions(app)
     assert re.search(r"better by more .*?with 50 \w+\.", told)
     assert re.search(r"worse by more .*?with 1,295 \w+\.", told)
-    assert re.search(r"better .* at 1 \(Digits 50\), .* 1 \(Digits 1,295\)", told)
-    assert "one seed at 1" in told
     app.main.button_group(key="distillation.teaching_shown").set_value("gains").run()
     assert "sum of the softmaxes −0.1." in captions(app)
     app.main.button_group(key="distillation.teaching_set").set_value("mnist").run()

@@ -26,7 +26,6 @@ from vitviz.text import join_words, percent
 
 PAGE = "pages/lenses/hybrids/page.py"
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
-CROSSING = "last crosses the hybrid at, images"
 GUESSED = {f"hybrids__{key}": "shown" for key in ("reads", "sooner", "weight", "question")}
 HYBRID = {"model": "preset:hybrid_cifar10", "image": "sample:cat", **GUESSED}
 
@@ -162,24 +161,6 @@ def test_trainings_with_mixed_images_are_named() -> None:
     one = plain | {"ViT": _mixing(known["ViT"], 1.0)}
     assert "mixup or CutMix for ViT" in describe(one)
     assert "mixup" not in describe({family: _mixing(h, 1.0) for family, h in known.items()})
-
-
-def test_the_curves_cross_where_the_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {
-        family: read_header(SHIPPED / f"{name}.safetensors")
-        for family, name in hybrid_training.CHECKPOINTS.items()
-    }
-    monkeypatch.setattr(hybrid_training, "load_headers", lambda: known)
-    table = hybrid_training.build("pictures", "light").table
-    assert table is not None
-    crossings = dict(zip(*(list(table.columns[name]) for name in ("model", CROSSING)), strict=True))
-    assert crossings.pop("Hybrid") is None and any(crossings.values())
-    courses = {family: hybrid_training.build_course(family, known[family], "pictures") for family in known}
-    for family, x in crossings.items():
-        if x is not None:
-            lines = (courses[family], courses["Hybrid"])
-            first, second = (np.interp(x, course.x, course.accuracy) for course in lines)
-            assert first == pytest.approx(second)
 
 
 def test_all_differences_of_the_trainings_are_named() -> None:

@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.lenses.on_your_image import kernels, translation
+from pages.questions.prediction_gate import ask_highest
 from pages.studies import (
     augmentation,
     hybrid_training,
@@ -175,6 +176,12 @@ def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
     ) and "correct" not in one_token.judge_prediction(0.5, 1.0, "1")
 
 
+def test_the_highest_value_is_right_and_equals_are_level() -> None:
+    asked = ask_highest("page.guess", "", "Which?", {"a": 0.5, "b": 0.7, "c": 0.7}, "{:.1f}".format)
+    assert asked.judge("b").endswith("b, 0.7: right.") and asked.judge("c").endswith("right.")
+    assert asked.judge("a") == "Your prediction: a, 0.5. Measured best: b, 0.7."
+
+
 @pytest.mark.parametrize(
     ("hybrid_s", "right"), [(None, "never"), (120.0, "never"), (80.0, "1"), (30.0, "2"), (20.0, "4")]
 )
@@ -200,6 +207,12 @@ def racers(app: AppTest, key: str) -> list[str]:
     return [racer["title"] for racer in header["racers"]]
 
 
+def dots(app: AppTest, key: str) -> list[int]:
+    """How many seeds a race shows of each model."""
+    header, _ = message(app, key)
+    return [len(racer["dots"]) for racer in header["racers"]]
+
+
 def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(STUDIES, **DIGITS, studies__study="hyperparameter", experiments__knob="optimizer")
     assert "Best of" not in text(app)
@@ -216,11 +229,12 @@ def test_a_knob_s_values_wait_for_a_guess(open_app: OpenApp) -> None:
 
 def test_a_slip_s_cost_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(STUDIES, **DIGITS, studies__study="bug", experiments__slip="reshape")
+    assert dots(app, "studies.bug.race") == [5, 0]
     app.main.button_group(key="experiments.slip_guess.row").set_value("2").run()
-    assert racers(app, "studies.bug.race") == ["Without the bug", "With the bug"]
+    assert dots(app, "studies.bug.race") == [5, 5]
     assert re.search(r"more than 2 points.*less than 2 points", text(app)), text(app)
     app.main.button_group(key="experiments.slip_set").set_value("shapes").run()
-    assert "Lowest of all" in racers(app, "studies.bug.race")
+    assert dots(app, "studies.bug.race") == [3, 0], "another dataset is another question"
 
 
 def test_the_norms_of_the_deep_models_wait_for_a_guess(open_app: OpenApp) -> None:

@@ -1,4 +1,4 @@
-"""Fields, crossings and the one token by hand; the open question's file holds what a small remake finds."""
+"""Fields and the one token by hand; the open question's file holds what a small remake finds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.hybrids import crossing, enlarging, field_box, stem_fields_px, time_to_accuracy
+from vitviz.analysis.hybrids import enlarging, field_box, stem_fields_px, time_to_accuracy
 from vitviz.config import FlatAttentionConfig, ViTConfig
 from vitviz.experiments import conv_attention, conv_nets
 from vitviz.lessons.convolution_measures import COMPARED_MODELS, list_accuracies, load_stored_result
@@ -63,16 +63,8 @@ def test_a_picture_that_is_enlarged_first_is_read_in_its_own_px() -> None:
     np.testing.assert_allclose(field_box((2, 1), (4, 4), fields[-1], 28, 32 / 28), read, atol=1)
 
 
-def test_crossings_and_reached_levels_by_hand() -> None:
-    x = np.array([0.0, 1.0, 2.0])
-    rising, level = np.array([0.0, 0.4, 0.8]), np.array([0.2, 0.2, 0.2])
-    met = crossing((x, rising), (x, level))
-    assert met is not None and met.x == pytest.approx(0.5) and met.accuracy == pytest.approx(0.2)
-    assert crossing((x, rising), (x, rising - 0.1)) is None
-    assert crossing((x[:1], rising[:1]), (x, level)) is None
-    behind, touching = np.array([0.0, 0.5, 1.0]), np.array([0.2, 0.5, 0.8])  # level where both were measured
-    met = crossing((x, behind), (x, touching))
-    assert met is not None and met.x == pytest.approx(1.0) and met.accuracy == pytest.approx(0.5)
+def test_an_accuracy_is_reached_at_its_first_measurement() -> None:
+    x, rising = np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.4, 0.8])
     assert time_to_accuracy(x, rising, 0.4) == 1.0 and time_to_accuracy(x, rising, 0.9) is None
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from pages.studies.tuning_methods import describe_prediction
-from vitviz.analysis.one_change import Variant
 from vitviz.experiments import tuning_plan
 from vitviz.experiments.catalogue import EXPERIMENTS
 from vitviz.experiments.tuning_plan import WAYS, method_of
@@ -27,18 +24,6 @@ def test_each_way_changes_one_thing() -> None:
     assert method_of("larger", "cifar10_vit").image_size == 48
     rates = {way: f"{changed[way].learning_rate:f}".rstrip("0") for way in (tuning_plan.USUAL, "lesson")}
     assert all(rate in WAYS[way].does for way, rate in rates.items())
-
-
-def test_a_guessed_way_that_lies_behind_by_chance_is_said_to() -> None:
-    def way(title: str, *tests: float) -> Variant:
-        return Variant(title, title, np.empty((2, 0)), dict(enumerate(tests)), (), 1)
-
-    ways = {"a": way("A", 0.9, 0.8), "b": way("B", 0.88, 0.83), "c": way("C", 0.8, 0.7)}
-    assert describe_prediction(ways, "b").startswith("Your prediction")
-    assert describe_prediction(ways, "a").endswith(
-        "−0.5 points (−3.0 to 2.0 over 2 seeds), not consistent across seeds."
-    )
-    assert describe_prediction(ways, "c").endswith(", consistent across seeds.")
 
 
 def test_one_cell_of_each_way_is_measured_and_twice_the_same(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,39 +44,7 @@ def field_box(
     return left, top, right, bottom
 
 
-@dataclass(frozen=True)
-class Crossing:
-    """The last crossing of two learning curves: the time, and the accuracy of both."""
-
-    x: float
-    accuracy: float
-
-
 def time_to_accuracy(x: FloatArray, accuracy: FloatArray, level: float) -> float | None:
     """Return the time at which an accuracy was first reached; None if it was not."""
     at = np.flatnonzero(accuracy >= level)
     return float(x[at[0]]) if len(at) else None
-
-
-def crossing(a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray]) -> Crossing | None:
-    """Return the last crossing of two curves (x, accuracy) in their common range; None if there is none.
-
-    Between measurements both are taken as straight lines.
-    """
-    low, high = max(a[0][0], b[0][0]), min(a[0][-1], b[0][-1])
-    at = np.unique(np.concatenate([a[0], b[0]]))
-    at = at[(at >= low) & (at <= high)]
-    if len(at) < 2:
-        return None
-    first, second = np.interp(at, *a), np.interp(at, *b)
-    at, first, second = (
-        line[first != second] for line in (at, first, second)
-    )  # level is neither ahead nor behind
-    ahead = first - second
-    turns = np.flatnonzero(ahead[:-1] * ahead[1:] < 0)
-    if not len(turns):
-        return None
-    i = int(turns[-1])
-    share = ahead[i] / (ahead[i] - ahead[i + 1])
-    x = float(at[i] + share * (at[i + 1] - at[i]))
-    return Crossing(x, float(np.interp(x, *a)))
