@@ -123,7 +123,7 @@ def _build_seeds_view() -> View:
             selection.link_to,
             "studies",
             "Train the encodings live",
-            **hyperparameter.build_query("positions", hyperparameter.LIVE),
+            **{"studies.study": "hyperparameter", "experiments.knob": "positions"},
         ),
     )
 

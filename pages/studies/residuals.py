@@ -86,7 +86,9 @@ def build(mark: int, mode: Mode) -> View:
         f"{describe_gradient_shares(norms, updates)} {describe_accuracies(stored)}",
         prediction_gate.create_prediction(GradientControls.key("gradient_guess"), QUESTION),
         (Evidence(stored, stored.rows, describe_recipe(stored, stored.rows)),),
-        table=Table(_build_columns(stored, mark), {"Test accuracy": percent}, f"gradient_norms_{updates}.csv"),
+        table=Table(
+            _build_columns(stored, mark), {"Test accuracy": percent}, f"gradient_norms_{updates}.csv"
+        ),
         below=_draw_initial_gradients,
     )
 
