@@ -19,7 +19,7 @@ from vitviz.analysis.race import format_epochs
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameter import BASES, MOST_VALUES, Hyperparameter, Value
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SUBJECT_OF
-from vitviz.experiments.result import Result, describe_recipe, read_result_if_any
+from vitviz.experiments.result import describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import (
     BestHyperparameterValue,
     list_hyperparameter_variants,
@@ -82,31 +82,25 @@ def build(name: str, _mode: Mode) -> View:
     variants = [] if stored is None else list_hyperparameter_variants(stored, hyperparameter)
     if stored is None or len(variants) < 2:
         return View(None, "Not in the stored experiment: train it here.", findings=findings, live=live)
+    rows = [row for value_rows in select_hyperparameter_rows(stored, name).values() for row in value_rows]
     base = get_base_name(hyperparameter)
     columns = build_columns(variants, base)
     return View(
-        create_race(stored, variants),
+        Race(
+            variants,
+            0.1,
+            float(stored.settings["epochs"]),
+            "test images of digits, evaluated once at the end",
+        ),
         describe_hyperparameter(variants, base),
         prediction_gate.create_prediction(
             HyperparameterControls.key("knob_guess"), write_question(hyperparameter)
         ),
-        (create_evidence(stored, name),),
-        table=Table(columns, WRITTEN, f"{EXPERIMENT}_{name}.csv", format_columns(columns)),
+        (Evidence(stored, rows, describe_recipe(stored, rows)),),
+        table=Table(columns, _WRITTEN, f"{EXPERIMENT}_{name}.csv", format_columns(columns)),
         findings=findings,
         live=live,
     )
-
-
-def create_race(stored: Result, variants: Sequence[Variant], known: Sequence[str] = ()) -> Race:
-    """Return the picture of a hyperparameter's values, of which `known` are drawn before the prediction."""
-    epochs = float(stored.settings["epochs"])
-    return Race(variants, 0.1, epochs, "test images of digits, evaluated once at the end", known=known)
-
-
-def create_evidence(stored: Result, name: str) -> Evidence:
-    """Return the provenance of a hyperparameter's results."""
-    rows = [row for value_rows in select_hyperparameter_rows(stored, name).values() for row in value_rows]
-    return Evidence(stored, rows, describe_recipe(stored, rows))
 
 
 def write_question(hyperparameter: Hyperparameter) -> Question:
@@ -128,7 +122,7 @@ def get_base_name(hyperparameter: Hyperparameter) -> str:
 
 
 DIFFERENCE = "Difference to base, points"
-WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {DIFFERENCE: gained}
+_WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {DIFFERENCE: gained}
 COSTS = {"Training, core-seconds": "%.1f", "Parameters": "localized"}
 
 
