@@ -12,35 +12,6 @@ from dataclasses import dataclass
 
 from vitviz.config import ViTConfig
 
-SOURCES = {
-    "vit": ("Dosovitskiy et al. 2021", "https://arxiv.org/abs/2010.11929"),
-    "transformer": ("Vaswani et al. 2017", "https://arxiv.org/abs/1706.03762"),
-    "deit": ("Touvron et al. 2021", "https://arxiv.org/abs/2012.12877"),
-    "swin": ("Liu et al. 2021", "https://arxiv.org/abs/2103.14030"),
-    "registers": ("Darcet et al. 2024", "https://arxiv.org/abs/2309.16588"),
-    "stem": ("Xiao et al. 2021", "https://arxiv.org/abs/2106.14881"),
-    "rollout": ("Abnar and Zuidema 2020", "https://arxiv.org/abs/2005.00928"),
-    "relevance": ("Chefer, Gur and Wolf 2021", "https://arxiv.org/abs/2103.15679"),
-    "deletion": ("Petsiuk et al. 2018", "https://arxiv.org/abs/1806.07421"),
-    "sanity": ("Adebayo et al. 2018", "https://arxiv.org/abs/1810.03292"),
-    "lens": ("Belrose et al. 2023", "https://arxiv.org/abs/2303.08112"),
-    "layernorm": ("Ba et al. 2016", "https://arxiv.org/abs/1607.06450"),
-    "batchnorm": ("Ioffe and Szegedy 2015", "https://arxiv.org/abs/1502.03167"),
-    "prenorm": ("Xiong et al. 2020", "https://arxiv.org/abs/2002.04745"),
-    "gelu": ("Hendrycks and Gimpel 2016", "https://arxiv.org/abs/1606.08415"),
-    "resnet": ("He et al. 2016", "https://arxiv.org/abs/1512.03385"),
-    "field": ("Luo et al. 2016", "https://arxiv.org/abs/1701.04128"),
-    "bias": ("Battaglia et al. 2018", "https://arxiv.org/abs/1806.01261"),
-    "distillation": ("Hinton et al. 2015", "https://arxiv.org/abs/1503.02531"),
-    "adamw": ("Loshchilov and Hutter 2019", "https://arxiv.org/abs/1711.05101"),
-    "cosine": ("Loshchilov and Hutter 2017", "https://arxiv.org/abs/1608.03983"),
-    "warmup": ("Goyal et al. 2017", "https://arxiv.org/abs/1706.02677"),
-    "dropout": ("Hinton et al. 2012", "https://arxiv.org/abs/1207.0580"),
-    "inception": ("Szegedy et al. 2016", "https://arxiv.org/abs/1512.00567"),
-    "overfitting": ("Zhang et al. 2017", "https://arxiv.org/abs/1611.03530"),
-}
-"""Key of a source -> (citation, arXiv address)."""
-
 Size = Callable[[ViTConfig], int]
 
 
@@ -178,149 +149,155 @@ def _build_row(
 TERMS: tuple[Term, ...] = (
     *_build_group(
         GROUPS[0],
-        _build_row("patch", "A square of P × P pixels; an image is cut into N patches.", "patches", "vit", "x_p",
+        _build_row("patch", "A square of P × P pixels; an image is cut into N patches.", "patches",
+            "dosovitskiy2021", "x_p",
             "N P²C", "", "patches"),
         _build_row("token", "One vector of D numbers in the model's input sequence: an embedded patch, or [CLS].",
-            "patches", "vit", "z_0", "T D", "embedded", "tokens"),
+            "patches", "dosovitskiy2021", "z_0", "T D", "embedded", "tokens"),
         _build_row("embedding", "The linear map from flattened patches to tokens, with the same matrix E for all"
-            " patches.", "patches", "vit", r"x_p E", "N D", "patch_embed", "patch embedding"),
+            " patches.", "patches", "dosovitskiy2021", r"x_p E", "N D", "patch_embed", "patch embedding"),
         _build_row("E", "The learned matrix that maps a flattened patch to a token; its columns can be drawn as"
-            " small images.", "filters", "vit", "E", "P²C D", "weight:patch_embed.proj.weight", "first linear map"),
+            " small images.", "filters",
+            "dosovitskiy2021", "E", "P²C D", "weight:patch_embed.proj.weight", "first linear map"),
         _build_row("filter", "One column of E, drawn as an image; the token's channel is its dot product with the"
-            " patch.", "filters", "vit", r"E_{\cdot j}", "P²C", "", "filters"),
+            " patch.", "filters", "dosovitskiy2021", r"E_{\cdot j}", "P²C", "", "filters"),
         _build_row("principal component", "A direction in which a model's filters vary most; a few explain most of"
-            " the variance.", "filters", "vit"),
+            " the variance.", "filters", "dosovitskiy2021"),
         _build_row("patchify", "Cut an image into squares and flatten each; a plain reshape would cut rows of pixels"
-            " instead.", "patches", "vit", r"x \mapsto x_p", "N P²C"),
+            " instead.", "patches", "dosovitskiy2021", r"x \mapsto x_p", "N P²C"),
         _build_row("[CLS]", "A learned token without a patch; it attends to the patches, and the classifier head"
-            " reads it.", "attention", "vit", r"x_\mathrm{class}", "D", "weight:cls_token", "CLS"),
+            " reads it.", "attention", "dosovitskiy2021", r"x_\mathrm{class}", "D", "weight:cls_token", "CLS"),
         _build_row("[DIST]", "DeiT's second token without a patch; its own head is trained on the teacher's"
-            " predictions.", "distillation", "deit", r"x_\mathrm{dist}", "D", "weight:dist_token",
+            " predictions.", "distillation", "touvron2021", r"x_\mathrm{dist}", "D", "weight:dist_token",
             "distillation token"),
         _build_row("register", "An extra token without a patch, in which large models store global information.",
-            "attention", "registers", "", "", "", "registers"),
+            "attention", "darcet2024", "", "", "", "registers"),
         _build_row("position embedding", "A vector per position, added to its token, because attention ignores"
-            " order.", "positions", "vit", r"E_\mathrm{pos}", "T D", "weight:pos_embed", "positional encoding",
+            " order.", "positions",
+            "dosovitskiy2021", r"E_\mathrm{pos}", "T D", "weight:pos_embed", "positional encoding",
             "positional encodings", "positions"),
         _build_row("sinusoidal positions", "Computed position embeddings: a sine and a cosine for each of D/2"
-            " frequencies.", "positions", "transformer", r"\sin\bigl(p / 10000^{2i/D}\bigr)", "T D", "", "sinusoidal"),
+            " frequencies.", "positions", "vaswani2017", r"\sin\bigl(p / 10000^{2i/D}\bigr)", "T D", "", "sinusoidal"),
         _build_row("cosine similarity", "The cosine of the angle between two vectors: 1 same direction, 0"
-            " orthogonal, −1 opposite.", "positions", "vit", r"\frac{a \cdot b}{\lvert a\rvert\,\lvert b\rvert}"),
+            " orthogonal, −1 opposite.", "positions",
+            "dosovitskiy2021", r"\frac{a \cdot b}{\lvert a\rvert\,\lvert b\rvert}"),
     ),
     *_build_group(
         GROUPS[1],
         _build_row("attention", "Each token receives a weighted average of all tokens' values; the weights depend on"
-            " the image.", "attention", "transformer", r"A = \mathrm{softmax}\bigl(QK^\top / \sqrt d\bigr)", "h T T",
+            " the image.", "attention", "vaswani2017", r"A = \mathrm{softmax}\bigl(QK^\top / \sqrt d\bigr)", "h T T",
             "blocks.0.attn", "attend", "attends"),
-        _build_row("query", "A vector per token that is compared with every key.", "block", "transformer", "Q",
+        _build_row("query", "A vector per token that is compared with every key.", "block", "vaswani2017", "Q",
             "h T d", "blocks.0.q", "queries"),
-        _build_row("key", "A vector per token that every query is compared with.", "block", "transformer", "K",
+        _build_row("key", "A vector per token that every query is compared with.", "block", "vaswani2017", "K",
             "h T d", "blocks.0.k", "keys"),
-        _build_row("value", "A vector per token that attention averages with its weights.", "block", "transformer",
+        _build_row("value", "A vector per token that attention averages with its weights.", "block", "vaswani2017",
             "V", "h T d", "blocks.0.v"),
-        _build_row("score", "The dot product of a query and a key, divided by √d.", "block", "transformer",
+        _build_row("score", "The dot product of a query and a key, divided by √d.", "block", "vaswani2017",
             r"QK^\top / \sqrt d", "h T T", "blocks.0.scores", "scores"),
         _build_row("scale", "The factor 1/√d of the scores; without it, the softmax of wide heads saturates on one"
-            " key.", "block", "transformer", r"1 / \sqrt d"),
-        _build_row("softmax", "Turns numbers into positive weights with sum 1.", "block", "transformer",
+            " key.", "block", "vaswani2017", r"1 / \sqrt d"),
+        _build_row("softmax", "Turns numbers into positive weights with sum 1.", "block", "vaswani2017",
             r"\frac{e^{s_k}}{\sum_j e^{s_j}}"),
         _build_row("head", "One of several parallel attention operations, each with its own queries, keys and"
-            " values.", "attention", "transformer", "h", "", "", "heads", "attention head"),
+            " values.", "attention", "vaswani2017", "h", "", "", "heads", "attention head"),
         _build_row("multi-head attention", "The heads of a layer in parallel; one matrix mixes their concatenated"
-            " outputs.", "block", "transformer", r"\mathrm{MSA}(z) = [\mathrm{head}_1; \dots; \mathrm{head}_h]\,W_o",
+            " outputs.", "block", "vaswani2017", r"\mathrm{MSA}(z) = [\mathrm{head}_1; \dots; \mathrm{head}_h]\,W_o",
             "T D", "blocks.0.attn_out", "MSA"),
         _build_row("output projection", "The matrix that mixes the heads' outputs before they are added to the"
-            " residual stream.", "block", "transformer", "W_o", "D D", "weight:blocks.0.attn.proj.weight"),
+            " residual stream.", "block", "vaswani2017", "W_o", "D D", "weight:blocks.0.attn.proj.weight"),
         _build_row("causal mask", "A mask that hides later tokens from earlier ones, as in text decoders; a ViT has"
-            " none.", "attention", "transformer", r"M_{qk} = -\infty \;\; (k > q)", "T T"),
+            " none.", "attention", "vaswani2017", r"M_{qk} = -\infty \;\; (k > q)", "T T"),
         _build_row("attention distance", "Mean distance between queries and keys in pixels, weighted by attention.",
-            "attention_distance", "vit", r"\sum_k A_{qk}\,P\,\lVert p_q - p_k\rVert"),
+            "attention_distance", "dosovitskiy2021", r"\sum_k A_{qk}\,P\,\lVert p_q - p_k\rVert"),
     ),
     *_build_group(
         GROUPS[2],
         _build_row("block", "Attention and an MLP, each added to the residual stream; a ViT has L blocks.", "block",
-            "vit", r"z_{\ell-1} \mapsto z_\ell", "T D", "blocks.0", "blocks", "layer", "layers"),
+            "dosovitskiy2021", r"z_{\ell-1} \mapsto z_\ell", "T D", "blocks.0", "blocks", "layer", "layers"),
         _build_row("residual stream", "The token vectors that pass through all blocks; each block reads them and"
-            " adds its output.", "block", "resnet", r"z_\ell", "T D", "blocks.0.mid", "stream"),
+            " adds its output.", "block", "he2016", r"z_\ell", "T D", "blocks.0.mid", "stream"),
         _build_row("LayerNorm", "Normalises one token to mean 0 and standard deviation 1, then scales and shifts it.",
-            "block", "layernorm", r"\gamma \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta", "D",
+            "block", "ba2016", r"\gamma \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta", "D",
             "weight:norm.weight", "layer normalisation", "LN"),
         _build_row("BatchNorm", "Normalises each channel over the images of a batch; used in CNNs.", "block",
-            "batchnorm"),
+            "ioffe2015"),
         _build_row("pre-norm", "LayerNorm before each branch, so that the residual stream itself is never"
-            " normalised.", "block", "prenorm", r"z' = z + \mathrm{MSA}(\mathrm{LN}(z))"),
+            " normalised.", "block", "xiong2020", r"z' = z + \mathrm{MSA}(\mathrm{LN}(z))"),
         _build_row("MLP", "Two linear maps with a nonlinearity between them, applied to each token separately.",
-            "block", "vit", r"W_2\,\mathrm{GELU}(W_1 y + b_1) + b_2", "T rD", "blocks.0.mlp_hidden"),
+            "block", "dosovitskiy2021", r"W_2\,\mathrm{GELU}(W_1 y + b_1) + b_2", "T rD", "blocks.0.mlp_hidden"),
         _build_row("GELU", "The MLP's nonlinearity: nearly 0 for negative inputs, nearly the identity for positive"
-            " ones.", "block", "gelu", r"x\,\Phi(x)"),
+            " ones.", "block", "hendrycks2016", r"x\,\Phi(x)"),
     ),
     *_build_group(
         GROUPS[3],
         _build_row("classification head", "The last linear map: a dot product with each class's weights.", "block",
-            "vit", r"l = W y + b", "K D", "weight:head.weight", "class head"),
+            "dosovitskiy2021", r"l = W y + b", "K D", "weight:head.weight", "class head"),
         _build_row("logit", "A class's score before the softmax; only differences between logits matter.", "block",
-            "vit", "l", "K", "logits", "logits"),
+            "dosovitskiy2021", "l", "K", "logits", "logits"),
         _build_row("readout", "The vector that the classifier head reads: [CLS], or the mean of all patches.",
-            "block", "vit", r"y = \mathrm{LN}(z_L^0)", "D"),
+            "block", "dosovitskiy2021", r"y = \mathrm{LN}(z_L^0)", "D"),
         _build_row("cross-entropy", "A classifier's loss: the negative log probability of the true class.",
-            "live_lab", "inception", r"-\log p_y"),
+            "live_lab", "szegedy2016", r"-\log p_y"),
         _build_row("distillation", "Training a student model on a teacher's predictions or probabilities.",
-            "distillation", "distillation", "", "", "", "distilled"),
+            "distillation", "hinton2015", "", "", "", "distilled"),
         _build_row("teacher", "The model, here a CNN, whose predictions or probabilities a student is trained on.",
-            "distillation", "deit"),
+            "distillation", "touvron2021"),
         _build_row("student", "The model that is trained on a teacher's outputs; in DeiT a ViT.", "distillation",
-            "deit"),
-        _build_row("hard label", "The teacher's predicted class, used as the target.", "distillation", "deit",
+            "touvron2021"),
+        _build_row("hard label", "The teacher's predicted class, used as the target.", "distillation", "touvron2021",
             r"\arg\max_c p^{\mathrm{teacher}}_c", "", "", "hard labels"),
         _build_row("soft label", "The teacher's class probabilities, smoothed by a temperature τ, used besides the"
-            " true label.", "distillation", "distillation",
+            " true label.", "distillation", "hinton2015",
             r"\mathrm{softmax}\bigl(l^{\mathrm{teacher}} / \tau\bigr)", "K", "", "soft labels", "soft targets"),
     ),
     *_build_group(
         GROUPS[4],
         _build_row("rollout", "The product of all layers' attention, each averaged with the identity for the"
-            " residual path.", "attention", "rollout", r"R = \tilde A_L \cdots \tilde A_1", "T T"),
+            " residual path.", "attention", "abnar2020", r"R = \tilde A_L \cdots \tilde A_1", "T T"),
         _build_row("gradient-weighted relevance", "Attention times its gradient for a class, accumulated over the"
-            " layers.", "attention", "relevance", r"R \leftarrow R + \overline{(\nabla A \odot A)^+}\,R", "T T"),
+            " layers.", "attention", "chefer2021", r"R \leftarrow R + \overline{(\nabla A \odot A)^+}\,R", "T T"),
         _build_row("deletion check", "Patches are masked in a map's order: with a good map the class's probability"
-            " falls fast.", "attention", "deletion", r"\int_0^1 p_c\,dt"),
+            " falls fast.", "attention", "petsiuk2018", r"\int_0^1 p_c\,dt"),
         _build_row("random-weight control", "The same method on random weights: an unchanged map shows the image,"
-            " not the model.", "attention", "sanity"),
+            " not the model.", "attention", "adebayo2018"),
         _build_row("logit lens", "The classifier head applied after every block: the prediction if the model stopped"
-            " there.", "attention", "lens"),
+            " there.", "attention", "belrose2023"),
         _build_row("receptive field", "The part of the image that a position in a layer can depend on.",
-            "attention_distance", "field"),
+            "attention_distance", "luo2016"),
         _build_row("inductive bias", "A model's built-in assumptions: locality in a CNN, almost none in a ViT.",
-            "attention_distance", "bias"),
+            "attention_distance", "battaglia2018"),
         _build_row("hybrid", "A ViT whose tokens come from a convolutional stem's feature maps instead of pixels.",
-            "patches", "stem", "", "", "", "convolutional stem"),
+            "patches", "xiao2021", "", "", "", "convolutional stem"),
     ),
     *_build_group(
         GROUPS[5],
         _build_row("window", "A square of M × M tokens; a Swin computes attention only inside windows.", "swin",
-            "swin", "", "M² M²", "", "windows"),
+            "liu2021", "", "M² M²", "", "windows"),
         _build_row("shifted window", "Every second block shifts the windows by half, so that neighbouring windows"
-            " exchange information.", "swin", "swin", r"s = \lfloor M/2 \rfloor", "", "", "shifted windows"),
+            " exchange information.", "swin", "liu2021", r"s = \lfloor M/2 \rfloor", "", "", "shifted windows"),
         _build_row("relative position bias", "A learned number per offset in the window and head, added to the"
-            " score.", "swin", "swin", "B", "(2M−1)² h"),
+            " score.", "swin", "liu2021", "B", "(2M−1)² h"),
         _build_row("patch merging", "Four neighbouring tokens become one with twice as many channels.", "swin",
-            "swin", r"[4C] \to [2C]", "4C 2C"),
+            "liu2021", r"[4C] \to [2C]", "4C 2C"),
     ),
     *_build_group(
         GROUPS[6],
-        _build_row("epoch", "One pass over all training images.", "live_lab", "warmup", "", "", "", "epochs"),
-        _build_row("learning rate", "The step size of the weight updates.", "live_lab", "cosine", r"\eta"),
+        _build_row("epoch", "One pass over all training images.", "live_lab", "goyal2017", "", "", "", "epochs"),
+        _build_row("learning rate", "The step size of the weight updates.", "live_lab", "loshchilov2017", r"\eta"),
         _build_row("warm-up", "The first training steps, in which the learning rate rises from nearly 0.", "live_lab",
-            "warmup"),
-        _build_row("weight decay", "Shrinks every weight slightly towards 0 at each step.", "live_lab", "adamw",
+            "goyal2017"),
+        _build_row("weight decay", "Shrinks every weight slightly towards 0 at each step.", "live_lab",
+            "loshchilov2019",
             r"\lambda"),
         _build_row("dropout", "Sets random activations to 0 during training, so that the model relies on no single"
-            " one.", "live_lab", "dropout"),
+            " one.", "live_lab", "hinton2012"),
         _build_row("validation", "Images excluded from training, used to measure progress.", "live_lab",
-            "overfitting"),
+            "zhang2017"),
         _build_row("overfitting", "Memorising the training images and doing worse on new ones.", "live_lab",
-            "overfitting"),
-        _build_row("snapshot", "The weights saved at one training step.", "live_lab", "vit", "", "", "", "snapshots"),
+            "zhang2017"),
+        _build_row("snapshot", "The weights saved at one training step.", "live_lab",
+            "dosovitskiy2021", "", "", "", "snapshots"),
     ),
 )  # fmt: skip
 BY_SLUG = {term.slug: term for term in TERMS}

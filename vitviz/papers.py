@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,13 @@ def cite(text: str) -> str:
         KeyError: if papers.toml has no such paper.
     """
     return text.format_map(list_links())
+
+
+def link_names(text: str) -> str:
+    """Replace every paper's name by its link: 'Raghu et al. 2021'."""
+    by_name = {name: f"[{name}]({url})" for name, url in _read()["papers"].values()}
+    names = "|".join(map(re.escape, sorted(by_name, key=len, reverse=True)))
+    return re.sub(names, lambda match: by_name[match[0]], text)
 
 
 def find_findings(subject: str) -> str:

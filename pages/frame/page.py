@@ -20,7 +20,7 @@ from pages.controls import popover
 from pages.frame import glossary_terms, registry
 from pages.questions import prediction
 from pages.streamlit_fixes import element_cache
-from vitviz.papers import find_findings
+from vitviz.papers import find_findings, link_names
 from vitviz.tables import Columns, csv_text
 from vitviz.text import plain
 
@@ -282,7 +282,7 @@ def drawers(
         asks: questions, measured on `at` or by default on the sidebar's selection.
     """
     if math is not None:
-        _add_drawer(f"{key}.drawer.math", "The mathematics", "function", partial(markdown, math))
+        _add_drawer(f"{key}.drawer.math", "The mathematics", "function", partial(_draw_math, math))
     if code:
         _add_drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_draw_sources, code))
     if numbers is not None:
@@ -294,6 +294,10 @@ def drawers(
             "experiment",
             partial(_draw_questions, asks, f"{key}.asks", at),
         )
+
+
+def _draw_math(text: str) -> None:
+    markdown(link_names(text))
 
 
 def _draw_questions(asks: Sequence[Question], key: str, at: Subject | None) -> None:

@@ -10,7 +10,8 @@ from pages.controls import widgets
 from pages.frame import page, registry
 from pages.selection import selection
 from vitviz.config import ViTConfig
-from vitviz.glossary import BY_SLUG, GROUPS, SOURCES, TERMS, Term, compute_shape
+from vitviz.glossary import BY_SLUG, GROUPS, TERMS, Term, compute_shape
+from vitviz.papers import list_links
 from vitviz.text import plain, plural
 
 # Reserve the height of formulas until they are rendered; on narrow screens a table row becomes a paragraph.
@@ -65,10 +66,9 @@ def draw_word(term: Term) -> None:
                 st.latex(term.symbol)
         if term.shape:
             st.markdown(describe_shape(term))
-        citation, address = SOURCES[term.source]
         with st.container(horizontal=True, vertical_alignment="center"):
             selection.link_to(term.page, f"Open page: {registry.BY_SLUG[term.page].title}")
-            st.markdown(f"[{citation}]({address})")
+            st.markdown(list_links()[term.source])
 
 
 def describe_shape(term: Term) -> str:
@@ -89,7 +89,7 @@ def _format_rows(group: str) -> list[str]:
     return [
         f"| **{plain(term.word)}** | {plain(term.sentence)} | {f'${term.symbol}$' if term.symbol else ''}"
         f" | {f'`{format_shape(term.shape)}`' if term.shape else ''}"
-        f" | [{SOURCES[term.source][0]}]({SOURCES[term.source][1]}) |"
+        f" | {list_links()[term.source]} |"
         for term in TERMS
         if term.group == group
     ]

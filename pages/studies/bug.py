@@ -47,20 +47,8 @@ class BugControls(widgets.ControlValues, page="experiments"):
     slip_run: str
 
 
-@dataclass(frozen=True)
-class BugSelection:
-    """A bug and a dataset."""
-
-    name: str
-    dataset: str
-
-    @property
-    def stored(self) -> Result | None:
-        """The results on the dataset; None if there are none."""
-        return read_result_if_any(f"one_slip_{self.dataset}")
-
-
-def choose() -> BugSelection:
+def choose() -> tuple[str, str]:
+    """Draw the selection of a bug and a dataset."""
     name = widgets.select(
         BugControls.key("slip"),
         "Bug",
@@ -68,15 +56,16 @@ def choose() -> BugSelection:
         "softmax",
         format_func=lambda name: BUGS[name].title,
     )
-    return BugSelection(name, live_runs.choose_dataset(BugControls.key("slip_set"), tuple(bugs.SEEDS)))
+    return name, live_runs.choose_dataset(BugControls.key("slip_set"), tuple(bugs.SEEDS))
 
 
-def build(selected: BugSelection, _mode: Mode) -> View:
+def build(selected: tuple[str, str], _mode: Mode) -> View:
     """Return the curves and seeds with and without the bug, and the cost of all bugs."""
-    name, dataset, bug = selected.name, selected.dataset, BUGS[selected.name]
+    name, dataset = selected
+    bug = BUGS[name]
     above = partial(page.markdown, f"**{bug.title}** ({bug.where}). {bug.why}")
     live = partial(_draw_live, name, dataset)
-    stored = selected.stored
+    stored = read_result_if_any(f"one_slip_{dataset}")
     sides, rows = ([], []) if stored is None else load_pair(stored, name)
     if stored is None or len(sides) < 2:
         missing = f"This bug was not measured. Run `python -m vitviz.experiment one_slip_{dataset}`, or train it here."
@@ -185,7 +174,7 @@ STUDY = Study(
     ("one_slip_digits", "one_slip_shapes"),
     choose,
     build,
-    lambda: BugSelection("reshape", "shapes"),
+    lambda: ("reshape", "shapes"),
     (BugControls,),
     math=MATH,
     code=(bugs.configure_fixed, bugs.configure_with_bug, bugs.build_run_config),

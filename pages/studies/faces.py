@@ -160,9 +160,9 @@ STUDY = Study(
     "Which model still accepts a face with its parts in wrong places?",
     3,
     (NAME,),
-    load_faces,
-    build,
-    load_faces,
-    (FaceControls,),
+    choose=load_faces,
+    build=build,
+    example=load_faces,
+    controls=(FaceControls,),
     code=(arranged,),
 )

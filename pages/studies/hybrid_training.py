@@ -189,9 +189,9 @@ STUDY = Study(
     "Does a hybrid reach the ViT's accuracy sooner?",
     3,
     (),
-    choose,
-    build,
-    get_example,
-    (CurveControls,),
+    choose=choose,
+    build=build,
+    example=get_example,
+    controls=(CurveControls,),
     code=(time_to_accuracy,),
 )

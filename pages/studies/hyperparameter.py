@@ -19,7 +19,7 @@ from vitviz.analysis.race import format_epochs
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameter import BASES, MOST_VALUES, Hyperparameter, Value
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SUBJECT_OF
-from vitviz.experiments.result import Result, describe_recipe, read_result_if_any
+from vitviz.experiments.result import describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import (
     BestHyperparameterValue,
     list_hyperparameter_variants,
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
 EXPERIMENT = "one_knob_digits"
-STORED, LIVE = "stored", "live"
-SOURCES = {STORED: "Stored", LIVE: "Train live"}
 SHUFFLED, SEEDS = "shuffled", "seeds"
 PANELS = {SHUFFLED: "Shuffled patches", SEEDS: "Every seed"}
 MAX_LENGTH = 60
@@ -53,10 +51,9 @@ scale and norm do not change this number; it grows linearly with depth and quadr
 
 @dataclass(frozen=True)
 class HyperparameterControls(widgets.ControlValues, page="experiments"):
-    """The hyperparameter, stored or live results, the predicted best value, the live form, and its run."""
+    """The hyperparameter, the predicted best value, the live form, and its run."""
 
     knob: str
-    how: str
     knob_guess: str
     knob_set: str
     knob_values: str
@@ -67,16 +64,8 @@ class HyperparameterControls(widgets.ControlValues, page="experiments"):
     knob_look: str
 
 
-@dataclass(frozen=True)
-class HyperparameterSelection:
-    """A hyperparameter, and a key of `SOURCES`."""
-
-    name: str
-    source: str
-
-
-def choose() -> HyperparameterSelection:
-    name = widgets.select(
+def choose() -> str:
+    return widgets.select(
         HyperparameterControls.key("knob"),
         "Hyperparameter",
         tuple(SUBJECT_OF),
@@ -84,68 +73,46 @@ def choose() -> HyperparameterSelection:
         format_func=lambda name: f"{SUBJECT_OF[name]} · {HYPERPARAMETERS[name].title}",
         help="Type part of a name to find it.",
     )
-    if not HYPERPARAMETERS[name].stored:
-        return HyperparameterSelection(name, LIVE)
-    key = HyperparameterControls.key("how")
-    source = widgets.segmented(key, "Results", tuple(SOURCES), STORED, format_func=SOURCES.__getitem__)
-    return HyperparameterSelection(name, source)
 
 
-def build(selected: HyperparameterSelection, _mode: Mode) -> View:
-    """Return the curves and seeds of every value, or the form that trains them."""
-    hyperparameter, stored = HYPERPARAMETERS[selected.name], read_result_if_any(EXPERIMENT)
-    findings = f"hyperparameter.{selected.name}"
-    if selected.source == LIVE:
-        return View(None, "", live=partial(_draw_live, hyperparameter), findings=findings)
+def build(name: str, _mode: Mode) -> View:
+    """Return the curves and seeds of every value, and the form that trains them."""
+    hyperparameter, stored = HYPERPARAMETERS[name], read_result_if_any(EXPERIMENT)
+    findings, live = f"hyperparameter.{name}", partial(_draw_live, hyperparameter)
     variants = [] if stored is None else list_hyperparameter_variants(stored, hyperparameter)
     if stored is None or len(variants) < 2:
-        missing = f"Not measured yet. Run `python -m vitviz.experiment {EXPERIMENT}`, or train it live."
-        return View(None, missing, findings=findings)
+        return View(None, "Not in the stored experiment: train it here.", findings=findings, live=live)
+    rows = [row for value_rows in select_hyperparameter_rows(stored, name).values() for row in value_rows]
     base = get_base_name(hyperparameter)
     columns = build_columns(variants, base)
     return View(
-        create_race(stored, variants),
+        Race(
+            variants,
+            0.1,
+            float(stored.settings["epochs"]),
+            "test images of digits, evaluated once at the end",
+        ),
         describe_hyperparameter(variants, base),
         prediction_gate.create_prediction(
             HyperparameterControls.key("knob_guess"), write_question(hyperparameter)
         ),
-        (create_evidence(stored, hyperparameter.name),),
-        table=Table(columns, WRITTEN, f"{EXPERIMENT}_{hyperparameter.name}.csv", format_columns(columns)),
+        (Evidence(stored, rows, describe_recipe(stored, rows)),),
+        table=Table(columns, _WRITTEN, f"{EXPERIMENT}_{name}.csv", format_columns(columns)),
         findings=findings,
+        live=live,
     )
-
-
-def create_race(stored: Result, variants: Sequence[Variant], known: Sequence[str] = ()) -> Race:
-    """Return the picture of a hyperparameter's values, of which `known` are drawn before the prediction."""
-    epochs = float(stored.settings["epochs"])
-    return Race(variants, 0.1, epochs, "test images of digits, evaluated once at the end", known=known)
-
-
-def create_evidence(stored: Result, name: str) -> Evidence:
-    """Return the provenance of a hyperparameter's results."""
-    rows = [row for value_rows in select_hyperparameter_rows(stored, name).values() for row in value_rows]
-    return Evidence(stored, rows, describe_recipe(stored, rows))
-
-
-def build_query(name: str, source: str) -> dict[str, str]:
-    """Return the query parameters of a link to a hyperparameter, stored or live."""
-    return {
-        "studies.study": "hyperparameter",
-        HyperparameterControls.key("knob"): name,
-        HyperparameterControls.key("how"): source,
-    }
 
 
 def write_question(hyperparameter: Hyperparameter) -> Question:
     """Return the prediction question that precedes a hyperparameter's results."""
-    proof = {
-        **build_query(hyperparameter.name, STORED),
-        HyperparameterControls.key("knob_guess"): prediction_gate.SKIPPED,
-    }
+    proof = {"knob": hyperparameter.name, "knob_guess": prediction_gate.SKIPPED}
     return Question(
         f"Which value of '{hyperparameter.title}' has the highest mean accuracy on the digits?",
         BestHyperparameterValue(hyperparameter.name),
-        tuple(proof.items()),
+        (
+            ("studies.study", "hyperparameter"),
+            *((HyperparameterControls.key(key), value) for key, value in proof.items()),
+        ),
     )
 
 
@@ -155,7 +122,7 @@ def get_base_name(hyperparameter: Hyperparameter) -> str:
 
 
 DIFFERENCE = "Difference to base, points"
-WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {DIFFERENCE: gained}
+_WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {DIFFERENCE: gained}
 COSTS = {"Training, core-seconds": "%.1f", "Parameters": "localized"}
 
 
@@ -297,7 +264,7 @@ STUDY = Study(
     (EXPERIMENT,),
     choose,
     build,
-    lambda: HyperparameterSelection("learning_rate", STORED),
+    lambda: "learning_rate",
     (HyperparameterControls,),
     math=MATH,
     code=(Hyperparameter.with_value, hyperparameters.build_run_config),

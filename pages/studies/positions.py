@@ -19,7 +19,7 @@ from pages.stores import catalogue
 from pages.studies import hyperparameter
 from pages.studies.study import Race, Study, Table, View
 from pages.views.race import MATH as SHUFFLING
-from vitviz.analysis.one_change import Variant, describe_hyperparameter
+from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import (
     Racer,
     create_racer,
@@ -28,9 +28,6 @@ from vitviz.analysis.race import (
     format_epochs,
 )
 from vitviz.data.datasets import DATASETS, available_datasets
-from vitviz.experiments.hyperparameters import HYPERPARAMETERS
-from vitviz.experiments.result import Result, read_result_if_any
-from vitviz.lessons.experiment_measures import list_hyperparameter_variants
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, percent_difference
 from vitviz.training.races import CODES, RACES
@@ -77,58 +74,20 @@ def load_races() -> dict[str, StoredRace]:
     return {name: races[name] for name in RACES if name in races}
 
 
-def load_seeds() -> tuple[Result, list[Variant]] | None:
-    """Load the encodings that were trained on digits with several seeds; None if fewer than two were."""
-    stored = read_result_if_any(hyperparameter.EXPERIMENT)
-    variants = [] if stored is None else list_hyperparameter_variants(stored, HYPERPARAMETERS["positions"])
-    return None if stored is None or len(variants) < 2 else (stored, variants)
-
-
-def list_options() -> list[str]:
-    return [*load_races(), *([SEEDS] if load_seeds() else [])]
-
-
-def get_example() -> str | None:
-    return next(iter(list_options()), None)
-
-
-def choose() -> str | None:
-    options = list_options()
-    if not options:
-        return None
+def choose() -> str:
     titles = {name: note.title for name, note in DATASETS.items()} | {SEEDS: "Digits, several seeds"}
-    return widgets.segmented(RaceControls.key("dataset"), "Dataset", options, format_func=titles.__getitem__)
-
-
-def build(name: str, _mode: Mode) -> View:
-    """Return the curves of every encoding, and what they lose on shuffled patches or over seeds."""
-    return _build_seeds_view() if name == SEEDS else _build_race_view(name, load_races()[name])
-
-
-def _build_seeds_view() -> View:
-    loaded = load_seeds()
-    assert loaded is not None
-    stored, variants = loaded
-    reached = {one.name: one.mean for one in variants if one.test}
-    base = hyperparameter.get_base_name(HYPERPARAMETERS["positions"])
-    columns = hyperparameter.build_columns(variants, base)
-    return View(
-        hyperparameter.create_race(stored, variants, [name for name in reached if name != "none"]),
-        describe_hyperparameter(variants, base),
-        _ask(SEEDS, "digits", float(stored.settings["epochs"]), reached),
-        (hyperparameter.create_evidence(stored, "positions"),),
-        table=Table(columns, hyperparameter.WRITTEN, "positions_seeds.csv"),
-        findings="hyperparameter.positions",
-        below=partial(
-            selection.link_to,
-            "studies",
-            "Train the encodings live",
-            **hyperparameter.build_query("positions", hyperparameter.LIVE),
-        ),
+    return widgets.segmented(
+        RaceControls.key("dataset"), "Dataset", (*load_races(), SEEDS), format_func=titles.__getitem__
     )
 
 
-def _build_race_view(name: str, race: StoredRace) -> View:
+def build(name: str, mode: Mode) -> View:
+    """Return the curves of every encoding, and what they lose on shuffled patches or over seeds."""
+    return hyperparameter.build("positions", mode) if name == SEEDS else _build_race_view(name)
+
+
+def _build_race_view(name: str) -> View:
+    race = load_races()[name]
     racers, classes, epochs = list_racers(race), race["classes"], float(race["train"]["epochs"])
     reached = {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]}
     captions = (
@@ -146,7 +105,7 @@ def _build_race_view(name: str, race: StoredRace) -> View:
             known=[one.name for one in racers if one.name != "none"],
         ),
         " ".join(filter(None, captions)),
-        _ask(name, name, epochs, reached),
+        _ask(name, epochs, reached),
         notes=_describe_measurement(race),
         table=_create_table(name, race),
         findings="hyperparameter.positions",
@@ -168,15 +127,12 @@ def list_racers(race: StoredRace) -> list[Racer]:
     ]
 
 
-def _ask(about: str, dataset: str, epochs: float, reached: Mapping[str, float]) -> Prediction | None:
+def _ask(dataset: str, epochs: float, reached: Mapping[str, float]) -> Prediction:
     """Ask for the gap between no positions and the best table."""
-    extremes = find_extremes(reached)
-    if extremes is None:
-        return None
-    none, _, good = extremes
+    none, _, good = find_extremes(reached)
     return Prediction(
         PositionControls.key("positions_guess"),
-        about,
+        dataset,
         f"How far below the best table is a model **without** positions on {DATASETS[dataset].title} after"
         f" {format_epochs(epochs)}?",
         {guess: label for guess, (_, label) in GAP_RANGES.items()},
@@ -195,23 +151,19 @@ def describe_prediction(points: float, guess: str) -> str:
     )
 
 
-def find_extremes(reached: Mapping[str, float]) -> tuple[float, str, str] | None:
-    """Return the accuracy without positions, and the names of the poorest and the best table; None if one is missing.
+def find_extremes(reached: Mapping[str, float]) -> tuple[float, str, str]:
+    """Return the accuracy without positions, and the names of the poorest and the best table.
 
     Args:
         reached: test accuracy by encoding.
     """
-    tables = {name: value for name, value in reached.items() if name in CODES and name != "none"}
-    if "none" not in reached or not tables:
-        return None
+    tables = {name: value for name, value in reached.items() if name != "none"}
     return reached["none"], min(tables, key=tables.__getitem__), max(tables, key=tables.__getitem__)
 
 
 def describe_gap(dataset: str, epochs: float, reached: Mapping[str, float]) -> str:
     """Compare the model without positions and the poorest table with the best table."""
-    extremes = find_extremes(reached)
-    assert extremes is not None  # a stored race has all encodings
-    none, poor, good = extremes
+    none, poor, good = find_extremes(reached)
     gap = percent_difference(reached[good], none)
     titles: Mapping[str, str] = CODES  # type: ignore[assignment]
     return (
@@ -224,10 +176,7 @@ def describe_gap(dataset: str, epochs: float, reached: Mapping[str, float]) -> s
 
 def describe_lecture(reached: Mapping[str, float]) -> str:
     """Compare the gap of the lecture's two tables on MNIST with the measured one; '' if it is not larger."""
-    extremes = find_extremes(reached)
-    if extremes is None:
-        return ""
-    none, poor, good = extremes
+    none, poor, good = find_extremes(reached)
     lecture, gain = percent_difference(LECTURE_GOOD, LECTURE_POOR), percent_difference(reached[good], none)
     if lecture <= gain:
         return ""
@@ -273,7 +222,7 @@ STUDY = Study(
     (hyperparameter.EXPERIMENT,),
     choose,
     build,
-    get_example,
-    (RaceControls, PositionControls),
+    lambda: next(iter(load_races()), SEEDS),
+    (RaceControls, PositionControls, hyperparameter.HyperparameterControls),
     math=BAG + SHUFFLING,
 )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import streamlit as st
 
 from pages.controls import widgets
-from pages.lenses.on_your_image.stored_results import NAME, NONE, describe_error, load_robustness
 from pages.questions.prediction_gate import ask_highest
 from pages.selection import selection
 from pages.stores import catalogue
 from pages.studies.study import Evidence, Study, Table, View
 from vitviz.analysis.changes import CHANGES
 from vitviz.analysis.recipes import describe_recipe_differences
-from vitviz.experiments.result import Result, read_result
+from vitviz.analysis.robustness import NAME, NONE, Losses, collect_losses, describe_error
+from vitviz.experiments.result import read_result, read_result_if_any
 from vitviz.plots.image_changes import strength_words
 from vitviz.plots.robustness import robustness_figure
 from vitviz.plots.theme import Mode
@@ -30,7 +31,7 @@ FAMILIES = {  # by checkpoint
     "cifar10_deit_soft": "DeiT",
 }
 IMAGE_PX = 32
-DEFAULT = "rotate"
+DEFAULT = "noise"  # it separates the models most
 
 
 @dataclass(frozen=True)
@@ -41,28 +42,8 @@ class RobustnessControls(widgets.ControlValues, page="studies"):
     robust_guess: str
 
 
-@dataclass(frozen=True)
-class Losses:
-    """Test accuracies at each strength of a change.
-
-    Attributes:
-        strengths: in order, among them the neutral one.
-        accuracy: by family, in [0, 1], one per strength.
-        neutral: index of the unchanged image.
-    """
-
-    strengths: tuple[float, ...]
-    accuracy: Mapping[str, list[float]]
-    neutral: int
-
-    @property
-    def lost(self) -> dict[str, float]:
-        """The accuracy that each family loses at the strongest change."""
-        return {name: shares[self.neutral] - shares[-1] for name, shares in self.accuracy.items()}
-
-
 def list_changes() -> tuple[str, ...]:
-    stored = load_robustness()
+    stored = read_result_if_any(NAME)
     return () if stored is None else tuple(name for name in CHANGES if stored.where(change=name))
 
 
@@ -74,36 +55,20 @@ def choose() -> str | None:
     changes = list_changes()
     if not changes:
         return None
-    return widgets.select(
-        RobustnessControls.key("robust_change"),
-        "Change",
-        changes,
-        get_example(),
-        format_func=lambda name: CHANGES[name].title,
-    )
-
-
-def collect_losses(stored: Result, change: str) -> Losses:
-    """Return the stored accuracies of the families measured at every strength."""
-    neutral = CHANGES[change].neutral
-    rows = [*stored.where(change=NONE), *stored.where(change=change)]
-    measured: dict[str, dict[float, float]] = {family: {} for family in FAMILIES.values()}
-    for row in rows:
-        strength = neutral if row["change"] == NONE else float(row["value"])
-        measured[FAMILIES[row["model"]]][strength] = float(row["right"])
-    strengths = tuple(sorted({strength for shares in measured.values() for strength in shares}))
-    accuracy = {
-        family: [shares[strength] for strength in strengths]
-        for family, shares in measured.items()
-        if len(shares) == len(strengths)
-    }
-    return Losses(strengths, accuracy, strengths.index(neutral))
+    with st.container(width=200):
+        return widgets.select(
+            RobustnessControls.key("robust_change"),
+            "Change",
+            changes,
+            get_example(),
+            format_func=lambda name: CHANGES[name].title,
+        )
 
 
 def build(change: str, mode: Mode) -> View:
     """Return test accuracy over the strength of a change."""
     stored = read_result(NAME)
-    losses, images = collect_losses(stored, change), int(stored.settings["pictures"])
+    losses, images = collect_losses(stored, change, FAMILIES), int(stored.settings["pictures"])
     names = [strength_words(change, strength, IMAGE_PX) for strength in losses.strengths]
     shares = np.array([*losses.accuracy.values()])
     return View(
@@ -177,9 +142,9 @@ STUDY = Study(
     "Which model keeps its accuracy when images change?",
     3,
     (NAME,),
-    choose,
-    build,
-    get_example,
-    (RobustnessControls,),
+    choose=choose,
+    build=build,
+    example=get_example,
+    controls=(RobustnessControls,),
     code=_list_code,
 )

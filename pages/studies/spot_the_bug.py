@@ -75,8 +75,9 @@ def describe_prediction(bug: Bug, line: int) -> str:
 
 def _describe_solution(bug: Bug) -> str:
     line = bug.wrong[0]
+    code = bug.lines[line].strip(" ,")
     correction = f"It should read `{bug.right.strip()}`." if bug.right else "It should not be there."
-    return f"Line {line + 1}, `{bug.lines[line].strip()}`. {correction} {bug.title}: {bug.why}"
+    return f"Line {line + 1}, `{code}`. {correction} {bug.title}: {bug.why}"
 
 
 STUDY = Study(

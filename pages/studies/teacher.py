@@ -101,7 +101,7 @@ def choose() -> TeacherSelection | None:
     methods = load_methods(name)
     shown = widgets.segmented(
         TeacherControls.key("teaching_shown"),
-        "Picture",
+        "Figure",
         tuple(PICTURES) if methods else (ACCURACY, GAINS),
         format_func=PICTURES.__getitem__,
     )
@@ -207,10 +207,10 @@ STUDY = Study(
     "How much more accurate does a teacher make a ViT?",
     4,
     data_grids.EXPERIMENTS,
-    choose,
-    build,
-    get_example,
-    (TeacherControls,),
+    choose=choose,
+    build=build,
+    example=get_example,
+    controls=(TeacherControls,),
     math=MATH,
     code=(compute_duels, Duel),
 )

@@ -16,6 +16,7 @@ from vitviz.analysis.scoreboard import pareto
 from vitviz.models import parameter_count, published_results
 from vitviz.models.presets import PRESETS
 from vitviz.models.published_results import Transfer
+from vitviz.papers import cite
 from vitviz.plots import scoreboard as plots
 
 FEWER_MORE = (False, True)  # cost, accuracy
@@ -41,10 +42,12 @@ def draw() -> None:
     _draw_deit_and_swin()
     _draw_sizes()
     st.markdown(
-        ":small[Sources: Dosovitskiy et al. 2021, tables 1 and 2 (means of three fine-tuning runs; ViT-L/16 at 512 px,"
-        " ViT-H/14 at 518 px); Touvron et al. 2021, tables 1 and 5, DeiT-S from their repository (79.8 in the paper);"
-        " Liu et al. 2021, their repository, whose Swin-T and Swin-S differ from the paper by 0.1 or 0.2 points."
-        " Parameters and multiply-adds are counted by this project; everything else is cited.]"
+        cite(
+            ":small[Sources: {dosovitskiy2021}, tables 1 and 2 (means of three fine-tuning runs; ViT-L/16 at 512 px,"
+            " ViT-H/14 at 518 px); {touvron2021}, tables 1 and 5, DeiT-S from their repository (79.8 in the paper);"
+            " {liu2021}, their repository, whose Swin-T and Swin-S differ from the paper by 0.1 or 0.2 points."
+            " Parameters and multiply-adds are counted by this project; everything else is cited.]"
+        )
     )
 
 

@@ -39,7 +39,6 @@ def test_one_click_orders_the_run_that_is_described(open_app: OpenApp, executor:
     app = opened(
         open_app,
         "hyperparameter",
-        experiments__how="live",
         experiments__knob="num_heads",
         experiments__knob_epochs="2",
     )
@@ -57,7 +56,7 @@ def test_one_click_orders_the_run_that_is_described(open_app: OpenApp, executor:
 
 def test_some_of_the_values_that_have_names_are_trained(open_app: OpenApp, executor: FakeExecutor) -> None:
     """All six codes of positions were, whichever one wanted to see: three seeds of two could not be had."""
-    app = opened(open_app, "hyperparameter", experiments__how="live", experiments__knob="positions")
+    app = opened(open_app, "hyperparameter", experiments__knob="positions")
     pills = app.main.button_group(key="experiments.knob_picked")
     assert len(pills.value) == 6
     pills.set_value(["positions.none", "positions.learned"]).run()
@@ -242,7 +241,7 @@ def test_the_positions_race_is_a_knob(open_app: OpenApp, executor: FakeExecutor)
     members = smaller(config.members)
     run = Run.create(executor.folder, replace(config, model=members[0].model, members=members))
     assert Session(run, "cpu").perform().state == "done"
-    asked = {"experiments__how": "live", "experiments__knob": "positions", "experiments__knob_run": run.id}
+    asked = {"experiments__knob": "positions", "experiments__knob_run": run.id}
     app = opened(open_app, "hyperparameter", **asked)
     header = view(app, "studies.live.race")
     assert [racer["name"] for racer in header["racers"]] == ["none", "learned"] and header["split"] == "test"

@@ -34,6 +34,7 @@ def conceal(figure: Figure, mode: Mode = "light") -> Figure:
         fill = {"fill": f"tonext{across}", "fillcolor": _BAND}
         hidden.add("scatter", **{along: list(x), across: high.tolist()}, **fill, **edge)
     hidden.layout(**{**layout, "showlegend": True, "annotations": []})
+    hidden.layout(legend={"traceorder": "normal"})  # a filled trace would reverse it
     return hidden.figure()
 
 

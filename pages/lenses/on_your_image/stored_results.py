@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pages.lenses.on_your_image.comparison import Comparison
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.changes import CHANGES
+from vitviz.analysis.robustness import NAME, NONE
 from vitviz.experiments import result
 from vitviz.experiments.result import Result
 from vitviz.plots.image_changes import Curve
-
-NAME = "robustness"
-NONE = "none"
 
 
 def load_robustness() -> Result | None:
@@ -72,9 +69,3 @@ def describe_provenance() -> str:
         return ""
     made = result.describe_provenance(stored.made)
     return f"{made[:1].upper()}{made[1:]} with `{stored.command}`."
-
-
-def describe_error(shares: NDArray[np.floating], images: int) -> str:
-    """Return a sentence with the sampling error of shares counted over this many images."""
-    error = 2 * float(np.sqrt(shares * (1 - shares) / images).max())
-    return f"Two standard errors are at most {100 * error:.1f} points; one training per model."

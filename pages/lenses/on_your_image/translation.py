@@ -26,6 +26,7 @@ from vitviz.analysis.equivariance import (
     shift_map,
     unlikeness,
 )
+from vitviz.analysis.robustness import describe_error
 from vitviz.config import Preparation
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
@@ -316,7 +317,7 @@ def describe_test_images(models: Sequence[ShiftedMaps], shift_px: int, rates: Ma
     by_model = ", ".join(f"{plain(name)} {percent(share)}" for name, share in shares.items())
     return (
         f"Of {count:,} test images shifted by {shift_px} px, the prediction changes on: {by_model}."
-        f" {stored_results.describe_error(np.array([*shares.values()]), count)}"
+        f" {describe_error(np.array([*shares.values()]), count)}"
     )
 
 
