@@ -229,7 +229,6 @@ _ALL = (
         "Studies",
         "What do many trainings show about one question?",
         parts=("image", "E", "positions", "blocks", "head", "classes"),
-        drawn_by=("PlotlyChart",),
         sidebar=False,
     ),
     PageEntry(

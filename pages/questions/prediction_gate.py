@@ -129,7 +129,13 @@ def create_choice(
 
     options = {str(place): as_it_is(option) for place, option in enumerate(kind.options)}
     return Prediction(
-        key, prompt, as_it_is(prompt), options, judge, lambda: answer().format_answer(kind), question=question
+        key=key,
+        about=prompt,
+        prompt=as_it_is(prompt),
+        options=options,
+        judge=judge,
+        measured=lambda: answer().format_answer(kind),
+        question=question,
     )
 
 

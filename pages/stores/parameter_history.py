@@ -30,12 +30,6 @@ def read_parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray
     return history
 
 
-def read_last(choice: ModelChoice, name: str) -> FloatArray | None:
-    """Return a parameter at the last snapshot; None if the file or name is missing."""
-    path = catalogue.find_weights_file(choice, choice.last_step)
-    return None if path is None else _read_tensor(path, path.stat().st_mtime_ns, choice.last_step, name)
-
-
 def compute_start_frame(films: list[tuple[int, int]]) -> int:
     """Return the start of a slider over several films: the first real film's frame on the longest scale.
 

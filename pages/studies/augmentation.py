@@ -41,12 +41,14 @@ def build(grid: GridControls, mode: Mode) -> View:
     """Return the gains of all models by number of images."""
     gains = compute_augmentation_gains(grid.stored.rows, data_size.TITLES)
     return View(
-        gain_figure(gains, mode) if gains else None,
-        _describe_gains(gains) if gains else "Trainings without augmentation are missing for this dataset.",
-        _ask(grid.dataset, gains),
-        (data_grids.create_evidence(grid),),
-        data_grids.describe_coverage(),
-        _create_table(gains),
+        picture=gain_figure(gains, mode) if gains else None,
+        caption=_describe_gains(gains)
+        if gains
+        else "Trainings without augmentation are missing for this dataset.",
+        prediction=_ask(grid.dataset, gains),
+        evidence=(data_grids.create_evidence(grid),),
+        notes=data_grids.describe_coverage(),
+        table=_create_table(gains),
         above=partial(_draw_augmented_images, grid.dataset),
     )
 
@@ -172,14 +174,14 @@ def _list_code() -> tuple[Callable[..., object], ...]:
 
 
 STUDY = Study(
-    "augmentation",
-    "Augmentation",
-    "Which model gains most from augmented images?",
-    3,
-    data_grids.EXPERIMENTS,
-    data_grids.choose_grid,
-    build,
-    data_grids.get_example,
-    (GridControls, AugmentationControls),
+    name="augmentation",
+    title="Augmentation",
+    question="Which model gains most from augmented images?",
+    minutes=3,
+    experiments=data_grids.EXPERIMENTS,
+    choose=data_grids.choose_grid,
+    build=build,
+    example=data_grids.get_example,
+    controls=(GridControls, AugmentationControls),
     code=_list_code,
 )

@@ -167,15 +167,15 @@ def _describe_run(variants: Sequence[Variant]) -> str:
 
 
 STUDY = Study(
-    "bug",
-    "One bug",
-    "What does a bug of the lecture's code cost?",
-    4,
-    ("one_slip_digits", "one_slip_shapes"),
-    choose,
-    build,
-    lambda: ("reshape", "shapes"),
-    (BugControls,),
+    name="bug",
+    title="One bug",
+    question="What does a bug of the lecture's code cost?",
+    minutes=4,
+    experiments=("one_slip_digits", "one_slip_shapes"),
+    choose=choose,
+    build=build,
+    example=lambda: ("reshape", "shapes"),
+    controls=(BugControls,),
     math=MATH,
     code=(bugs.configure_fixed, bugs.configure_with_bug, bugs.build_run_config),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import mean
 
@@ -14,7 +14,7 @@ from pages.selection import selection
 from pages.stores import runs, session
 from pages.studies import data_grids
 from pages.studies.data_grids import GridControls
-from pages.studies.study import Evidence, Study, Table, View
+from pages.studies.study import Evidence, Study, Table, View, create_curve_table
 from vitviz.analysis.data_size import (
     Curve,
     Lead,
@@ -119,12 +119,12 @@ def build(selected: SizeSelection, mode: Mode) -> View:
     measure = "validation accuracy" if budget == TIME else "test accuracy"
     evidence = data_grids.create_evidence(grid) if stopped is None else create_stopped_evidence(stopped, half)
     return View(
-        size_figure(lines, sizes, data_grids.CHANCE, measure, points, mode),
-        " ".join((describe_sizes(lines), *(_describe_user_point(point, lines) for point in points))),
-        _ask(selected, leads[0], lines) if leads and not points else None,
-        (evidence,),
-        " ".join(filter(None, notes)),
-        _create_table(stored, lines),
+        picture=size_figure(lines, sizes, data_grids.CHANCE, measure, points, mode),
+        caption=" ".join((describe_sizes(lines), *(_describe_user_point(point, lines) for point in points))),
+        prediction=_ask(selected, leads[0], lines) if leads and not points else None,
+        evidence=(evidence,),
+        notes=" ".join(filter(None, notes)),
+        table=_create_table(stored, lines),
         below=partial(_draw_live_race, grid),
     )
 
@@ -212,16 +212,9 @@ def _draw_live_race(grid: GridControls) -> None:
 
 def _create_table(stored: Result, lines: Sequence[Curve]) -> Table:
     parameters = stored.settings.get("parameters") or {row["model"]: row["parameters"] for row in stored.rows}
-    columns = {
-        "model": [line.title for line in lines for _ in line.pictures],
-        "parameters": [parameters.get(line.name) for line in lines for _ in line.pictures],
-        "images": [int(size) for line in lines for size in line.pictures],
-        "mean": [float(value) for line in lines for value in line.mean],
-        "lowest": [float(value) for line in lines for value in line.low],
-        "highest": [float(value) for line in lines for value in line.high],
-        "seeds": [int(count) for line in lines for count in line.seeds],
-    }
-    return Table(columns, dict.fromkeys(("mean", "lowest", "highest"), percent), f"{stored.name}.csv")
+    table = create_curve_table(lines, "images", f"{stored.name}.csv")
+    counts = [parameters.get(line.name) for line in lines for _ in line.pictures]
+    return replace(table, columns={**table.columns, "parameters": counts})
 
 
 def _list_code() -> tuple[Callable[..., object], ...]:
@@ -231,15 +224,15 @@ def _list_code() -> tuple[Callable[..., object], ...]:
 
 
 STUDY = Study(
-    "data_size",
-    "How much data?",
-    "Which model needs the fewest training images?",
-    4,
-    data_grids.EXPERIMENTS,
-    choose,
-    build,
-    get_example,
-    (GridControls, SizeControls),
+    name="data_size",
+    title="How much data?",
+    question="Which model needs the fewest training images?",
+    minutes=4,
+    experiments=data_grids.EXPERIMENTS,
+    choose=choose,
+    build=build,
+    example=get_example,
+    controls=(GridControls, SizeControls),
     math=MATH,
     code=_list_code,
 )

@@ -51,16 +51,16 @@ def build(stored: Result, mode: Mode) -> View:
     shares = compute_shares(stored)
     by_title = {TITLES[name]: list(rows.values()) for name, rows in shares.items()}
     return View(
-        faces_figure(list(ARRANGEMENTS.values()), by_title, mode),
-        describe_faces(stored),
-        ask_highest(
+        picture=faces_figure(list(ARRANGEMENTS.values()), by_title, mode),
+        caption=describe_faces(stored),
+        prediction=ask_highest(
             FaceControls.key("faces_guess"),
             NAME,
             "With patches shuffled, which model still accepts most faces?",
             {TITLES[name]: mean(rows["shuffled"]) for name, rows in shares.items()},
             percent,
         ),
-        (
+        evidence=(
             Evidence(
                 stored,
                 stored.rows,
@@ -69,8 +69,8 @@ def build(stored: Result, mode: Mode) -> View:
                 " *Labeled Faces in the Wild*, none of them rearranged; one recipe for all models",
             ),
         ),
-        "Telling faces from backgrounds does not require learning where the parts belong.",
-        Table(
+        notes="Telling faces from backgrounds does not require learning where the parts belong.",
+        table=Table(
             {
                 "faces": list(ARRANGEMENTS.values()),
                 **{title: [mean(values) for values in rows] for title, rows in by_title.items()},

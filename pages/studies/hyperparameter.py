@@ -257,15 +257,15 @@ def _pick_values(hyperparameter: Hyperparameter, dataset: str) -> tuple[Value, .
 
 
 STUDY = Study(
-    "hyperparameter",
-    "One hyperparameter",
-    "Which value of a hyperparameter is best?",
-    4,
-    (EXPERIMENT,),
-    choose,
-    build,
-    lambda: "learning_rate",
-    (HyperparameterControls,),
+    name="hyperparameter",
+    title="One hyperparameter",
+    question="Which value of a hyperparameter is best?",
+    minutes=4,
+    experiments=(EXPERIMENT,),
+    choose=choose,
+    build=build,
+    example=lambda: "learning_rate",
+    controls=(HyperparameterControls,),
     math=MATH,
     code=(Hyperparameter.with_value, hyperparameters.build_run_config),
 )

@@ -80,12 +80,12 @@ def build(source: str, mode: Mode) -> View:
         describe_deficit(curves),
     )
     return View(
-        image_count_figure(curves, plan.sizes, 1 / 10, mode),
-        " ".join(filter(None, sentences)),
-        _ask(source, leads[0], curves) if leads else None,
-        (create_evidence(stored, stored.where(source=source)),),
-        describe_rates(plan, source),
-        create_curve_table(curves, "images per class", f"{stored.name}.csv"),
+        picture=image_count_figure(curves, plan.sizes, 1 / 10, mode),
+        caption=" ".join(filter(None, sentences)),
+        prediction=_ask(source, leads[0], curves) if leads else None,
+        evidence=(create_evidence(stored, stored.where(source=source)),),
+        notes=describe_rates(plan, source),
+        table=create_curve_table(curves, "images per class", f"{stored.name}.csv"),
     )
 
 

@@ -17,6 +17,7 @@ from pages.stores.model_choice import ModelChoice
 from pages.studies.study import Study, Table, View
 from vitviz.analysis.norms import GROUPS, NORMS, Normed, batch_influence, normalise
 from vitviz.data.datasets import default_pictures, find_note, tested
+from vitviz.models.abilities import abilities
 from vitviz.plots.normalisation import norms_figure
 from vitviz.plots.theme import Mode
 from vitviz.tables import Columns
@@ -61,7 +62,10 @@ class NormSelection:
 
 
 def get_model() -> ModelChoice:
-    """Return the model whose tokens are normalised: the app's default."""
+    """Return the model whose tokens are normalised: the selected one, or the app's default if it has no blocks."""
+    selected = selection.get_model_choice()
+    if abilities(selected.config).blocks:
+        return selected
     return selection.list_models()[catalogue.get_default_model()]
 
 
@@ -172,15 +176,15 @@ def _load_tokens(pictures: str, first: int) -> np.ndarray:
 
 
 STUDY = Study(
-    "norms",
-    "LayerNorm and other norms",
-    "Which norm mixes the images of a batch?",
-    3,
-    (),
-    choose,
-    build,
-    lambda: None,
-    (NormControls,),
+    name="norms",
+    title="LayerNorm and other norms",
+    question="Which norm mixes the images of a batch?",
+    minutes=3,
+    experiments=(),
+    choose=choose,
+    build=build,
+    example=lambda: None,
+    controls=(NormControls,),
     math=MATH,
     code=(normalise, batch_influence),
 )

@@ -215,14 +215,14 @@ def _create_table(name: str, race: StoredRace) -> Table:
 
 
 STUDY = Study(
-    "positions",
-    "Do positions matter?",
-    "How much accuracy do position encodings add?",
-    4,
-    (hyperparameter.EXPERIMENT,),
-    choose,
-    build,
-    lambda: next(iter(load_races()), SEEDS),
-    (RaceControls, PositionControls, hyperparameter.HyperparameterControls),
+    name="positions",
+    title="Do positions matter?",
+    question="How much accuracy do position encodings add?",
+    minutes=4,
+    experiments=(hyperparameter.EXPERIMENT,),
+    choose=choose,
+    build=build,
+    example=lambda: next(iter(load_races()), SEEDS),
+    controls=(RaceControls, PositionControls, hyperparameter.HyperparameterControls),
     math=BAG + SHUFFLING,
 )

@@ -101,13 +101,13 @@ def _compare_sizes(large: str, small: str) -> str:
 
 
 STUDY = Study(
-    "published_sizes",
-    "Data size in the papers",
-    "From how many images on does a ViT lead?",
-    3,
-    (),
-    lambda: True,
-    build,
-    lambda: True,
-    (PaperControls,),
+    name="published_sizes",
+    title="Data size in the papers",
+    question="From how many images on does a ViT lead?",
+    minutes=3,
+    experiments=(),
+    choose=lambda: True,
+    build=build,
+    example=lambda: True,
+    controls=(PaperControls,),
 )

@@ -163,15 +163,15 @@ def _list_code() -> tuple[Callable[..., object], ...]:
 
 
 STUDY = Study(
-    "residuals",
-    "Residual connections",
-    "Which block's gradient vanishes without residual connections?",
-    4,
-    (NAME,),
-    choose,
-    build,
-    get_example,
-    (GradientControls,),
+    name="residuals",
+    title="Residual connections",
+    question="Which block's gradient vanishes without residual connections?",
+    minutes=4,
+    experiments=(NAME,),
+    choose=choose,
+    build=build,
+    example=get_example,
+    controls=(GradientControls,),
     math=MATH,
     code=_list_code,
 )

@@ -72,24 +72,24 @@ def build(change: str, mode: Mode) -> View:
     names = [strength_words(change, strength, IMAGE_PX) for strength in losses.strengths]
     shares = np.array([*losses.accuracy.values()])
     return View(
-        robustness_figure(losses.accuracy, names, losses.neutral, mode),
-        describe_losses(losses, names[-1]),
-        ask_highest(
+        picture=robustness_figure(losses.accuracy, names, losses.neutral, mode),
+        caption=describe_losses(losses, names[-1]),
+        prediction=ask_highest(
             RobustnessControls.key("robust_guess"),
             change,
             f"{CHANGES[change].title}, up to {names[-1]}: which model loses least accuracy?",
             {family: -100 * lost for family, lost in losses.lost.items()},
             lambda points: f"{gained(points)} points",
         ),
-        (
+        evidence=(
             Evidence(
                 stored,
                 [*stored.where(change=NONE), *stored.where(change=change)],
                 f"the first {images:,} test images of CIFAR-10, one training per model",
             ),
         ),
-        f"{describe_error(shares, images)} {describe_recipes()}".strip(),
-        Table(
+        notes=f"{describe_error(shares, images)} {describe_recipes()}".strip(),
+        table=Table(
             {"strength": names, **losses.accuracy}, dict.fromkeys(losses.accuracy, percent), "robustness.csv"
         ),
         below=partial(_draw_link, change),

@@ -131,13 +131,15 @@ def build(selected: TeacherSelection, mode: Mode) -> View:
     effects = compute_teacher_gains(grid.stored.rows, selected.augmented)
     lines = group_curves(grid.stored.rows, ROLES, selected.augmented)
     view = View(
-        size_figure(lines, GRIDS[selected.dataset].sizes, data_grids.CHANCE, "test accuracy", (), mode),
-        describe_duels(duels),
-        _ask_winner(selected, duels[0]) if duels else None,
-        (data_grids.create_evidence(grid),),
-        "Student and twin share seed, images and number of updates. The teacher, a CNN trained on the same images,"
+        picture=size_figure(
+            lines, GRIDS[selected.dataset].sizes, data_grids.CHANCE, "test accuracy", (), mode
+        ),
+        caption=describe_duels(duels),
+        prediction=_ask_winner(selected, duels[0]) if duels else None,
+        evidence=(data_grids.create_evidence(grid),),
+        notes="Student and twin share seed, images and number of updates. The teacher, a CNN trained on the same images,"
         " provides hard labels. 'More than the seed spread': the mean difference exceeds its range over the seeds.",
-        create_curve_table(lines, "images", "teacher.csv"),
+        table=create_curve_table(lines, "images", "teacher.csv"),
         below=partial(_draw_link, selected),
     )
     if selected.shown == ACCURACY:
@@ -178,18 +180,20 @@ def _build_methods(selected: TeacherSelection, stored: Result, mode: Mode) -> Vi
     ends = [(min(method.test), max(method.test)) for method in methods]
     names, means = [method.name for method in methods], [method.mean_test for method in methods]
     return View(
-        lessons_figure(names, means, ends, mode),
-        describe_lessons(methods),
-        ask_highest(
+        picture=lessons_figure(names, means, ends, mode),
+        caption=describe_lessons(methods),
+        prediction=ask_highest(
             TeacherControls.key("teaching_method"),
             (selected.dataset, selected.pictures),
             f"With {plural(selected.pictures, 'image')}, which method has the highest test accuracy?",
             dict(zip(names, means, strict=True)),
             percent,
         ),
-        (Evidence(stored, stored.where(pictures=selected.pictures), DATASETS[selected.dataset].title),),
-        METHOD_NOTES,
-        Table(
+        evidence=(
+            Evidence(stored, stored.where(pictures=selected.pictures), DATASETS[selected.dataset].title),
+        ),
+        notes=METHOD_NOTES,
+        table=Table(
             {
                 "method": names,
                 "test accuracy": means,

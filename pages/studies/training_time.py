@@ -138,14 +138,14 @@ def _describe_ends(lines: Lines, pictures: int) -> str:
 
 
 STUDY = Study(
-    "training_time",
-    "Training time",
-    "Which model is best after the same training time?",
-    3,
-    data_grids.EXPERIMENTS,
-    choose,
-    build,
-    get_example,
-    (GridControls, TimeControls),
+    name="training_time",
+    title="Training time",
+    question="Which model is best after the same training time?",
+    minutes=3,
+    experiments=data_grids.EXPERIMENTS,
+    choose=choose,
+    build=build,
+    example=get_example,
+    controls=(GridControls, TimeControls),
     code=(compute_mean_lines, describe_crossings),
 )

@@ -142,9 +142,6 @@ def test_batch_norm_alone_depends_on_the_other_pictures(open_app: OpenApp) -> No
     text = captions(opened(open_app, "norms"))
     assert re.search(r"under Batch norm \(0\.\d+\).* LayerNorm, Instance norm, Group norm\b", text)
     assert re.search(r"3 test \w+ of Digits: the first 8 of 65 tokens", text)
-    app = open_app(PAGE, studies__study="norms", model="preset:cnn_digits", image="digits:3")
-    assert not app.exception and not app.main.get("plotly_chart")
-    assert "ViT" in " ".join(part.value for part in (*app.main.info, *app.main.caption))
 
 
 def test_norms_take_a_width_that_four_groups_do_not_divide_and_name_the_pictures(

@@ -53,13 +53,6 @@ def test_the_stem_caption_states_the_shapes(open_app: OpenApp) -> None:
     assert not app.exception
 
 
-def test_a_substitute_hybrid_can_be_chosen(open_app: OpenApp) -> None:
-    app = open_app(PAGE, model="preset:vit_digits", image="digits:3")
-    assert "has no convolutional stem" in text(app) and "random weights" in text(app)
-    next(one for one in app.main.button if one.key == "hybrids.choose").click().run()
-    assert not app.exception and "has no convolutional stem" not in text(app)
-
-
 def test_training_is_drawn_from_the_files_own_records(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:

@@ -162,11 +162,14 @@ def test_every_stop_shows_what_it_says_and_can_be_done(
 
 
 def test_the_lecture_goes_through_the_pages_in_their_order() -> None:
-    """And through every page of a model, of training and beyond."""
-    order = [entry.slug for entry in registry.PAGES if entry.group != "Class"]
-    found = list(dict.fromkeys(stop.link.slug for stop in SHIPPED["lecture"].stops[:-1]))
-    assert found == order
-    assert SHIPPED["lecture"].stops[-1].link.slug == order[0]  # it ends where it began
+    """And through every page of a model, of training and beyond; the studies stand where they belong."""
+    order = [entry.slug for entry in registry.PAGES if entry.group not in ("Class", "Start")]
+    visited = list(dict.fromkeys(stop.link.slug for stop in SHIPPED["lecture"].stops))
+    assert visited[0] == SHIPPED["lecture"].stops[-1].link.slug == "home"  # it ends where it began
+    assert set(visited[1:]) == set(order)
+    assert [slug for slug in visited if slug != "studies"][1:] == [
+        slug for slug in order if slug != "studies"
+    ]
 
 
 def test_a_slider_is_no_guess_until_it_is_moved(open_app: OpenApp) -> None:
@@ -306,12 +309,16 @@ def test_what_a_page_asked_itself_is_taken_away_too(open_app: OpenApp, files: Fi
     app.run()
     next(node for node in app.main.slider if node.label == "Your prediction").set_value(4.0).run()
     next(node for node in app.button if str(node.key).endswith("asks.0.measure")).click().run()
-    app.switch_page(registry.BY_SLUG["data"].path)
+    app.switch_page(registry.BY_SLUG["studies"].path)
+    app.query_params["studies.study"] = "data_size"
+    app.query_params["data.dataset"] = "digits"
     app.query_params["data.guess"] = "vit"
     app.run()
     app.switch_page(registry.BY_SLUG["lessons"].path).run()
     _, *rows = csv.reader(io.StringIO(made(files["My answers (CSV)"]).decode()))
-    assert [row[:2] for row in rows] == [[registry.BY_SLUG[slug].title, ""] for slug in ("patches", "data")]
+    assert [row[:2] for row in rows] == [
+        [registry.BY_SLUG[slug].title, ""] for slug in ("patches", "studies")
+    ]
     assert rows[1][2].endswith("?") and rows[1][3] == "ViT"
     assert "ViT" in rows[1][4] and any(character.isdigit() for character in rows[1][4])
 

@@ -55,7 +55,7 @@ def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenAp
     app = open_app("pages/lenses/filters/page.py", model=OURS, image="sample:cat", filters__cnn="nothing")
     assert app.main.selectbox(key="filters.beside").value == weights  # without being asked
     found = header(app)
-    assert [sheet["title"] for sheet in found["sheets"]] == ["Random weights", "Ours", DEIT.title]
+    assert [sheet["title"] for sheet in found["sheets"]] == ["Ours", "Random weights", DEIT.title]
     assert found["arrays"]["tiles2"]["shape"] == [1, 28, 16, 16, 3]
     assert re.search(
         rf"\*\*{re.escape(DEIT.title)}\*\*: 28 components explain \d+\s%", said(app).replace("\\", "")
@@ -64,7 +64,7 @@ def test_filters_show_random_trained_and_published_side_by_side(open_app: OpenAp
 
 def test_a_published_model_has_its_random_twin_and_ours_beside_it(open_app: OpenApp, weights: str) -> None:
     app = open_app("pages/lenses/filters/page.py", model=weights, image="sample:cat", filters__cnn="nothing")
-    assert [sheet["title"] for sheet in header(app)["sheets"]] == ["Random weights", DEIT.title, "Ours"]
+    assert [sheet["title"] for sheet in header(app)["sheets"]] == [DEIT.title, "Random weights", "Ours"]
 
 
 def test_published_positions_stand_beside_ours_and_random_ones(open_app: OpenApp, weights: str) -> None:
