@@ -43,6 +43,9 @@ def draw(slug: str) -> None:
     image = image_picker.resolve_image(model)
     pin = _resolve_value("pin", Pin.parse)
     crop = _resolve_crop()
+    if session_keys.TAB not in st.session_state:
+        st.session_state[session_keys.TAB] = uploads.open_tab()
+    st.session_state[session_keys.TAB].keys = frozenset(key.partition(":")[2] for key in (model.key, image))
     chosen = selection.resolve(model.key, step, image, pin if isinstance(pin, Pin) else Pin(), crop)
     image_picker.draw(model, chosen)
     model_dialog.draw(model.key)

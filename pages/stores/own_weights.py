@@ -79,7 +79,10 @@ def open_weights(user: UserSession, architecture: str, data: bytes, limit_mb: in
         )
     opened = open_own(architecture, data)
     size = sum(tensor.nbytes for tensor in opened.model.state_dict().values())
-    name = STORE.add(OpenedModel(opened, size), user.token)
+    try:
+        name = STORE.add(OpenedModel(opened, size), user.token)
+    except uploads.StoreFull as error:
+        raise PretrainedError(str(error)) from error
     adopt_weights(user, name)
     return f"{KEY}{name}"
 

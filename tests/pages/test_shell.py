@@ -158,6 +158,15 @@ def test_an_upload_is_shown_and_removed(open_app):
     assert not app.exception
 
 
+def test_an_open_upload_is_not_evicted(open_app, monkeypatch):
+    app = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    image = query(app)["image"].removeprefix("upload:")
+    monkeypatch.setattr(uploads.STORE, "total_bytes", uploads.STORE.get(image).nbytes)
+    other = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    assert "full" in "".join(text.value for text in other.sidebar.warning) and not other.exception
+    assert query(app.run())["image"] == f"upload:{image}" and uploads.STORE.get(image) is not None
+
+
 def test_an_upload_is_never_written_to_disk(open_app):
     open_app()
     boundary, content = b"cut", bytes(3 * 2**20)
