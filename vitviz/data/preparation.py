@@ -39,8 +39,8 @@ class Prepared:
 def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] = (0.5, 0.5)) -> Prepared:
     """Resize an image, cut a square, bring it to the model's channels, and normalise it; equals timm's transform.
 
-    The shorter side becomes `resized_px`, so shapes keep their aspect, and the square lies on whole pixels. A model of drawn
-    digits gets the whole image, light on dark, the digit placed as in its training set; an image that
+    The shorter side becomes `resized_px`, so shapes keep their aspect, and the square lies on whole pixels. A model of
+    drawn digits gets the whole image, light on dark, the digit placed as in its training set; an image that
     already has the model's size is taken for one of that set and left alone.
 
     Args:
@@ -186,9 +186,8 @@ class Crop:
         """Return the square, (side, side, 3)."""
         source, how = Image.fromarray(image), _FILTERS[interpolation]
         if max(self.resized) <= MAX_ASPECT * min(self.resized):
-            bottom, right = self.top + self.side, self.left + self.side
             whole = source.resize(self.resized[::-1], how)
-            return np.array(whole.crop((self.left, self.top, right, bottom)))
+            return np.array(whole.crop((self.left, self.top, self.left + self.side, self.top + self.side)))
         top, left, _ = self.box
         height, width = self.height / self.resized[0], self.width / self.resized[1]
         right = min(left + self.side * width, self.width)  # rounding can put it a hair outside
