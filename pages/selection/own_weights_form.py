@@ -10,8 +10,7 @@ from pages.selection import selection, upload
 from pages.stores import own_weights, session
 from vitviz.text import plain
 
-_FIRST = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
-_ERROR, _UPLOADER, _NAME = "own_weights._error", "own_weights._turn", "own_weights._name"
+_ERROR, _UPLOADER = "own_weights._error", "own_weights._turn"
 _CONVERT = "own_weights._convert"  # code that converts another format to safetensors
 _TYPES = ("safetensors", "pth", "pt", "bin", "ckpt")  # all but the first need a conversion
 
@@ -21,18 +20,16 @@ def get_upload_limit_mb() -> int:
 
 
 def draw(chosen: str) -> None:
-    names = own_weights.list_architectures(get_upload_limit_mb())
     st.markdown("**Your own weights**")
-    st.selectbox("Architecture", names, index=names.index(_FIRST) if _FIRST in names else 0, key=_NAME)
     key = f"own_weights._file.{st.session_state.setdefault(_UPLOADER, 0)}"
     st.file_uploader(
-        "A .safetensors file with timm's parameter names",
+        "A .safetensors file of a ViT or Swin",
         type=list(_TYPES),
         key=key,
         max_upload_size=get_upload_limit_mb(),
         on_change=_open_file,
         args=(key,),
-        help="Names and shapes must match this architecture; the head may have any number of classes.",
+        help="From timm, transformers, torchvision, open_clip or vit-pytorch; the architecture is recognised.",
     )
     error = st.session_state.pop(_ERROR, None)
     if error:
@@ -64,11 +61,7 @@ def _open_file(key: str) -> None:
     if file is None:
         return
     try:
-        selection.set_model(
-            own_weights.open_weights(
-                session.get_current(), st.session_state[_NAME], file.data, get_upload_limit_mb()
-            )
-        )
+        selection.set_model(own_weights.open_weights(session.get_current(), file.data, get_upload_limit_mb()))
         st.session_state[session_keys.MODEL_DIALOG] = False
     except PretrainedError as error:
         message = str(error)

@@ -31,14 +31,6 @@ STORE: uploads.Store[OpenedModel] = uploads.Store(per_user=2, total_bytes=512 * 
 uploads.STORES.append(STORE)
 
 
-def list_architectures(limit_mb: int) -> list[str]:
-    """Return the architectures whose weights fit into a file of so many MB at 16 bits per weight."""
-    from vitviz.models.pretrained_list import PRETRAINED
-    from vitviz.models.size import millions
-
-    return [name for name, entry in PRETRAINED.items() if 2 * millions(entry.config) <= limit_mb]
-
-
 def list_weights(user: UserSession) -> list[str]:
     """Return ids of the user's weights, newest first, without those that were evicted."""
     user.weights = tuple(name for name in user.weights if STORE.get(name) is not None)
@@ -65,19 +57,20 @@ def get_model(key: str) -> LoadedModel:
     return entry.model
 
 
-def open_weights(user: UserSession, architecture: str, data: bytes, limit_mb: int) -> str:
-    """Open a safetensors file as this architecture, store the model and return its key.
+def open_weights(user: UserSession, data: bytes, limit_mb: int) -> str:
+    """Open a safetensors file of any publisher, store the model and return its key.
 
     Raises:
         vitviz.models.pretrained_list.PretrainedError: if the file is too large or not these weights.
     """
-    from vitviz.models.pretrained import PretrainedError, open_own
+    from vitviz.models.formats import open_model
+    from vitviz.models.pretrained_list import PretrainedError
 
     if len(data) > limit_mb * 2**20:
         raise PretrainedError(
             f"expected at most {limit_mb} MB, received {len(data) / 2**20:,.0f} MB; 16-bit weights are half as large"
         )
-    opened = open_own(architecture, data)
+    opened = open_model(data)
     size = sum(tensor.nbytes for tensor in opened.model.state_dict().values())
     try:
         name = STORE.add(OpenedModel(opened, size), user.token)
