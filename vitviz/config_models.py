@@ -215,6 +215,11 @@ class ViTConfig:
         return side, side
 
     @property
+    def two_heads(self) -> bool:
+        """True for a DeiT whose prediction is the mean of two heads' logits."""
+        return self.distilled and self.dist_head
+
+    @property
     def width_per_head(self) -> int:
         """Values of one head's query, key and value."""
         return self.head_dim or self.embed_dim // self.num_heads

@@ -110,7 +110,7 @@ def _qkv(config: ViTConfig) -> int:
 
 
 def _heads(config: ViTConfig) -> int:
-    return 2 if config.distilled and config.dist_head else 1
+    return 2 if config.two_heads else 1
 
 
 def _embedding(config: ViTConfig) -> int:

@@ -58,9 +58,7 @@ class VisionTransformer(nn.Module):
             else nn.Identity()
         )
         self.head_dist = (
-            nn.Linear(dim, config.num_classes)
-            if config.distilled and config.num_classes and config.dist_head
-            else None
+            nn.Linear(dim, config.num_classes) if config.two_heads and config.num_classes else None
         )
         # Computed, not learned: it follows the model's device and is no part of its weights.
         self.register_buffer("fixed_table", self._fixed_table(config.grid), persistent=False)
