@@ -135,7 +135,7 @@ def describe_vit(shapes: Shapes, settings: Settings, **differences: object) -> V
         "final_norm": "norm.weight" in shapes,
         "pooled_norm": "fc_norm.weight" in shapes,
         "distilled": "dist_token" in shapes,
-        "dist_head": "head_dist.weight" in shapes or not classes,
+        "dist_head": "dist_token" not in shapes or "head_dist.weight" in shapes or not classes,
         "num_registers": registers,
         "readout": "cls" if "cls_token" in shapes else "mean",
         "norm_eps": settings.number("layer_norm_eps", 1e-6),

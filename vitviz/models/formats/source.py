@@ -102,7 +102,7 @@ def _from_files(files: list[Path], settings: Settings) -> Source:
         with file.open("rb") as stream:
             while block := stream.read(_READ_BYTES):
                 digest.update(block)
-    return Source(shapes, lambda: _map(files), settings, digest.hexdigest())
+    return Source(shapes, lambda: map_tensors(files), settings, digest.hexdigest())
 
 
 def _read_header(file: Path) -> Shapes:
@@ -112,7 +112,7 @@ def _read_header(file: Path) -> Shapes:
     return check_header(raw, file.stat().st_size)
 
 
-def _map(files: list[Path]) -> State:
+def map_tensors(files: list[Path]) -> State:
     """Return all tensors, mapped from their files: pages that are not used take no memory."""
     state: State = {}
     for file in files:
