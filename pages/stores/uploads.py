@@ -266,10 +266,11 @@ def store_image(user: UserSession, data: bytes) -> str:
     Raises:
         vitviz.data.images.ImageError: if the bytes are not a supported image, or the server has no room for it.
     """
-    from vitviz.data.image_worker import decode_in_worker
+    from vitviz.data.image_worker import decode_for, decode_in_worker
     from vitviz.data.images import ImageError
 
-    image = decode_in_worker(data, _MOST_PIXELS)
+    with decode_for(user.token):
+        image = decode_in_worker(data, _MOST_PIXELS)
     try:
         key = STORE.add(image.pixels, user.token)
     except StoreFull as error:

@@ -145,6 +145,32 @@ def test_other_images_are_decoded_while_one_holds_a_worker(workers):
     thread.join()
 
 
+def test_one_user_holds_one_worker_at_a_time(workers, monkeypatch):
+    """Two slow images of one session held both workers for 4 s, again and again."""
+    monkeypatch.setattr(image_worker, "WORKERS_OF_SERVER", workers)
+    normal = small("JPEG")
+    workers.decode(normal)
+
+    def upload_slow_image() -> None:
+        with suppress(ImageError), image_worker.decode_for("attacker"):
+            image_worker.decode_in_worker(KINDS[SLOW_IN_A_WORKER]())
+
+    threads = [threading.Thread(target=upload_slow_image) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    while workers._turns._free == 2:
+        time.sleep(0.001)
+    time.sleep(0.3)  # the second image would have its worker by now
+    begun = time.monotonic()
+    with image_worker.decode_for("another"):
+        image_worker.decode_in_worker(normal)
+    assert time.monotonic() - begun < 2 and workers._turns._free == 1
+    monkeypatch.setattr(image_worker, "WALL_LIMIT_S", 0.1)  # of the one that waits
+    for thread in threads:
+        thread.join()
+    assert not workers._turns_of_user
+
+
 def test_an_image_that_takes_too_long_is_refused_and_its_worker_replaced(workers, monkeypatch):
     first = workers.decode(small("PNG"))
     monkeypatch.setattr(image_worker, "WALL_LIMIT_S", 0.3)
