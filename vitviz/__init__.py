@@ -1,1 +1,32 @@
-"""vitviz: see, touch and train Vision Transformers. Importing it loads nothing heavy."""
+"""Inspect and train Vision Transformers.
+
+    import vitviz
+
+    model = vitviz.load("digits_vit")
+    view = vitviz.inspect(model, "digit.png")
+    view.attention(layer=-1, head=0)
+
+`import vitviz` imports neither torch nor NumPy; the first use of a name below does.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vitviz.loading import load
+    from vitviz.timm_export import export
+    from vitviz.view import View, app, inspect
+
+__version__ = "0.2.0"
+_HOMES = {"View": "view", "app": "view", "export": "timm_export", "inspect": "view", "load": "loading"}
+__all__ = ["View", "__version__", "app", "export", "inspect", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'vitviz' has no attribute {name!r}")
+    return getattr(import_module(f"vitviz.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

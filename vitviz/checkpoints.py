@@ -169,7 +169,9 @@ def open_model(source: str | Path | bytes, step: int | None = None) -> LoadedMod
         preparation=checkpoint.preparation,
         classes=checkpoint.classes,
         title=str(checkpoint.card.get("title", "a trained model")),
-        trained_on=None if checkpoint.train is None else checkpoint.train.dataset,
+        trained_on=checkpoint.card.get("trained_on")
+        if checkpoint.train is None
+        else checkpoint.train.dataset,
         step=moment,
         digest=f"{checkpoint.digest}:{moment}",
         began_with=None if checkpoint.train is None else checkpoint.train.start_from,

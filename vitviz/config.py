@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from math import floor
 from typing import Any, ClassVar, Literal
 
 from vitviz.config_fields import Condition, Setting, check_fields, declare, list_settings
@@ -52,14 +53,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Preparation:
-    """Preprocessing of an image for a model: aspect-preserving resize, crop, channels, mean and std."""
+    """Preprocessing of an image as timm does it: aspect-preserving resize, crop, channels, mean and std."""
 
     kind: ClassVar[str] = "preparation"
 
     image_size: int = declare(32, "Image size", unit="px")
     mean: tuple[float, ...] = declare((0.5, 0.5, 0.5), "Mean")
     std: tuple[float, ...] = declare((0.5, 0.5, 0.5), "Standard deviation")
-    crop_fraction: float = declare(1.0, "Crop", within="(0, 1]")  # the crop's side over the shorter side
+    crop_fraction: float = declare(1.0, "Crop", within="(0, 1]")  # timm's crop_pct, of the resized image
     interpolation: Literal["bilinear", "bicubic"] = declare("bicubic", "Interpolation")
     # A drawn digit: light on dark, centred by its mass, as MNIST's were.
     digit: bool = declare(False, "Drawn digit")
@@ -78,6 +79,11 @@ class Preparation:
     def in_chans(self) -> int:
         """1 for grey, 3 for RGB."""
         return len(self.mean)
+
+    @property
+    def resized_px(self) -> int:
+        """The shorter side before the crop: timm rounds down, so 224 px at 0.9 are cut from 248 px."""
+        return floor(self.image_size / self.crop_fraction + 1e-6)  # 224 / (224 / 256) must be 256
 
 
 _SOFT = Condition("distillation", ("soft",), "hard distillation has weight 0.5 and no temperature")

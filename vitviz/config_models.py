@@ -12,9 +12,9 @@ from typing import ClassVar, Literal
 
 from vitviz.config_fields import Condition, check_fields, declare
 
-Positions = Literal["none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned", "pixels"]
-Readout = Literal["cls", "mean", "first_patch"]
-Activation = Literal["gelu", "relu", "silu"]
+Positions = Literal["none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned", "pixels", "rotary"]
+Readout = Literal["cls", "mean", "first_patch", "cls_mean"]
+Activation = Literal["gelu", "gelu_tanh", "quick_gelu", "relu", "silu"]
 AttentionScale = Literal["head", "width", "none"]
 Embed = Literal["conv", "unfold", "reshape"]
 Family = Literal["vit", "deit", "hybrid", "swin", "cnn", "conv_attention", "flat_attention"]
@@ -34,6 +34,11 @@ _drop_path = partial(
     declare, 0.0, "Stochastic depth", "Probability of skipping a sublayer.", _SHARE, step=0.05
 )
 _norm_eps = partial(declare, label="ε of LayerNorm", within="(0, 1)")
+
+
+def mlp_width(dim: int, ratio: float) -> int:
+    """Return the hidden units of an MLP: rounded down, but the ratio of two integers gives back the integer."""
+    return int(dim * ratio + 1e-6)
 
 
 @dataclass(frozen=True)
@@ -143,13 +148,25 @@ class ViTConfig:
     softmax_output: bool = declare(  # recipes C and D put a softmax before the cross-entropy
         False, "Softmax in the model", "A bug: the loss applies softmax again."
     )
+    # Variants that only weights trained elsewhere have (`vitviz.models.formats`):
+    head_dim: int = declare(0, "Width of a head", within="[0, inf)")  # 0: embed_dim / num_heads
+    qk_norm: bool = declare(False, "LayerNorm of queries and keys")
+    gated_mlp: bool = declare(False, "Gated MLP")  # SwiGLU: fc2(activation(gate) * value)
+    patch_norms: bool = declare(False, "LayerNorms around the patch embedding")  # vit-pytorch
+    embed_norm: bool = declare(False, "LayerNorm before the first block")  # CLIP
+    unread_cls: bool = declare(False, "[CLS] that the head does not read")
+    dist_head: bool = declare(True, "Head of the distillation token")
+    pooled_norm: bool = declare(False, "LayerNorm after pooling")  # timm's fc_norm
+    projection: int = declare(0, "Width of the image embedding", within="[0, inf)")  # CLIP; 0: none
+    rope_theta: float = declare(100.0, "Base of the rotary frequencies", within="(0, inf)")
 
     def __post_init__(self) -> None:
         check_fields(self)
         if self.image_size % self.patch_size:
             raise ValueError(f"patch_size {self.patch_size} does not divide image_size {self.image_size}")
-        if self.embed_dim % self.num_heads:
+        if self.embed_dim % self.num_heads and not self.head_dim:
             raise ValueError(f"num_heads {self.num_heads} does not divide embed_dim {self.embed_dim}")
+        self._check_variants()
         if not 1 <= self.mlp_ratio * self.embed_dim < inf:
             raise ValueError(f"mlp_ratio must give at least one hidden unit, received {self.mlp_ratio!r}")
         if self.positions in ("sincos_1d", "sincos_2d_sum") and self.embed_dim % 2:
@@ -162,6 +179,16 @@ class ViTConfig:
             raise ValueError(f"a distilled model needs readout 'cls', received {self.readout!r}")
         if self.stem:
             self._check_stem()
+
+    def _check_variants(self) -> None:
+        if self.positions == "rotary" and self.width_per_head % 4:
+            raise ValueError(
+                f"rotary positions need heads whose width 4 divides, received {self.width_per_head}"
+            )
+        if self.unread_cls and self.readout in ("cls", "cls_mean"):
+            raise ValueError(f"unread_cls needs a readout of patches, received {self.readout!r}")
+        if self.projection and self.num_classes:
+            raise ValueError("projection is for a model without classes")
 
     def _check_stem(self) -> None:
         halvings = (self.patch_size - 1).bit_length()
@@ -188,9 +215,19 @@ class ViTConfig:
         return side, side
 
     @property
+    def two_heads(self) -> bool:
+        """True for a DeiT whose prediction is the mean of two heads' logits."""
+        return self.distilled and self.dist_head
+
+    @property
+    def width_per_head(self) -> int:
+        """Values of one head's query, key and value."""
+        return self.head_dim or self.embed_dim // self.num_heads
+
+    @property
     def prefix_tokens(self) -> tuple[str, ...]:
         """Names of the tokens before the patches, in the order of the sequence."""
-        cls = ("cls",) if self.readout == "cls" else ()
+        cls = ("cls",) if self.readout in ("cls", "cls_mean") or self.unread_cls else ()
         dist = ("dist",) if self.distilled else ()
         return (*cls, *dist, *(f"reg{i + 1}" for i in range(self.num_registers)))
 

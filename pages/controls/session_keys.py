@@ -15,6 +15,7 @@ SUPERSEDED = "_superseded"  # list of (time, dict): recent earlier values of WRI
 LIMITS = "_limits"  # dict: control key -> the options or limits that it was last drawn with
 DEFAULTS = "_defaults"  # dict: control key -> its last default, if it follows a default
 SESSION = "_session"  # str: name of this tab among the user's
+TAB = "_tab"  # uploads.Tab: the uploads that this tab shows
 SELECTION = "_nouns"  # selection.Selection: the selection of this run
 MODELS = "_models"  # (identity of the run, models by key): cached for one run
 PAGE = "_page"  # str: the slug of the page in this run

@@ -14,14 +14,14 @@ from vitviz.analysis.attention import (
     fuse_heads,
     map_of_token,
     map_onto_token,
-    scaled,
 )
 from vitviz.models.abilities import as_swin
 from vitviz.models.layer_order import layout_of_layer, stage_of
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
-from vitviz.plots.attention import Head, Scene, Strip, explorer_view, windows_strip, windows_view
+from vitviz.plots.attention import Head, Strip, explorer_view, windows_strip, windows_view
 from vitviz.plots.photo import Photo
+from vitviz.probe.scenes import describe_scene
 from vitviz.text import percent
 
 Direction = Literal["row", "column"]
@@ -72,54 +72,13 @@ def build_view(
     subject: Subject, map_selection: MapSelection, ground: Photo, group: str
 ) -> tuple[bytes, Strip]:
     """Return the browser's message and the strip of all layers (for a Swin, of the stage's layers)."""
+    scene = describe_scene(subject.model, subject.layout, map_selection.layer, map_selection.head, group)
     if subject.able.windows:
-        return _build_windows_view(subject, map_selection, ground, group)
-    layout, layers = subject.layout, range(1, len(subject.attn) + 1)
-    scene = Scene(
-        group=group,
-        title=subject.model.title,
-        grid=layout.grid,
-        prefix=layout.prefix,
-        patch_px=layout.patch_px,
-        layer=map_selection.layer,
-        layer_name=str(map_selection.layer),
-        head=map_selection.head,
-        heads=subject.attn.shape[1],
-        scores=scaled("q·k", subject.model.vit.block(map_selection.layer - 1).attn.scale),
-        strip_layers=tuple(layers),
-        strip_names=tuple(f"layer {i}" for i in layers),
-    )
+        blocks = [subject.windows[layer - 1][1] for layer in scene.strip_layers]
+        strip = windows_strip(blocks, map_selection.head)
+        return windows_view(scene, ground, subject.windows[map_selection.layer - 1][1], strip), strip
     strip = subject.strip(map_selection.head)
     return explorer_view(scene, ground, subject.layer(map_selection.layer), strip), strip
-
-
-def _build_windows_view(
-    subject: Subject, map_selection: MapSelection, ground: Photo, group: str
-) -> tuple[bytes, Strip]:
-    config = as_swin(subject.model.config)
-    position = stage_of(config, map_selection.layer)
-    layers = range(position.before + 1, position.before + config.depths[position.stage] + 1)
-    blocks = [rows for _, rows in subject.windows[layers.start - 1 : layers.stop - 1]]
-    layout = get_layer_layout(subject, map_selection.layer)
-    module = subject.model.swin.block(position.stage, position.block)
-    masked = module.plan(layout.grid).mask is not None
-    scene = Scene(
-        group=group,
-        title=subject.model.title,
-        grid=layout.grid,
-        prefix=(),
-        patch_px=layout.patch_px,
-        layer=map_selection.layer,
-        layer_name=f"{map_selection.layer} (stage {position.stage + 1}, block {position.block + 1})",
-        head=map_selection.head,
-        heads=config.num_heads[position.stage],
-        scores=f"{scaled('q·k', module.attn.scale)} + B{' + mask' * masked}",
-        strip_layers=tuple(layers),
-        strip_names=tuple(f"layer {i}" for i in layers),
-        windowed=True,
-    )
-    strip = windows_strip(blocks, map_selection.head)
-    return windows_view(scene, ground, blocks[position.block], strip), strip
 
 
 def describe_attention(subject: Subject, map_selection: MapSelection, pin: Pin) -> str:

@@ -108,7 +108,9 @@ def draw(model: ModelChoice, chosen: selection.Selection) -> None:
         _get_width_px(pixels),
         pixels.shape[0] == pixels.shape[1],
         selection.get_image_title(chosen.image),
-        describe_crop(_get_original_size(chosen.image, pixels), pixels.shape[:2], prepared, redrawn),
+        describe_crop(
+            _get_original_size(chosen.image, pixels), pixels.shape[:2], prepared, redrawn, model.preparation
+        ),
         private=chosen.image.startswith(cached.UPLOAD),
     )
     notice = st.session_state.pop(session_keys.NOTICE, None)
@@ -160,22 +162,37 @@ def _get_original_size(image: str, pixels: np.ndarray) -> tuple[int, int]:
     return size or (pixels.shape[0], pixels.shape[1])
 
 
-def describe_crop(size: tuple[int, int], stored: tuple[int, ...], prepared: Prepared, redrawn: bool) -> str:
-    """Describe how the image is cropped or resized for the model.
+def describe_crop(
+    size: tuple[int, int],
+    stored: tuple[int, ...],
+    prepared: Prepared,
+    redrawn: bool,
+    preparation: Preparation,
+) -> str:
+    """Describe how the image is resized, cropped and normalised for the model.
 
     Args:
         size: (height, width) of the file.
         stored: (height, width) that the crop box refers to.
         prepared: the model's input.
         redrawn: True if the image is redrawn as a digit.
+        preparation: of the model.
     """
     side = prepared.shown.shape[0]
     original, resized = _format_size(size[1], size[0]), _format_size(side, side)
     if redrawn:
         return f"{original}, redrawn as a digit of {resized}"
     if prepared.box[2] < max(stored) - 0.5:
-        return f"{original}; the model sees the bright square, resized to {resized}"
-    return f"{original}" + (" (original size)" if tuple(size) == (side, side) else f", resized to {resized}")
+        short = unbroken(f"{preparation.resized_px} px")
+        resizing = f"shorter side resized to {short}, then cropped to {resized} (the bright square)"
+    elif tuple(size) == (side, side):
+        return f"{original} (original size)"
+    else:
+        resizing = f"resized to {resized}"
+    mean, std = (
+        ", ".join(f"{value:g}" for value in values) for values in (preparation.mean, preparation.std)
+    )
+    return f"{original}; {resizing}; mean {mean}; std {std}"
 
 
 def _format_size(width: int, height: int) -> str:

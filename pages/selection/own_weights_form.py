@@ -1,6 +1,9 @@
-"""Draw the form that opens a user's own weights."""
+"""Draw the form that opens a user's own weights, and the one that changes their labels and preprocessing."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -8,12 +11,32 @@ from pages.controls import session_keys
 from pages.frame import page
 from pages.selection import selection, upload
 from pages.stores import own_weights, session
+from vitviz.config import Preparation
+from vitviz.models.pretrained_list import HALF, IMAGENET_MEAN, IMAGENET_STD
 from vitviz.text import plain
 
-_FIRST = "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
-_ERROR, _UPLOADER, _NAME = "own_weights._error", "own_weights._turn", "own_weights._name"
+_ERROR, _UPLOADER = "own_weights._error", "own_weights._turn"
 _CONVERT = "own_weights._convert"  # code that converts another format to safetensors
-_TYPES = ("safetensors", "pth", "pt", "bin", "ckpt")  # all but the first need a conversion
+_LABELS, _NORMALISATION, _INTERPOLATION, _CROP = (
+    f"own_weights._{name}" for name in ("labels", "normalisation", "interpolation", "crop")
+)
+_TYPES = (
+    "safetensors",
+    "zip",
+    "pth",
+    "pt",
+    "bin",
+    "ckpt",
+    "h5",
+    "npz",
+    "onnx",
+)  # the last ones: with a reason
+_AS_NOW = "As now"
+_NORMALISATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "ImageNet": (IMAGENET_MEAN, IMAGENET_STD),
+    "0.5": (HALF, HALF),
+    "CLIP": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+}
 
 
 def get_upload_limit_mb() -> int:
@@ -21,25 +44,25 @@ def get_upload_limit_mb() -> int:
 
 
 def draw(chosen: str) -> None:
-    names = own_weights.list_architectures(get_upload_limit_mb())
     st.markdown("**Your own weights**")
-    st.selectbox("Architecture", names, index=names.index(_FIRST) if _FIRST in names else 0, key=_NAME)
     key = f"own_weights._file.{st.session_state.setdefault(_UPLOADER, 0)}"
     st.file_uploader(
-        "A .safetensors file with timm's parameter names",
+        "A .safetensors file of a ViT or Swin, or a zip of its folder",
         type=list(_TYPES),
         key=key,
         max_upload_size=get_upload_limit_mb(),
         on_change=_open_file,
         args=(key,),
-        help="Names and shapes must match this architecture; the head may have any number of classes.",
+        help="From timm, transformers, torchvision, open_clip or vit-pytorch; the architecture is recognised. With its"
+        " folder (config.json, preprocessor_config.json, shards), labels and preprocessing are read too.",
     )
     error = st.session_state.pop(_ERROR, None)
     if error:
         st.warning(plain(error), icon=":material/info:")  # it may contain a tensor name from the file
     if lines := st.session_state.pop(_CONVERT, None):
         page.source(lines)
-    if chosen.startswith(own_weights.KEY):
+    if chosen.startswith(own_weights.KEY) and own_weights.is_owner(session.get_current(), chosen):
+        _draw_settings(chosen)
         st.button(
             "Delete my weights",
             icon=":material/delete:",
@@ -48,6 +71,64 @@ def draw(chosen: str) -> None:
             width="stretch",
         )
     st.caption(own_weights.PRIVACY)
+
+
+def _draw_settings(chosen: str) -> None:
+    """Draw what was assumed about the user's model, its preprocessing, and a form that changes both."""
+    model = own_weights.get_model(chosen)
+    st.markdown(f"{plain(model.title)}: {plain(describe_preparation(model.preparation))}")
+    for note in model.notes:
+        st.caption(plain(note))
+    with st.form("own_weights._settings", border=False):
+        if model.classes:
+            st.text_area("Labels, one per line", "\n".join(model.classes), key=_LABELS, height=120)
+        left, middle, right = st.columns(3)
+        presets = _NORMALISATIONS if model.preparation.in_chans == 3 else {}
+        left.selectbox("Mean and std", [_AS_NOW, *presets], key=_NORMALISATION)
+        methods = ["bicubic", "bilinear"]
+        middle.selectbox(
+            "Interpolation", methods, methods.index(model.preparation.interpolation), key=_INTERPOLATION
+        )
+        right.number_input(
+            "Crop",
+            0.1,
+            1.0,
+            model.preparation.crop_fraction,
+            0.05,
+            key=_CROP,
+            help="Share of the shorter side.",
+        )
+        st.form_submit_button("Apply", on_click=_change_model, args=(chosen,), width="stretch")
+
+
+def describe_preparation(preparation: Preparation) -> str:
+    """Describe the preprocessing of images."""
+    mean, std = (
+        ", ".join(f"{value:.3g}" for value in values) for values in (preparation.mean, preparation.std)
+    )
+    return (
+        f"images of {preparation.image_size} px, {preparation.interpolation}, crop"
+        f" {preparation.crop_fraction:.3g}, mean {mean}, std {std}."
+    )
+
+
+def _change_model(key: str) -> None:
+    from vitviz.models.pretrained_list import PretrainedError
+
+    values: Any = st.session_state
+    labels = tuple(line.strip() for line in values.get(_LABELS, "").splitlines() if line.strip())
+    try:
+        now = own_weights.get_model(key).preparation
+        mean, std = _NORMALISATIONS.get(values[_NORMALISATION], (now.mean, now.std))
+        changed = replace(
+            now, mean=mean, std=std, interpolation=values[_INTERPOLATION], crop_fraction=values[_CROP]
+        )
+        selection.set_model(own_weights.change_model(session.get_current(), key, labels, changed))
+        st.session_state[session_keys.MODEL_DIALOG] = False
+    except KeyError:
+        _store_error("the weights have expired: upload them again")
+    except PretrainedError as error:
+        _store_error(str(error))
 
 
 def _remove_weights(key: str) -> None:
@@ -64,15 +145,16 @@ def _open_file(key: str) -> None:
     if file is None:
         return
     try:
-        selection.set_model(
-            own_weights.open_weights(
-                session.get_current(), st.session_state[_NAME], file.data, get_upload_limit_mb()
-            )
-        )
-        st.session_state[session_keys.MODEL_DIALOG] = False
+        name = own_weights.open_weights(session.get_current(), file.name, file.data, get_upload_limit_mb())
+        selection.set_model(name)
+        # It stays open where something was assumed that the user may know.
+        st.session_state[session_keys.MODEL_DIALOG] = bool(own_weights.get_model(name).notes)
     except PretrainedError as error:
-        message = str(error)
-        st.session_state[_ERROR] = f"{message[:1].upper()}{message[1:]}."
+        _store_error(str(error))
         st.session_state[_CONVERT] = getattr(error, "convert", None)
     finally:
         st.session_state[_UPLOADER] += 1
+
+
+def _store_error(message: str) -> None:
+    st.session_state[_ERROR] = f"{message[:1].upper()}{message[1:]}."

@@ -71,6 +71,10 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     shown_image = page_selection.resolve_image(model, image, model is not selected)
     if model is not selected:
         resolved = selection.substitute(resolved, model.key, step, shown_image.value)
+    if session_keys.TAB not in st.session_state:
+        st.session_state[session_keys.TAB] = uploads.open_tab()
+    open_keys = (selected.key, image, resolved.model, resolved.image)
+    st.session_state[session_keys.TAB].keys = frozenset(key.partition(":")[2] for key in open_keys)
     if popover.is_closed():
         return
     image_picker.draw(model, resolved)

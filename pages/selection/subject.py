@@ -11,7 +11,7 @@ import numpy as np
 from pages.selection import selection
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.attention import WindowRows, rows_of_windows
+from vitviz.analysis.attention import WindowRows
 from vitviz.data.preparation import Prepared
 from vitviz.models.abilities import Abilities, abilities, as_swin, as_vit
 from vitviz.models.layout import TokenLayout
@@ -19,12 +19,11 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.attention import Head, Quantised, Strip, layer_codes, strip_view
 from vitviz.plots.photo import Photo
 from vitviz.probe.capture import Capture
+from vitviz.probe.scenes import ATTENTION, WINDOWS, read_windows
 
 # Quantised attention per capture; garbage-collected with it, so an upload's is removed with the upload.
 _LAYERS: WeakKeyDictionary[Capture, dict[int, Quantised]] = WeakKeyDictionary()
 _STRIPS: WeakKeyDictionary[Capture, dict[Head, Strip]] = WeakKeyDictionary()
-ATTENTION = ("blocks.*.attn",)
-WINDOWS = ("layers.*.attn", "layers.*.window_index")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +103,7 @@ class Subject:
 
     def windows_of(self, capture: Capture) -> list[tuple[str, WindowRows]]:
         """Return the blocks of a capture that recorded `WINDOWS`."""
-        names = [
-            f"layers.{stage}.blocks.{block}"
-            for stage, depth in enumerate(as_swin(self.model.config).depths)
-            for block in range(depth)
-        ]
-        return [
-            (name, rows_of_windows(capture[f"{name}.attn"][0], capture[f"{name}.window_index"]))
-            for name in names
-        ]
+        return read_windows(as_swin(self.model.config), capture)
 
 
 def load_subject(

@@ -41,7 +41,7 @@ def build_map_model(
     if able.blocks:
         vit = as_vit(config)
         traits = ModelTraits(
-            readout, vit.norm == "pre", vit.final_norm, bool(vit.stem), distilled=vit.distilled
+            readout, vit.norm == "pre", vit.final_norm, bool(vit.stem), distilled=vit.two_heads
         )
     return MapModel(title, trained, step, config.kind, traits, classes)
 

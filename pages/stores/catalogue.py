@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -40,12 +41,16 @@ def list_models(user: UserSession) -> Mapping[str, ModelChoice]:
 
 
 def list_checkpoints() -> tuple[ModelChoice, ...]:
-    """Return the shipped checkpoints; reread after a second or when the folder changes."""
-    changed_ns = CHECKPOINTS.stat().st_mtime_ns if CHECKPOINTS.is_dir() else 0
-    return _list_checkpoints(str(CHECKPOINTS), changed_ns, int(time.monotonic()))
+    """Return the checkpoints that are shipped, and those in $VITVIZ_CHECKPOINTS; reread after a second or a change."""
+    more = os.environ.get("VITVIZ_CHECKPOINTS")
+    folders = [CHECKPOINTS, *([Path(more)] if more else [])]
+    changed_ns = [folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders]
+    second = int(time.monotonic())
+    found = (_list_checkpoints(str(f), ns, second) for f, ns in zip(folders, changed_ns, strict=True))
+    return tuple(choice for choices in found for choice in choices)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _list_checkpoints(folder: str, changed_ns: int, second: int) -> tuple[ModelChoice, ...]:
     choices = [
         _read_checkpoint(path, path.stat().st_mtime_ns) for path in sorted(Path(folder).glob("*.safetensors"))
@@ -132,7 +137,7 @@ def _read_checkpoint(path: Path, modified_ns: int) -> ModelChoice | None:
     accuracy = card.get("test_accuracy")
     accuracy = float(accuracy) if isinstance(accuracy, int | float) else None
     measured = "" if accuracy is None else f", {percent(accuracy)} test accuracy"
-    dataset = None if header.train is None else header.train.dataset
+    dataset = header.card.get("trained_on") if header.train is None else header.train.dataset
     return ModelChoice(
         key=f"checkpoint:{path.stem}",
         title=str(card.get("title", path.stem)),

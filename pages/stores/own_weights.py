@@ -1,8 +1,10 @@
-"""Keep a user's own weights in memory, under an unguessable id."""
+"""Keep a user's own weights in temporary files, mapped into memory, under an unguessable id."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import os
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pages.stores import uploads
@@ -10,33 +12,41 @@ from pages.stores.model_choice import ModelChoice
 
 if TYPE_CHECKING:
     from pages.stores.session import UserSession
+    from vitviz.config import Preparation
+    from vitviz.models.formats.uploaded_weights import TemporaryFolder
     from vitviz.models.loaded_model import LoadedModel
 
 KEY = "weights:"
 PRIVACY = (
-    "Your file stays in this server's memory for this session. It is written to disk only if you fine-tune it, with the"
-    " run. Anyone with its link can view and delete the model."
+    "Your weights stay in a temporary file on this server for this session; a run that fine-tunes them keeps a copy."
+    " Anyone with the link can view the model; only you can change or delete it."
 )
+_DEFAULT_MB = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class OpenedModel:
-    """An opened model and its size."""
+    """An opened model, the size of its file, and the folder that is deleted with the last model that uses it."""
 
     model: LoadedModel
     nbytes: int
+    folder: TemporaryFolder
 
 
-STORE: uploads.Store[OpenedModel] = uploads.Store(per_user=2, total_bytes=512 * 2**20)
+def get_disk_limit_mb() -> int:
+    """Return how many MB all users' weights may take on disk: the operator's VITVIZ_OWN_WEIGHTS_MB.
+
+    Raises:
+        ValueError: if it is no whole number of at least 1.
+    """
+    text = os.environ.get("VITVIZ_OWN_WEIGHTS_MB", "").strip() or str(_DEFAULT_MB)
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"VITVIZ_OWN_WEIGHTS_MB must be a whole number of at least 1, received {text!r}")
+    return int(text)
+
+
+STORE: uploads.Store[OpenedModel] = uploads.Store(per_user=2, total_bytes=get_disk_limit_mb() * 2**20)
 uploads.STORES.append(STORE)
-
-
-def list_architectures(limit_mb: int) -> list[str]:
-    """Return the architectures whose weights fit into a file of so many MB at 16 bits per weight."""
-    from vitviz.models.pretrained_list import PRETRAINED
-    from vitviz.models.size import millions
-
-    return [name for name, entry in PRETRAINED.items() if 2 * millions(entry.config) <= limit_mb]
 
 
 def list_weights(user: UserSession) -> list[str]:
@@ -65,23 +75,69 @@ def get_model(key: str) -> LoadedModel:
     return entry.model
 
 
-def open_weights(user: UserSession, architecture: str, data: bytes, limit_mb: int) -> str:
-    """Open a safetensors file as this architecture, store the model and return its key.
+def open_weights(user: UserSession, file_name: str, data: bytes, limit_mb: int) -> str:
+    """Open a safetensors file or a zipped folder of any publisher, store the model and return its key.
 
     Raises:
-        vitviz.models.pretrained_list.PretrainedError: if the file is too large or not these weights.
+        vitviz.models.pretrained_list.PretrainedError: if the file is too large or no model opens from it.
     """
-    from vitviz.models.pretrained import PretrainedError, open_own
+    from vitviz.models.formats import open_model
+    from vitviz.models.formats.uploaded_weights import (
+        TemporaryFolder,
+        is_folder_zip,
+        move_to_disk,
+        write_upload,
+    )
+    from vitviz.models.pretrained_list import PretrainedError
 
     if len(data) > limit_mb * 2**20:
         raise PretrainedError(
             f"expected at most {limit_mb} MB, received {len(data) / 2**20:,.0f} MB; 16-bit weights are half as large"
         )
-    opened = open_own(architecture, data)
-    size = sum(tensor.nbytes for tensor in opened.model.state_dict().values())
-    name = STORE.add(OpenedModel(opened, size), user.token)
+    folder, limit = TemporaryFolder(), STORE.total_bytes
+    opened = open_model(write_upload(data, folder.path, limit, is_zip=is_folder_zip(file_name, data)))
+    size = move_to_disk(opened, folder.path)
+    if size > limit:
+        raise PretrainedError(
+            f"its 32-bit weights take {size / 2**20:,.0f} MB of disk, more than the {limit / 2**20:,.0f} MB that all"
+            " users share here"
+        )
+    return _add(user, OpenedModel(opened, size, folder))
+
+
+def _add(user: UserSession, entry: OpenedModel) -> str:
+    from vitviz.models.pretrained_list import PretrainedError
+
+    try:
+        name = STORE.add(entry, user.token)
+    except uploads.StoreFull as error:
+        raise PretrainedError(str(error)) from error
     adopt_weights(user, name)
     return f"{KEY}{name}"
+
+
+def is_owner(user: UserSession, key: str) -> bool:
+    """Return True if this user uploaded the weights; others may view them by their link."""
+    return STORE.is_of(key.removeprefix(KEY), user.token)
+
+
+def change_model(user: UserSession, key: str, labels: tuple[str, ...], preparation: Preparation) -> str:
+    """Replace a user's model by one with other labels and another preparation of images; return its key.
+
+    Raises:
+        vitviz.models.pretrained_list.PretrainedError: if there is not one label per class.
+        KeyError: if it has expired or is another user's.
+    """
+    from vitviz.models.formats.checkpoint_settings import check_labels
+
+    entry = STORE.get(key.removeprefix(KEY))
+    if entry is None or not is_owner(user, key):
+        raise KeyError(key)
+    classes = check_labels(labels, entry.model.config.num_classes)
+    digest = hashlib.sha256(repr((entry.model.digest, classes, preparation)).encode()).hexdigest()
+    changed = replace(entry.model, classes=classes, preparation=preparation, digest=digest, notes=())
+    remove_weights(key)
+    return _add(user, replace(entry, model=changed))
 
 
 def remove_weights(key: str) -> None:

@@ -1,7 +1,7 @@
 """Keep users' images in memory, under unguessable ids.
 
 Nothing is written to disk or sent on. An image is removed by its user, at the end of the session, or when newer images
-need the memory.
+need the memory. An image that is open in somebody's tab is not removed for another one.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 
@@ -23,7 +25,7 @@ PRIVACY = (
     " view it; you can delete it at any time."
 )
 _PER_USER = 4
-_TOTAL_BYTES = 256 * 2**20
+_TOTAL_BYTES = 512 * 2**20  # forty of the largest
 _COMPUTED_BYTES = 2**30
 _MOST_PIXELS = 2048 * 2048  # also of a panorama, whose crop has its shorter side
 _FILE_SIZE = "own size"
@@ -43,6 +45,34 @@ def count_bytes(value: object) -> int:
     if is_dataclass(value) and not isinstance(value, type):
         return sum(count_bytes(getattr(value, part.name)) for part in fields(value))
     return 0
+
+
+class StoreFull(ValueError):
+    """Every upload that would have to make room is open in somebody's tab."""
+
+
+@dataclass(eq=False)
+class Tab:
+    """The uploads that one browser tab shows. Only the tab's session refers to it, so that it goes with the session."""
+
+    keys: frozenset[str] = frozenset()
+
+
+_tabs: WeakSet[Tab] = WeakSet()
+_tabs_lock = threading.Lock()
+
+
+def open_tab() -> Tab:
+    """Return a new tab; whatever it shows is not evicted."""
+    tab = Tab()
+    with _tabs_lock:
+        _tabs.add(tab)
+    return tab
+
+
+def _list_shown() -> frozenset[str]:
+    with _tabs_lock:
+        return frozenset().union(*(tab.keys for tab in _tabs))
 
 
 class Storable(Protocol):
@@ -89,20 +119,35 @@ class Store(Generic[T]):
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, content: T, user: str) -> str:
-        """Store an upload under a new id; the oldest of the user, then of all, are evicted."""
+        """Store an upload under a new id; the user's oldest is evicted, then the oldest of who holds most.
+
+        Raises:
+            StoreFull: if every candidate is open in a tab.
+        """
         key = secrets.token_urlsafe(16)
         self.lend(key, content, user)
         return key
 
     def lend(self, key: str, content: T, user: str) -> None:
-        """Store an upload under a given id."""
+        """Store an upload under a given id.
+
+        Raises:
+            StoreFull: as `add`.
+        """
+        shown = _list_shown()
         with self.lock:
-            own = [k for k, entry in self.entries.items() if entry.user == user]
-            for old in own[: max(0, len(own) - self.per_user + 1)]:
-                del self.entries[old]
-            while self.entries and self._bytes() + content.nbytes > self.total_bytes:
-                del self.entries[next(iter(self.entries))]
-            self.entries[key] = _Entry(content, user)
+            kept = dict(self.entries)
+            while sum(entry.user == user for entry in kept.values()) >= self.per_user:
+                del kept[_find_oldest(kept, shown, user)]
+            held = Counter[str]()
+            for entry in kept.values():
+                held[entry.user] += entry.content.nbytes
+            while kept and held.total() + content.nbytes > self.total_bytes:
+                holders = [entry.user for name, entry in kept.items() if name not in shown]
+                largest = max(holders, key=held.__getitem__, default="")  # of several, whose upload is oldest
+                name = _find_oldest(kept, shown, largest)
+                held[largest] -= kept.pop(name).content.nbytes
+            self.entries = kept | {key: _Entry(content, user)}
 
     def get(self, key: str) -> T | None:
         """Return the upload, or None if it has expired."""
@@ -194,8 +239,13 @@ class Store(Generic[T]):
                 if entry.user == user:
                     entry.released = released
 
-    def _bytes(self) -> int:
-        return sum(entry.content.nbytes for entry in self.entries.values())
+
+def _find_oldest(entries: dict[str, _Entry[Any]], shown: frozenset[str], user: str) -> str:
+    """Return the id of a user's oldest upload that is open in no tab."""
+    for key, entry in entries.items():
+        if entry.user == user and key not in shown:
+            return key
+    raise StoreFull("The server's memory for uploads is full, and all are in use: try again later.")
 
 
 STORE: Store[np.ndarray] = Store()
@@ -214,12 +264,17 @@ def store_image(user: UserSession, data: bytes) -> str:
     """Decode and store an image; return its image key.
 
     Raises:
-        vitviz.data.images.ImageError: if the bytes are not a supported image.
+        vitviz.data.images.ImageError: if the bytes are not a supported image, or the server has no room for it.
     """
-    from vitviz.data.image_worker import decode_in_worker
+    from vitviz.data.image_worker import decode_for, decode_in_worker
+    from vitviz.data.images import ImageError
 
-    image = decode_in_worker(data, _MOST_PIXELS)
-    key = STORE.add(image.pixels, user.token)
+    with decode_for(user.token):
+        image = decode_in_worker(data, _MOST_PIXELS)
+    try:
+        key = STORE.add(image.pixels, user.token)
+    except StoreFull as error:
+        raise ImageError(str(error)) from error
     STORE.computed(key, (_FILE_SIZE,), 1, lambda: image.file_size)
     user.uploads = (*user.uploads, key)
     return f"upload:{key}"

@@ -66,6 +66,7 @@ def store_dataset(
     """
     from vitviz.data.dataset import DatasetError
     from vitviz.data.folder import load_zip
+    from vitviz.data.image_worker import decode_for
     from vitviz.training.run_directory import RunError
 
     known = [name for name in user.datasets if uploaded_datasets.read_note(name, runs.get_folder())]
@@ -76,7 +77,8 @@ def store_dataset(
     except RunError as error:
         raise DatasetError(f"{error}.") from error
     title = " ".join("".join(c if c.isprintable() else " " for c in title).split())[:MAX_TITLE_LENGTH]
-    images = load_zip(data, image_size=image_size, progress=progress)
+    with decode_for(user.token):
+        images = load_zip(data, image_size=image_size, progress=progress)
     note = uploaded_datasets.store_images(images, title or "your images", runs.get_folder(), user.owner)
     user.datasets = (note.name, *known)
     return note

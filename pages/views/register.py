@@ -56,7 +56,6 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -68,6 +67,8 @@ import streamlit as st
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 from streamlit.web.server.starlette import starlette_routes
+
+from vitviz.plots.blob import name_files
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "pages", ROOT / "vitviz" / "browser")
@@ -109,7 +110,7 @@ COMPONENT = f"vitviz.{_VERSION}"
 
 
 def encode_address(beside: str, name: str, *styles: str) -> bytes:
-    """Encode the beginning of a message: uint32 length | a view's files below the checkout, padded to 8 bytes.
+    """Encode the beginning of a message, which names a view's files below the checkout.
 
     Raises:
         ValueError: if the view has no such module or style sheet.
@@ -120,9 +121,7 @@ def encode_address(beside: str, name: str, *styles: str) -> bytes:
     missing = [file.name for file in files if not file.exists()]
     if missing:
         raise ValueError(f"expected a view's files beside {beside}, missing: {', '.join(missing)}")
-    text = " ".join(file.relative_to(ROOT).as_posix() for file in files).encode()
-    text += b" " * (-(4 + len(text)) % 8)
-    return struct.pack("<I", len(text)) + text
+    return name_files([file.relative_to(ROOT).as_posix() for file in files])
 
 
 def register(beside: str, name: str, *styles: str) -> View:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from vitviz.plots.blob import pack
+from vitviz.plots.blob import name_files, pack
 
 pytestmark = pytest.mark.browser
 VIEW = """import { el } from '../../vitviz/browser/kit/dom.js';
@@ -28,9 +27,8 @@ OPEN = """async (payloads) => {
 
 def message(text: str, view: str = "said") -> list[int]:
     """A message of a view that this test makes up, as bytes for the browser."""
-    files = f"pages/views/{view}.js vitviz/browser/base.css".encode()
-    files += b" " * (-(4 + len(files)) % 8)
-    return list(struct.pack("<I", len(files)) + files + pack({"text": text}))
+    files = name_files([f"pages/views/{view}.js", "vitviz/browser/base.css"])
+    return list(files + pack({"text": text}))
 
 
 @pytest.fixture

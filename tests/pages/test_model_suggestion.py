@@ -235,12 +235,13 @@ def test_the_size_named_is_the_upload_s_own(open_app: OpenApp) -> None:
     app = upload(open_app(model=HYBRID), png(size=(4000, 3000)))
     assert uploads.STORE.get(app.query_params["image"].removeprefix("upload:")).shape == (1774, 2365, 3)
     said = " ".join(caption.value for caption in app.sidebar.caption)
-    assert "4,000 × 3,000 px; the model sees the bright square, resized to 32 × 32 px" in said.replace(
-        "\xa0", " "
+    assert (
+        "4,000 × 3,000 px; shorter side resized to 32 px, then cropped to 32 × 32 px (the bright square)"
+        in said.replace("\xa0", " ")
     )
     app = upload(app, png(size=(300, 300)))
     said = " ".join(caption.value for caption in app.sidebar.caption)
-    assert "300\xa0×\xa0300\xa0px, resized to 32\xa0×\xa032\xa0px" in said
+    assert "300\xa0×\xa0300\xa0px; resized to 32\xa0×\xa032\xa0px" in said
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,8 @@ def uploader(app: AppTest):
     return next(u for u in app.file_uploader if ".safetensors" in u.label)
 
 
-def send(app: AppTest, data: bytes, architecture: str = TINY) -> AppTest:
+def send(app: AppTest, data: bytes) -> AppTest:
     app.sidebar.button(key="nouns.more").click().run()
-    app.selectbox(key="own_weights._name").set_value(architecture).run()
     return uploader(app).upload("mine.safetensors", data, "application/octet-stream").run()
 
 
@@ -77,8 +76,11 @@ def test_removed_weights_are_forgotten_and_their_link_says_so(open_app: OpenApp,
     [
         (b"hello", "not safetensors"),
         (b"PK\x03\x04 and more", "can run code"),
-        (save({"a": torch.zeros(2)}), "not the weights of"),
-        (save({"norm.weight": torch.zeros(2)}), "misshapen"),
+        (save({"a": torch.zeros(2)}), "No vision transformer"),
+        (
+            save({"blocks.0.attn.qkv.weight": torch.zeros(6, 2), "patch_embed.proj.weight": torch.zeros(2)}),
+            "4 sides",
+        ),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_and_the_model_stays(
@@ -95,7 +97,6 @@ def test_a_file_that_does_not_fit_is_refused_and_the_model_stays(
 def test_a_pickle_is_answered_with_the_lines_that_convert_it(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits")
     assert {".pth", ".pt", ".bin"} <= set(uploader(app).allowed_type)
-    app.selectbox(key="own_weights._name").set_value(TINY).run()
     uploader(app).upload("mine.pth", b"PK\x03\x04 and more", "application/octet-stream").run()
     assert "weights_only=True" in app.get("code")[0].value
     assert not app.run().get("code")
@@ -109,9 +110,3 @@ def test_a_file_beyond_the_limit_is_refused(
     uploader(app).upload("mine.safetensors", good, "application/octet-stream").run()
     assert "at most 12 MB" in app.warning[0].value
     assert not own_weights.STORE.entries
-
-
-def test_every_architecture_on_the_list_fits_into_an_upload() -> None:
-    names = own_weights.list_architectures(own_weights_form.get_upload_limit_mb())
-    assert TINY in names and "swin_tiny_patch4_window7_224.ms_in1k" in names
-    assert not any("large" in name for name in names)

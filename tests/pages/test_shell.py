@@ -24,6 +24,7 @@ from pages.stores import catalogue, uploads
 from pages.stores.session import UserSession
 from pages.streamlit_fixes import installation
 from tests.pages.conftest import OpenApp
+from vitviz.data import image_worker
 from vitviz.models.size import too_large
 from vitviz.plots.theme import HEADS, PALETTES
 
@@ -156,6 +157,27 @@ def test_an_upload_is_shown_and_removed(open_app):
     assert query(app)["image"] == "sample:cat"
     assert uploads.STORE.get(image.removeprefix("upload:")) is None
     assert not app.exception
+
+
+def test_an_upload_is_decoded_for_its_user(open_app, monkeypatch):
+    users = []
+    decode = image_worker.decode_in_worker
+    monkeypatch.setattr(
+        image_worker,
+        "decode_in_worker",
+        lambda *args: users.append(image_worker._user.get()) or decode(*args),
+    )
+    app = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    assert users == [app.session_state["_visit"].token]
+
+
+def test_an_open_upload_is_not_evicted(open_app, monkeypatch):
+    app = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    image = query(app)["image"].removeprefix("upload:")
+    monkeypatch.setattr(uploads.STORE, "total_bytes", uploads.STORE.get(image).nbytes)
+    other = upload(open_app(model="preset:vit_tiny_16"), "red.png", png())
+    assert "full" in "".join(text.value for text in other.sidebar.warning) and not other.exception
+    assert query(app.run())["image"] == f"upload:{image}" and uploads.STORE.get(image) is not None
 
 
 def test_an_upload_is_never_written_to_disk(open_app):

@@ -21,6 +21,8 @@ _HOMES = {
     "TorchvisionViT": "torchvision.models.vision_transformer:VisionTransformer",
     "VitPytorch": "vit_pytorch.vit:Transformer",
     "checkpoint_filter_fn": "timm.models.vision_transformer:checkpoint_filter_fn",
+    "create_transform": "timm.data:create_transform",
+    "get_model_weights": "torchvision.models:get_model_weights",
     "param_groups_layer_decay": "timm.optim:param_groups_layer_decay",
     "resample_abs_pos_embed": "timm.layers:resample_abs_pos_embed",
 }

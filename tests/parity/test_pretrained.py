@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from tests.rows import rows
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.costs import meta_model
-from vitviz.models.pretrained import PRETRAINED, imagenet_classes, load_pretrained
-from vitviz.models.pretrained_keys import WeightsMismatchError, rename
+from vitviz.models.formats.loading import WeightsMismatchError
+from vitviz.models.pretrained import PRETRAINED, imagenet_classes, load_pretrained, rename
 from vitviz.models.pretrained_list import PretrainedError, UnknownArchitectureError, find
 
 FROM_TIMM = [name for name, entry in PRETRAINED.items() if entry.format == "timm" and not entry.package]

@@ -15,7 +15,7 @@ from parity_compare import FORWARD, check_gradients, explicit, shake, softmax_ou
 from torch import Tensor
 
 from vitviz.config import Preparation, SwinConfig
-from vitviz.models.pretrained_keys import rename
+from vitviz.models.pretrained import rename
 from vitviz.models.pretrained_list import Pretrained
 from vitviz.models.zoo import create_model
 

@@ -9,7 +9,7 @@ from parity_compare import FORWARD, check_gradients, shake
 from torch import Tensor, nn
 
 from vitviz.config import Preparation, ViTConfig
-from vitviz.models.pretrained_keys import rename
+from vitviz.models.pretrained import rename
 from vitviz.models.pretrained_list import Pretrained
 from vitviz.models.zoo import create_model
 

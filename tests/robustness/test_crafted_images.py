@@ -54,11 +54,14 @@ SLOW_IN_A_WORKER = "bmp RLE8 of line ends"  # 16 kB that Pillow fills with 16 mi
         ("tiff of 10 ** 12 tags", "65,535 tags"),
         ("webp 2.6 M chunks", "65,536 chunks"),
         ("webp canvas of 170 megapixels", "13000 × 13000 pixels"),
+        ("avif boxes", "65,536 boxes"),
+        ("avif image of 2 ** 32 pixels", "67,108,864 pixels in an image within it"),
+        ("avif EXIF of 2.4 M fractions", "bytes of EXIF data"),
     ],
 )
 def test_too_many_parts_are_refused_before_pillow_reads_the_file(kind, reason, monkeypatch):
     data = KINDS[kind]()
-    for name in ("Png", "Jpeg", "Gif", "Bmp", "Tiff", "WebP"):
+    for name in ("Png", "Jpeg", "Gif", "Bmp", "Tiff", "WebP", "Avif"):
         monkeypatch.setattr(f"PIL.{name}ImagePlugin.{name}ImageFile._open", lambda _: pytest.fail("opened"))
     with pytest.raises(ImageError, match=reason):
         decode_image(data)
@@ -80,18 +83,26 @@ def test_files_of_cameras_and_editors_are_within_the_limits():
         gif(b"!\xfe" + b"\1a" * 60_000 + b"\0"),
         encode(Image.new("RGB", (8, 8)), "GIF", comment="a" * 200_000),
         encode(Image.new("RGB", (8, 8)), "TIFF", big_tiff=True),
+        encode(Image.fromarray(noise), "AVIF", speed=10, **profile),
     ]
     assert [decode_image(data).ndim for data in accepted] == [3] * len(accepted)
 
 
 @pytest.mark.parametrize(
-    "kind", ["jpeg EXIF loop", "jpeg EXIF of 65,534 tags", "png EXIF loop", "tiff EXIF pointers to itself"]
+    "kind",
+    [
+        "jpeg EXIF loop",
+        "jpeg EXIF of 65,534 tags",
+        "png EXIF loop",
+        "tiff EXIF pointers to itself",
+        "avif EXIF loop",
+    ],
 )
 def test_broken_pointers_cost_no_image(kind):
     assert decode_image(KINDS[kind]()).ndim == 3
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP"])
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "AVIF"])
 def test_a_worker_returns_the_same_bytes(kind):
     data = small(kind)
     whole, shrunk = decode_in_worker(data), decode_in_worker(data, most_pixels=1000)
@@ -132,6 +143,32 @@ def test_other_images_are_decoded_while_one_holds_a_worker(workers):
     assert workers.decode(normal).pixels.shape == (64, 64, 3)
     assert thread.is_alive() and time.monotonic() - begun < 2
     thread.join()
+
+
+def test_one_user_holds_one_worker_at_a_time(workers, monkeypatch):
+    """Two slow images of one session held both workers for 4 s, again and again."""
+    monkeypatch.setattr(image_worker, "WORKERS_OF_SERVER", workers)
+    normal = small("JPEG")
+    workers.decode(normal)
+
+    def upload_slow_image() -> None:
+        with suppress(ImageError), image_worker.decode_for("attacker"):
+            image_worker.decode_in_worker(KINDS[SLOW_IN_A_WORKER]())
+
+    threads = [threading.Thread(target=upload_slow_image) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    while workers._turns._free == 2:
+        time.sleep(0.001)
+    time.sleep(0.3)  # the second image would have its worker by now
+    begun = time.monotonic()
+    with image_worker.decode_for("another"):
+        image_worker.decode_in_worker(normal)
+    assert time.monotonic() - begun < 2 and workers._turns._free == 1
+    monkeypatch.setattr(image_worker, "WALL_LIMIT_S", 0.1)  # of the one that waits
+    for thread in threads:
+        thread.join()
+    assert not workers._turns_of_user
 
 
 def test_an_image_that_takes_too_long_is_refused_and_its_worker_replaced(workers, monkeypatch):

@@ -43,16 +43,20 @@ def quarters() -> Image.Image:
     return Image.fromarray(QUARTERS.repeat(8, axis=0).repeat(8, axis=1))
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF"])
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "AVIF", "GIF", "BMP", "TIFF"])
 def test_every_accepted_kind(kind, quarters):
-    options = {"JPEG": {"quality": 95, "subsampling": 0}, "WEBP": {"lossless": True}}.get(kind, {})
+    options = {
+        "JPEG": {"quality": 95, "subsampling": 0},
+        "WEBP": {"lossless": True},
+        "AVIF": {"quality": 100, "subsampling": "4:4:4"},
+    }.get(kind, {})
     decoded = decode_image(encode(quarters, kind, **options))
     assert decoded.shape == (16, 16, 3) and decoded.dtype == np.uint8 and decoded.flags.writeable
     assert np.abs(decoded[4::8, 4::8].astype(int) - QUARTERS).max() <= 3
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF", "TIFF"])
 def test_exif_is_turned_upright(kind, orientation):
     upright = np.zeros((24, 16, 3), np.uint8)
     upright[:8, :8] = 255  # a white corner at the top left, and not square: all eight turns differ
@@ -68,7 +72,7 @@ def test_exif_is_turned_upright(kind, orientation):
     }[orientation](upright)
     exif = Image.Exif()
     exif[0x0112] = orientation
-    options = {"JPEG": {"quality": 100}, "WEBP": {"lossless": True}}.get(kind, {})
+    options = {"JPEG": {"quality": 100}, "WEBP": {"lossless": True}, "AVIF": {"quality": 100}}.get(kind, {})
     data = encode(Image.fromarray(np.ascontiguousarray(stored)), kind, exif=exif, **options)
     decoded = decode_image(data)
     assert decoded.shape == upright.shape
@@ -219,7 +223,7 @@ def never(*_: object) -> None:
         (b"%PDF-1.7", "PDF"),
         (b"PK\x03\x04....", "zip archive"),
         (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC"),
-        (b"\0\0\0\x18ftypavif\0\0\0\0", "AVIF"),
+        (b"\0\0\0\x18ftypavif\0\0\0\0", "looks like an AVIF"),
         (b"RIFF\x24\0\0\0WAVEfmt ", "not an image"),
         (png_header(13_000, 13_000), "13000 × 13000 pixels, 169 megapixels"),
         (png_header(60_000, 60_000), "60000 × 60000"),

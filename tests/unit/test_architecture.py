@@ -61,9 +61,12 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def graph(root: Path) -> dict[str, set[str]]:
-    """Which of the project's modules each imports; `TYPE_CHECKING` and imports inside functions count."""
+    """Which of the project's modules each imports; `TYPE_CHECKING` and imports inside functions count.
+
+    `from vitviz import text` is an import of `vitviz.text`: the face `vitviz` loads its names when they are used.
+    """
     files = modules(root)
-    return {name: {*imported(path)} & files.keys() - {name} for name, path in files.items()}
+    return {name: {*imported(path)} & files.keys() - {name, "vitviz"} for name, path in files.items()}
 
 
 def home(name: str) -> tuple[str, str]:

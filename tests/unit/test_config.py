@@ -125,7 +125,11 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (ViTConfig, {"depth": True}, "depth must be an integer of at least 1, received True"),
     (ViTConfig, {"embed_dim": 9.5}, "embed_dim must be an integer of at least 1, received 9.5"),
     (ViTConfig, {"dropout": 1.0}, r"dropout must lie in \[0, 1\), received 1.0"),
-    (ViTConfig, {"activation": "tanh"}, "activation must be one of gelu, relu, silu, received 'tanh'"),
+    (
+        ViTConfig,
+        {"activation": "tanh"},
+        "activation must be one of gelu, gelu_tanh, quick_gelu, relu, silu, received 'tanh'",
+    ),
     (ViTConfig, {"distilled": True, "readout": "mean"}, "needs readout 'cls', received 'mean'"),
     (ViTConfig, {"mlp_ratio": 0.0}, "at least one hidden unit, received 0.0"),
     (ViTConfig, {"mlp_ratio": float("nan")}, "mlp_ratio must be a finite number, received nan"),

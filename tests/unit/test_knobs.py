@@ -20,8 +20,19 @@ from vitviz.training.loop import Trainer, bf16_is_fast
 SET = "the pictures say it"
 FILE = "names a file of weights; 'Fine-tuning' and 'DeiT' are about them"
 ENDS = "only cuts the training short: the base's curve shows where"
+VARIANT = "a shape of checkpoints that were trained elsewhere"
 NOT_OFFERED = {
     "positions_antialias": "how published positions are resized",
+    "head_dim": VARIANT,
+    "qk_norm": VARIANT,
+    "gated_mlp": VARIANT,
+    "patch_norms": VARIANT,
+    "embed_norm": VARIANT,
+    "unread_cls": VARIANT,
+    "dist_head": VARIANT,
+    "pooled_norm": VARIANT,
+    "projection": VARIANT,
+    "rope_theta": VARIANT,
     "image_size": SET,
     "in_chans": SET,
     "num_classes": SET,

@@ -1,5 +1,7 @@
 """From picture to input: crops, luminance, normalisation and drawn digits, against numbers worked out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from vitviz.config import Preparation
 from vitviz.data.preparation import (
-    crop_box,
+    Crop,
     luminance,
     normalise,
     prepare,
@@ -52,8 +54,9 @@ def test_the_crop_keeps_the_aspect_and_moves():
 
 
 def test_crop_fraction_takes_the_middle():
-    assert crop_box(100, 200, 0.5, (0.5, 0.5)) == (25, 75, 50)
-    assert crop_box(100, 200, 0.5, (0, 1)) == (50, 0, 50)
+    half = Preparation(image_size=50, crop_fraction=0.5)
+    assert Crop.place(100, 200, half, (0.5, 0.5)).box == (25, 75, 50)
+    assert Crop.place(100, 200, half, (0, 1)).box == (50, 0, 50)
     image = np.zeros((16, 16, 3), np.uint8)
     image[4:12, 4:12] = 255
     cropped = prepare(image, Preparation(image_size=8, crop_fraction=0.5))
@@ -74,7 +77,7 @@ def test_any_shape_and_offset_stays_inside(height, width, fraction, x, y):
     top, left, side = prepared.box
     assert prepared.shown.shape == (8, 8, 3) and (prepared.shown == 90).all()
     assert top >= 0 and left >= 0 and top + side <= height + 1e-9 and left + side <= width + 1e-9
-    assert side == pytest.approx(fraction * min(height, width))
+    assert side == pytest.approx(8 / preparation.resized_px * min(height, width))
 
 
 @pytest.mark.parametrize(
@@ -127,9 +130,10 @@ PHOTO = np.random.default_rng(5).integers(0, 256, (40, 61, 3), dtype=np.uint8)
 
 
 def test_the_crop_is_the_pictures_own_pixels_where_the_model_looks():
-    np.testing.assert_array_equal(seen_crop(PHOTO, RGB, (0.0, 0.5)), PHOTO[:, :40])
-    np.testing.assert_array_equal(seen_crop(PHOTO, GREY, (1.0, 0.5)), PHOTO[:, 21:])  # in its colours
-    part = Preparation(image_size=4, mean=(0.5,) * 3, std=(0.5,) * 3, crop_fraction=0.875)
+    rgb, grey = replace(RGB, image_size=40), replace(GREY, image_size=40)
+    np.testing.assert_array_equal(seen_crop(PHOTO, rgb, (0.0, 0.5)), PHOTO[:, :40])
+    np.testing.assert_array_equal(seen_crop(PHOTO, grey, (1.0, 0.5)), PHOTO[:, 21:])  # in its colours
+    part = Preparation(image_size=35, mean=(0.5,) * 3, std=(0.5,) * 3, crop_fraction=0.875)
     top, left, side = prepare(PHOTO, part, (1.0, 1.0)).box
     crop = seen_crop(PHOTO, part, (1.0, 1.0))
     assert crop.shape == (35, 35, 3) and (top, left, side) == (5, 26, 35)
@@ -149,7 +153,7 @@ def test_a_crop_lies_within_a_pixel_of_what_the_model_sees(height, width, fracti
     how = Preparation(image_size=4, crop_fraction=fraction)
     image = np.zeros((height, width, 3), np.uint8)
     image[..., 0], image[..., 1] = np.arange(height)[:, None], np.arange(width)
-    top, left, side = crop_box(height, width, fraction, (x, y))
+    top, left, side = Crop.place(height, width, how, (x, y)).box
     crop = seen_crop(image, how, (x, y))
     assert abs(len(crop) - max(1, side)) <= 0.5
     assert abs(float(crop[0, 0, 0]) - top) <= 1 and abs(float(crop[0, 0, 1]) - left) <= 1

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.unit.test_training_executor import config, eventually
+from vitviz.training import executor as executor_module
 from vitviz.training import trainer_process
 from vitviz.training.executor import LocalExecutor
 from vitviz.training.queue_order import Order
+from vitviz.training.run_directory import Run
 from vitviz.training.trainer_process import KEPT_LINES, LINE_CHARS, LOG, TrainerProcess
 
 
@@ -65,6 +67,7 @@ def test_what_is_kept_of_a_talker_is_bounded(tmp_path: Path, monkeypatch: pytest
     process.wait()
     assert process.describe_death(tmp_path).startswith("The trainer process ended (exit code 3: ")
     process.close_pipes()
+    process.reap()
     lines = (tmp_path / LOG).read_text().splitlines()
     assert len(lines) == KEPT_LINES and max(map(len, lines)) <= LINE_CHARS and lines[-1].endswith("1999")
 
@@ -75,4 +78,32 @@ def test_a_killed_one_is_not_said_to_have_erred(tmp_path: Path, monkeypatch: pyt
     process.wait()
     assert process.describe_death(tmp_path) == "The trainer process ended (killed by signal 9)"
     process.close_pipes()
+    process.reap()
     assert (tmp_path / LOG).read_text() == "a warning"
+
+
+def test_a_run_is_interrupted_once_its_cause_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that read the run between its trainer's end and the executor's words never showed the cause."""
+    program = (
+        "import os, json, sys, pathlib; run = pathlib.Path(json.loads(input())['run']) / 'status.json';"
+        " values = json.loads(run.read_text()); import time;"
+        " values.update(state='running', pid=os.getpid(), heartbeat=time.time());"
+        " run.write_text(json.dumps(values)); os.kill(os.getpid(), 9)"
+    )
+    runs_instead(monkeypatch, program)
+    seen: list[str] = []
+
+    mark_dead = executor_module.mark_dead
+
+    def read_first(order: Order, cause: str) -> None:
+        seen.append(Run(order.directory).status().state)
+        mark_dead(order, cause)
+
+    monkeypatch.setattr(executor_module, "mark_dead", read_first)
+    executor = LocalExecutor(tmp_path, slots=1, warm=False)
+    run = executor.start(config("ann"))
+    eventually(lambda: run.status().state == "interrupted")
+    assert seen == ["running"] and "killed by signal 9" in run.status().message
+    executor.close()

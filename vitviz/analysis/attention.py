@@ -87,7 +87,7 @@ def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> Fl
 
     'cls' reads the [CLS] row, and a distilled model the mean of the [CLS] and distillation rows, as its score is
     the mean of two logits, one read from each; 'mean' averages the patches' rows; 'first_patch' reads the first
-    patch's row.
+    patch's row. 'cls_mean', whose head reads both, gives the [CLS] row.
 
     Args:
         matrix: (..., query, key).
@@ -104,7 +104,7 @@ def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> Fl
         row = matrix[..., first:, :].mean(axis=-2)
     elif readout == "first_patch":
         row = matrix[..., first, :]
-    elif readout == "cls":
+    elif readout in ("cls", "cls_mean"):
         rows = [prefix.index(name) for name in ("cls", "dist") if name in prefix]
         row = matrix[..., rows, :].mean(axis=-2)
     else:

@@ -52,6 +52,7 @@ class BlockForm:
     slices: bool = False  # each head reads only its slice of the token
     projects: bool = True
     layer_scale: bool = False
+    gated: bool = False  # SwiGLU
 
     @property
     def qkv_formula(self) -> str:
@@ -213,7 +214,7 @@ def _mlp_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
     return [
         Step(
             "MLP, hidden units",
-            "h = activation(W₁ y + b₁)",
+            "h = silu(W_g y + b_g) ⊙ (W₁ y + b₁)" if form.gated else "h = activation(W₁ y + b₁)",
             f"{percent((hidden > 0).mean(), 0)} of {len(hidden)} units are positive, the largest {hidden.max():.2f}",
             record["mlp_hidden"].shape,
             _row(hidden),

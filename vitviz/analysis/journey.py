@@ -259,7 +259,7 @@ def select_readout_rows(
         'cls', 'dist', 'mean' or 'first_patch', and (1 + heads, n), the mean of the heads first.
     """
     first = len(prefix)
-    if readout == "cls":
+    if readout in ("cls", "cls_mean"):
         return name, prepend_mean(attn[:, prefix.index(name)])
     if readout == "first_patch":
         return readout, prepend_mean(attn[:, first])

@@ -26,6 +26,8 @@ class ReadoutWeights:
     bias: FloatArray
     dist_weight: FloatArray | None = None
     dist_bias: FloatArray | None = None
+    pooled_gain: FloatArray | None = None  # of a LayerNorm after the patches' mean
+    pooled_shift: FloatArray | None = None
 
 
 def layer_norm(tokens: FloatArray, gain: FloatArray, shift: FloatArray, eps: float) -> FloatArray:
@@ -38,6 +40,34 @@ def _normed(tokens: FloatArray, readout: ReadoutWeights) -> FloatArray:
     if readout.gain is None or readout.shift is None:
         return tokens
     return layer_norm(tokens, readout.gain, readout.shift, readout.eps)
+
+
+def _pooled(features: FloatArray, readout: ReadoutWeights) -> FloatArray:
+    if readout.pooled_gain is None or readout.pooled_shift is None:
+        return features
+    return layer_norm(features, readout.pooled_gain, readout.pooled_shift, readout.eps)
+
+
+def read_features(
+    normed: FloatArray, readout: ReadoutWeights, kind: str, prefix: tuple[str, ...]
+) -> FloatArray:
+    """Return the vector that the head reads of normed tokens (..., tokens, D): (..., D), twice D for 'cls_mean'.
+
+    Args:
+        normed: after the last LayerNorm.
+        readout: of the model.
+        kind: the config's readout.
+        prefix: names of the prefix tokens.
+    """
+    first = len(prefix)
+    if kind == "mean":
+        return _pooled(normed[..., first:, :].mean(axis=-2), readout)
+    if kind == "first_patch":
+        return _pooled(normed[..., first, :], readout)
+    cls = normed[..., prefix.index("cls"), :]
+    if kind == "cls_mean":
+        return np.concatenate([cls, normed[..., first:, :].mean(axis=-2)], axis=-1)
+    return _pooled(cls, readout)
 
 
 def lens_of_token(tokens: FloatArray, readout: ReadoutWeights, head: str = "cls") -> FloatArray:
@@ -58,7 +88,7 @@ def lens_of_token(tokens: FloatArray, readout: ReadoutWeights, head: str = "cls"
         if readout.dist_weight is None or readout.dist_bias is None:
             raise ValueError("the model has no distillation head")
         weight, bias = readout.dist_weight, readout.dist_bias
-    return softmax(_normed(tokens, readout) @ weight.T + bias)
+    return softmax(_pooled(_normed(tokens, readout), readout) @ weight.T + bias)
 
 
 def lens_of_readout(
@@ -68,20 +98,13 @@ def lens_of_readout(
 
     Args:
         tokens: (depth + 1, tokens, D).
-        kind: the config's readout, 'cls', 'mean' or 'first_patch'.
+        kind: the config's readout.
 
     Returns:
         (depth + 1, classes).
     """
     normed = _normed(tokens, readout)
-    first = len(prefix)
-    if kind == "mean":
-        features = normed[:, first:].mean(axis=1)
-    elif kind == "first_patch":
-        features = normed[:, first]
-    else:
-        features = normed[:, prefix.index("cls")]
-    logits = features @ readout.weight.T + readout.bias
+    logits: Any = read_features(normed, readout, kind, prefix) @ readout.weight.T + readout.bias
     if readout.dist_weight is not None and "dist" in prefix:
         logits = (logits + normed[:, prefix.index("dist")] @ readout.dist_weight.T + readout.dist_bias) / 2
     return softmax(logits)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.block import Step
-from vitviz.analysis.logit_lens import ReadoutWeights, layer_norm
+from vitviz.analysis.logit_lens import ReadoutWeights, layer_norm, read_features
 from vitviz.softmax import softmax
 from vitviz.text import percent, plural, signed
 
@@ -18,6 +18,7 @@ READS = {  # by readout the name and formula of the head's input
     "cls": ("[CLS]", "y = LN(x) of [CLS]"),
     "mean": ("the mean of the patches", "y = mean of LN(x) over the patches"),
     "first_patch": ("the first patch", "y = LN(x) of the first patch"),
+    "cls_mean": ("[CLS] and the mean of the patches", "y = [LN(x) of [CLS]; mean of LN(x) over the patches]"),
 }
 
 
@@ -55,16 +56,13 @@ def predict_from_stream(
     """Return the prediction of a model from the output of its last block (tokens, D).
 
     Args:
-        kind: the config's readout: 'cls', 'mean' or 'first_patch'.
+        kind: the config's readout.
         prefix: names of the prefix tokens.
     """
     normed = stream
     if readout.gain is not None and readout.shift is not None:
         normed = layer_norm(stream, readout.gain, readout.shift, readout.eps)
-    patches = normed[len(prefix) :]
-    features = {"mean": lambda: patches.mean(axis=0), "first_patch": lambda: patches[0]}.get(
-        kind, lambda: normed[prefix.index("cls")]
-    )()
+    features = read_features(normed, readout, kind, prefix)
     first = readout.weight @ features + readout.bias
     second = None
     if readout.dist_weight is not None and readout.dist_bias is not None and "dist" in prefix:

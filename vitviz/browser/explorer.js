@@ -353,7 +353,7 @@ class Explorer {
     if (!arrays || this.model.stripTag === this.model.header.strip) return;
     const count = this.model.main.length;
     this.model.stripTag = this.model.header.strip;
-    this.model.strip = stack(arrays, count);
+    this.model.strip = arrays.read ? arrays : stack(arrays, count);
     this.model.stripMaps = Array.from({ length: this.model.strip.count }, () => new Float32Array(count));
   }
 

@@ -22,6 +22,8 @@ USUAL_EXIF_BYTES = (
 MAX_COMPRESSED_TEXTS = 32  # of a PNG, with its colour profile; each is unpacked to at most 1 MB
 MAX_TAGS = 65_535  # of one directory of a TIFF, which only a BigTIFF can exceed
 MAX_TAG_VALUES = 65_536  # strips or tiles, each read by itself: 256 rows of 256 tiles
+MAX_ITEMS = 4096  # of an AVIF: tiles, thumbnails and metadata of a grid of 64 x 64
+MAX_ITEM_PIXELS = 2**26  # of any image within an AVIF
 MAX_RLE_BYTES = 4 * 2**20  # of a run-length BMP, which Pillow decodes run by run in Python
 
 _NOT_FILL = re.compile(rb"[^\xff]")
@@ -160,6 +162,93 @@ def _check_webp(data: bytes) -> None:
         at += 8 + length + length % 2
 
 
+# Boxes of an AVIF that hold boxes, and the bytes before the first of them.
+_BOX_HEADS = {
+    **dict.fromkeys((b"iprp", b"ipco", b"grpl", b"moov", b"trak", b"mdia", b"minf", b"stbl"), 0),
+    **dict.fromkeys((b"meta", b"iref"), 4),
+    b"iinf": 6,  # 8 in version 1
+}
+
+
+def is_avif(data: bytes) -> bool:
+    """Return True if a file's first box names AVIF, as its brand or among the compatible ones."""
+    if data[4:8] != b"ftyp":
+        return False
+    brands = data[8 : min(int.from_bytes(data[:4]), 4096)]
+    return any(brands[at : at + 4] in (b"avif", b"avis") for at in range(0, len(brands), 4))
+
+
+def _check_avif(data: bytes) -> None:
+    boxes, exif_items, idat, iloc = 0, set(), 0, b""
+    waiting = [(0, len(data))]
+    while waiting:
+        at, end = waiting.pop()
+        while at + 8 <= end:
+            size, kind = struct.unpack_from(">I4s", data, at)
+            head = 8
+            if size == 1:
+                size, head = struct.unpack_from(">Q", data, at + 8)[0], 16
+            stop = end if size == 0 else min(at + size, end)
+            boxes += 1
+            _limit(boxes, MAX_PARTS, "boxes")
+            body = at + head
+            if kind in _BOX_HEADS:
+                wide = kind == b"iinf" and data[body : body + 1] != b"\0"
+                waiting.append((body + _BOX_HEADS[kind] + 2 * wide, stop))
+            elif kind == b"ispe":
+                width, height = struct.unpack_from(">II", data, body + 4)
+                _limit(width * height, MAX_ITEM_PIXELS, "pixels in an image within it")
+            elif kind == b"infe" and data[body : body + 1] in (b"\2", b"\3"):
+                wide = data[body] == 3
+                number, item = struct.unpack_from(">I2x4s" if wide else ">H2x4s", data, body + 4)
+                if item == b"Exif":
+                    exif_items.add(number)
+            elif kind == b"iloc":
+                iloc = data[body:stop]
+            elif kind == b"idat":
+                idat = body
+            if stop <= at:
+                break
+            at = stop
+    for number, place, length in _locate_items(iloc, idat):
+        if number in exif_items:
+            _limit(length, MAX_EXIF_BYTES, "bytes of EXIF data")
+            payload = data[place : place + length]
+            _check_exif(payload[4 + int.from_bytes(payload[:4]) :])
+
+
+def _locate_items(iloc: bytes, idat: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (item, offset, length) of every extent in an AVIF's table of items."""
+    if not iloc:
+        return
+    version, sizes = iloc[0], int.from_bytes(iloc[4:6])
+    offset_bytes, length_bytes, base_bytes, index_bytes = (sizes >> shift & 15 for shift in (12, 8, 4, 0))
+    number_bytes = 4 if version == 2 else 2
+    at = 6
+
+    def take(size: int) -> int:
+        nonlocal at
+        at += size
+        return int.from_bytes(iloc[at - size : at])
+
+    count = take(number_bytes)
+    _limit(count, MAX_ITEMS, "items")
+    extents = 0
+    for _ in range(count):
+        number = take(number_bytes)
+        from_idat = bool(version in (1, 2) and take(2) & 15)
+        take(2)
+        base = take(base_bytes)
+        parts = take(2)
+        extents += parts
+        _limit(extents, MAX_PARTS, "parts of items")
+        for _ in range(parts):
+            if version in (1, 2):
+                take(index_bytes)
+            offset = take(offset_bytes)
+            yield number, base + offset + (idat if from_idat else 0), take(length_bytes)
+
+
 def _check_exif(exif: bytes) -> None:
     """EXIF data is a TIFF file within another; what cannot be read does not matter."""
     _limit(len(exif), MAX_EXIF_BYTES, "bytes of EXIF data")
@@ -216,4 +305,5 @@ _SCANNERS = {
     "BMP": _check_bmp,
     "TIFF": _check_tiff,
     "WebP": _check_webp,
+    "AVIF": _check_avif,
 }

@@ -13,9 +13,12 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +38,17 @@ _REPLY = struct.Struct(
     ">?QQQQ"
 )  # (decoded, height, width, height and width in the file), or (False, bytes of text)
 _MAX_REPLY_BYTES = 3 * 2**26  # above every image that `decode_image` returns
+_user: ContextVar[str] = ContextVar("user", default="")  # whose images this thread decodes
+
+
+@contextlib.contextmanager
+def decode_for(user: str) -> Iterator[None]:
+    """Decode the images in the body for a user, who has one worker at a time: the others are left to other users."""
+    before = _user.set(user)
+    try:
+        yield
+    finally:
+        _user.reset(before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,12 +130,19 @@ class ImageWorkers:
 
     def __init__(self, count: int = WORKERS) -> None:
         self._turns = FairLock(count)
+        self._turns_of_user: WeakValueDictionary[str, FairLock] = WeakValueDictionary()
+        self._guard = threading.Lock()
         self._idle: list[ImageWorker] = []  # appending and popping are atomic
 
     def decode(self, data: bytes, most_pixels: int | None = None) -> DecodedImage:
         """Return the image in a file, decoded by a worker; see `decode_in_worker`."""
         check_bytes(data)  # before it waits, and before 20 MB and more pass a pipe
-        with self._turns:
+        with self._guard:
+            user = _user.get()
+            turns_of_user = (
+                self._turns_of_user.setdefault(user, FairLock()) if user else contextlib.nullcontext()
+            )
+        with turns_of_user, self._turns:
             worker = self._get_idle()
             keep = False
             try:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 from PIL import (
+    AvifImagePlugin,
     BmpImagePlugin,
     GifImagePlugin,
     Image,
@@ -27,7 +28,7 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from vitviz.data.image_structure import ImageStructureError, check_structure, webp_size
+from vitviz.data.image_structure import ImageStructureError, check_structure, is_avif, webp_size
 from vitviz.fair_lock import FairLock
 from vitviz.text import cut
 
@@ -40,7 +41,7 @@ MAX_JPEG_SCANS = 64  # a progressive JPEG has about ten; thousands in a small fi
 MAX_SCANNED_PIXELS = 256 * 1024 * 1024  # scans x pixels: about a second; 16 scans of an image of 4096 x 4096
 DRAFT_PIXELS = 2 * 1024 * 1024  # a JPEG above MAX_PIXELS is decoded at 1/2, 1/4 or 1/8, with at least as many
 
-ACCEPTED = "PNG, JPEG, WebP, GIF, BMP or TIFF"
+ACCEPTED = "PNG, JPEG, WebP, AVIF, GIF, BMP or TIFF"
 _PLUGINS: tuple[tuple[str, tuple[bytes, ...], type[ImageFile.ImageFile]], ...] = (
     # the plugins themselves, not Image.open: that one's size check depends on a global that anyone may change
     ("PNG", (b"\x89PNG\r\n\x1a\n",), PngImagePlugin.PngImageFile),
@@ -49,7 +50,9 @@ _PLUGINS: tuple[tuple[str, tuple[bytes, ...], type[ImageFile.ImageFile]], ...] =
     ("BMP", (b"BM",), BmpImagePlugin.BmpImageFile),
     ("TIFF", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), TiffImagePlugin.TiffImageFile),
     ("WebP", (b"RIFF",), WebPImagePlugin.WebPImageFile),
+    ("AVIF", (), AvifImagePlugin.AvifImageFile),  # its brand lies further back: see `is_avif`
 )
+AvifImagePlugin.DEFAULT_MAX_THREADS = 1  # each thread of its decoder reserves address space
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -73,7 +76,7 @@ class ImageError(ValueError):
 
 
 def decode_image(data: bytes) -> NDArray[np.uint8]:
-    """Return the image in a PNG, JPEG, WebP, GIF (first frame), BMP or TIFF file, upright.
+    """Return the image in a PNG, JPEG, WebP, AVIF, GIF (first frame), BMP or TIFF file, upright.
 
     What is transparent shows white, or black where all that is drawn is nearly white.
 
@@ -172,7 +175,7 @@ def _opened(data: bytes) -> Iterator[tuple[str, ImageFile.ImageFile]]:
             picture = plugin(io.BytesIO(data))
         except Exception as error:  # for hostile bytes Pillow's plugins raise nearly any kind of error
             raise ImageError(
-                f"This file looks like a {name} but cannot be decoded ({_reason(error)})."
+                f"This file looks like {_with_article(name)} but cannot be decoded ({_reason(error)})."
             ) from error
         try:
             _check_size(name, picture.size)
@@ -193,7 +196,9 @@ def check_bytes(data: bytes) -> None:
 
 def _recognise(data: bytes) -> tuple[str, type[ImageFile.ImageFile]]:
     for name, starts, plugin in _PLUGINS:
-        if data.startswith(starts) and (name != "WebP" or data[8:12] == b"WEBP"):
+        if (is_avif(data) if name == "AVIF" else data.startswith(starts)) and (
+            name != "WebP" or data[8:12] == b"WEBP"
+        ):
             if name == "JPEG" and data.count(b"\xff\xda") > MAX_JPEG_SCANS:
                 raise ImageError(
                     f"This JPEG has more than {MAX_JPEG_SCANS} scans, the limit: save it again as a baseline JPEG."
@@ -211,13 +216,15 @@ def _other_kind(data: bytes) -> str:
         kind = head[8:12]
         if kind in (b"heic", b"heix", b"hevc", b"mif1", b"msf1"):
             return "This is a HEIC photo, which is not supported: export it as JPEG."
-        if kind in (b"avif", b"avis"):
-            return "This is an AVIF image, which is not supported: export it as PNG or JPEG."
     if head.startswith(b"%PDF"):
         return "This is a PDF document, which is not supported: export the page as PNG."
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "This is a zip archive, not an image."
     return "This file is not an image in a supported format."
+
+
+def _with_article(name: str) -> str:
+    return f"an {name}" if name == "AVIF" else f"a {name}"
 
 
 def _check_size(name: str, size: tuple[int, int]) -> None:
@@ -228,8 +235,8 @@ def _check_size(name: str, size: tuple[int, int]) -> None:
     if width * height > limit:
         hint = "" if name == "JPEG" else f", a JPEG up to {MAX_JPEG_PIXELS // 2**20}"
         raise ImageError(
-            f"This {name} has {width} × {height} pixels, {width * height / 1e6:,.0f} megapixels; a {name} may"
-            f" have up to {limit // 2**20}{hint}. Make it smaller first."
+            f"This {name} has {width} × {height} pixels, {width * height / 1e6:,.0f} megapixels;"
+            f" {_with_article(name)} may have up to {limit // 2**20}{hint}. Make it smaller first."
         )
     if max(size) > MAX_SIDE_PX:
         raise ImageError(

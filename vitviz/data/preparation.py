@@ -14,6 +14,7 @@ from vitviz.data.photographed_digit import centre_digit
 CROP_PX = (
     1120  # the longest side of a crop that is drawn on: twice the stage, for screens of two pixels to one
 )
+MAX_ASPECT = 8  # beyond it only the square is resized: equal to within rounding, and never a huge image
 LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R BT.601
 _FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
 
@@ -36,10 +37,10 @@ class Prepared:
 
 
 def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] = (0.5, 0.5)) -> Prepared:
-    """Cut a square from the image, bring it to the model's size and channels, and normalise it.
+    """Resize an image, cut a square, bring it to the model's channels, and normalise it; equals timm's transform.
 
-    The square's side is `crop_fraction` of the shorter side, so shapes keep their aspect. A model of drawn
-    digits gets the whole image, light on dark, the digit placed as in its training set; an image that
+    The shorter side becomes `resized_px`, so shapes keep their aspect, and the square lies on whole pixels. A model of
+    drawn digits gets the whole image, light on dark, the digit placed as in its training set; an image that
     already has the model's size is taken for one of that set and left alone.
 
     Args:
@@ -57,8 +58,8 @@ def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] 
         shown = np.repeat(centre_digit(luminance(image), size)[..., None], 3, axis=2)
         box = _enclosing_square(image.shape[0], image.shape[1])
     else:
-        box = crop_box(image.shape[0], image.shape[1], preparation.crop_fraction, offset)
-        shown = _resize(image, box, size, preparation.interpolation)
+        crop = Crop.place(image.shape[0], image.shape[1], preparation, offset)
+        shown, box = crop.cut(image, preparation.interpolation), crop.box
         if preparation.in_chans == 1:
             shown = np.repeat(luminance(shown)[..., None], 3, axis=2)
     return Prepared(normalise(shown[None, ..., : preparation.in_chans], preparation)[0], shown, box)
@@ -90,11 +91,13 @@ def seen_crop(
     """
     if preparation.digit:
         return prepare(image, preparation, offset).shown
-    top, left, side = crop_box(image.shape[0], image.shape[1], preparation.crop_fraction, offset)
+    top, left, side = Crop.place(image.shape[0], image.shape[1], preparation, offset).box
     px = max(1, round(side))
     row, col = min(round(top), image.shape[0] - px), min(round(left), image.shape[1] - px)
     crop = np.ascontiguousarray(image[row : row + px, col : col + px])
-    return crop if px <= most_px else _resize(crop, (0, 0, px), most_px, "bicubic")
+    if px <= most_px:
+        return crop
+    return np.asarray(Image.fromarray(crop).resize((most_px, most_px), _FILTERS["bicubic"]))
 
 
 def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
@@ -141,33 +144,58 @@ def luminance(image: Uint8) -> Uint8:
     return np.rint(grey).astype(np.uint8)
 
 
-def crop_box(
-    height_px: int, width_px: int, fraction: float, offset: tuple[float, float]
-) -> tuple[float, float, float]:
-    """Return (top, left, side) in px of a square, `fraction` of the shorter side, at `offset` (x, y) of the rest.
+@dataclass(frozen=True)
+class Crop:
+    """A square of `side` px at (top, left) of an image of `height` x `width` px that is resized to `resized` first."""
 
-    Raises:
-        ValueError: if the offset does not lie in [0, 1] x [0, 1].
-    """
-    x, y = offset
-    if not (0 <= x <= 1 and 0 <= y <= 1):
-        raise ValueError(f"offset must lie in [0, 1] x [0, 1], received {offset!r}")
-    side = fraction * min(height_px, width_px)
-    return (height_px - side) * y, (width_px - side) * x, side
+    height: int
+    width: int
+    resized: tuple[int, int]  # (height, width)
+    top: int
+    left: int
+    side: int
+
+    @staticmethod
+    def place(height: int, width: int, preparation: Preparation, offset: tuple[float, float]) -> Crop:
+        """Return the crop of an image at `offset` (x, y) of the room that is left; (0.5, 0.5): centred as timm does.
+
+        Raises:
+            ValueError: if the offset does not lie in [0, 1] x [0, 1].
+        """
+        x, y = offset
+        if not (0 <= x <= 1 and 0 <= y <= 1):
+            raise ValueError(f"offset must lie in [0, 1] x [0, 1], received {offset!r}")
+        short, side = preparation.resized_px, preparation.image_size
+        long = int(short * max(height, width) / min(height, width))
+        resized = (short, long) if height <= width else (long, short)
+        return Crop(
+            height, width, resized, round((resized[0] - side) * y), round((resized[1] - side) * x), side
+        )
+
+    @property
+    def box(self) -> tuple[float, float, float]:
+        """(top, left, side) in pixels of the image, not rounded."""
+        scale = min(self.height, self.width) / min(self.resized)
+        return (
+            self.top * self.height / self.resized[0],
+            self.left * self.width / self.resized[1],
+            self.side * scale,
+        )
+
+    def cut(self, image: Uint8, interpolation: str) -> Uint8:
+        """Return the square, (side, side, 3)."""
+        source, how = Image.fromarray(image), _FILTERS[interpolation]
+        if max(self.resized) <= MAX_ASPECT * min(self.resized):
+            whole = source.resize(self.resized[::-1], how)
+            return np.array(whole.crop((self.left, self.top, self.left + self.side, self.top + self.side)))
+        top, left, _ = self.box
+        height, width = self.height / self.resized[0], self.width / self.resized[1]
+        right = min(left + self.side * width, self.width)  # rounding can put it a hair outside
+        bottom = min(top + self.side * height, self.height)
+        return np.array(source.resize((self.side, self.side), how, box=(left, top, right, bottom)))
 
 
 def _enclosing_square(height_px: int, width_px: int) -> tuple[float, float, float]:
     """Return the smallest square around the whole image: a drawn digit is looked for everywhere."""
     side = max(height_px, width_px)
     return (height_px - side) / 2, (width_px - side) / 2, float(side)
-
-
-def _resize(image: Uint8, box: tuple[float, float, float], size: int, interpolation: str) -> Uint8:
-    top, left, side = box
-    resized = Image.fromarray(image).resize(
-        (size, size),
-        _FILTERS[interpolation],
-        # rounding can put the far edge a hair outside, which Pillow refuses
-        box=(left, top, min(left + side, image.shape[1]), min(top + side, image.shape[0])),
-    )
-    return np.array(resized)

@@ -81,6 +81,17 @@ _ROWS = (
 )
 _NO_SHORTCUT = "This model was trained without residual connections, so it has no residual stream."
 _NO_MASK = "This Swin was trained without the mask of its shifted windows, which this page needs."
+_ROTARY = (
+    "This model has rotary positions: it turns queries and keys by an angle that depends on the patch's row and column,"
+    " and adds no table to the tokens."
+)
+_CLS_AND_MEAN = (
+    "The head of this model reads [CLS] and the mean of the patches side by side, so it fits no single token."
+)
+_NORMED_PIXELS = (
+    "This model normalises the pixels of every patch before it multiplies them by E, so E alone does not give its"
+    " tokens."
+)
 _OF_PATCHES = (
     "attention",
     "heads_over_all",
@@ -231,10 +242,20 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
         lacks["prefix"] = _NO_PREFIX
     if config.readout != "cls":
         lacks["cls_readout"] = _FIRST_PATCH if config.readout == "first_patch" else _NO_CLS
+    if config.readout == "cls_mean":
+        lacks |= {"cls_readout": _CLS_AND_MEAN, "logit_lens": _CLS_AND_MEAN}
     if not config.distilled:
         lacks["distillation"] = _NO_DISTILLATION
+    elif not config.dist_head:
+        lacks["distillation"] = (
+            "The distillation token of this model has no head: the class is predicted from [CLS]."
+        )
     if config.positions != "learned":
         lacks["learned_positions"] = _NO_TABLE
+    if config.positions == "rotary":
+        lacks |= dict.fromkeys(("positions", "learned_positions", "larger_images"), _ROTARY)
+    if config.patch_norms:
+        lacks["embedding"] = _NORMED_PIXELS
     if not config.stem:
         lacks["stem"] = _NO_STEM
     else:

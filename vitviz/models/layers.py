@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from collections.abc import Callable
+from functools import partial
+from math import pi, sqrt
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitviz.config import Embed, ViTConfig
+from vitviz.config import ViTConfig
+from vitviz.config_models import mlp_width
 from vitviz.models.fast_layers import attend, can_attend, drawn_from, dropout, linear, softmax
 from vitviz.models.record import ATTENTION_PARTS, Recorder
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU, "silu": nn.SiLU}
+Rotation = tuple[Tensor, Tensor]  # cosines and sines (N, d_head) of the patches' angles
+
+
+class QuickGELU(nn.Module):
+    """x * sigmoid(1.702 x), OpenAI's approximation of GELU."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.sigmoid(1.702 * x)
+
+
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "gelu": nn.GELU,
+    "gelu_tanh": partial(nn.GELU, approximate="tanh"),
+    "quick_gelu": QuickGELU,
+    "relu": nn.ReLU,
+    "silu": nn.SiLU,
+}
 
 
 def drop_path(x: Tensor, rate: float, training: bool) -> Tensor:
@@ -31,13 +50,21 @@ class PatchEmbed(nn.Module):
     takes the next C*P*P values of memory for a patch, which lie in rows and not in a square: a common bug.
     """
 
-    def __init__(self, in_chans: int, embed_dim: int, patch_size: int, bias: bool, embed: Embed) -> None:
+    def __init__(self, config: ViTConfig) -> None:
         super().__init__()
-        self.proj = nn.Conv2d(in_chans, embed_dim, patch_size, patch_size, bias=bias)
+        patch_size, dim = config.patch_size, config.embed_dim
+        self.proj = nn.Conv2d(config.in_chans, dim, patch_size, patch_size, bias=config.embed_bias)
         self.patch_size = patch_size
-        self.embed = embed
+        self.embed = config.embed
+        if config.patch_norms:
+            self.norm_pixels = nn.LayerNorm(config.in_chans * patch_size**2, eps=config.norm_eps)
+            self.norm = nn.LayerNorm(dim, eps=config.norm_eps)
+        self.normed = config.patch_norms
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.normed:
+            pixels = self.norm_pixels(unfold_patches(x, self.patch_size))
+            return self.norm(F.linear(pixels, self.proj.weight.flatten(1), self.proj.bias))  # type: ignore[no-any-return]
         if self.embed == "conv":
             y: Tensor = self.proj(x)
             return y.flatten(2).mT  # (B, D, rows, cols) -> (B, N, D)
@@ -72,23 +99,45 @@ class SliceLinear(nn.Module):
         return y if self.bias is None else y + self.bias
 
 
+def rotary_angles(grid: tuple[int, int], per_head: int, theta: float, device: torch.device) -> Rotation:
+    """Return the rotation of every patch's query and key (Siméoni et al. 2025, DINOv3): (N, d_head) each.
+
+    Patch centres lie in [-1, 1] along both axes; d_head / 4 frequencies per axis fall from 1 to 1 / theta.
+    """
+    rows, cols = (2 * (torch.arange(side, device=device) + 0.5) / side - 1 for side in grid)
+    centres = torch.cartesian_prod(rows, cols)  # (N, 2), y before x
+    frequencies = 1 / theta ** torch.arange(0, 1, 4 / per_head, device=device)
+    angles = (2 * pi * centres[:, :, None] * frequencies).flatten(1).tile(2)
+    return angles.cos(), angles.sin()
+
+
+def rotate(x: Tensor, rotation: Rotation) -> Tensor:
+    """Rotate the patches' part of (B, heads, P + N, d_head); prefix tokens have no position."""
+    cos, sin = rotation
+    prefix, patches = x[..., : -len(cos), :], x[..., -len(cos) :, :]
+    first, second = patches.chunk(2, dim=-1)
+    turned = patches * cos.to(x.dtype) + torch.cat([-second, first], dim=-1) * sin.to(x.dtype)
+    return torch.cat([prefix, turned], dim=-2)
+
+
 class Attention(nn.Module):
     """Multi-head self-attention, A = softmax(Q K^T / sqrt(d_head)); A is explicit, so it can be shown."""
 
     def __init__(self, config: ViTConfig) -> None:
         super().__init__()
-        dim = config.embed_dim
+        dim, per_head = config.embed_dim, config.width_per_head
+        inner = per_head * config.num_heads
         self.num_heads = config.num_heads
-        self.scale = {"head": (dim // config.num_heads) ** -0.5, "width": dim**-0.5, "none": 1.0}[
-            config.attention_scale
-        ]
+        self.scale = {"head": per_head**-0.5, "width": dim**-0.5, "none": 1.0}[config.attention_scale]
         self.qkv: nn.Module = (
-            nn.Linear(dim, 3 * dim, bias=config.qkv_bias)
+            nn.Linear(dim, 3 * inner, bias=config.qkv_bias)
             if config.head_input == "all"
             else SliceLinear(dim, config.num_heads, 3, config.qkv_bias)
         )
+        self.q_norm = nn.LayerNorm(per_head, eps=config.norm_eps) if config.qk_norm else None
+        self.k_norm = nn.LayerNorm(per_head, eps=config.norm_eps) if config.qk_norm else None
         self.attn_drop = config.attention_dropout
-        self.proj = nn.Linear(dim, dim) if config.output_projection else nn.Identity()
+        self.proj = nn.Linear(inner, dim) if config.output_projection else nn.Identity()
 
     def forward(
         self,
@@ -97,13 +146,19 @@ class Attention(nn.Module):
         name: str,
         head_mask: Tensor | None = None,
         key_mask: Tensor | None = None,
+        rotation: Rotation | None = None,
     ) -> Tensor:
         B, N, _ = x.shape
         qkv = linear(self.qkv, x)  # (B, N, 3 D)
         inside = head_mask is not None or key_mask is not None or self.attn_drop and self.training
+        inside = inside or rotation is not None or self.q_norm is not None
         if not inside and can_attend(qkv) and not record.wants_any(name, (*ATTENTION_PARTS, "heads")):
             return linear(self.proj, attend(qkv, self.num_heads, self.scale))
         q, k, v = qkv.view(B, N, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)  # (B, heads, N, d)
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        if rotation is not None:
+            q, k = rotate(q, rotation), rotate(k, rotation)
         # Scaling q costs N*d products instead of scaling the scores' N*N.
         scores = (q * self.scale) @ k.mT
         if key_mask is not None:
@@ -121,19 +176,24 @@ class Attention(nn.Module):
 
 
 class Mlp(nn.Module):
-    """fc2(activation(fc1(x))), token by token."""
+    """fc2(activation(fc1(x))), token by token; gated: fc1 gives a gate and a value, fc2(activation(gate) * value)."""
 
-    def __init__(self, dim: int, hidden: int, activation: str, dropout: float) -> None:
+    def __init__(self, dim: int, hidden: int, activation: str, dropout: float, gated: bool = False) -> None:
         super().__init__()
-        self.fc1 = nn.Linear(dim, hidden)
+        self.gated = gated
+        self.fc1 = nn.Linear(dim, 2 * hidden if gated else hidden)
         self.act = ACTIVATIONS[activation]()
         self.fc2 = nn.Linear(hidden, dim)
         self.dropout = dropout
 
     def forward(self, x: Tensor, record: Recorder, name: str) -> Tensor:
-        gelu = isinstance(self.act, nn.GELU)
+        gelu = isinstance(self.act, nn.GELU) and self.act.approximate == "none" and not self.gated
         hidden = linear(self.fc1, x, gelu)
-        hidden = hidden if gelu else self.act(hidden)
+        if self.gated:
+            gate, value = hidden.chunk(2, dim=-1)
+            hidden = self.act(gate) * value
+        elif not gelu:
+            hidden = self.act(hidden)
         record(f"{name}.mlp_hidden", hidden)
         return linear(self.fc2, dropout(hidden, self.dropout, self.training))
 
@@ -161,7 +221,8 @@ class Block(nn.Module):
         self.norm1 = nn.LayerNorm(dim, eps=config.norm_eps)
         self.attn = Attention(config)
         self.norm2 = nn.LayerNorm(dim, eps=config.norm_eps)
-        self.mlp = Mlp(dim, int(dim * config.mlp_ratio), config.activation, config.dropout)
+        hidden = mlp_width(dim, config.mlp_ratio)
+        self.mlp = Mlp(dim, hidden, config.activation, config.dropout, config.gated_mlp)
         scaled = config.layer_scale
         self.ls1 = nn.Identity() if scaled is None else LayerScale(dim, scaled)
         self.ls2 = nn.Identity() if scaled is None else LayerScale(dim, scaled)
@@ -182,12 +243,13 @@ class Block(nn.Module):
         name: str,
         head_mask: Tensor | None = None,
         key_mask: Tensor | None = None,
+        rotation: Rotation | None = None,
     ) -> Tensor:
         record(f"{name}.input", x)
         normed = self.norm1(x) if self.pre_norm else x
         if self.pre_norm:
             record(f"{name}.norm1", normed)
-        y = self.attn(normed, record, name, head_mask, key_mask)
+        y = self.attn(normed, record, name, head_mask, key_mask, rotation)
         record(f"{name}.attn_out", y)
         x = self._add(x, y, self.ls1)
         if not self.pre_norm:

@@ -29,6 +29,7 @@ class LoadedModel:
     step: int
     digest: str
     began_with: str | None = None  # title of its initial weights; None: random
+    notes: tuple[str, ...] = ()  # what was assumed when weights of another project were opened
 
     def __post_init__(self) -> None:
         self.model.eval().requires_grad_(False)

@@ -14,6 +14,7 @@ from vitviz.config import (
     SwinConfig,
     ViTConfig,
 )
+from vitviz.config_models import mlp_width
 
 EMBEDDING, POSITIONS, LAYERS, ATTENTION, HEAD = "embedding", "positions", "layers", "attention", "head"
 Counts = dict[str, int]  # by part, in the order of the data
@@ -81,33 +82,44 @@ def _multiply_adds(config: ModelConfig, side_px: int) -> Counts:
 
 @_parameters.register
 def _(config: ViTConfig) -> Counts:
-    width, hidden = config.embed_dim, int(config.embed_dim * config.mlp_ratio)
+    width, hidden = config.embed_dim, mlp_width(config.embed_dim, config.mlp_ratio)
+    inner = config.width_per_head * config.num_heads
     places = config.grid[0] * config.grid[1]
     places += len(config.prefix_tokens) if config.position_on_prefix else 0
     flat = config.in_chans * config.patch_size**2
     table = {"learned": places * width, "pixels": (flat + 1) * width}.get(config.positions, 0)
-    maps = _qkv(config) + (3 * width if config.qkv_bias else 0)
-    maps += (width + 1) * width if config.output_projection else 0
-    maps += (width + 1) * hidden + (hidden + 1) * width
+    maps = _qkv(config) + (3 * inner if config.qkv_bias else 0)
+    maps += (inner + 1) * width if config.output_projection else 0
+    maps += (width + 1) * hidden * (2 if config.gated_mlp else 1) + (hidden + 1) * width
     scales = 2 * width if config.layer_scale is not None else 0
-    heads = (2 if config.distilled else 1) if config.num_classes else 0
+    scales += 4 * config.width_per_head if config.qk_norm else 0
+    read = 2 * width if config.readout == "cls_mean" else width
+    norms = config.final_norm + config.pooled_norm
     return {
         EMBEDDING: _embedding(config),
         POSITIONS: table + prefix(config),
         LAYERS: config.depth * (maps + 4 * width + scales),
-        HEAD: (2 * width if config.final_norm else 0) + heads * (width + 1) * config.num_classes,
+        HEAD: 2 * width * norms + _heads(config) * (read + 1) * config.num_classes + read * config.projection,
     }
 
 
 def _qkv(config: ViTConfig) -> int:
     """Return the weights of the maps to q, k and v; heads that map their own slice have fewer."""
-    return 3 * config.embed_dim**2 // (config.num_heads if config.head_input == "slice" else 1)
+    inner = config.width_per_head * config.num_heads
+    return 3 * config.embed_dim * inner // (config.num_heads if config.head_input == "slice" else 1)
+
+
+def _heads(config: ViTConfig) -> int:
+    return 2 if config.two_heads else 1
 
 
 def _embedding(config: ViTConfig) -> int:
     if not config.stem:
-        bias = config.embed_dim if config.embed_bias else 0
-        return config.in_chans * config.patch_size**2 * config.embed_dim + bias
+        flat = config.in_chans * config.patch_size**2
+        norms = (
+            2 * config.embed_dim * (config.embed_norm + config.patch_norms) + 2 * flat * config.patch_norms
+        )
+        return flat * config.embed_dim + (config.embed_dim if config.embed_bias else 0) + norms
     widths = (config.in_chans, *config.stem)
     convolutions = sum(9 * before * after + 2 * after for before, after in pairwise(widths))
     return convolutions + (widths[-1] + 1) * config.embed_dim
@@ -123,16 +135,17 @@ def _(config: ViTConfig, side_px: int) -> Counts:
     width, cells = config.embed_dim, _cells(side_px, config.patch_size)
     count = cells**2
     length = count + len(config.prefix_tokens)
-    hidden = int(width * config.mlp_ratio)
+    hidden = mlp_width(width, config.mlp_ratio) * (1.5 if config.gated_mlp else 1)
+    inner = config.width_per_head * config.num_heads
     flat = config.in_chans * config.patch_size**2 * width
-    maps = _qkv(config) + (width**2 if config.output_projection else 0) + 2 * width * hidden
-    heads = 2 if config.distilled else 1
+    maps = _qkv(config) + (width * inner if config.output_projection else 0) + int(2 * width * hidden)
+    read = 2 * width if config.readout == "cls_mean" else width
     return {
         EMBEDDING: _stem(config, cells) if config.stem else count * flat,
         POSITIONS: count * flat if config.positions == "pixels" else 0,
         LAYERS: config.depth * length * maps,
-        ATTENTION: config.depth * 2 * length**2 * width,
-        HEAD: heads * width * config.num_classes,
+        ATTENTION: config.depth * 2 * length**2 * inner,
+        HEAD: _heads(config) * read * config.num_classes + read * config.projection,
     }
 
 
@@ -158,7 +171,7 @@ def _(config: SwinConfig) -> Counts:
     for depth, width, heads in zip(config.depths, widths, config.num_heads, strict=True):
         # A window never spans more than the grid in timm's convention; in torchvision's it keeps its size.
         window = min(config.window_size, side) if config.convention == "timm" else config.window_size
-        hidden = int(width * config.mlp_ratio)
+        hidden = mlp_width(width, config.mlp_ratio)
         maps = 4 * width**2 + width + (3 * width if config.qkv_bias else 0)
         table = (2 * window - 1) ** 2 * heads
         layers += depth * (maps + (2 * width + 1) * hidden + width + 4 * width + table)
@@ -194,7 +207,7 @@ def _(config: SwinConfig, side_px: int) -> Counts:
         window = min(config.window_size, cells)
         if cells % window:
             raise ValueError(f"windows of {window} x {window} do not tile {cells} x {cells} tokens")
-        counts[LAYERS] += depth * cells**2 * (4 * width**2 + 2 * width * int(width * config.mlp_ratio))
+        counts[LAYERS] += depth * cells**2 * (4 * width**2 + 2 * width * mlp_width(width, config.mlp_ratio))
         counts[ATTENTION] += depth * 2 * window**2 * cells**2 * width
     return counts
 

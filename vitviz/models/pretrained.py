@@ -13,9 +13,11 @@ from safetensors.torch import load as parse_tensors
 
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.download import MAX_BYTES, weights_folder
+from vitviz.models.formats import timm, torchvision
+from vitviz.models.formats.header import COMPUTED
+from vitviz.models.formats.loading import fit_positions, load_into
+from vitviz.models.formats.naming import State
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.pretrained_file import check_header, classes_of_head
-from vitviz.models.pretrained_keys import State, fit_positions, load_into, rename
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError, find
 from vitviz.models.published_weights import fetch
 from vitviz.models.zoo import empty_model
@@ -24,17 +26,13 @@ from vitviz.torchvision_fix import import_torchvision
 
 __all__ = [
     "PRETRAINED",
-    "UNSAID",
     "Pretrained",
     "PretrainedError",
     "fetch",
     "find",
     "load_pretrained",
-    "open_own",
     "weights_folder",
 ]
-
-UNSAID = "images that its file does not name"  # what a user's own weights were trained on
 
 
 def load_pretrained(
@@ -61,26 +59,12 @@ def load_pretrained(
     return _assembled(entry, config, side, state, digest)
 
 
-def open_own(name: str, raw: bytes) -> LoadedModel:
-    """Return uploaded weights of a listed architecture, with the classes of their head.
-
-    Where `load_pretrained` wants the published shapes, the head may be the user's own or none; with 1000 classes
-    it is read as ImageNet-1k's. What the weights were trained on is not known.
-
-    Args:
-        raw: the bytes of a safetensors file.
-
-    Raises:
-        UnknownArchitectureError: if the name is outside the list.
-        WeightsMismatchError: if the tensors are not the model's.
-        PretrainedError: if the bytes are no safetensors file.
-    """
-    entry = find(name)
-    shapes = check_header(raw)
-    config = replace(entry.config, num_classes=classes_of_head(shapes))
-    own = replace(entry, config=config, title=f"{entry.title}, yours", trained_on=UNSAID)
-    side = entry.opens_at_px
-    return _assembled(own, _config_at(own, side), side, *_local(raw))
+def rename(state: State, entry: Pretrained) -> State:
+    """Return the published file's tensors under this project's names, without computed tables."""
+    state = {name: tensor for name, tensor in state.items() if not name.endswith(COMPUTED)}
+    if isinstance(entry.config, SwinConfig):
+        return timm.translate_swin(state) if entry.format == "timm" else torchvision.translate_swin(state)
+    return timm.translate_vit(state) if entry.format == "timm" else torchvision.translate_vit(state)
 
 
 def _assembled(

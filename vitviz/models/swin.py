@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from vitviz import shifted_windows
 from vitviz.config import SwinConfig
+from vitviz.config_models import mlp_width
 from vitviz.models.fast_layers import attend, can_attend, dropout, linear, softmax
 from vitviz.models.layers import Mlp, drop_path
 from vitviz.models.layout import TokenLayout
@@ -102,7 +103,7 @@ class SwinBlock(nn.Module):
         self.norm1 = nn.LayerNorm(dim, eps=config.norm_eps)
         self.attn = WindowAttention(dim, num_heads, window, config)
         self.norm2 = nn.LayerNorm(dim, eps=config.norm_eps)
-        self.mlp = Mlp(dim, int(dim * config.mlp_ratio), "gelu", config.dropout)
+        self.mlp = Mlp(dim, mlp_width(dim, config.mlp_ratio), "gelu", config.dropout)
 
     def plan(self, grid: shifted_windows.Pair) -> shifted_windows.WindowPlan:
         """Return the window bookkeeping of this block on a grid of (rows, cols) patches."""

@@ -13,7 +13,7 @@ from vitviz import sinusoids
 from vitviz.config import ViTConfig
 from vitviz.models.fast_layers import dropout
 from vitviz.models.hybrid import ConvStem
-from vitviz.models.layers import Block, PatchEmbed, unfold_patches
+from vitviz.models.layers import Block, PatchEmbed, Rotation, rotary_angles, unfold_patches
 from vitviz.models.layout import TokenLayout
 from vitviz.models.record import Observer, Recorder, RecordRequest
 
@@ -33,9 +33,9 @@ class VisionTransformer(nn.Module):
         self.patch_embed = (
             ConvStem(config.in_chans, config.stem, dim, config.patch_size)
             if config.stem
-            else PatchEmbed(config.in_chans, dim, config.patch_size, config.embed_bias, config.embed)
+            else PatchEmbed(config)
         )
-        self.cls_token = nn.Parameter(torch.zeros(1, 1, dim)) if config.readout == "cls" else None
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, dim)) if "cls" in config.prefix_tokens else None
         self.dist_token = nn.Parameter(torch.zeros(1, 1, dim)) if config.distilled else None
         self.reg_token = (
             nn.Parameter(torch.zeros(1, config.num_registers, dim)) if config.num_registers else None
@@ -46,10 +46,19 @@ class VisionTransformer(nn.Module):
         )
         rates = torch.linspace(0, config.drop_path, config.depth, device="cpu").tolist()
         self.blocks = nn.ModuleList(Block(config, rate) for rate in rates)
+        self.norm_pre = nn.LayerNorm(dim, eps=config.norm_eps) if config.embed_norm else nn.Identity()
         self.norm = nn.LayerNorm(dim, eps=config.norm_eps) if config.final_norm else nn.Identity()
-        self.head = nn.Linear(dim, config.num_classes) if config.num_classes else nn.Identity()
+        self.fc_norm = nn.LayerNorm(dim, eps=config.norm_eps) if config.pooled_norm else nn.Identity()
+        features = 2 * dim if config.readout == "cls_mean" else dim
+        self.head = (
+            nn.Linear(features, config.num_classes)
+            if config.num_classes
+            else nn.Linear(features, config.projection, bias=False)
+            if config.projection
+            else nn.Identity()
+        )
         self.head_dist = (
-            nn.Linear(dim, config.num_classes) if config.distilled and config.num_classes else None
+            nn.Linear(dim, config.num_classes) if config.two_heads and config.num_classes else None
         )
         # Computed, not learned: it follows the model's device and is no part of its weights.
         self.register_buffer("fixed_table", self._fixed_table(config.grid), persistent=False)
@@ -154,8 +163,17 @@ class VisionTransformer(nn.Module):
             z = torch.cat([*tokens, patches], dim=1) + table
         if table is not None:
             record("pos_embed", table)
+        z = self.norm_pre(z)
         record("embedded", z)
         return dropout(z, self.config.dropout, self.training)
+
+    def _rotation(self, x: Tensor) -> Rotation | None:
+        config = self.config
+        if config.positions != "rotary":
+            return None
+        return rotary_angles(
+            self.layout(*x.shape[-2:]).grid, config.width_per_head, config.rope_theta, x.device
+        )
 
     def _key_mask(self, token_mask: Tensor | None, batch: int, tokens: int) -> Tensor | None:
         if token_mask is None:
@@ -216,10 +234,10 @@ class VisionTransformer(nn.Module):
                 f" received {tuple(head_mask.shape)}"
             )
         key_mask = self._key_mask(token_mask, len(x), z.shape[1])
+        rotation = self._rotation(x)
         for index, block in enumerate(self.blocks):
-            z = block(
-                z, recorder, f"blocks.{index}", None if head_mask is None else head_mask[index], key_mask
-            )
+            factors = None if head_mask is None else head_mask[index]
+            z = block(z, recorder, f"blocks.{index}", factors, key_mask, rotation)
         z = self.norm(z)
         recorder("norm", z)
         logits = self.readout(z, recorder)
@@ -232,13 +250,16 @@ class VisionTransformer(nn.Module):
         A model without a head returns the features that a head would read, (B, D).
         """
         record = record or Recorder(None)
+        prefix = len(self.config.prefix_tokens)
         if self.config.readout == "mean":
-            features = z[:, len(self.config.prefix_tokens) :].mean(dim=1)
+            features = z[:, prefix:].mean(dim=1)
         elif self.config.readout == "first_patch":
-            features = z[:, len(self.config.prefix_tokens)]
+            features = z[:, prefix]
+        elif self.config.readout == "cls_mean":
+            features = torch.cat([z[:, 0], z[:, prefix:].mean(dim=1)], dim=-1)
         else:
             features = z[:, 0]
-        logits: Tensor = self.head(features)
+        logits: Tensor = self.head(self.fc_norm(features))
         if self.head_dist is not None:
             by_dist = self.head_dist(z[:, 1])
             record("logits_cls", logits)

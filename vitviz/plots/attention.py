@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import FloatArray, Fusion, WindowRows, fuse_heads, quantise_rows
-from vitviz.plots.blob import pack
+from vitviz.plots.blob import name_files, pack
 from vitviz.plots.photo import Photo, Uint8, decode_photo
 
 Head = int | Fusion
+# The view of `explorer_layers_view`: its module, then its style sheets.
+EXPLORER_FILES = tuple(
+    f"vitviz/browser/{name}" for name in ("explorer_layers.js", "explorer_layers.css", "explorer.css")
+)
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,32 @@ def windows_view(scene: Scene, image: Uint8 | Photo, block: WindowRows, strip: S
     windows = {f"layer_{name}": array for name, array in _windows([block]).items()}
     header = asdict(scene) | {"strip": strip.tag, "slots": int(block.slots.shape[1])} | ground.header
     return pack(header, photo=ground.array, layer_codes=codes, layer_max=maxima, **windows)
+
+
+def explorer_layers_view(
+    scenes: Sequence[Scene], image: Uint8 | Photo, layers: Sequence[FloatArray | WindowRows], pin: str
+) -> bytes:
+    """Return all layers with all heads, which the browser shows without a server; it names its own files.
+
+    Args:
+        scenes: of every layer; their heads are where the view begins.
+        image: as `explorer_view` takes it.
+        layers: (heads, query, key) of every layer, or a Swin's rows.
+        pin: the query where the view begins.
+    """
+    ground = decode_photo(image)
+    arrays: dict[str, NDArray[Any]] = {"photo": ground.array}
+    described = []
+    for index, (scene, rows) in enumerate(zip(scenes, layers, strict=True)):
+        header = asdict(scene)
+        if isinstance(rows, WindowRows):
+            arrays |= {f"{name}{index}": array for name, array in _windows([rows]).items()}
+            header["slots"] = int(rows.slots.shape[1])
+        arrays[f"codes{index}"], arrays[f"max{index}"] = quantise_rows(
+            rows.rows if isinstance(rows, WindowRows) else rows
+        )
+        described.append(header)
+    return name_files(EXPLORER_FILES) + pack({"scenes": described, "pin": pin} | ground.header, **arrays)
 
 
 def _windows(blocks: Sequence[WindowRows]) -> dict[str, NDArray[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,23 @@ def pack(header: dict[str, Any], **arrays: np.ndarray[Any, Any]) -> bytes:
         data = np.ascontiguousarray(array).tobytes()
         buffers.append(data + b"\0" * (-len(data) % 8))
     return seal({**header, "arrays": table}, b"".join(buffers))
+
+
+def name_files(files: Sequence[str]) -> bytes:
+    """Return the beginning of a view's message: uint32 length | its module and style sheets, padded to 8 bytes.
+
+    Args:
+        files: addresses below the folder that holds `vitviz`, the module first.
+    """
+    text = " ".join(files).encode()
+    text += b" " * (-(4 + len(text)) % 8)
+    return struct.pack("<I", len(text)) + text
+
+
+def read_files(message: bytes) -> list[str]:
+    """Return the files that a message names; the inverse of `name_files`."""
+    (length,) = struct.unpack_from("<I", message)
+    return message[4 : 4 + length].decode().split()
 
 
 def seal(header: dict[str, Any], buffers: bytes) -> bytes:

@@ -95,7 +95,7 @@ def _build_readout(journey: Journey, model: ModelTraits) -> list[str | Term]:
     norm = build_term("LN", "the final LayerNorm", "norm") if model.final_norm else None
     depth = journey.dims["depth"]
     last = f"block.{depth}"
-    if model.readout == "cls":
+    if model.readout in ("cls", "cls_mean"):
         token = build_term(
             "z", "[CLS] after the last layer", last, *(() if norm else ("head",)), sub="L", sup="0"
         )
@@ -106,6 +106,10 @@ def _build_readout(journey: Journey, model: ModelTraits) -> list[str | Term]:
     else:
         token = build_term("z", "a patch's token after the last layer", last, sub="L", sup="i")
     inner: list[str | Term] = [norm, "(", token, ")"] if norm else [token]
+    if model.readout == "cls_mean":
+        mean = build_term("mean", "mean over all patches", "pool", sub="i")
+        patch = build_term("z", "a patch's token after the last layer", last, sub="L", sup="i")
+        inner = ["[", *inner, "; ", mean, " ", *([norm, "(", patch, ")"] if norm else [patch]), "]"]
     if model.readout == "mean":
         inner = [
             build_term("mean", "mean over all patches: this model has no [CLS]", "pool", sub="i"),

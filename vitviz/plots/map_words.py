@@ -61,7 +61,8 @@ def format_title(part: Part, model: ModelTraits) -> str:
         names = part.tokens.prefix if part.tokens is not None else ()
         return f"Prepend {' and '.join(bracket_name(name) for name in names)}"
     if isinstance(content, PooledVector):
-        return {"mean": "Mean pooling", "max": "Max pooling"}.get(content.how, "First patch")
+        titles = {"mean": "Mean pooling", "max": "Max pooling", "[CLS] and mean": "[CLS] and mean pooling"}
+        return titles.get(content.how, "First patch")
     if isinstance(content, ClassifierHeads) and model.distilled:
         return "Two heads"
     if isinstance(content, EmbeddedPatches) and model.stem:
@@ -349,6 +350,7 @@ def _describe_logits(head: Part, model: ModelTraits) -> str:
         "mean": "the mean",
         "first_patch": "the first patch's token",
         "max": "the channel maxima",
+        "cls_mean": "[CLS] and the mean, side by side,",
     }[model.readout]
     weights = f"{content.vectors.shape[1]:,} weights plus a bias"
     if len(content.names) > 1:

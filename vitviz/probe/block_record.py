@@ -57,4 +57,5 @@ def block_form(model: VisionTransformer, layer: int) -> BlockForm:
         slices=config.head_input != "all",
         projects=config.output_projection,
         layer_scale=config.layer_scale is not None,
+        gated=config.gated_mlp,
     )

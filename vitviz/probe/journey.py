@@ -152,7 +152,7 @@ def _read_vit_block(vit: VisionTransformer, records: Capture, layer: int) -> Blo
     attn_gain, mlp_gain = gains(vit, layer + 1)
     entering = records["embedded" if layer == 0 else f"blocks.{layer - 1}"][0]
     row_of, rows = select_readout_rows(attn, config.prefix_tokens, config.readout)
-    second = select_readout_rows(attn, config.prefix_tokens, "cls", "dist")[1] if config.distilled else None
+    second = select_readout_rows(attn, config.prefix_tokens, "cls", "dist")[1] if config.two_heads else None
     return BlockPass(
         layer=layer + 1,
         stage=0,
@@ -180,18 +180,20 @@ def _build_vit_readout(model: LoadedModel, records: Capture, tokens: Tokens) -> 
         parts.append(Part("norm", (total, dim), (total, dim), "tokens × D", tokens, content))
     if config.readout == "cls":
         names: tuple[str, ...] = tuple(
-            name for name in ("cls", "dist") if name in tokens.prefix and (name == "cls" or config.distilled)
+            name for name in ("cls", "dist") if name in tokens.prefix and (name == "cls" or config.two_heads)
         )
         vectors = np.stack([after[tokens.prefix.index(name)] for name in names])
     else:
-        how = {"mean": "mean", "first_patch": "first patch"}[config.readout]
+        how = {"mean": "mean", "first_patch": "first patch", "cls_mean": "[CLS] and mean"}[config.readout]
         pooled = after[len(tokens.prefix) :]
-        vector = pooled.mean(axis=0) if how == "mean" else pooled[0]
-        parts.append(Part("pool", (total, dim), (dim,), "D", None, PooledVector(vector, how)))
-        names, vectors = (how,), vector[None]
+        vector = pooled[0] if how == "first patch" else pooled.mean(axis=0)
+        if config.readout == "cls_mean":
+            vector = np.concatenate([after[tokens.prefix.index("cls")], vector])
+        parts.append(Part("pool", (total, dim), vector.shape, "D", None, PooledVector(vector, how)))
+        names, vectors = (how,), as_array(vit.fc_norm(torch.tensor(vector)))[None]
     if not config.num_classes:
         return parts
-    by_token = {name: records[f"logits_{name}"][0] if config.distilled else None for name in ("cls", "dist")}
+    by_token = {name: records[f"logits_{name}"][0] if config.two_heads else None for name in ("cls", "dist")}
     lens = lens_of_readout(stream(records, config.depth), readout_weights(vit), config.readout, tokens.prefix)
     classes = ClassScores(*_read_scores(model, records), by_token["cls"], by_token["dist"], lens)
     heads = [head for head in (vit.head, vit.head_dist) if isinstance(head, nn.Linear)]

@@ -19,7 +19,7 @@ def readout_weights(model: VisionTransformer) -> ReadoutWeights:
     Raises:
         ValueError: if the model has no head for classes.
     """
-    norm, head, second = model.norm, model.head, model.head_dist
+    norm, head, second, pooled = model.norm, model.head, model.head_dist, model.fc_norm
     if not isinstance(head, nn.Linear):
         raise ValueError(f"the model must have a head for classes, received {type(head).__name__}")
     gain, shift = (norm.weight, norm.bias) if isinstance(norm, nn.LayerNorm) else (None, None)
@@ -31,6 +31,8 @@ def readout_weights(model: VisionTransformer) -> ReadoutWeights:
         bias=as_array(head.bias),
         dist_weight=None if second is None else as_array(second.weight),
         dist_bias=None if second is None else as_array(second.bias),
+        pooled_gain=as_array(pooled.weight) if isinstance(pooled, nn.LayerNorm) else None,
+        pooled_shift=as_array(pooled.bias) if isinstance(pooled, nn.LayerNorm) else None,
     )
 
 

@@ -66,8 +66,8 @@ def open_pool(context: PartContext) -> OpenedPart:
     if head is not None and isinstance(head.content, ClassifierHeads):
         shares = np.abs(content.vector * head.content.weights[0, _select_class(context)])
     channel = select_index(context.request.channel, len(content.vector), int(shares.argmax()))
-    channel_map = values[channel]
-    statistic = {"mean": "mean", "max": "maximum", "first patch": "first"}[content.how]
+    channel_map = values[channel % len(values)]
+    statistic = {"mean": "mean", "max": "maximum", "first patch": "first"}.get(content.how, content.how)
     numbers = f"{statistic} of {channel_map.size} values: {signed(float(content.vector[channel]), 3)}"
     shown = build_maps(
         f"Channel {channel + 1} at every position",

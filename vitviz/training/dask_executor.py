@@ -167,6 +167,7 @@ def train_on_worker(order: Order) -> str | None:
         del _processes[directory]
         process.close_pipes()
         process.wait()
+        process.reap()
 
 
 def kill_on_worker(directory: str) -> None:

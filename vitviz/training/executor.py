@@ -322,6 +322,7 @@ class LocalExecutor(Executor):
             worker.process.close_pipes()
             if left is not None:
                 mark_dead(left, worker.process.describe_death(left.directory))
+            worker.process.reap()
             # A worker that never became ready would die again.
             if not self._closed.is_set() and (worker.ready or self._queue):
                 self._dispatch()

@@ -281,8 +281,12 @@ class Session:
     def _change(self, entry: dict[str, Any]) -> None:
         for model in self._models:
             changes: dict[str, Any] = {
-                key: entry[key] for key in ("learning_rate", "weight_decay") if key in entry
+                key: entry[key]
+                for key in ("learning_rate", "weight_decay")
+                if key in entry and entry[key] != getattr(model.trainer, key)
             }
+            if not changes:  # a page sends a rate again when its control follows the run's
+                continue
             try:
                 model.trainer.change(**changes)
             except (ValueError, TypeError) as error:

@@ -45,6 +45,7 @@ class TrainerProcess:
             errors="replace",
             env=environment,
         )
+        self._code: int | None = None  # exit code, or minus the signal that killed it
         self._log_lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -83,13 +84,26 @@ class TrainerProcess:
             self._process.stdin.close()
 
     def wait(self) -> None:
-        """Wait until it has ended and its stderr is read."""
-        self._process.wait()
+        """Wait until it has ended and its stderr is read; on Linux its id stays taken until `reap`.
+
+        A page that finds the id free shows the run as interrupted and does not look again for the cause.
+        """
+        if sys.platform == "linux":
+            with contextlib.suppress(ChildProcessError):  # `kill` found it dead
+                ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+                if ended is not None:
+                    self._code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        if self._code is None:
+            self._code = self._process.wait()
         self._listener.join(_LAST_WORDS_S)
+
+    def reap(self) -> None:
+        """Let the system forget the process, once the cause of its end is written."""
+        self._process.wait()
 
     def describe_death(self, directory: Path | None) -> str:
         """Describe how the process ended, and store its last output in the run's directory."""
-        lines, code = list(self._log_lines), self._process.returncode
+        lines, code = list(self._log_lines), self._code or 0
         if directory is not None and lines:
             with contextlib.suppress(OSError):  # a full disk, or the run was deleted
                 write_whole(directory / LOG, "\n".join(lines).encode())

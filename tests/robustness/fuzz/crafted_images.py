@@ -23,6 +23,7 @@ from tests.robustness.fuzz.image_parts import (
     SHORT,
     UNDEFINED,
     apng,
+    avif_claiming,
     bigtiff_tags,
     bmp_header,
     bmp_rle,
@@ -204,6 +205,12 @@ KINDS: dict[str, Callable[[], bytes]] = {
     "webp EXIF loop": lambda: webp_exif(exif_pointing_to_itself()),
     "webp lossless 12 megapixels": lambda: encode(Image.new("RGB", (4096, 3072)), "WEBP", lossless=True),
     "avif boxes": lambda: box(b"free", b"avif"),
+    "avif image of 2 ** 32 pixels": lambda: avif_claiming(2**16),
+    "avif EXIF of 2.4 M fractions": lambda: encode(
+        Image.new("RGB", (64, 64)), "AVIF", exif=exif_rationals(2_400_000)
+    ),
+    "avif EXIF loop": lambda: encode(Image.new("RGB", (64, 64)), "AVIF", exif=exif_pointing_to_itself()),
+    "avif 16 megapixels": of_kind("AVIF", 4096),
     "heic boxes": lambda: box(b"free", b"heic"),
     "svg of entities": laughs,
     "psd layers": lambda: b"8BPS\0\1" + bytes(6) + b"\0\3\0\0\x7f\xff\0\0\x7f\xff\0\x08\0\3" + fill(b"8BIM", FULL - 64),

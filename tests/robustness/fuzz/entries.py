@@ -31,7 +31,8 @@ from vitviz.data.image_worker import decode_in_worker
 from vitviz.data.images import ImageError, decode_image
 from vitviz.lessons.lesson_file import read_lesson, write_lesson
 from vitviz.lessons.typed_tables import LessonError
-from vitviz.models.pretrained import PretrainedError, open_own
+from vitviz.models.formats import open_model
+from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
 from vitviz.training.archive import export_run, import_run
@@ -171,9 +172,9 @@ def _weights(folder: Path) -> Entry:
 
     def take(data: bytes) -> None:
         if data == header:
-            open_own(name, whole)
+            open_model(whole)
         else:
-            open_own(name, data)
+            open_model(data)
 
     return Entry("weights", [header], take, (PretrainedError,), attacks.of_weights(state))
 

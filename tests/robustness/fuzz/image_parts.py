@@ -327,7 +327,17 @@ def webp_exif(exif: bytes) -> bytes:
 
 
 def box(kind: bytes, brand: bytes) -> bytes:
-    return struct.pack(">I", 24) + b"ftyp" + brand + bytes(4) + b"mif1" + fill(struct.pack(">I", 8) + kind)
+    return (
+        struct.pack(">I", 24) + b"ftyp" + brand + bytes(4) + b"mif1miaf" + fill(struct.pack(">I", 8) + kind)
+    )
+
+
+def avif_claiming(side: int) -> bytes:
+    """A small AVIF whose properties state another size."""
+    honest = struct.pack(">II", 64, 64)
+    return small("AVIF").replace(
+        b"ispe" + bytes(4) + honest, b"ispe" + bytes(4) + struct.pack(">II", side, side)
+    )
 
 
 def laughs() -> bytes:

@@ -65,7 +65,7 @@ class Player {
 
 /**
  * Create a timeline: play button, slider and the description of the moment.
- *   options: {class, last(), words(at), show(at): draw a moment, dwell}
+ *   options: {class, last(), words(at), show(at): draw a moment, dwell, label: of the slider (default: a training's)}
  * Returns {node, at (settable), draw(), stop()}.
  */
 export function timeline(parent, options) {
@@ -78,7 +78,7 @@ class Timeline {
     this.at = 0;
     this.node = el(parent, 'div', { class: options.class });
     this.play = button(this.node, '', null);
-    const range = { type: 'range', min: '0', step: '1', 'aria-label': 'Training step' };
+    const range = { type: 'range', min: '0', step: '1', 'aria-label': options.label ?? 'Training step' };
     this.slider = el(this.node, 'input', range);
     this.words = el(this.node, 'span');
     this.player = player(this.play, {

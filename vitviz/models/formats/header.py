@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any
 
-from vitviz.models.pretrained_keys import COMPUTED
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import cut
 
@@ -14,17 +13,44 @@ MAX_HEADER_BYTES = 2**20  # ViT-L's is 30 kB
 MAX_CLASSES = 30_000  # ImageNet-21k has 21,841
 LONGEST_NAME = 200  # characters of a tensor's
 MOST_SIDES = 8  # of a shape
+COMPUTED = ("relative_position_index", "attn_mask", "mask_token", "position_ids")  # nothing to load
+START_BYTES = 2**16  # of a file that is not safetensors: enough to tell what it is
 _PICKLES = re.compile(rb"PK\x03\x04|\x80(?!.{7}\{)", re.DOTALL)  # a header of 128 bytes more begins so, too
+_LIGHTNING = b"pytorch-lightning_version"
 _FLOATS = ("BF16", "F16", "F32", "F64")
-_HEADS = ("head.fc.weight", "heads.head.weight", "head.weight")
+_OTHERS = (  # first bytes -> what the file is and what to do
+    (
+        rb"\x89HDF\r\n\x1a\n",
+        "a Keras file (.h5)",
+        "load it with Keras and transformers' or timm's own conversion",
+    ),
+    (rb"GGUF", "a GGUF file", "take the safetensors file that it was made from"),
+    (rb"PK\x03\x04.{26,120}?\.npy", "a NumPy archive (.npz)", "let timm read it (checkpoint_path='….npz')"),
+    (rb"\x08.{0,12}(?:pytorch|onnx|tf2onnx)", "an ONNX file", "take the weights that it was exported from"),
+    (
+        rb"version https://git-lfs",
+        "a Git LFS pointer, not the weights",
+        "fetch the file itself with git lfs pull",
+    ),
+    (rb"\s*<(?:!DOCTYPE|html)", "a web page, not the weights", "download the file itself"),
+)
 
 Shapes = dict[str, tuple[int, ...]]
 
 
 class PickledWeightsError(PretrainedError):
-    """Weights in PyTorch's own format; `convert` makes a safetensors file of them on their owner's machine."""
+    """Weights in a format that can run code; `convert` makes a safetensors file of them on their owner's machine."""
 
-    convert = """\
+    def __init__(self, lightning: bool = False) -> None:
+        kind = "a Lightning checkpoint (.ckpt)" if lightning else "PyTorch's own format (.pth, .pt, .bin)"
+        super().__init__(
+            f"the file is {kind}, which can run code when it is opened, so it is not"
+            " opened here: save its weights as safetensors on your own machine"
+        )
+        self.convert = _CONVERT_LIGHTNING if lightning else _CONVERT
+
+
+_CONVERT = """\
 import torch
 from safetensors.torch import save_file
 
@@ -32,24 +58,31 @@ state = torch.load("weights.pth", map_location="cpu", weights_only=True)
 state = state.get("model", state.get("state_dict", state))
 save_file({name: tensor.clone().contiguous() for name, tensor in state.items()}, "weights.safetensors")"""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "the file is PyTorch's own format (.pth, .pt, .bin), which can run code when it is opened, so it is not"
-            " opened here: save its weights as safetensors on your own machine"
-        )
+_CONVERT_LIGHTNING = """\
+import torch
+from safetensors.torch import save_file
+
+# weights_only=False runs code of the file: only for a checkpoint that you made yourself
+state = torch.load("model.ckpt", map_location="cpu", weights_only=False)["state_dict"]
+state = {name.removeprefix("model."): tensor.clone().contiguous() for name, tensor in state.items()}
+save_file(state, "model.safetensors")"""
 
 
-def check_header(raw: bytes) -> Shapes:
+def check_header(raw: bytes, size: int | None = None) -> Shapes:
     """Tensor name -> shape of a safetensors file.
+
+    Args:
+        raw: the file, or its beginning with the whole header.
+        size: the file's bytes; None: `raw` is all of it.
 
     Raises:
         PretrainedError: if it is a pickle or no safetensors file, its header is too large, or it holds no numbers
             that weights can be.
     """
-    if _PICKLES.match(raw):
-        raise PickledWeightsError
-    length = int.from_bytes(raw[:8], "little")
-    if len(raw) < 8 or not 2 <= length <= len(raw) - 8:
+    size = len(raw) if size is None else size
+    _check_kind(raw[:START_BYTES])
+    length = header_bytes(raw)
+    if size < 8 or not 2 <= length <= size - 8:
         raise PretrainedError("the file is not safetensors, or it is truncated")
     if length > MAX_HEADER_BYTES:
         raise PretrainedError(f"the file's header has {length} bytes, more than the {MAX_HEADER_BYTES} read")
@@ -70,6 +103,20 @@ def check_header(raw: bytes) -> Shapes:
     return shapes
 
 
+def header_bytes(raw: bytes) -> int:
+    """Return the length of the JSON that follows the first 8 bytes, as they state it."""
+    return int.from_bytes(raw[:8], "little")
+
+
+def _check_kind(start: bytes) -> None:
+    """Refuse other formats by name."""
+    for pattern, kind, advice in _OTHERS:
+        if re.match(pattern, start, re.DOTALL):
+            raise PretrainedError(f"the file is {kind}, which is not opened here: {advice}")
+    if _PICKLES.match(start):
+        raise PickledWeightsError(_LIGHTNING in start)
+
+
 def _shape(name: str, sides: Any) -> tuple[int, ...]:
     """Return a tensor's shape, after checking its name and shape."""
     if len(name) > LONGEST_NAME:
@@ -83,19 +130,3 @@ def _shape(name: str, sides: Any) -> tuple[int, ...]:
             f"the shape of {cut(name)} must hold whole numbers, received {cut(repr(sides[:4]))}"
         )
     return tuple(sides)
-
-
-def classes_of_head(shapes: Shapes) -> int:
-    """Return how many classes a file's head has; 0 without one.
-
-    Raises:
-        PretrainedError: if the head is no table of classes, or has too many of them.
-    """
-    shape = next((shapes[name] for name in _HEADS if name in shapes), None)
-    if shape is None:
-        return 0
-    if len(shape) != 2 or not 1 <= shape[0] <= MAX_CLASSES:
-        raise PretrainedError(
-            f"the head must have the shape (classes, width) with at most {MAX_CLASSES} classes, received {shape}"
-        )
-    return shape[0]

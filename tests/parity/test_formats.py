@@ -1,0 +1,384 @@
+"""Every publisher's checkpoints, three shapes a family drawn at random: recognised and opened, with equal numbers.
+
+The files are written here with random weights in the publishers' own formats, by their own functions where they have
+them; nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import parity_peers as peers
+import pytest
+import torch
+import torch.nn.functional as F
+from parity_compare import shake
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from vitviz.config import SwinConfig
+from vitviz.models.formats import open_model
+from vitviz.models.parameter_count import parameters
+
+Draw = random.Random
+TOLERANCE = 1e-5  # of the largest number on the publisher's side
+
+
+@dataclass
+class Peer:
+    """A publisher's model, its checkpoint on disk, and what gives its features."""
+
+    model: nn.Module
+    folder: Path
+    side: int
+    features: Callable[[Tensor], Tensor]
+
+
+def attention_of(forward: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """What a model gives, and every attention that it computes, by torch's own functions."""
+    seen: list[Tensor] = []
+    softmax = F.softmax
+
+    def watched_softmax(scores: Tensor, dim: int | None = None, **rest: Any) -> Tensor:
+        seen.append(softmax(scores, dim=dim, **rest))
+        return seen[-1]
+
+    def watched_sdpa(
+        q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *_: Any, **rest: Any
+    ) -> Tensor:
+        scores = q @ k.mT * (rest.get("scale") or q.shape[-1] ** -0.5)
+        seen.append(torch.softmax(scores if attn_mask is None else scores + attn_mask, dim=-1))
+        return seen[-1] @ v
+
+    with (
+        patch.object(F, "softmax", watched_softmax),
+        patch.object(F, "scaled_dot_product_attention", watched_sdpa),
+    ):
+        return forward(x), seen
+
+
+def written(model: nn.Module, folder: Path, config: dict[str, Any] | None = None, prefix: str = "") -> None:
+    state = {f"{prefix}{name}": tensor.contiguous() for name, tensor in model.state_dict().items()}
+    save_file({name: tensor.clone() for name, tensor in state.items()}, folder / "model.safetensors")
+    if config is not None:
+        (folder / "config.json").write_text(json.dumps(config))
+
+
+def vit_shape(draw: Draw) -> dict[str, Any]:
+    heads = draw.choice([1, 2, 3])
+    return {
+        "patch": draw.choice([4, 8]),
+        "grid": draw.choice([3, 4, 5]),
+        "heads": heads,
+        "depth": draw.choice([1, 2]),
+    } | {
+        "width": 8 * heads * draw.choice([1, 2]),
+        "ratio": draw.choice([1.5, 2, 4]),
+        "classes": draw.choice([0, 2, 7]),
+    }
+
+
+def timm_vit(draw: Draw, folder: Path, **options: Any) -> Peer:
+    shape = vit_shape(draw)
+    side = shape["patch"] * shape["grid"]
+    options.setdefault("init_values", draw.choice([None, 0.1]))
+    options.setdefault("qk_norm", draw.choice([False, True]))
+    options.setdefault("qkv_bias", draw.choice([False, True]))
+    options.setdefault("class_token", draw.choice([True, True, False]))
+    options.setdefault("global_pool", draw.choice(["token", "avg"]) if options["class_token"] else "avg")
+    options.setdefault("reg_tokens", draw.choice([0, 2]))
+    options.setdefault("no_embed_class", draw.choice([False, True]))
+    model = peers.TimmViT(
+        img_size=side,
+        patch_size=shape["patch"],
+        embed_dim=shape["width"],
+        depth=shape["depth"],
+        num_heads=shape["heads"],
+        mlp_ratio=shape["ratio"],
+        num_classes=shape["classes"],
+        **options,
+    )
+    shake(model, draw.randrange(99))
+    pool = {"global_pool": options["global_pool"]}
+    written(model, folder, {"model_args": {"num_heads": shape["heads"], "img_size": side}} | pool)
+    return Peer(model, folder, side, model)
+
+
+def timm_vit_prefixed(draw: Draw, folder: Path) -> Peer:
+    peer = timm_vit(draw, folder, global_pool="avg", class_token=True)
+    written(peer.model, folder, prefix=draw.choice(["model.", "module.", "backbone.model."]))
+    return peer
+
+
+def timm_swiglu(draw: Draw, folder: Path) -> Peer:
+    layers = importlib.import_module("timm.layers")
+    return timm_vit(
+        draw, folder, mlp_layer=draw.choice([layers.SwiGLUPacked, layers.SwiGLU]), act_layer=nn.SiLU
+    )
+
+
+def timm_clip(draw: Draw, folder: Path) -> Peer:
+    return timm_vit(
+        draw, folder, pre_norm=True, norm_layer=nn.LayerNorm, global_pool="token", class_token=True
+    )
+
+
+def timm_deit(draw: Draw, folder: Path) -> Peer:
+    shape = vit_shape(draw)
+    side = shape["patch"] * shape["grid"]
+    model = peers.TimmDistilled(
+        img_size=side,
+        patch_size=shape["patch"],
+        embed_dim=shape["width"],
+        depth=shape["depth"],
+        num_heads=shape["heads"],
+        num_classes=7,
+    )
+    shake(model, draw.randrange(99))
+    written(model, folder, {"num_heads": shape["heads"]})
+    return Peer(model, folder, side, model)
+
+
+def swin_shape(draw: Draw) -> dict[str, Any]:
+    window = draw.choice([2, 3, 4])
+    depths = draw.choice([(2, 2), (2, 3, 2), (4,)])
+    return {
+        "patch_size": draw.choice([2, 4]),
+        "embed_dim": 12,
+        "depths": depths,
+        "num_heads": (2, 3, 4)[: len(depths)],
+        "window_size": window,
+        "mlp_ratio": draw.choice([1.0, 1.3, 2.5]),
+    }
+
+
+def timm_swin(draw: Draw, folder: Path) -> Peer:
+    shape = swin_shape(draw)
+    side = shape["patch_size"] * draw.choice([4, 5, 8, 12])
+    model = shake(peers.TimmSwin(img_size=side, num_classes=draw.choice([0, 5]), **shape), draw.randrange(99))
+    written(model, folder, {"model_args": {"img_size": side}})
+    return Peer(model, folder, side, model)
+
+
+def torchvision_vit(draw: Draw, folder: Path) -> Peer:
+    shape = vit_shape(draw)
+    side = shape["patch"] * shape["grid"]
+    model = peers.TorchvisionViT(
+        side,
+        shape["patch"],
+        shape["depth"],
+        shape["heads"],
+        shape["width"],
+        int(shape["width"] * shape["ratio"]),
+        num_classes=5,
+    )
+    shake(model, draw.randrange(99))
+    written(model, folder, {"num_heads": shape["heads"]})
+    return Peer(model, folder, side, model)
+
+
+def torchvision_swin(draw: Draw, folder: Path) -> Peer:
+    shape = swin_shape(draw)
+    side = shape["patch_size"] * draw.choice([4, 6, 10])
+    two = {name: [shape[name]] * 2 for name in ("patch_size", "window_size")}
+    model = peers.TorchvisionSwin(
+        **shape | two | {"depths": list(shape["depths"]), "num_heads": list(shape["num_heads"])},
+        num_classes=5,
+    )
+    shake(model, draw.randrange(99))
+    written(model, folder, {"img_size": side})
+    return Peer(model, folder, side, model)
+
+
+def vit_pytorch(draw: Draw, folder: Path) -> Peer:
+    shape = vit_shape(draw)
+    side, per_head = shape["patch"] * shape["grid"], draw.choice([4, 8])
+    model = importlib.import_module("vit_pytorch").ViT(
+        image_size=side,
+        patch_size=shape["patch"],
+        num_classes=7,
+        dim=shape["width"],
+        depth=shape["depth"],
+        heads=shape["heads"],
+        mlp_dim=int(shape["width"] * shape["ratio"]),
+        dim_head=per_head,
+        pool=draw.choice(["cls", "mean"]),
+    )
+    shake(model, draw.randrange(99))
+    written(model, folder, {"heads": shape["heads"]})
+    return Peer(model, folder, side, model)
+
+
+def saved(model: Any, folder: Path, side: int, draw: Draw, features: str = "logits") -> Peer:
+    """A transformers model, in its own folder; 'logits' or the name of what its output holds."""
+    shake(model, draw.randrange(99))
+    model.save_pretrained(folder, **draw.choice([{}, {"max_shard_size": "20KB"}]))
+    take = (
+        (lambda out: out[features][:, 0]) if features == "last_hidden_state" else (lambda out: out[features])
+    )
+    return Peer(model, folder, side, lambda x: take(model(x)))
+
+
+def hf(name: str) -> Any:
+    return getattr(importlib.import_module("transformers"), name)
+
+
+def hf_config(draw: Draw, **more: Any) -> tuple[dict[str, Any], int]:
+    shape = vit_shape(draw)
+    side = shape["patch"] * shape["grid"]
+    return {
+        "hidden_size": shape["width"],
+        "num_hidden_layers": shape["depth"],
+        "num_attention_heads": shape["heads"],
+        "intermediate_size": int(shape["width"] * shape["ratio"]),
+        "image_size": side,
+        "patch_size": shape["patch"],
+        "num_labels": 5,
+        "attn_implementation": draw.choice(["eager", "sdpa"]),
+    } | more, side
+
+
+def hf_vit(draw: Draw, folder: Path) -> Peer:
+    config, side = hf_config(
+        draw, qkv_bias=draw.choice([True, False]), hidden_act=draw.choice(["gelu", "quick_gelu"])
+    )
+    if draw.random() < 0.3:
+        return saved(hf("ViTModel")(hf("ViTConfig")(**config)), folder, side, draw, "last_hidden_state")
+    return saved(hf("ViTForImageClassification")(hf("ViTConfig")(**config)), folder, side, draw)
+
+
+def hf_deit(draw: Draw, folder: Path) -> Peer:
+    config, side = hf_config(draw)
+    kind = draw.choice(["DeiTForImageClassification", "DeiTForImageClassificationWithTeacher"])
+    return saved(hf(kind)(hf("DeiTConfig")(**config)), folder, side, draw)
+
+
+def hf_dinov2(draw: Draw, folder: Path) -> Peer:
+    config, side = hf_config(draw, mlp_ratio=draw.choice([2, 4]), use_swiglu_ffn=draw.choice([False, True]))
+    kind = draw.choice(["Dinov2", "Dinov2WithRegisters"])
+    if draw.random() < 0.4:
+        return saved(
+            hf(f"{kind}Model")(hf(f"{kind}Config")(**config)), folder, side, draw, "last_hidden_state"
+        )
+    return saved(hf(f"{kind}ForImageClassification")(hf(f"{kind}Config")(**config)), folder, side, draw)
+
+
+def hf_dinov3(draw: Draw, folder: Path) -> Peer:
+    config, side = hf_config(
+        draw,
+        use_gated_mlp=draw.choice([False, True]),
+        num_register_tokens=draw.choice([1, 4]),
+        mlp_bias=draw.choice([True, False]),
+        hidden_act=draw.choice(["gelu", "silu"]),
+    )
+    return saved(
+        hf("DINOv3ViTModel")(hf("DINOv3ViTConfig")(**config)), folder, side, draw, "last_hidden_state"
+    )
+
+
+def hf_swin(draw: Draw, folder: Path) -> Peer:
+    shape = swin_shape(draw) | {"mlp_ratio": draw.choice([1.0, 2.5])}
+    side = shape["patch_size"] * shape["window_size"] * 2 ** (len(shape["depths"]) - 1) * draw.choice([1, 2])
+    shape |= {"depths": list(shape["depths"]), "num_heads": list(shape["num_heads"])}
+    config = hf("SwinConfig")(image_size=side, num_labels=5, **shape)
+    return saved(hf("SwinForImageClassification")(config), folder, side, draw)
+
+
+def hf_clip(draw: Draw, folder: Path) -> Peer:
+    config, side = hf_config(draw, projection_dim=6, hidden_act=draw.choice(["gelu", "quick_gelu"]))
+    if draw.random() < 0.5:
+        text = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+        del config["num_labels"]
+        whole = hf("CLIPModel")(
+            hf("CLIPConfig")(vision_config=config, text_config=text | {"vocab_size": 9}, projection_dim=6)
+        )
+        peer = saved(whole, folder, side, draw)
+        peer.features = lambda x: whole.visual_projection(whole.vision_model(x).pooler_output)
+        return peer
+    model = hf("CLIPVisionModelWithProjection")(hf("CLIPVisionConfig")(**config))
+    return saved(model, folder, side, draw, "image_embeds")
+
+
+def open_clip(draw: Draw, folder: Path) -> Peer:
+    shape = vit_shape(draw)
+    side, quick = shape["patch"] * shape["grid"], draw.choice([False, True])
+    vision = {
+        "image_size": side,
+        "layers": shape["depth"],
+        "width": shape["width"],
+        "patch_size": shape["patch"],
+    }
+    vision |= {"head_width": shape["width"] // shape["heads"], "ls_init_value": draw.choice([None, 0.1])}
+    text = {"context_length": 5, "vocab_size": 11, "width": 8, "heads": 1, "layers": 1}
+    model = importlib.import_module("open_clip.model").CLIP(6, vision, text, quick_gelu=quick)
+    shake(model, draw.randrange(99))
+    written(model, folder)
+    (folder / "open_clip_config.json").write_text(
+        json.dumps(
+            {"model_cfg": {"embed_dim": 6, "vision_cfg": vision, "text_cfg": text, "quick_gelu": quick}}
+        )
+    )
+    return Peer(model, folder, side, model.visual)
+
+
+FAMILIES: dict[str, Callable[[Draw, Path], Peer]] = {
+    family.__name__: family
+    for family in (
+        timm_vit,
+        timm_vit_prefixed,
+        timm_swiglu,
+        timm_clip,
+        timm_deit,
+        timm_swin,
+        hf_vit,
+        hf_deit,
+        hf_dinov2,
+        hf_dinov3,
+        hf_swin,
+        hf_clip,
+        torchvision_vit,
+        torchvision_swin,
+        open_clip,
+        vit_pytorch,
+    )
+}
+
+
+def close(ours: Tensor, theirs: Tensor) -> None:
+    assert ours.shape == theirs.shape
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=TOLERANCE * max(1.0, float(theirs.abs().max())))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_publishers_folder_opens_with_equal_numbers(family: str, seed: int, tmp_path: Path) -> None:
+    peer = FAMILIES[family](Draw(f"{family}{seed}"), tmp_path)
+    config = {"num_heads": heads(peer.model)} if family == "timm_vit_prefixed" else None
+    opened = open_model(peer.folder, config)
+    assert opened.preparation.image_size == opened.config.image_size == peer.side
+    x = torch.randn(2, 3, peer.side, peer.side, generator=torch.Generator().manual_seed(seed))
+    expected, attention = attention_of(peer.features, x)
+    logits, records = opened.model(x, record=["logits", "*.attn"])
+    close(logits, expected.detach())
+    ours = [tensor for name, tensor in records.items() if name.endswith(".attn")]
+    assert len(ours) == len(attention) > 0
+    for mine, theirs in zip(ours, attention, strict=True):
+        close(mine.flatten(0, -4), theirs.detach().flatten(0, -4))
+    assert sum(parameters(opened.config).values()) == sum(p.numel() for p in opened.model.parameters())
+
+
+def heads(model: nn.Module) -> int:
+    return int(model.blocks[0].attn.num_heads)
+
+
+def test_a_swin_of_another_side_keeps_its_windows(tmp_path: Path) -> None:
+    peer = timm_swin(Draw(3), tmp_path)
+    assert isinstance(open_model(tmp_path).config, SwinConfig)
+    assert peer.side == open_model(tmp_path).config.image_size

@@ -1,0 +1,64 @@
+"""A browser that sends odd values for widgets does not fill the disk with tracebacks."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from tests.browser.conftest import free_port, start_server, stop_server
+from tests.visitor import Answer, Visitor
+
+MESSAGES = 200
+MOST_BYTES = 20_000  # 400 KB before
+
+
+class Hostile(Visitor):
+    """Note the ids of all widgets."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.widgets: set[str] = set()
+
+    def _look(self, came: ForwardMsg, answer: Answer) -> None:
+        element = came.delta.new_element
+        kind = element.WhichOneof("type")
+        self.widgets.add(getattr(getattr(element, kind), "id", "") if kind else "")
+        super()._look(came, answer)
+
+    async def send_odd_values(self) -> None:
+        """Open a session and send values of other types for its widgets."""
+        await self.open()
+        await self.run()
+        await self.run("live_lab")
+        values = (
+            {"bool_value": True},
+            {"string_value": "\0<script>\x1b[2J"},
+            {"json_value": "{no JSON"},
+            {"double_value": float("nan")},
+        )
+        widgets = sorted(self.widgets - {""})
+        for number in range(MESSAGES):
+            message = BackMsg()
+            self._fill(message, "")
+            value = values[number // len(widgets) % len(values)]
+            message.rerun_script.widget_states.widgets.append(
+                WidgetState(id=widgets[number % len(widgets)], **value)
+            )
+            await asyncio.gather(self._ask(message), asyncio.sleep(1 / 25))  # below the limit of reruns
+        await self.close()
+
+
+def test_odd_widget_values_write_few_lines(tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "server.log"
+    server = start_server("app.py", port, log, {"VITVIZ_RUNS": str(tmp_path / "runs")})
+    try:
+        asyncio.run(Hostile(port).send_odd_values())
+    finally:
+        stop_server(server)
+    written = log.read_text()
+    assert "Uncaught app execution" in written, "the values must reach Streamlit, or nothing is shown"
+    assert "Traceback" not in written and "\x1b" not in written and len(written) < MOST_BYTES

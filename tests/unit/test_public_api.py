@@ -1,0 +1,247 @@
+"""The public API: lazy imports, README's lines, docstring examples, views of all models, and live modules."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import vitviz
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.torchvision_fix import import_torchvision
+from vitviz.view import View
+
+ROOT = Path(__file__).parents[2]
+(LINES,) = re.findall(
+    r"```python\n(import vitviz\n.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+)
+
+
+def draw_digit() -> np.ndarray:
+    """An image of an eight, (64, 48) uint8."""
+    row, col = np.mgrid[:64, :48]
+    rings = [np.abs(np.hypot(row - centre, col - 24) - 9) < 3 for centre in (22, 40)]
+    return np.where(rings[0] | rings[1], 255, 0).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def view() -> View:
+    return vitviz.inspect("digits_vit", draw_digit())
+
+
+def test_importing_vitviz_imports_neither_torch_nor_numpy() -> None:
+    code = "import sys, vitviz; dir(vitviz); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "vitviz" in done.stdout.split()
+    assert not {"torch", "numpy", "PIL", "plotly"} & set(done.stdout.split())
+    with pytest.raises(AttributeError, match="no attribute 'lode'"):
+        _ = vitviz.lode
+
+
+def run_lines(names: dict[str, object]) -> None:
+    exec(compile(LINES, "README.md", "exec"), names)
+
+
+def test_the_lines_of_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(draw_digit()).save("digit.png")
+    names: dict[str, object] = {}
+    run_lines(names)
+    seen = names["view"]
+    assert isinstance(seen, View) and len(seen.prediction) == 10
+    with Image.open("maps.png") as sheet:
+        assert sheet.width > 800
+    assert Path("attention.html").stat().st_size < 2 * 2**20
+    message = seen.explore().message
+    assert message == seen.explorer_message() and len(message) > 10_000
+
+
+def test_the_lines_of_readme_run_in_a_notebook(tmp_path: Path) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    Image.fromarray(draw_digit()).save(tmp_path / "digit.png")
+    path = f"import sys; sys.path.insert(0, {str(ROOT)!r})"
+    cells = [nbformat.v4.new_code_cell(text) for text in (path, *LINES.strip().split("\n\n"))]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
+    (widget,) = [output.data for output in notebook.cells[-1].outputs if "data" in output]
+    assert "application/vnd.jupyter.widget-view+json" in widget
+
+
+@pytest.mark.parametrize("name", ["loading", "view", "timm_export"])
+def test_the_examples_of_docstrings_run(name: str) -> None:
+    result = doctest.testmod(import_module(f"vitviz.{name}"))
+    assert result.attempted and not result.failed
+
+
+def test_a_wheel_runs_the_lines_without_a_checkout(tmp_path: Path) -> None:
+    """The development packages are seen, so that nothing is downloaded."""
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.stat().st_size < 8 * 2**20
+    site = tmp_path / "site"
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(site), str(wheel)], check=True)
+    assert (site / "vitviz" / "py.typed").is_file() and not (site / "pages").exists()
+    Image.fromarray(draw_digit()).save(tmp_path / "digit.png")
+    ending = """
+assert vitviz.__file__.startswith(sys.path[0]), vitviz.__file__
+for call in (vitviz.app, lambda: vitviz.load("cifar10_vit")):
+    try: call()
+    except (RuntimeError, ValueError) as error: print(error)
+"""
+    code = f"import sys; sys.path.insert(0, {str(site)!r})\n{LINES}{ending}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.strip().splitlines()
+    assert "clone the repository" in first
+    assert "shipped: digits_vit (a checkout of the repository has more)" in second
+    assert (tmp_path / "maps.png").is_file() and (tmp_path / "attention.html").is_file()
+    run = [str(site / "bin" / "vitviz"), "distance", "digit.png", "--json"]
+    env = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin"}
+    told = subprocess.run(run, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert '"unit": "px"' in told.stdout
+
+
+def test_a_querys_weights_sum_to_one_with_those_on_prefix_tokens(view: View) -> None:
+    rows = view._layers[-1].rows
+    assert isinstance(rows, np.ndarray)
+    assert view.attention(-1, 0, "cls").sum() + rows[0, 0, 0] == pytest.approx(1, abs=1e-5)
+    mean = np.mean([view.attention(2, head) for head in range(4)], axis=0)
+    assert view.attention(2, "mean") == pytest.approx(mean, abs=1e-7)
+
+
+def test_layers_heads_and_queries_count_from_the_end_too(view: View) -> None:
+    for negative, positive in (((-1, -1, (-1, -2)), (3, 3, (7, 6))), ((-4, 0, -1), (0, 0, 64))):
+        assert np.array_equal(view.attention(*negative), view.attention(*positive))
+    assert np.array_equal(view.attention(1, 1, 1 + 8 * 2 + 3), view.attention(1, 1, (2, 3)))
+    assert np.array_equal(view.tokens(-2), view.tokens(2))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda view: view.attention(layer=4), r"layer must lie in -4\.\.3, received 4"),
+        (lambda view: view.attention(head=4), r"head must lie in -4\.\.3, received 4"),
+        (lambda view: view.attention(head="median"), "fusion must be one of mean, max, min"),
+        (lambda view: view.attention(query="dist"), r"a prefix token \(cls\), received 'dist'"),
+        (lambda view: view.attention(query=(8, 0)), r"row must lie in -8\.\.7, received 8"),
+        (lambda view: view.relevance("ten"), "one of 10 classes .*received 'ten'"),
+        (lambda view: view.figure("map"), "received 'map'"),
+        (lambda view: view.save("maps.jpg"), "ends in .png or .html, received maps.jpg"),
+        (lambda view: view.save("maps.png", layers=[]), "at least one layer"),
+    ],
+)
+def test_a_wrong_argument_is_named(view: View, call, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(view)
+
+
+def test_relevance_takes_a_name_an_index_or_the_predicted_class(view: View) -> None:
+    name = view.prediction[0][0]
+    assert np.array_equal(view.relevance(), view.relevance(name))
+    assert np.array_equal(view.relevance(3), view.relevance("3"))
+    assert not np.array_equal(view.relevance(3), view.relevance(4))
+
+
+@pytest.mark.parametrize("name", ["attention", "distances", "prediction", "rollout", "relevance"])
+def test_a_figure_holds_the_numbers(view: View, name: str) -> None:
+    figure = view.figure(name)
+    counts = {"attention": 4, "distances": 4}
+    assert len(figure.data) == counts.get(name, 1)
+    if name == "attention":
+        assert figure.data[1].z == pytest.approx(view.attention(-1, 1), abs=1e-7)
+    if name == "distances":
+        assert figure.data[2].y == pytest.approx(view.distances()[:, 2])
+    if name == "prediction":
+        assert sum(figure.data[0].x) <= 100.01
+
+
+def test_a_swin_has_attention_inside_windows_and_says_what_it_lacks() -> None:
+    view = vitviz.inspect("cifar10_swin", np.zeros((40, 50, 3)))
+    assert view.attention(0, 0, (0, 0)).shape == (16, 16) and view.attention(-1).shape == (8, 8)
+    assert view.attention(0, 0, (0, 0)).sum() == pytest.approx(1, abs=1e-5)
+    assert np.isnan(view.distances()[0, -1]) and view.tokens().shape == (64, 128)
+    for call in (view.rollout, view.relevance):
+        with pytest.raises(ValueError, match="not defined for a Swin"):
+            call()
+    with pytest.raises(ValueError, match="no attention between patches"):
+        vitviz.inspect("cifar10_cnn", np.zeros((40, 50, 3))).attention()
+
+
+def test_images_of_every_kind_are_read(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (30, 40, 3), dtype=np.uint8)
+    turned = Image.fromarray(pixels)
+    turned.getexif()[0x0112] = 6  # a quarter turn
+    turned.save(tmp_path / "a.png", exif=turned.getexif())
+    upright = np.rot90(pixels, -1)
+    model = vitviz.load("cifar10_vit")
+    with Image.open(tmp_path / "a.png") as opened:
+        for image in (tmp_path / "a.png", str(tmp_path / "a.png"), opened, upright / 255):
+            assert np.array_equal(vitviz.inspect(model, image).image, upright)
+    with pytest.raises(ValueError, match=r"received int64 \(2, 2, 4\)"):
+        vitviz.inspect(model, np.full((2, 2, 4), 300))
+
+
+def test_a_name_that_is_nothing_is_said() -> None:
+    for name, message in (("my_vit", "shipped: .*digits_vit"), ("./folder/", "no file or folder")):
+        with pytest.raises(PretrainedError, match=message):
+            vitviz.load(name)
+
+
+@pytest.mark.parametrize("publisher", ["timm", "timm swin", "transformers", "torchvision"])
+def test_a_live_module_is_read_and_left_alone(publisher: str) -> None:
+    import_torchvision()
+    torch.manual_seed(0)
+    module, side, settings = make_module(publisher)
+    module.train()
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    model = vitviz.load(module, labels=list("abcdefg"), **settings)
+    assert module.training and all(parameter.requires_grad for parameter in module.parameters())
+    model.model.head.requires_grad_(True)
+    for parameter in model.model.parameters():
+        parameter.data.add_(1)  # the copy, not the module
+    assert all(torch.equal(before[name], tensor) for name, tensor in module.state_dict().items())
+    model = vitviz.load(module, labels=list("abcdefg"), **settings)
+    x = torch.randn(2, 3, side, side)
+    with torch.no_grad():
+        output = module.eval()(x)
+        expected = getattr(output, "logits", output)
+        assert (model.model(x) - expected).abs().max() < 1e-5
+    view = vitviz.inspect(model, np.zeros((50, 70, 3), np.uint8))
+    assert {name for name, _ in view.prediction} == set("abcdefg")
+    assert view.attention(0, 0).min() >= 0
+
+
+def make_module(publisher: str) -> tuple[torch.nn.Module, int, dict[str, object]]:
+    """A small module with seven classes and random weights, its image size in px, and what is said of it."""
+    if publisher == "transformers":
+        from transformers import ViTConfig, ViTForImageClassification
+
+        sizes = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96}
+        config = ViTConfig(image_size=32, patch_size=8, num_labels=7, **sizes)
+        return ViTForImageClassification(config), 32, {}
+    if publisher == "torchvision":
+        from torchvision.models import VisionTransformer
+
+        return VisionTransformer(32, 8, 2, 4, 64, 128, num_classes=7), 32, {}
+    import timm
+
+    shape = {"img_size": 64, "num_classes": 7}
+    if publisher == "timm":
+        vit = {"patch_size": 8, "embed_dim": 48, "depth": 3, "num_heads": 4}
+        return timm.create_model("vit_tiny_patch16_224", **shape, **vit), 64, {}
+    swin = {"window_size": 4, "embed_dim": 24, "depths": (2, 2), "num_heads": (2, 4)}
+    return timm.create_model("swin_tiny_patch4_window7_224", **shape, **swin), 64, {}

@@ -1,0 +1,75 @@
+"""Start the app of a checkout on one model."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import webbrowser
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from torch import nn
+
+from vitviz.checkpoints import Checkpoint, save_checkpoint
+from vitviz.loading import list_shipped, load
+from vitviz.models.loaded_model import LoadedModel
+
+_START_S = 60.0
+
+
+def run_app(root: Path, model: str | Path | nn.Module | LoadedModel, open_browser: bool = True) -> None:
+    """Run the app below `root` until it is stopped, and open its attention page on the model.
+
+    Raises:
+        PretrainedError: if the model cannot be opened.
+        CheckpointError: if it is no finite model.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        name = str(model) if str(model) in list_shipped() else _write_model(load(model), Path(folder))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        options = [f"--server.port={port}", "--server.address=127.0.0.1", "--server.headless=true"]
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
+        server = subprocess.Popen(command, cwd=root, env={**os.environ, "VITVIZ_CHECKPOINTS": folder})
+        try:
+            address = f"http://127.0.0.1:{port}"
+            if _wait_until_ready(f"{address}/_stcore/health", server) and open_browser:
+                webbrowser.open(f"{address}/attention?model=checkpoint:{name}")
+            server.wait()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def _write_model(model: LoadedModel, folder: Path) -> str:
+    """Write a model as a checkpoint that the app lists; returns its name there."""
+    checkpoint = Checkpoint(
+        config=model.config,
+        preparation=model.preparation,
+        train=None,
+        classes=model.classes,
+        snapshots={model.step: model.model.state_dict()},
+        card={"title": model.title, "trained_on": model.trained_on},
+    )
+    save_checkpoint(folder / "your_model.safetensors", checkpoint, half=True)
+    return "your_model"
+
+
+def _wait_until_ready(address: str, server: subprocess.Popen[bytes]) -> bool:
+    """Return True once the server answers; False if it ends or takes longer than `_START_S`."""
+    end = time.monotonic() + _START_S
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            with urlopen(address, timeout=1):
+                return True
+        except (URLError, OSError):
+            time.sleep(0.2)
+    return False

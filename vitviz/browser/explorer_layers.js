@@ -1,0 +1,133 @@
+// The attention explorer with every layer and head in one message: a change of either needs no server.
+
+import { drop, keep, tell } from './kit/bus.js';
+import { el } from './kit/dom.js';
+import { timeline } from './kit/player.js';
+import explorer from './explorer.js';
+import { fuse, stack } from './explorer_weights.js';
+
+const DWELL_MS = 900;
+const PARTS = ['codes', 'max', 'slots', 'window_of', 'slot_of'];
+const FUSED = { mean: 'Mean of heads', max: 'Maximum of heads', min: 'Minimum of heads' };
+const STYLES = { overlay: 'Overlay', heat: 'Heat map', dim: 'Dim the rest', mask: 'Mask the rest' };
+let instances = 0;
+
+class ExplorerOfLayers {
+  constructor({ root, onUnmount }) {
+    Object.assign(this, { root, message: null, head: 'mean', group: `layers${(instances += 1)}`, strips: new Set() });
+    this.options = { style: 'overlay', grey: true };
+    const bar = el(root, 'div', { class: 'vv-row el-bar' });
+    this.time = timeline(bar, {
+      class: 'el-time',
+      label: 'Layer',
+      last: () => this.message.header.scenes.length - 1,
+      words: (at) => `layer ${at + 1} of ${this.message.header.scenes.length}`,
+      show: () => this.show(),
+      dwell: DWELL_MS,
+    });
+    this.heads = this.select(bar, 'Head', (value) => this.pickHead(FUSED[value] ? value : Number(value)));
+    const styles = this.select(bar, 'Style', (value) => this.setOptions({ style: value }));
+    fill(styles, Object.entries(STYLES));
+    this.inner = el(root, 'div', { class: 'vv' });
+    this.draw = explorer({ root: this.inner, trigger: (name, value) => this.pick(name, value), onUnmount });
+    onUnmount(() => this.end());
+  }
+
+  select(bar, label, changed) {
+    const node = el(bar, 'select', { 'aria-label': label });
+    node.onchange = () => changed(node.value);
+    return node;
+  }
+
+  pick(name, value) {
+    if (name === 'pin') this.setOptions({ pin: value });
+    else if (name === 'head') this.pickHead(value);
+    else {
+      this.time.stop();
+      this.time.at = value - 1;
+      this.show();
+    }
+  }
+
+  pickHead(head) {
+    this.head = head;
+    this.show();
+  }
+
+  setOptions(options) {
+    this.options = { ...this.options, ...options };
+    keep('options', this.group, this.root, this.options);
+    tell('options', this.root, { group: this.group, ...this.options });
+  }
+
+  /** Return the arrays of one layer's message. */
+  arraysOf(layer) {
+    const { arrays } = this.message;
+    const own = PARTS.filter((name) => arrays[`${name}${layer}`]);
+    return {
+      photo: arrays.photo,
+      ...Object.fromEntries(own.map((name) => [`layer_${name}`, arrays[`${name}${layer}`]])),
+    };
+  }
+
+  /** Store one head, or the fused heads, of all layers that share a grid; returns the strip's name. */
+  strip({ strip_layers: layers, grid, prefix, heads }) {
+    const count = prefix.length + grid[0] * grid[1];
+    const { head } = this;
+    const stacks = layers.map((layer) => stack(this.arraysOf(layer - 1), count, 'layer_'));
+    const maps = Array.from({ length: heads }, () => new Float32Array(count));
+    const read = (l, token, direction, out, seen) => {
+      if (typeof head === 'number') return stacks[l].read(head - 1, token, direction, out, seen);
+      maps.forEach((map, h) => stacks[l].read(h, token, direction, map, null));
+      return fuse(maps, head, out);
+    };
+    const tag = `${this.group}.${layers[0]}.${head}`;
+    this.strips.add(tag);
+    keep('strip', tag, this.root, { count: layers.length, read });
+    return tag;
+  }
+
+  /** Draw the layer and head in force. */
+  show() {
+    const { header, colors, width } = this.message;
+    const scene = header.scenes[this.time.at];
+    if (typeof this.head === 'number') this.head = Math.min(this.head, scene.heads);
+    const names = Array.from({ length: scene.heads }, (_, h) => [h + 1, `Head ${h + 1}`]);
+    fill(this.heads, [...Object.entries(FUSED), ...names], this.head);
+    this.time.draw();
+    const { group, head } = this;
+    this.shown = {
+      header: { ...scene, group, head, photo: header.photo, strip: this.strip(scene) },
+      arrays: this.arraysOf(this.time.at),
+    };
+    this.draw({ ...this.shown, colors, width });
+  }
+
+  update(message) {
+    const isNew = this.message?.arrays !== message.arrays;
+    this.message = message;
+    const { header, colors, width } = message;
+    for (const name of ['query', 'muted', 'line', 'panel']) this.inner.style.setProperty(`--vv-${name}`, colors[name]);
+    if (!isNew) return this.draw({ ...this.shown, colors, width });
+    this.setOptions({ pin: header.pin });
+    this.time.at = header.scenes.length - 1;
+    this.show();
+  }
+
+  end() {
+    this.time.stop();
+    drop('options', this.group, this.root);
+    for (const tag of this.strips) drop('strip', tag, this.root);
+  }
+}
+
+/** Fill a select with [value, text]. */
+function fill(node, options, value) {
+  node.replaceChildren(...options.map(([name, text]) => el(null, 'option', { value: name }, text)));
+  if (value !== undefined) node.value = String(value);
+}
+
+export default function explorerOfLayers(context) {
+  const view = new ExplorerOfLayers(context);
+  return (message) => view.update(message);
+}

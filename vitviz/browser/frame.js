@@ -1,0 +1,39 @@
+// Draw a view in a document or notebook, where Streamlit's frame (pages/views/base.js) is missing.
+
+import { open } from './kit/blob.js';
+import { el } from './kit/dom.js';
+import { theme } from './kit/ramp.js';
+
+/**
+ * Create the view of a message and keep it at the width of its parent.
+ *   urls: addresses of modules by name (link.js)
+ * Returns {draw(): for a new theme, end()}. Events that need a server are ignored.
+ */
+export async function mount(parent, bytes, urls) {
+  const { files, header, arrays } = open(bytes);
+  const root = el(parent, 'div', { class: 'vv', 'data-component': files[0].replace(/^.*\/|\.js$/g, '') });
+  const unmounts = [];
+  const { default: setup } = await import(urls[files[0]]);
+  const update = setup({ root, send() {}, trigger() {}, onUnmount: (callback) => unmounts.push(callback) });
+  let width = 0;
+  function draw() {
+    if (!root.clientWidth) return;
+    width = root.clientWidth;
+    const colors = theme(root);
+    for (const name of ['query', 'muted', 'line', 'panel']) root.style.setProperty(`--vv-${name}`, colors[name]);
+    update({ header, arrays, colors, width });
+    root.dataset.ready = 'true';
+  }
+  const resized = new ResizeObserver(() => {
+    if (root.clientWidth !== width) draw();
+  });
+  resized.observe(root);
+  draw();
+  return {
+    draw,
+    end() {
+      resized.disconnect();
+      unmounts.forEach((callback) => callback());
+    },
+  };
+}

@@ -1,0 +1,33 @@
+"""Show the attention explorer in a notebook."""
+
+from __future__ import annotations
+
+from vitviz.browser.modules import collect_modules, read_linker, read_styles
+from vitviz.plots.attention import EXPLORER_FILES
+
+try:
+    import anywidget
+    import traitlets
+except ImportError as error:
+    raise ImportError("view.explore() needs anywidget: run pip install 'vitviz[notebook]'") from error
+
+_RENDER = """
+let urls = null;
+export default {{
+  async render({{ model, el }}) {{
+    urls ??= link({modules});
+    const {{ render }} = await import(urls['vitviz/browser/widget.js']);
+    return render(model, el, urls);
+  }},
+}};
+"""
+
+
+class Explorer(anywidget.AnyWidget):
+    """The attention explorer of one image in a notebook's cell."""
+
+    message = traitlets.Bytes().tag(sync=True)
+    _esm = read_linker() + _RENDER.format(
+        modules=collect_modules(["vitviz/browser/widget.js", EXPLORER_FILES[0]])
+    )
+    _css = read_styles(["vitviz/browser/base.css", *EXPLORER_FILES[1:]])

@@ -1,0 +1,106 @@
+"""Open any Vision Transformer: a shipped or published name, a file, a folder, or a live module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from vitviz import checkpoints
+from vitviz.checkpoint_header import CheckpointError, read_header
+from vitviz.models.formats import open_model
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.pretrained import load_pretrained
+from vitviz.models.pretrained_list import PretrainedError, UnknownArchitectureError
+
+_PACKAGE = Path(__file__).parent
+SHIPPED = (_PACKAGE.parent / "checkpoints", _PACKAGE / "shipped")  # of a checkout, of a wheel
+
+
+def load(
+    source: str | Path | nn.Module | LoadedModel,
+    *,
+    labels: Sequence[str] | None = None,
+    step: int | None = None,
+    **settings: Any,
+) -> LoadedModel:
+    """Return a model with its image preparation and class names, frozen and in evaluation mode.
+
+    Args:
+        source: a safetensors file or a folder of vitviz, timm, transformers, torchvision, open_clip or vit-pytorch;
+            the name of a shipped model ('digits_vit') or of published weights ('deit_tiny_patch16_224', which are
+            downloaded once); or a live module, whose weights are copied.
+        labels: class names, one per output; None: those of the files.
+        step: of a vitviz checkpoint with several moments of its training; None: the last.
+        settings: what the files do not state, by timm's names: num_heads, img_size, mean, std, crop_pct,
+            interpolation.
+
+    Raises:
+        PretrainedError: if the model cannot be opened, in one sentence that says what to do.
+        CheckpointError: if a vitviz checkpoint is damaged, or has no such step.
+
+    Example:
+        >>> import vitviz
+        >>> model = vitviz.load("digits_vit")
+        >>> model.config.depth, model.config.num_heads, model.classes[:3]
+        (4, 4, ('0', '1', '2'))
+    """
+    names = None if labels is None else tuple(labels)
+    if isinstance(source, LoadedModel):
+        return source
+    if isinstance(source, nn.Module):
+        weights = {name: tensor.detach().cpu().clone() for name, tensor in source.state_dict().items()}
+        config = _read_module_config(source) | settings
+        return open_model(weights, config, labels=names, title=type(source).__name__)
+    path = _find_file(source)
+    if path is None:
+        return _load_published(str(source), settings.get("img_size"))
+    if path.is_file():
+        try:
+            read_header(path)
+        except CheckpointError:
+            pass  # another project's file
+        else:
+            return checkpoints.open_model(path, step)
+    return open_model(path, settings, labels=names)
+
+
+def list_shipped() -> dict[str, Path]:
+    """Return the checkpoints on this machine by name; a wheel carries one of those in a checkout."""
+    folder = next((folder for folder in SHIPPED if folder.is_dir()), SHIPPED[0])
+    return {file.stem: file for file in sorted(folder.glob("*.safetensors"))}
+
+
+def _find_file(source: str | Path) -> Path | None:
+    path = Path(source)
+    return path if path.exists() else list_shipped().get(str(source))
+
+
+def _load_published(name: str, image_size: int | None) -> LoadedModel:
+    try:
+        return load_pretrained(name, image_size=image_size)
+    except UnknownArchitectureError as error:
+        if name.endswith((".safetensors", "/")) or name.startswith((".", "/")):
+            raise PretrainedError(f"there is no file or folder {name}") from error
+        shipped = ", ".join(list_shipped()) or "none"
+        more = "" if SHIPPED[0].is_dir() else " (a checkout of the repository has more)"
+        raise PretrainedError(
+            f"{name!r} is no file, folder, shipped or published model; shipped: {shipped}{more};"
+            " published: run python -m vitviz.fetch for the list"
+        ) from error
+
+
+def _read_module_config(module: nn.Module) -> dict[str, Any]:
+    """Return what a module's tensors do not show: its heads, and the settings that transformers and timm keep."""
+    config = getattr(module, "config", None)
+    if config is not None and hasattr(config, "to_dict"):
+        return dict(config.to_dict())
+    stated = getattr(module, "pretrained_cfg", None)
+    found = dict(stated) if isinstance(stated, Mapping) else {}
+    heads = [part.num_heads for part in module.modules() if isinstance(getattr(part, "num_heads", None), int)]
+    if len(set(heads)) == 1:  # a Swin's stages differ, and its bias tables show them
+        found["num_heads"] = heads[0]
+    size = getattr(getattr(module, "patch_embed", None), "img_size", None)
+    return found | ({} if size is None else {"img_size": size})

@@ -1,0 +1,69 @@
+"""Load tensors into a model completely, or name what does not fit and change nothing."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from vitviz.config import ViTConfig
+from vitviz.models.formats.header import Shapes
+from vitviz.models.formats.naming import State
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.models.vit import resize_positions
+
+
+class WeightsMismatchError(PretrainedError):
+    """Tensors that do not match the model: missing, unexpected or of another shape."""
+
+    def __init__(self, name: str, missing: list[str], unexpected: list[str], misshapen: list[str]) -> None:
+        self.missing, self.unexpected, self.misshapen = tuple(missing), tuple(unexpected), tuple(misshapen)
+        parts = [
+            f"{len(names)} {word} ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
+            for word, names in (("missing", missing), ("unexpected", unexpected), ("misshapen", misshapen))
+            if names
+        ]
+        super().__init__(f"these are not the weights of {name}, nothing was loaded: {'; '.join(parts)}")
+
+
+def check_shapes(wanted: dict[str, Tensor], shapes: Shapes, name: str) -> None:
+    """Compare a model's parameters with a file's.
+
+    Raises:
+        WeightsMismatchError: naming what is missing, unexpected or misshapen.
+    """
+    missing = [key for key in wanted if key not in shapes]
+    unexpected = [key for key in shapes if key not in wanted]
+    misshapen = [
+        f"{key}: expected {tuple(tensor.shape)}, received {shapes[key]}"
+        for key, tensor in wanted.items()
+        if key in shapes and shapes[key] != tuple(tensor.shape)
+    ]
+    if missing or unexpected or misshapen:
+        raise WeightsMismatchError(name, missing, unexpected, misshapen)
+
+
+def load_into(model: nn.Module, state: State, name: str) -> None:
+    """Load every parameter in fp32, or change nothing.
+
+    Raises:
+        WeightsMismatchError: naming what is missing, unexpected or misshapen.
+        PretrainedError: if a weight is not finite or not a float.
+    """
+    check_shapes(model.state_dict(), {key: tuple(tensor.shape) for key, tensor in state.items()}, name)
+    for key, tensor in state.items():
+        if not tensor.is_floating_point() or not bool(torch.isfinite(tensor).all()):
+            raise PretrainedError(
+                f"the weights of {name} are broken, nothing was loaded: {key} is not finite"
+            )
+    model.load_state_dict({key: tensor.float() for key, tensor in state.items()}, assign=True)
+
+
+def fit_positions(state: State, native: ViTConfig, grid: tuple[int, int]) -> State:
+    """Resize the table of positions for another grid; a table that is not the native one is left as it is."""
+    prefix = len(native.prefix_tokens) if native.position_on_prefix else 0
+    expected = (1, prefix + native.grid[0] * native.grid[1], native.embed_dim)
+    table = state.get("pos_embed")
+    if table is None or tuple(table.shape) != expected or grid == native.grid:
+        return state
+    resized = resize_positions(table.float(), native.grid, grid, native.positions_antialias)
+    return state | {"pos_embed": resized}

@@ -1,0 +1,65 @@
+"""open_clip's (and OpenAI's) visual towers; a tower that is a timm model is read as timm's."""
+
+from __future__ import annotations
+
+from vitviz.config import ViTConfig
+from vitviz.models.formats.checkpoint_settings import Settings
+from vitviz.models.formats.header import Shapes
+from vitviz.models.formats.naming import Format, State, describe_vit, rename
+from vitviz.models.pretrained_list import PretrainedError
+
+_RULES = (
+    (r"^class_embedding$", "cls_token"),
+    (r"^positional_embedding$", "pos_embed"),
+    (r"^conv1\.", "patch_embed.proj."),
+    (r"^ln_pre\.", "norm_pre."),
+    (r"^ln_post\.", "norm."),
+    (r"^transformer\.resblocks\.", "blocks."),
+    (r"\.ln_([12])\.", r".norm\1."),
+    (r"\.ls_([12])\.", r".ls\1."),
+    (r"\.attn\.in_proj_", ".attn.qkv."),
+    (r"\.attn\.out_proj\.", ".attn.proj."),
+    (r"\.mlp\.c_fc\.", ".mlp.fc1."),
+    (r"\.mlp\.c_proj\.", ".mlp.fc2."),
+    (r"^proj$", "head.weight"),
+)
+
+
+def translate(state: State) -> State:
+    """Return a visual tower's tensors under this project's names."""
+    state = rename(state, _RULES)
+    for name, shape in (("cls_token", (1, 1, -1)), ("pos_embed", (1, *state["pos_embed"].shape))):
+        if name in state:
+            state[name] = state[name].reshape(shape)
+    if "head.weight" in state:
+        state["head.weight"] = state["head.weight"].mT
+    return state
+
+
+def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a visual tower."""
+    if settings.get("pool_type") not in (None, "tok"):
+        raise PretrainedError(
+            f"its pooling (pool_type {settings.get('pool_type')!r:.40}) is not supported: only 'tok' is"
+        )
+    quick = settings.get("quick_gelu")
+    if quick is None and not settings.get("embed_dim"):
+        settings.assume(
+            "The file does not state its activation: GELU is assumed (OpenAI's weights need QuickGELU)."
+        )
+    return describe_vit(
+        {name: shape for name, shape in shapes.items() if name != "head.weight"},
+        settings,
+        activation="quick_gelu" if quick else "gelu",
+        projection=shapes.get("head.weight", (0,))[0],
+        norm_eps=1e-5,
+    )
+
+
+VIT = Format(
+    "an open_clip visual tower",
+    r"^(?P<prefix>(?:[\w-]+\.)*?)conv1\.weight$",
+    translate,
+    describe,
+    needs=r"^transformer\.resblocks\.0\.attn\.in_proj_weight$",
+)

@@ -1,0 +1,174 @@
+"""Find a checkpoint's tensors and settings: in a file, a folder, bytes, or a mapping of tensors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load as parse_tensors
+from torch import Tensor
+
+from vitviz.models.formats.checkpoint_settings import Settings
+from vitviz.models.formats.header import MAX_HEADER_BYTES, START_BYTES, Shapes, check_header, header_bytes
+from vitviz.models.formats.naming import State
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.text import cut
+
+MAX_BYTES = 8 << 30  # of a model's tensors: a ViT-g in fp32
+MAX_SHARDS = 64
+MAX_JSON_BYTES = 8 * 2**20  # an ImageNet-21k config with its labels is 2 MB
+_CONFIGS = ("config.json", "open_clip_config.json", "preprocessor_config.json", "processor_config.json")
+_INDEX = ".safetensors.index.json"
+_READ_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class Source:
+    """A checkpoint whose tensors are not read yet.
+
+    Attributes:
+        shapes: of every tensor, under its publisher's name.
+        read: returns the tensors; those of a file are mapped into memory.
+        settings: what its JSON files state.
+        digest: of the tensors' bytes.
+    """
+
+    shapes: Shapes
+    read: Callable[[], State]
+    settings: Settings
+    digest: str
+
+
+def find_source(
+    source: Path | str | bytes | Mapping[str, Tensor], config: Mapping[str, Any] | None
+) -> Source:
+    """Return a checkpoint after reading its headers and JSON files.
+
+    Raises:
+        PretrainedError: if there is no safetensors file, it is broken or too large, or a JSON file is broken.
+    """
+    settings = Settings(dict(config or {}))
+    if isinstance(source, Mapping):
+        return _from_tensors(source, settings)
+    if isinstance(source, bytes | bytearray | memoryview):
+        raw = bytes(source)
+        return Source(check_header(raw), lambda: _parse(raw), settings, hashlib.sha256(raw).hexdigest())
+    path = Path(source)
+    try:
+        folder = path if path.is_dir() else path.parent
+        files = _list_files(path) if path.is_dir() else [path]
+        read = {name: _read_json(folder / name) for name in _CONFIGS if (folder / name).is_file()}
+        values: dict[str, Any] = {}
+        for table in (*reversed(read.values()), settings.values):  # config.json over the image processor's
+            values |= table
+        return _from_files(files, Settings(values))
+    except OSError as error:
+        raise PretrainedError(f"the weights cannot be read: {error.strerror or error}") from error
+
+
+def _from_tensors(state: Mapping[str, Tensor], settings: Settings) -> Source:
+    tensors = {
+        name: tensor.detach().cpu() for name, tensor in state.items() if isinstance(tensor, torch.Tensor)
+    }
+    if not tensors:
+        raise PretrainedError("the mapping holds no tensors")
+    digest = hashlib.sha256()
+    for name, tensor in tensors.items():
+        digest.update(name.encode())
+        digest.update(
+            tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes() if tensor.ndim else b""
+        )
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    return Source(shapes, lambda: tensors, settings, digest.hexdigest())
+
+
+def _from_files(files: list[Path], settings: Settings) -> Source:
+    if sum(file.stat().st_size for file in files) > MAX_BYTES:
+        raise PretrainedError(f"the weights have more than the {MAX_BYTES >> 30} GB that are taken")
+    shapes: Shapes = {}
+    for file in files:
+        added = _read_header(file)
+        if double := added.keys() & shapes.keys():
+            raise PretrainedError(f"two of its files hold {cut(min(double))}")
+        shapes |= added
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            while block := stream.read(_READ_BYTES):
+                digest.update(block)
+    return Source(shapes, lambda: map_tensors(files), settings, digest.hexdigest())
+
+
+def _read_header(file: Path) -> Shapes:
+    with file.open("rb") as stream:
+        raw = stream.read(START_BYTES)
+        raw += stream.read(max(0, min(8 + header_bytes(raw), MAX_HEADER_BYTES + 8) - len(raw)))
+    return check_header(raw, file.stat().st_size)
+
+
+def map_tensors(files: list[Path]) -> State:
+    """Return all tensors, mapped from their files: pages that are not used take no memory."""
+    state: State = {}
+    for file in files:
+        try:
+            with safe_open(file, framework="pt") as opened:
+                state |= {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
+            raise _broken(error) from error
+    return state
+
+
+def _parse(raw: bytes) -> State:
+    try:
+        return parse_tensors(raw)
+    except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
+        raise _broken(error) from error
+
+
+def _broken(error: Exception) -> PretrainedError:
+    return PretrainedError(f"the file is not a whole safetensors file: {cut(str(error), 200)}")
+
+
+def _list_files(folder: Path) -> list[Path]:
+    """Return a folder's safetensors files: the shards of an index, or the only file."""
+    indices = sorted(folder.glob(f"*{_INDEX}"))
+    if indices:
+        shards = _read_json(indices[0]).get("weight_map")
+        names = sorted(set(map(str, shards.values()))) if isinstance(shards, dict) else []
+        if not 1 <= len(names) <= MAX_SHARDS or any(Path(name).name != name for name in names):
+            raise PretrainedError(f"{indices[0].name} must name 1 to {MAX_SHARDS} files of its folder")
+        missing = [name for name in names if not (folder / name).is_file()]
+        if missing:
+            raise PretrainedError(f"{indices[0].name} names {cut(missing[0])}, which the folder lacks")
+        return [folder / name for name in names]
+    files = sorted(folder.glob("*.safetensors"))
+    named = [file for file in files if file.name == "model.safetensors"]
+    if len(files) == 1 or named:
+        return named or files
+    if files:
+        raise PretrainedError(
+            f"the folder holds {len(files)} safetensors files without an index: keep one, or add"
+            f" model{_INDEX}"
+        )
+    others = sorted(file for suffix in ("bin", "pth", "pt", "ckpt") for file in folder.glob(f"*.{suffix}"))
+    if others:
+        _read_header(others[0])
+    raise PretrainedError("the folder holds no safetensors file")
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    if file.stat().st_size > MAX_JSON_BYTES:
+        raise PretrainedError(f"{file.name} has more than the {MAX_JSON_BYTES >> 20} MB that are read")
+    try:
+        values = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise PretrainedError(f"{file.name} is not JSON") from error
+    if not isinstance(values, dict):
+        raise PretrainedError(f"{file.name} must hold an object")
+    return values

@@ -1,0 +1,92 @@
+"""timm's checkpoints: the names are this project's; the authors' first files of DINOv2 and Swin differ."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models.formats.checkpoint_settings import Settings
+from vitviz.models.formats.header import Shapes
+from vitviz.models.formats.naming import (
+    Format,
+    State,
+    describe_swin,
+    describe_vit,
+    fill_biases,
+    join,
+    rename,
+)
+from vitviz.models.pretrained_list import PretrainedError
+
+_DINOV2_GIANT = ((r"\.mlp\.w12\.", ".mlp.fc1."), (r"\.mlp\.w3\.", ".mlp.fc2."))
+_QUICK_GELU = re.compile(r"quickgelu|clip.*openai")
+_POOLS = {None: None, "token": "cls", "avg": "mean", "": None}
+
+
+def translate_vit(state: State) -> State:
+    """Return a timm ViT's or DeiT's tensors under this project's names."""
+    state = join(rename(state, _DINOV2_GIANT), "fc1", ("fc1_g", "fc1_x"))
+    state = fill_biases(state, "attn.proj", "mlp.fc1", "mlp.fc2", "head")
+    table = state.get("pos_embed")
+    if "register_tokens" in state and "cls_token" in state and table is not None and table.ndim == 3:
+        # In the DINOv2 authors' files [CLS] has a position, and registers have another name and none.
+        state["reg_token"] = state.pop("register_tokens")
+        state["cls_token"] = state["cls_token"] + table[:, :1]
+        state["pos_embed"] = table[:, 1:]
+    return state
+
+
+def describe_timm_vit(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a timm ViT or DeiT."""
+    pool = settings.get("global_pool")
+    if not isinstance(pool, str | None) or pool not in _POOLS or settings.get("pool_include_prefix"):
+        raise PretrainedError(
+            f"its pooling (global_pool {pool!r:.40}) is not supported: only 'token', and 'avg' of the patches, are"
+        )
+    differences: dict[str, object] = {}
+    has_cls = "cls_token" in shapes
+    readout = _POOLS[pool] or ("cls" if has_cls and "fc_norm.weight" not in shapes else "mean")
+    if readout == "cls" and not has_cls:
+        readout = "first_patch"
+    differences["readout"] = readout
+    if _QUICK_GELU.search(str(settings.get("architecture"))):
+        differences["activation"] = "quick_gelu"
+    if "norm_pre.weight" in shapes:  # timm's CLIP towers
+        differences["norm_eps"] = 1e-5
+    return describe_vit(shapes, settings, **differences)
+
+
+def translate_swin(state: State) -> State:
+    """Return a timm Swin's tensors; the authors' own files end a stage by merging, where timm's begin with it."""
+    if "layers.0.downsample.reduction.weight" not in state:
+        return state
+
+    def renamed(name: str) -> str:
+        name = re.sub(r"^layers\.(\d+)\.downsample", lambda m: f"layers.{int(m[1]) + 1}.downsample", name)
+        return re.sub(r"^head\.(?!fc\.)", "head.fc.", name)
+
+    return {renamed(name): tensor for name, tensor in state.items()}
+
+
+def describe_timm_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
+    """Return the config of a timm Swin."""
+    config = describe_swin(shapes, settings, "timm")
+    stated = settings.integer("window_size")
+    return replace(config, window_size=stated) if stated else config
+
+
+VIT = Format(
+    "a timm ViT",
+    r"^(?P<prefix>(?:[\w-]+\.)*?)blocks\.0\.attn\.qkv\.weight$",
+    translate_vit,
+    describe_timm_vit,
+    needs=r"^patch_embed\.proj\.weight$",
+)
+SWIN = Format(
+    "a timm Swin",
+    r"^(?P<prefix>(?:[\w-]+\.)*?)layers\.0\.blocks\.0\.attn\.qkv\.weight$",
+    translate_swin,
+    describe_timm_swin,
+    needs=r"^patch_embed\.proj\.weight$",
+)

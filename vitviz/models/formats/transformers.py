@@ -1,0 +1,163 @@
+"""transformers' checkpoints: ViT, DeiT, DINOv2 and DINOv3 ViT, Swin, and the image side of CLIP."""
+
+from __future__ import annotations
+
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models.formats.checkpoint_settings import Settings
+from vitviz.models.formats.header import Shapes
+from vitviz.models.formats.naming import (
+    Format,
+    State,
+    describe_swin,
+    describe_vit,
+    fill_biases,
+    join,
+    rename,
+)
+from vitviz.models.formats.timm import translate_swin as move_mergings
+from vitviz.models.pretrained_list import PretrainedError
+
+_EMBEDDINGS = (
+    (r"^embeddings\.cls_token$", "cls_token"),
+    (r"^embeddings\.class_embedding$", "cls_token"),
+    (r"^embeddings\.distillation_token$", "dist_token"),
+    (r"^embeddings\.register_tokens$", "register_tokens"),
+    (r"^embeddings\.position_embeddings$", "pos_embed"),
+    (r"^embeddings\.position_embedding\.weight$", "pos_embed"),
+    (
+        r"^embeddings\.(?:patch_embeddings\.projection|patch_embeddings|patch_embedding)\.",
+        "patch_embed.proj.",
+    ),
+    (r"^embeddings\.norm\.", "patch_embed.norm."),
+    (r"^pre_layrnorm\.", "norm_pre."),
+    (r"^(?:layernorm|post_layernorm|norm)\.", "norm."),
+    (r"^(?:classifier|cls_classifier|visual_projection)\.", "head."),
+    (r"^distillation_classifier\.", "head_dist."),
+)
+_BLOCKS = (
+    (r"^(?:encoder\.layers?|layers?|model\.layer)\.(\d+)\.(?!blocks|downsample)", r"blocks.\1."),
+    (r"^encoder\.layers\.", "layers."),
+    (r"\.(?:layernorm_before|layer_norm1)\.", ".norm1."),
+    (r"\.(?:layernorm_after|layer_norm2)\.", ".norm2."),
+    (r"\.(?:attention\.attention|attention\.self|attention|self_attn)\.(query|key|value)\.", r".attn.\1."),
+    (r"\.(?:attention|self_attn)\.(q|k|v)_proj\.", r".attn.\1_proj."),
+    (r"\.(?:attention\.output\.dense|attention\.o_proj|self_attn\.out_proj)\.", ".attn.proj."),
+    (
+        r"\.attention\.(?:self\.|relative_position_bias\.)?relative_position_bias_table$",
+        ".attn.relative_position_bias_table",
+    ),
+    (
+        r"\.attention\.(?:self|relative_position_bias)\.relative_position_index$",
+        ".attn.relative_position_index",
+    ),
+    (r"\.(?:intermediate\.dense|mlp\.weights_in)\.", ".mlp.fc1."),
+    (r"\.(?:output\.dense|mlp\.weights_out|mlp\.down_proj)\.", ".mlp.fc2."),
+    (r"\.layer_scale([12])\.lambda1$", r".ls\1.gamma"),
+)
+
+
+def translate(state: State) -> State:
+    """Return a ViT's or Swin's tensors under this project's names."""
+    state = rename(rename(state, _EMBEDDINGS), _BLOCKS)
+    for parts in (("query", "key", "value"), ("q_proj", "k_proj", "v_proj")):
+        state = join(state, "qkv", parts)
+    if any(".mlp.gate_proj." in name for name in state):
+        state = join(state, "fc1", ("gate_proj", "up_proj"))
+    state = rename(state, ((r"\.mlp\.up_proj\.", ".mlp.fc1."),))
+    state = fill_biases(state, "attn.proj", "mlp.fc1", "mlp.fc2")
+    table = state.get("pos_embed")
+    if table is not None and table.ndim == 2:  # CLIP's
+        state["pos_embed"] = table = table[None]
+    if "cls_token" in state and state["cls_token"].ndim == 1:
+        state["cls_token"] = state["cls_token"][None, None]
+    registers = state.pop("register_tokens", None)
+    if registers is not None and registers.numel():
+        state["reg_token"] = registers
+        if table is not None and "cls_token" in state:
+            # Registers are inserted after positions were added to [CLS] and the patches.
+            state["cls_token"] = state["cls_token"] + table[:, :1]
+            state["pos_embed"] = table[:, 1:]
+    return state
+
+
+def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a ViT, DeiT, DINOv2, DINOv3 ViT or CLIP's image side."""
+    kind = settings.get("model_type")
+    differences: dict[str, object] = {"norm_eps": settings.number("layer_norm_eps", _default_eps(shapes))}
+    differences["positions_antialias"] = False  # as transformers resizes a table
+    if settings.get("layer_norm_eps") is None:
+        settings.assume(
+            f"The files state no epsilon of the LayerNorms: {differences['norm_eps']:g} is assumed."
+        )
+    head = shapes.get("head.weight", ())
+    width = shapes["patch_embed.proj.weight"][0] if shapes.get("patch_embed.proj.weight") else 0
+    if len(head) == 2 and head[1] == 2 * width:
+        differences["readout"] = "cls_mean"  # DINOv2's classifier
+    if "norm_pre.weight" in shapes:
+        if "head.bias" in shapes:
+            raise PretrainedError("CLIP with a classifier is not supported: only its image side is")
+        differences["projection"] = head[0] if head else 0
+        differences["activation"] = settings.get("hidden_act") or "quick_gelu"
+        shapes = {name: shape for name, shape in shapes.items() if name != "head.weight"}
+    if "pos_embed" not in shapes:
+        differences |= {"positions": "rotary", "rope_theta": settings.number("rope_theta", 100.0)}
+    if settings.get("pooling_type", "vision_use_head") not in (None, False):
+        raise PretrainedError(f"the pooling of {kind!r:.40} is not supported")
+    return describe_vit(shapes, settings, **differences)
+
+
+def _default_eps(shapes: Shapes) -> float:
+    if "norm_pre.weight" in shapes or "pos_embed" not in shapes:
+        return 1e-5  # CLIP, DINOv3
+    return 1e-6 if "blocks.0.ls1.gamma" in shapes else 1e-12  # DINOv2; ViT and DeiT
+
+
+def translate_swin(state: State) -> State:
+    """Return a Swin's tensors: each stage ends by merging, as in the authors' own files."""
+    state = translate(state)
+    return move_mergings(rename(state, ((r"^head\.", "head.fc."),)))
+
+
+def describe_transformers_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
+    """Return the config of a Swin."""
+    if settings.get("use_absolute_embeddings") or "pos_embed" in shapes:
+        raise PretrainedError("a Swin with absolute position embeddings is not supported")
+    if settings.get("hidden_act") not in (None, "gelu"):
+        raise PretrainedError(
+            f"a Swin's activation {settings.get('hidden_act')!r:.40} is not supported: only gelu is"
+        )
+    return describe_swin(shapes, settings, "torchvision")
+
+
+_PREFIX = r"^(?P<prefix>(?:[\w-]+\.)*?)"
+VIT = Format(
+    "a transformers ViT",
+    _PREFIX
+    + r"(?:(?:vit|deit|dinov2|dinov2_with_registers)\.)?embeddings\.patch_embeddings\.projection\.weight$",
+    lambda state: translate(rename(state, ((r"^(?:vit|deit|dinov2|dinov2_with_registers)\.", ""),))),
+    describe,
+    unread=r"^(?:(?:vit|deit|dinov2|dinov2_with_registers)\.)?pooler\.|^decoder\.",
+    needs=r"(?:^|\.)embeddings\.cls_token$",
+)
+DINOV3 = Format(
+    "a transformers DINOv3 ViT",
+    _PREFIX + r"(?:dinov3_vit\.)?embeddings\.register_tokens$",
+    lambda state: translate(rename(state, ((r"^dinov3_vit\.", ""),))),
+    describe,
+    needs=r"(?:^|\.)embeddings\.patch_embeddings\.weight$",
+)
+SWIN = Format(
+    "a transformers Swin",
+    _PREFIX + r"(?:swin\.)?encoder\.layers\.0\.blocks\.0\.layernorm_before\.weight$",
+    lambda state: translate_swin(rename(state, ((r"^swin\.", ""),))),
+    describe_transformers_swin,
+    needs=r"(?:^|\.)embeddings\.patch_embeddings\.projection\.weight$",
+)
+CLIP = Format(
+    "a transformers CLIP image encoder",
+    _PREFIX + r"(?:vision_model\.)?embeddings\.patch_embedding\.weight$",
+    lambda state: translate(rename(state, ((r"^vision_model\.", ""),))),
+    describe,
+    unread=r"^(?:text_model\.|text_projection\.|logit_scale$)",
+    needs=r"(?:^|\.)pre_layrnorm\.weight$",
+)

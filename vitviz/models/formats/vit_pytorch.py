@@ -1,0 +1,76 @@
+"""vit-pytorch's ViT: linear maps of unfolded patches, two norms around them, heads of any width."""
+
+from __future__ import annotations
+
+from vitviz.config import ViTConfig
+from vitviz.models.formats.checkpoint_settings import Settings
+from vitviz.models.formats.header import Shapes
+from vitviz.models.formats.naming import Format, State, describe_vit, rename
+from vitviz.models.pretrained_list import PretrainedError
+
+_RULES = (
+    (r"^pos_embedding$", "pos_embed"),
+    (r"^to_patch_embedding\.1\.", "patch_embed.norm_pixels."),
+    (r"^to_patch_embedding\.2\.", "patch_embed.proj."),
+    (r"^to_patch_embedding\.3\.", "patch_embed.norm."),
+    (r"^transformer\.norm\.", "norm."),
+    (r"^transformer\.layers\.(\d+)\.0\.norm\.", r"blocks.\1.norm1."),
+    (r"^transformer\.layers\.(\d+)\.0\.to_qkv\.", r"blocks.\1.attn.qkv."),
+    (r"^transformer\.layers\.(\d+)\.0\.to_out\.0\.", r"blocks.\1.attn.proj."),
+    (r"^transformer\.layers\.(\d+)\.1\.net\.0\.", r"blocks.\1.norm2."),
+    (r"^transformer\.layers\.(\d+)\.1\.net\.1\.", r"blocks.\1.mlp.fc1."),
+    (r"^transformer\.layers\.(\d+)\.1\.net\.4\.", r"blocks.\1.mlp.fc2."),
+    (r"^mlp_head\.", "head."),
+)
+_CHANS = 3  # a linear map does not say how its inputs divide into channels and pixels
+
+
+def translate(state: State) -> State:
+    """Return a ViT's tensors: pixels in the order of a convolution's kernel (C, P, P) instead of (P, P, C)."""
+    state = rename(state, _RULES)
+    if "cls_token" in state and 0 in state["cls_token"].shape:
+        del state["cls_token"]
+    for name in ("cls_token", "pos_embed"):
+        if name in state and state[name].ndim == 2:
+            state[name] = state[name][None]
+    side = _patch_side(tuple(state["patch_embed.proj.weight"].shape))
+    for name in ("patch_embed.proj.weight", "patch_embed.norm_pixels.weight", "patch_embed.norm_pixels.bias"):
+        if name in state:
+            last_first = state[name].reshape(*state[name].shape[:-1], side, side, _CHANS).movedim(-1, -3)
+            state[name] = last_first if name.endswith("proj.weight") else last_first.flatten()
+    return state
+
+
+def _patch_side(shape: tuple[int, ...]) -> int:
+    side = round((shape[-1] / _CHANS) ** 0.5) if len(shape) == 2 else 0
+    if not side or side * side * _CHANS != shape[-1]:
+        raise PretrainedError(f"its patches, of {shape[-1]} values, are no squares of {_CHANS} channels")
+    return side
+
+
+def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a vit-pytorch ViT."""
+    inner = shapes["blocks.0.attn.qkv.weight"][0] // 3
+    per_head = settings.integer("dim_head") or (64 if inner % 64 == 0 else inner)
+    heads = settings.integer("heads", "num_heads")
+    if heads is None:
+        heads = max(inner // per_head, 1)
+        settings.assume(
+            f"The file does not state its number of heads: {heads} of {per_head} values each are assumed."
+        )
+    return describe_vit(
+        shapes,
+        Settings({**settings.values, "num_heads": heads}, settings.notes),
+        patch_norms="patch_embed.norm_pixels.weight" in shapes,
+        output_projection="blocks.0.attn.proj.weight" in shapes,
+        norm_eps=1e-5,
+    )
+
+
+VIT = Format(
+    "a vit-pytorch ViT",
+    r"^(?P<prefix>(?:[\w-]+\.)*?)transformer\.layers\.0\.0\.to_qkv\.weight$",
+    translate,
+    describe,
+    needs=r"^to_patch_embedding\.2\.weight$",
+)

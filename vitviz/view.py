@@ -1,0 +1,363 @@
+"""Inspect one image with one model: prediction, attention, relevance, distances, tokens, figures and files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+from torch import nn
+
+from vitviz.analysis.attention import Fusion, fuse_heads, map_of_token
+from vitviz.data.images import decode_image
+from vitviz.data.preparation import Prepared, prepare, seen_crop
+from vitviz.loading import load
+from vitviz.models.abilities import Ability, abilities
+from vitviz.models.layer_order import layout_of_layer
+from vitviz.models.layout import TokenLayout
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.pin import Pin
+from vitviz.plots.attention import explorer_layers_view
+from vitviz.plots.attention_images import attention_image, png, sheet
+from vitviz.probe.capture import attention_distances, capture, window_attention_distances
+from vitviz.probe.explain import Recipe, method_maps_of
+from vitviz.probe.scenes import AttentionLayer, capture_layers, describe_scene
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from vitviz.browser.widget import Explorer
+
+FloatArray = NDArray[np.floating[Any]]
+Query = str | int | tuple[int, int] | None
+TILE_PX = 280
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One image as one model sees it; layers and heads count from 0, negative numbers from the end.
+
+    Attributes:
+        model: the loaded model.
+        image: the whole image, (H, W, 3) uint8.
+        prepared: what the model takes: its square, resized and normalised.
+
+    Example:
+        >>> import numpy as np, vitviz
+        >>> view = vitviz.inspect("digits_vit", np.zeros((64, 64), np.uint8))
+        >>> view.attention(layer=-1, head=0, query="cls").shape
+        (8, 8)
+    """
+
+    model: LoadedModel
+    image: NDArray[np.uint8]
+    prepared: Prepared
+
+    @property
+    def prediction(self) -> list[tuple[str, float]]:
+        """Every class with its probability in [0, 1], the most probable first.
+
+        Raises:
+            ValueError: if the model has no classification head.
+        """
+        _require(abilities(self.model.config).class_head)
+        order = np.argsort(-self._probabilities, kind="stable")
+        return [(self.model.classes[index], float(self._probabilities[index])) for index in order]
+
+    def attention(self, layer: int = -1, head: int | Fusion = "mean", query: Query = None) -> FloatArray:
+        """Return one head's attention weights from a query token to all patches, (rows, cols).
+
+        The weights of a query sum to 1 together with those on prefix tokens; outside a Swin's window they are 0.
+
+        Args:
+            layer: index of the layer.
+            head: index of the head, or 'mean', 'max' or 'min' over the heads.
+            query: 'cls', 'dist' or 'reg1'; a patch as (row, col); a token's index; None for [CLS], or the centre.
+
+        Raises:
+            ValueError: if the model has no attention over patches, or no such layer, head or token.
+        """
+        lines, layout = self._weights(layer, query)
+        if isinstance(head, str):
+            line = fuse_heads(lines[:, None], head)[0]
+        else:
+            line = lines[_find_index("head", head, len(lines))]
+        return np.asarray(line[layout.num_prefix_tokens :].reshape(layout.grid))
+
+    def rollout(self, fusion: Fusion = "mean", discard: float = 0.0) -> FloatArray:
+        """Return attention rollout at the token that the class is read from (Abnar and Zuidema 2020), (rows, cols).
+
+        Args:
+            fusion: of the heads: 'mean', 'max' or 'min'.
+            discard: share of the lowest weights that every layer drops, in [0, 1).
+
+        Raises:
+            ValueError: if rollout has no meaning for this model.
+        """
+        return self._explain(Recipe(None, fusion, discard), "rollout")
+
+    def relevance(self, target: str | int | None = None) -> FloatArray:
+        """Return the gradient-weighted rollout of a class (Chefer et al. 2021), (rows, cols), not negative.
+
+        Args:
+            target: a class name or index; None for the predicted class.
+
+        Raises:
+            ValueError: if there is no such class, or the method has no meaning for this model.
+        """
+        _require(abilities(self.model.config).class_head)
+        return self._explain(Recipe(self._find_class(target), "mean", 0.0), "gradient")
+
+    def distances(self) -> FloatArray:
+        """Return the mean attention distance of every head in pixels of the model's input, (layers, heads).
+
+        NaN fills the rows of a Swin's stages that have fewer heads.
+
+        Raises:
+            ValueError: if the model has no attention over a grid of patches.
+        """
+        able = abilities(self.model.config)
+        _require(able.distance)
+        batch = self.prepared.input[None]
+        if able.heads_over_all:
+            return np.asarray(attention_distances(self.model.model, batch, with_mean=False).distance_px[0])
+        return np.asarray(window_attention_distances(self.model.model, batch)[1][0])
+
+    def tokens(self, layer: int = -1) -> FloatArray:
+        """Return the tokens after a layer, (tokens, width): prefix tokens, then patches in reading order.
+
+        Raises:
+            ValueError: if the model has no attention over patches, or no such layer.
+        """
+        _require(abilities(self.model.config).attention)
+        name = self._layers[_find_index("layer", layer, len(self._layers))].name
+        found = capture(self.model.model, self.prepared.input[None], record=(name,))[name][0]
+        return np.asarray(found.reshape(-1, found.shape[-1]))
+
+    def figure(self, name: str = "attention", *, layer: int = -1, query: Query = None) -> Figure:
+        """Return a Plotly figure.
+
+        Args:
+            name: 'attention' (all heads of a layer), 'distances' (every head against depth), 'prediction',
+                'rollout' or 'relevance'.
+            layer: of 'attention'.
+            query: of 'attention'.
+
+        Raises:
+            ValueError: if there is no such figure, or the model does not have what it shows.
+        """
+        from vitviz.plots import view_figures
+
+        if name == "attention":
+            lines, layout = self._weights(layer, query)
+            maps = lines[:, layout.num_prefix_tokens :].reshape(-1, *layout.grid)
+            return view_figures.maps_figure(maps, [f"head {head}" for head in range(len(maps))])
+        if name == "distances":
+            return view_figures.distances_figure(self.distances())
+        if name == "prediction":
+            return view_figures.prediction_figure(self.prediction[:5])
+        if name in ("rollout", "relevance"):
+            return view_figures.maps_figure(getattr(self, name)()[None], [name])
+        raise ValueError(
+            f"expected the figure attention, distances, prediction, rollout or relevance, received {name!r}"
+        )
+
+    def save(self, path: str | Path, layers: list[int] | None = None, query: Query = None) -> Path:
+        """Write attention to a file: all heads as one image (.png), or the explorer (.html).
+
+        An HTML file holds its code and data: it opens from the disk, without a server or a network.
+
+        Args:
+            path: ends in .png or .html.
+            layers: the rows of the image; None for all layers. An HTML file has all of them.
+            query: as `attention` takes it.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: if the file has another ending, or as `attention`.
+        """
+        path = Path(path)
+        if path.suffix == ".png":
+            path.write_bytes(self._draw_sheet(layers, query))
+        elif path.suffix == ".html":
+            from vitviz.browser.html import Section, render_html
+
+            title = f"Attention of {self.model.title}"
+            path.write_text(render_html(title, [Section(self.explorer_message(query))]), "utf-8")
+        else:
+            raise ValueError(f"expected a path that ends in .png or .html, received {path}")
+        return path
+
+    def explore(self, query: Query = None) -> Explorer:
+        """Return the attention explorer as a notebook widget; it needs the extra `notebook`.
+
+        Raises:
+            ImportError: if anywidget is not installed.
+            ValueError: as `attention`.
+        """
+        from vitviz.browser.widget import Explorer
+
+        return Explorer(message=self.explorer_message(query))
+
+    def explorer_message(self, query: Query = None) -> bytes:
+        """Return the data of the explorer with the attention of every layer and head.
+
+        Raises:
+            ValueError: as `attention`.
+        """
+        layers = self._layers
+        pin = Pin.of_token(self.layout, self._find_token(query, self.layout))
+        scenes = [
+            describe_scene(self.model, self.layout, i, "mean", "view") for i in range(1, len(layers) + 1)
+        ]
+        ground = seen_crop(self.image, self.model.preparation)
+        return explorer_layers_view(scenes, ground, [layer.rows for layer in layers], str(pin))
+
+    @property
+    def layout(self) -> TokenLayout:
+        """The tokens of the first layer."""
+        return self.model.layout(*self.prepared.input.shape[-2:])
+
+    @cached_property
+    def _probabilities(self) -> FloatArray:
+        logits = capture(self.model.model, self.prepared.input[None], record=False).logits[0]
+        return self.model.probabilities(logits)
+
+    @cached_property
+    def _layers(self) -> list[AttentionLayer]:
+        _require(abilities(self.model.config).attention)
+        return capture_layers(self.model, self.prepared.input)
+
+    def _weights(self, layer: int, query: Query) -> tuple[FloatArray, TokenLayout]:
+        """Return a query's weights in every head of a layer, (heads, tokens), and the layer's tokens."""
+        index = _find_index("layer", layer, len(self._layers))
+        layout = layout_of_layer(self.model.config, self.layout, index + 1)
+        token, rows = self._find_token(query, layout), self._layers[index].rows
+        return np.asarray(rows[:, token]) if isinstance(rows, np.ndarray) else map_of_token(
+            rows, token
+        ), layout
+
+    def _find_token(self, query: Query, layout: TokenLayout) -> int:
+        if query is None:
+            return Pin(None, "cls").token(layout)
+        if isinstance(query, str):
+            if query in layout.prefix:
+                return layout.prefix.index(query)
+            names = ", ".join(layout.prefix) or "none"
+            raise ValueError(f"expected a patch (row, col) or a prefix token ({names}), received {query!r}")
+        if isinstance(query, int):
+            return _find_index("query", query, layout.num_tokens)
+        row = _find_index("row", query[0], layout.grid[0])
+        return (
+            layout.num_prefix_tokens + row * layout.grid[1] + _find_index("column", query[1], layout.grid[1])
+        )
+
+    def _find_class(self, target: str | int | None) -> int:
+        classes = self.model.classes
+        if target is None:
+            return int(self._probabilities.argmax())
+        if isinstance(target, int):
+            return _find_index("class", target, len(classes))
+        found = [i for i, name in enumerate(classes) if target == name] or [
+            i for i, name in enumerate(classes) if target.lower() in name.lower()
+        ]
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(classes[i] for i in found[:5] or range(min(5, len(classes))))
+        raise ValueError(
+            f"expected the name of one of {len(classes)} classes ({names}, …), received {target!r}"
+        )
+
+    def _explain(self, recipe: Recipe, name: str) -> FloatArray:
+        _require(abilities(self.model.config).rollout)
+        return method_maps_of(self.model, self.prepared.input, recipe)[name].reshape(self.layout.grid)
+
+    def _draw_sheet(self, layers: list[int] | None, query: Query) -> bytes:
+        ground, tiles, labels = seen_crop(self.image, self.model.preparation), [], []
+        for layer in range(len(self._layers)) if layers is None else layers:
+            lines, layout = self._weights(layer, query)
+            token = self._find_token(query, layout) - layout.num_prefix_tokens
+            cell = divmod(token, layout.grid[1]) if token >= 0 else None
+            for head, line in enumerate(lines):
+                weights = line[layout.num_prefix_tokens :]
+                tiles.append(attention_image(ground, weights, layout.grid, size_px=TILE_PX, query=cell))
+                labels.append(f"layer {layer % len(self._layers)}, head {head}")
+        if not tiles:
+            raise ValueError("layers must name at least one layer, received none")
+        return png(sheet(tiles, labels, min(12, len(tiles) if len(lines) > 12 else len(lines))))
+
+
+def inspect(
+    model: str | Path | nn.Module | LoadedModel, image: str | Path | Image.Image | NDArray[Any]
+) -> View:
+    """Return the view of one image with one model.
+
+    Args:
+        model: of `load`, or what `load` takes.
+        image: a file, a Pillow image, or an array (H, W) or (H, W, 3), uint8 or floats in [0, 1]; it is turned
+            upright, cropped and resized as the model's preparation says.
+
+    Raises:
+        ImageError: if the file is no image, or damaged.
+        ValueError: if the array is no image, or as `load`.
+
+    Example:
+        >>> import numpy as np, vitviz
+        >>> view = vitviz.inspect("digits_vit", np.zeros((64, 64), np.uint8))
+        >>> len(view.prediction), round(sum(probability for _, probability in view.prediction), 4)
+        (10, 1.0)
+    """
+    loaded, pixels = load(model), _read_image(image)
+    return View(loaded, pixels, prepare(pixels, loaded.preparation))
+
+
+def app(model: str | Path | nn.Module | LoadedModel = "digits_vit") -> None:
+    """Open the app on a model in the browser, and return when the app is stopped.
+
+    Raises:
+        RuntimeError: if vitviz was installed without its app.
+    """
+    if not (_ROOT / "app.py").is_file():
+        raise RuntimeError(
+            "The app is not part of the installed package: clone the repository, then run `pip install -r"
+            " requirements.txt && streamlit run app.py` in it."
+        )
+    from vitviz.app_server import run_app
+
+    run_app(_ROOT, model)
+
+
+def _read_image(image: str | Path | Image.Image | NDArray[Any]) -> NDArray[np.uint8]:
+    if isinstance(image, str | os.PathLike):
+        return decode_image(Path(image).read_bytes())
+    if isinstance(image, Image.Image):
+        return np.array(ImageOps.exif_transpose(image).convert("RGB"))
+    array = np.asarray(image)
+    if array.dtype.kind == "f" and array.size and 0 <= array.min() and array.max() <= 1:
+        array = np.rint(255 * array).astype(np.uint8)
+    if array.dtype != np.uint8 or array.ndim not in (2, 3) or array.ndim == 3 and array.shape[2] != 3:
+        raise ValueError(
+            "an image must be (H, W) or (H, W, 3), uint8 or floats in [0, 1],"
+            f" received {array.dtype} {array.shape}"
+        )
+    return np.repeat(array[..., None], 3, axis=2) if array.ndim == 2 else array
+
+
+def _find_index(name: str, index: int, count: int) -> int:
+    """Return an index from 0; a negative one counts from the end."""
+    if not -count <= index < count:
+        raise ValueError(f"{name} must lie in {-count}..{count - 1}, received {index}")
+    return index % count
+
+
+def _require(ability: Ability) -> None:
+    if not ability:
+        raise ValueError(ability.why_not)
