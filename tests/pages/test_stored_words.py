@@ -73,7 +73,7 @@ def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> N
         rows = [row for row in read_result(plan.name).where(source=source, method=method) if "test" in row]
         sizes = sorted({row["a_class"] for row in rows})
         reached[title] = {n: [100 * row["test"] for row in rows if row["a_class"] == n] for n in sizes}
-    found = re.sub("Stored, not live.*", "", text)
+    found = re.sub("Stored, not live.*", "", text).replace("\n", " ")
     assert shares(found) <= written(mean(seeds) for at in reached.values() for seeds in at.values())
     own, other = "", ""
     for part in re.split(r"(?:; it )?(?=is still|matches|exceeds)|(?<=[a-z])\. ", found):
