@@ -52,7 +52,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study, line = walk("**A new study**", "## Train from the shell")
     (made / "pages/studies/one_seed.py").write_text(study, "utf-8")
     catalogue = made / "pages/studies/catalogue.py"
-    entries = catalogue.read_text("utf-8").replace("import augmentation,", "import augmentation, one_seed,")
+    entries = catalogue.read_text("utf-8").replace("    one_token,\n", "    one_seed,\n    one_token,\n")
     catalogue.write_text(
         entries.replace("        data_size.STUDY,\n", "        data_size.STUDY,\n" + line), "utf-8"
     )
