@@ -106,19 +106,6 @@ def create_curve(name: str, title: str, by_size: Mapping[int, Sequence[float]]) 
     )
 
 
-def select_size(curves: Sequence[Curve], images: int) -> list[Curve]:
-    """Return the points of one size, for each model measured at it."""
-    out = []
-    for curve in curves:
-        at = curve.find_size(images)
-        if at is not None:
-            values = (
-                getattr(curve, name)[at : at + 1] for name in ("pictures", "mean", "low", "high", "seeds")
-            )
-            out.append(Curve(curve.name, curve.title, *values))
-    return out
-
-
 def select_one_machine(rows: Sequence[Row], machine_of: Callable[[Row], str]) -> list[Row]:
     """Return the rows of one machine, the one with most models and sizes: seconds of two are not comparable."""
     by_machine: dict[str, list[Row]] = {}
