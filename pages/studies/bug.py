@@ -167,9 +167,9 @@ def _describe_run(variants: Sequence[Variant]) -> str:
 
 
 STUDY = Study(
-    name="bug",
-    title="One bug",
-    question="What does a bug of the lecture's code cost?",
+    "bug",
+    "One bug",
+    "What does a bug of the lecture's code cost?",
     minutes=4,
     experiments=("one_slip_digits", "one_slip_shapes"),
     choose=choose,

@@ -257,9 +257,9 @@ def _pick_values(hyperparameter: Hyperparameter, dataset: str) -> tuple[Value, .
 
 
 STUDY = Study(
-    name="hyperparameter",
-    title="One hyperparameter",
-    question="Which value of a hyperparameter is best?",
+    "hyperparameter",
+    "One hyperparameter",
+    "Which value of a hyperparameter is best?",
     minutes=4,
     experiments=(EXPERIMENT,),
     choose=choose,

@@ -72,19 +72,18 @@ def build(source: str, mode: Mode) -> View:
     stored = read_result(plan.name)
     curves = group_method_curves(stored.rows, source, plan.methods)
     leads = find_leads(curves)
-    sentences = (
-        describe_leads(curves),
-        describe_crossing(curves),
+    notes = (
         describe_crossing(curves, LONGER),
         LEVEL,
         describe_deficit(curves),
+        describe_rates(plan, source),
     )
     return View(
         picture=image_count_figure(curves, plan.sizes, 1 / 10, mode),
-        caption=" ".join(filter(None, sentences)),
+        caption=f"{describe_leads(curves)} {describe_crossing(curves)}".strip(),
         prediction=_ask(source, leads[0], curves) if leads else None,
         evidence=(create_evidence(stored, stored.where(source=source)),),
-        notes=describe_rates(plan, source),
+        notes=" ".join(filter(None, notes)),
         table=create_curve_table(curves, "images per class", f"{stored.name}.csv"),
     )
 

@@ -176,9 +176,9 @@ def _load_tokens(pictures: str, first: int) -> np.ndarray:
 
 
 STUDY = Study(
-    name="norms",
-    title="LayerNorm and other norms",
-    question="Which norm mixes the images of a batch?",
+    "norms",
+    "LayerNorm and other norms",
+    "Which norm mixes the images of a batch?",
     minutes=3,
     experiments=(),
     choose=choose,

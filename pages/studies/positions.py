@@ -215,9 +215,9 @@ def _create_table(name: str, race: StoredRace) -> Table:
 
 
 STUDY = Study(
-    name="positions",
-    title="Do positions matter?",
-    question="How much accuracy do position encodings add?",
+    "positions",
+    "Do positions matter?",
+    "How much accuracy do position encodings add?",
     minutes=4,
     experiments=(hyperparameter.EXPERIMENT,),
     choose=choose,

@@ -163,9 +163,9 @@ def _list_code() -> tuple[Callable[..., object], ...]:
 
 
 STUDY = Study(
-    name="residuals",
-    title="Residual connections",
-    question="Which block's gradient vanishes without residual connections?",
+    "residuals",
+    "Residual connections",
+    "Which block's gradient vanishes without residual connections?",
     minutes=4,
     experiments=(NAME,),
     choose=choose,

@@ -81,9 +81,9 @@ def _describe_solution(bug: Bug) -> str:
 
 
 STUDY = Study(
-    name="spot_the_bug",
-    title="Spot the mistake",
-    question="Which line of this code is wrong?",
+    "spot_the_bug",
+    "Spot the mistake",
+    "Which line of this code is wrong?",
     minutes=3,
     experiments=("one_slip_digits", "one_slip_shapes"),
     choose=choose,

@@ -9,14 +9,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settle
-from vitviz.experiments.conv_nets import TITLES
 from vitviz.experiments.result import read_result
 from vitviz.text import percent
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 PATIENCE_MS = 60_000
-NONE_CUT = """() => [...document.querySelectorAll('[data-testid=stMetricValue] *')]
-  .every((node) => node.scrollWidth <= node.clientWidth + 1)"""
 
 
 def test_a_step_is_chosen_and_a_prediction_is_measured(visit: Callable[..., Page]) -> None:
@@ -28,15 +25,12 @@ def test_a_step_is_chosen_and_a_prediction_is_measured(visit: Callable[..., Page
     )
     page.wait_for_url("**hybrids.step=tokens**", timeout=PATIENCE_MS)
 
-    main.get_by_role("radio", name="Attention over convolutions").click()
-    main.get_by_text(re.compile(TITLES["control"])).click()  # a word joiner may stand before it
-    main.get_by_role("button", name="Measure").click()
-    page.wait_for_url("**hybrids.results=1**", timeout=PATIENCE_MS)
+    main.get_by_role("link", name="Attention over convolutions").click()
+    main.locator('[data-testid="stButtonGroup"] button', has_text="No attention").click()
+    page.wait_for_url("**hybrids.question=1**", timeout=PATIENCE_MS)
     tests = [row["test"] for row in read_result("conv_attention").where(model="written")]
     words = f"As written it reaches {percent(sum(tests) / len(tests))}"
     expect(main.get_by_text(re.compile(words))).to_be_visible(timeout=PATIENCE_MS)
-    page.set_viewport_size({"width": 660, "height": 900})
-    page.wait_for_function(NONE_CUT, timeout=PATIENCE_MS)  # the page makes room for it in its next frame
     page.reload()
     settle(page)
     expect(main.get_by_text(re.compile(words))).to_be_visible(timeout=PATIENCE_MS)

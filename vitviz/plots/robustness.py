@@ -40,7 +40,11 @@ def robustness_figure(
         height=HEIGHT_PX,
         showlegend=True,
         legend=LEGEND,
-        xaxis={"tickvals": list(range(len(strengths))), "ticktext": list(strengths)},
+        xaxis={
+            "tickvals": list(range(len(strengths))),
+            "ticktext": list(strengths),
+            "range": [-0.2, len(strengths) - 0.8],
+        },
         yaxis={"title": {"text": "test accuracy, %"}, "range": [0, 102]},
     )
     return figure.figure()
