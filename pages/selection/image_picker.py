@@ -239,7 +239,7 @@ def _draw_sources(image: str, offered: bool) -> None:
     )
     {"sample": _draw_samples, "dataset": _draw_test_images, "own": _draw_own_image}[str(selected)](image)
     if selected == "own" and not offered:
-        model_dialog.draw_imagenet_button("nouns.imagenet")
+        model_dialog.draw_published_button("nouns.imagenet")
 
 
 def _select_image(image: str) -> None:
