@@ -13,6 +13,7 @@ from pages.selection import model_dialog, model_suggestion, selection, thumbnail
 from pages.stores import cached, catalogue, session, uploads
 from pages.stores.model_choice import ModelChoice
 from pages.streamlit_fixes import element_cache
+from vitviz.data.drawings import is_drawing
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 from vitviz.text import unbroken
@@ -85,6 +86,8 @@ def _exists(image: str) -> bool:
         return uploads.STORE.get(name) is not None
     if kind == "sample":
         return name in catalogue.list_samples()
+    if kind == "drawing":
+        return is_drawing(name)
     if kind not in catalogue.list_datasets() or not _INDEX.fullmatch(name):
         return False
     try:

@@ -25,6 +25,7 @@ _DATASETS = {  # kind of image: datasets of the models that fit it
     "shapes": ("shapes",),
     "digits": _DIGITS,
     "mnist": _DIGITS,
+    "drawing": _DIGITS,
 }
 _OWN_IMAGES = ("upload", "sample")
 
@@ -180,7 +181,7 @@ def _needs_colour(model: ModelChoice, image: str) -> bool:
 
 
 def _needs_digits(model: ModelChoice, image: str) -> bool:
-    return model.preparation.in_chans == 3 and image.partition(":")[0] in _DIGITS
+    return model.preparation.in_chans == 3 and _DATASETS.get(image.partition(":")[0]) == _DIGITS
 
 
 def _get_need() -> str:

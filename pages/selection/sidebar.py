@@ -121,7 +121,7 @@ def _resolve_model(choices: Mapping[str, ModelChoice]) -> str:
         "model",
         "Model",
         model_list.sort_models(choices.values()),
-        catalogue.get_default_model(),
+        catalogue.get_default_model(st.session_state[session_keys.PAGE]),
         format_func=lambda name: model_list.label_model(choices[name]),
     )
     if key == linked or (key == clicked != before):

@@ -36,7 +36,7 @@ def describe_training(subject: Subject, random: bool) -> str:
     if trained_on not in DATASETS:
         return f"{training}."
     classes = f"one of its {len(subject.classes)} classes"
-    if pretrained is not None or trained_on not in DATASETS_WITHOUT_PHOTOS or kind == "upload":
+    if pretrained is not None or trained_on not in DATASETS_WITHOUT_PHOTOS or kind in ("upload", "drawing"):
         only = "" if pretrained is not None else " only"
         return f"{training}{only}: it predicts {classes} for any image."
     return f"{training} only: it has never seen an image like this one, and still predicts {classes}."
