@@ -15,7 +15,7 @@ from pages.controls import query_params, widgets
 from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
 from pages.lessons import open_lesson
-from pages.selection import selection
+from pages.selection import selection, substitute
 from pages.start import map_messages, pad_events, second_map
 from pages.start.map_session import MapFrame
 from pages.stores import lessons, session
@@ -107,6 +107,10 @@ def draw_lesson_link() -> None:
 @page.show_file_errors()
 def draw() -> None:
     """Draw the map, its open part and its caption; a drawing or an opened part reruns only this fragment."""
+    record = abilities(selection.get_model_choice().config).whole_record
+    if not record:
+        substitute.offer_substitute(record.why_not, "home.instead", icon=":material/photo_size_select_large:")
+        return
     pad_events.apply_events(VIEW)
     message = MapFrame(
         VIEW,

@@ -76,7 +76,7 @@ def _describe_published(entry: Pretrained) -> tuple[ModelChoice, ...]:
             key=f"{published.KEY}{entry.name}" + ("" if side == entry.opens_at_px else f"@{side}"),
             title=entry.title.replace(f"{entry.opens_at_px} px", f"{side} px"),
             note=f"Published weights, trained on {entry.trained_on}{knows}.",
-            config=entry.config,
+            config=replace(entry.config, image_size=side) if entry.config.kind == "vit" else entry.config,
             preparation=replace(entry.preparation, image_size=side),
             trained_on=entry.trained_on,
             steps=(0,),

@@ -11,11 +11,12 @@ from vitviz.models.abilities import abilities
 
 def draw() -> None:
     able = abilities(selection.get_model_choice().config)
-    if not able.distance:
-        substitute.offer_substitute(
-            able.distance.why_not, "attention_distance.instead", icon=":material/straighten:"
-        )
-        return
+    for ability in (able.distance, able.whole_record):
+        if not ability:
+            substitute.offer_substitute(
+                ability.why_not, "attention_distance.instead", icon=":material/straighten:"
+            )
+            return
     model = cached.load_model(selection.get_model_choice(), selection.get_current().step)
     if able.heads_over_all:
         heads.draw(model)
