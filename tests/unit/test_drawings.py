@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vitviz.classes.shared_view import build_shared_view
 from vitviz.config import Preparation
 from vitviz.data import drawings
 from vitviz.data.preparation import prepare
@@ -57,3 +58,16 @@ def test_a_stretched_digit_and_an_empty_pad_have_no_frame_and_a_photo_model_sees
     assert drawings.find_frame(drawings.FIRST, PRESETS["vit_digits"].preparation) is None
     assert drawings.find_frame("", MNIST) is None
     assert drawings.find_frame(drawings.FIRST, PRESETS["vit_cifar10"].preparation) == (0, 0, 1)
+
+
+def test_a_class_sees_the_teacher_s_drawing() -> None:
+    longest = ".".join(["AAAAgA"] * 137)  # as long as a drawing may be
+    assert drawings.is_drawing(longest) and len(longest) > 950
+    for strokes in (drawings.FIRST, longest):
+        query = {
+            "model": "checkpoint:mnist_vit",
+            "step": "11813",
+            "image": f"drawing:{strokes}",
+            "pin": "0.5,0.5",
+        }
+        assert build_shared_view("home", query, {}, frozenset()).query["image"] == query["image"]
