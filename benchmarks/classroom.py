@@ -92,7 +92,7 @@ async def alone(port: int, rounds: int) -> Seen:
         for name in visitor.pages:
             seen.runs[name].append(await visitor.run(name))
             for switch in list(visitor.switches) if turn == rounds - 1 else ():
-                seen.with_value.append(await visitor.turn(switch))
+                seen.turned.append(await visitor.turn(switch))
     await visitor.close()
     return seen
 
@@ -163,7 +163,7 @@ async def measure(a: argparse.Namespace, runs: Path) -> str:
         for message in one.exceptions
     ]
     sizes = statistics.mean(one.size for one in seen.pages) / 1000
-    turned = statistics.median(one.size for one in first.with_value) / 1000
+    turned = statistics.median(one.size for one in first.turned) / 1000
     return (
         f"| {a.visitors} | {a.processes} | {a.training or 'none'} | {load:.1f}"
         f" | {1000 * statistics.median(seconds(seen.pages)):.0f} ms | {1000 * p95(seconds(seen.pages)):.0f} ms"
@@ -187,7 +187,7 @@ def report(a: argparse.Namespace, first: Seen, seen: Seen) -> None:
     if seen.polls:
         print(f"{'polls':20} {spread(seen.polls)}")
     print(f"{'one visitor alone':20} {spread(first.pages)}")
-    print(f"{'a switch, alone':20} {spread(first.with_value)}")
+    print(f"{'a switch, alone':20} {spread(first.turned)}")
     for line in dict.fromkeys([*seen.broken, *(m for one in seen.pages for m in one.exceptions)]):
         print("   ", line)
 

@@ -9,10 +9,14 @@
 `import vitviz` imports neither torch nor NumPy; the first use of a name below does.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+from importlib import import_module
+
+TYPE_CHECKING = False  # as type checkers read typing's, whose import takes longer than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from vitviz.loading import load
     from vitviz.timm_export import export
     from vitviz.view import View, app, inspect

@@ -214,7 +214,8 @@ class View:
             ValueError: as `attention`.
         """
         layers = self._layers
-        pin = Pin.of_token(self.layout, self._find_token(query, self.layout))
+        last = layout_of_layer(self.model.config, self.layout, len(layers))
+        pin = Pin.of_token(last, self._find_token(query, last))
         scenes = [
             describe_scene(self.model, self.layout, i, "mean", "view") for i in range(1, len(layers) + 1)
         ]

@@ -20,7 +20,8 @@ class PageEntry:
     layer: key of the layer control, if the page opens on the last layer.
     parts: the parts of a ViT that it covers, from `PARTS`.
     drawn_by: Streamlit's large JavaScript modules on its first screen (`pages/streamlit_fixes/preload.py`).
-    requires: the abilities without which a view cannot be drawn, by the value of `SLUG.view`; '' is any other view.
+    requires: the abilities without which a view cannot be drawn, separated by spaces, by the value of `SLUG.view`;
+        '' is any other view.
     default: the checkpoint that it opens on until the user selects a model or an image.
     sidebar: False if the page uses no selection.
     """
@@ -46,7 +47,16 @@ class PageEntry:
 
 
 _ALL = (
-    PageEntry("start", "home", "Start", "home", "Start", "What does a Vision Transformer do?", parts=PARTS),
+    PageEntry(
+        "start",
+        "home",
+        "Start",
+        "home",
+        "Start",
+        "What does a Vision Transformer do?",
+        parts=PARTS,
+        requires={"": "whole_record"},
+    ),
     PageEntry(
         "lessons",
         "lessons",
@@ -128,7 +138,7 @@ _ALL = (
         "How far does each head attend?",
         parts=("blocks",),
         drawn_by=("PlotlyChart",),
-        requires={"": "distance"},
+        requires={"": "distance whole_record"},
         default="cifar10_vit",
     ),
     PageEntry(

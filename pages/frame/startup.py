@@ -111,7 +111,8 @@ def warm_first_map() -> None:
     The map is stored for one token; other tokens then need neither weights nor a forward pass.
     """
     choice = next(
-        (model for model in catalogue.list_checkpoints() if model.key == catalogue.get_default_model()), None
+        (model for model in catalogue.list_checkpoints() if model.key == catalogue.get_default_model("home")),
+        None,
     )
     if choice is not None:
         image = default_picture(choice.trained_on, choice.preparation.in_chans)

@@ -138,7 +138,7 @@ def _build_answer(
 
 
 def _describe_context(at: Subject) -> str:
-    image = "own image" if at.image.startswith("upload:") else at.image
+    image = "own image" if at.image.startswith(("upload:", "drawing:")) else at.image
     return f"{at.choice.title}, step {at.step:,}, {image}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -59,7 +59,7 @@ def select_weights(subject: Subject, map_selection: MapSelection, pin: Pin) -> F
     if subject.able.windows:
         rows = subject.windows[map_selection.layer - 1][1]
         return map_of_token(rows, token) if row else map_onto_token(rows, token)
-    heads = subject.attn[map_selection.layer - 1]
+    heads = subject.attention_of(map_selection.layer)
     return np.asarray(heads[:, token] if row else heads[:, :, token])
 
 
@@ -77,7 +77,11 @@ def build_view(
         blocks = [subject.windows[layer - 1][1] for layer in scene.strip_layers]
         strip = windows_strip(blocks, map_selection.head)
         return windows_view(scene, ground, subject.windows[map_selection.layer - 1][1], strip), strip
-    strip = subject.strip(map_selection.head)
+    if not subject.able.whole_record:
+        scene = replace(
+            scene, strip_layers=(map_selection.layer,), strip_names=(f"layer {map_selection.layer}",)
+        )
+    strip = subject.strip(map_selection.layer, map_selection.head)
     return explorer_view(scene, ground, subject.layer(map_selection.layer), strip), strip
 
 

@@ -13,6 +13,7 @@ from pages.selection import model_dialog, model_suggestion, selection, thumbnail
 from pages.stores import cached, catalogue, session, uploads
 from pages.stores.model_choice import ModelChoice
 from pages.streamlit_fixes import element_cache
+from vitviz.data.drawings import is_drawing
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 from vitviz.text import unbroken
@@ -85,6 +86,8 @@ def _exists(image: str) -> bool:
         return uploads.STORE.get(name) is not None
     if kind == "sample":
         return name in catalogue.list_samples()
+    if kind == "drawing":
+        return is_drawing(name)
     if kind not in catalogue.list_datasets() or not _INDEX.fullmatch(name):
         return False
     try:
@@ -239,7 +242,7 @@ def _draw_sources(image: str, offered: bool) -> None:
     )
     {"sample": _draw_samples, "dataset": _draw_test_images, "own": _draw_own_image}[str(selected)](image)
     if selected == "own" and not offered:
-        model_dialog.draw_imagenet_button("nouns.imagenet")
+        model_dialog.draw_published_button("nouns.imagenet")
 
 
 def _select_image(image: str) -> None:

@@ -19,7 +19,7 @@ def draw_button() -> None:
     )
 
 
-def draw_imagenet_button(key: str) -> None:
+def draw_published_button(key: str) -> None:
     st.button(
         "Photos: published models",
         icon=":material/photo_library:",

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.controls import session_keys, widgets
 from pages.frame import registry
-from pages.selection import model_dialog, selection
+from pages.selection import photo_offer, selection
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities, as_vit
@@ -25,6 +25,7 @@ _DATASETS = {  # kind of image: datasets of the models that fit it
     "shapes": ("shapes",),
     "digits": _DIGITS,
     "mnist": _DIGITS,
+    "drawing": _DIGITS,
 }
 _OWN_IMAGES = ("upload", "sample")
 
@@ -41,11 +42,14 @@ class PreviousModel:
 
 
 def suggest_for_image(image: str) -> None:
-    """Switch from the default grey model to a colour model when the user adds a colour image."""
+    """Switch from the default model to a photo model, or else to a colour model, when the user adds a colour image."""
     model = selection.list_models().get(selection.get_current().model)
-    if model is None or st.session_state.get(session_keys.MODEL_CHOSEN) or not _needs_colour(model, image):
+    if model is None or st.session_state.get(session_keys.MODEL_CHOSEN) or not cached.is_coloured(image):
         return
-    target = _find_fitting_model(model, image)
+    photo_model = photo_offer.find_photo_model(_get_need())
+    if photo_offer.is_photo_model(model) or (photo_model is None and not _needs_colour(model, image)):
+        return
+    target = photo_model or _find_fitting_model(model, image)
     if target is None:
         return
     current, values = selection.get_current(), session_keys.get_control_values()
@@ -76,7 +80,12 @@ def draw(model: ModelChoice, image: str) -> bool:
         if not (is_own and cached.is_coloured(image)):
             return False
         accuracy = "" if model.accuracy is None else f" ({percent(model.accuracy)} test accuracy)"
-        _draw_note(f"{_explain_grey(previous)}: {model.shown} is shown instead{accuracy}.")
+        reason = (
+            "A photo model is on this server"
+            if photo_offer.is_photo_model(model)
+            else _explain_grey(previous)
+        )
+        _draw_note(f"{reason}: {model.shown} is shown instead{accuracy}.")
         st.button(
             f"Back to {previous.shown}",
             key="nouns.undo",
@@ -88,7 +97,7 @@ def draw(model: ModelChoice, image: str) -> bool:
         needs_colour = _needs_colour(model, image)
         target = _find_fitting_model(model, image) if needs_colour or _needs_digits(model, image) else None
         if target is None:
-            return False
+            return is_own and cached.is_coloured(image) and _draw_offer(model)
         _draw_note(
             f"{_explain_grey(model)}."
             if needs_colour
@@ -101,9 +110,15 @@ def draw(model: ModelChoice, image: str) -> bool:
             args=(target.key,),
             width="stretch",
         )
-    if is_own:
-        model_dialog.draw_imagenet_button("nouns.imagenet_said")
-    return is_own
+    return is_own and cached.is_coloured(image) and _draw_offer(model)
+
+
+def _draw_offer(model: ModelChoice) -> bool:
+    """Offer photo models unless one is shown; return True if they are offered."""
+    if photo_offer.is_photo_model(model):
+        return False
+    photo_offer.draw()
+    return True
 
 
 def _get_previous_model(model: ModelChoice) -> ModelChoice | None:
@@ -149,17 +164,24 @@ def _needs_colour(model: ModelChoice, image: str) -> bool:
 
 
 def _needs_digits(model: ModelChoice, image: str) -> bool:
-    return model.preparation.in_chans == 3 and image.partition(":")[0] in _DIGITS
+    return model.preparation.in_chans == 3 and _DATASETS.get(image.partition(":")[0]) == _DIGITS
+
+
+def _get_need() -> str:
+    """Return the ability that the page requires of a model."""
+    page = registry.BY_SLUG.get(st.session_state.get(session_keys.PAGE, ""))
+    return registry.PAGES[0].need if page is None else page.need
 
 
 def _find_fitting_model(model: ModelChoice, image: str) -> ModelChoice | None:
-    """Return the most accurate checkpoint trained on such images that the page supports, preferably of the
-    same family.
+    """Return the best checkpoint trained on such images that the page supports.
+
+    For the user's own image: not a plain ViT if there is another, then by validation accuracy. For a dataset's image:
+    trained on this dataset, of the same family, by test accuracy.
     """
     kind = image.partition(":")[0]
-    datasets = _PHOTOS if kind in _OWN_IMAGES else _DATASETS.get(kind, ())
-    page = registry.BY_SLUG.get(st.session_state.get(session_keys.PAGE, ""))
-    need = registry.PAGES[0].need if page is None else page.need
+    is_own, need = kind in _OWN_IMAGES, _get_need()
+    datasets = _PHOTOS if is_own else _DATASETS.get(kind, ())
 
     def fits(choice: ModelChoice) -> bool:
         able = abilities(choice.config)
@@ -170,6 +192,9 @@ def _find_fitting_model(model: ModelChoice, image: str) -> ModelChoice | None:
     )
 
     def rank(choice: ModelChoice) -> tuple[bool, bool, float]:
+        if is_own:
+            validated = choice.curve[-1][1] if choice.curve else choice.accuracy or 0.0
+            return True, choice.config.family != "vit", validated
         same_family = choice.config.family == model.config.family
         return choice.trained_on == kind, same_family, choice.accuracy or 0.0
 

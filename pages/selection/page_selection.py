@@ -38,28 +38,29 @@ def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> 
         or "image" in st.session_state.get(session_keys.INCOMING, {})
         or session_keys.PREVIOUS_MODEL in st.session_state
     )
-    return key if entry.default and key in choices and not chosen else catalogue.get_default_model()
+    return key if entry.default and key in choices and not chosen else catalogue.get_default_model(entry.slug)
 
 
-def find_required_ability(entry: PageEntry) -> str:
-    """Return the ability that the selected view of a page requires of a model, or ''."""
+def list_required_abilities(entry: PageEntry) -> list[str]:
+    """Return the abilities that the selected view of a page requires of a model."""
     key = f"{entry.slug}.view"
     incoming = st.session_state.get(session_keys.INCOMING, {})
     stored = st.session_state.get(key, session_keys.get_control_values().get(key, ""))
-    return entry.requires.get(incoming.get(key, stored), entry.requires.get("", ""))
+    return entry.requires.get(incoming.get(key, stored), entry.requires.get("", "")).split()
 
 
 def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str, ModelChoice]) -> Shown:
     """Return the model that the page shows: the selected one, or the nearest that it can show."""
-    ability = find_required_ability(entry)
-    able = getattr(abilities(selected.config), ability) if ability else None
-    if able is None or able:
+    required = list_required_abilities(entry)
+
+    def list_missing(config: ModelConfig) -> list[str]:
+        return [able.why_not for name in required if not (able := getattr(abilities(config), name))]
+
+    missing = list_missing(selected.config)
+    if not missing:
         return Shown(selected.key)
-
-    def fits(config: ModelConfig) -> bool:
-        return bool(getattr(abilities(config), ability))
-
-    return Shown(find_nearest_model(fits, selected, choices).key, able.why_not)
+    nearest = find_nearest_model(lambda config: not list_missing(config), selected, choices)
+    return Shown(nearest.key, missing[0])
 
 
 def resolve_image(model: ModelChoice, selected: str, substituted: bool) -> Shown:

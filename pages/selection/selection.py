@@ -147,6 +147,11 @@ def substitute(current: Selection, model: str, step: int, image: str) -> Selecti
     return shown
 
 
+def override_image(image: str) -> None:
+    """Replace the image for the rest of this run."""
+    st.session_state[session_keys.SELECTION] = replace(get_current(), image=image)
+
+
 def set_image(image: str) -> None:
     """Select another image with a centred crop, from the next run on; or call it in a callback."""
     query_params.request_value("image", image)

@@ -11,12 +11,12 @@ import numpy as np
 from pages.selection import selection
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.attention import WindowRows
+from vitviz.analysis.attention import WindowRows, quantise_rows
 from vitviz.data.preparation import Prepared
 from vitviz.models.abilities import Abilities, abilities, as_swin, as_vit
 from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots.attention import Head, Quantised, Strip, layer_codes, strip_view
+from vitviz.plots.attention import Head, Quantised, Strip, strip_view
 from vitviz.plots.photo import Photo
 from vitviz.probe.capture import Capture
 from vitviz.probe.scenes import ATTENTION, WINDOWS, read_windows
@@ -69,24 +69,44 @@ class Subject:
         """Return the attention weights, shape (depth, heads, query, key)."""
         return self.capture(ATTENTION).attention()[:, 0]
 
+    @property
+    def depth(self) -> int:
+        return as_vit(self.model.config).depth
+
+    def attention_of(self, layer: int) -> np.ndarray:
+        """Return the attention weights of a layer (from 1), shape (heads, query, key).
+
+        Where all layers together are too large, one layer at a time is captured.
+        """
+        if self.able.whole_record:
+            weights: np.ndarray = self.attn[layer - 1]
+            return weights
+        alone: np.ndarray = self._capture_layer(layer).attention()[0, 0]
+        return alone
+
+    def _capture_layer(self, layer: int) -> Capture:
+        return self.capture(ATTENTION if self.able.whole_record else (f"blocks.{layer - 1}.attn",))
+
     def layer(self, layer: int) -> Quantised:
         """Return a layer's attention of all heads, quantised to eight bits; cached."""
-        cache = _LAYERS.setdefault(self.capture(ATTENTION), {})
+        cache = _LAYERS.setdefault(self._capture_layer(layer), {})
         if layer not in cache:
-            cache[layer] = layer_codes(self.attn, layer)
+            cache[layer] = quantise_rows(self.attention_of(layer))
         return cache[layer]
 
-    def strip(self, head: Head) -> Strip:
-        """Return a head's attention in all layers as a view message; cached."""
-        cache = _STRIPS.setdefault(self.capture(ATTENTION), {})
+    def strip(self, layer: int, head: Head) -> Strip:
+        """Return a head's attention in all layers, or in one if all are too large, as a view message; cached."""
+        cache = _STRIPS.setdefault(self._capture_layer(layer), {})
         if head not in cache:
-            cache[head] = strip_view(self.attn, head)
+            attn = self.attn if self.able.whole_record else self.attention_of(layer)[None]
+            cache[head] = strip_view(attn, head)
         return cache[head]
 
     @cached_property
     def logits(self) -> np.ndarray:
         """Return the logits, shape (classes,)."""
-        logits: np.ndarray = self.capture(WINDOWS if self.able.windows else ATTENTION).logits[0]
+        patterns = WINDOWS if self.able.windows else ATTENTION if self.able.whole_record else ("logits",)
+        logits: np.ndarray = self.capture(patterns).logits[0]
         return logits
 
     @property

@@ -112,7 +112,11 @@ def find_matching_image(choice: ModelChoice, image: str) -> str:
     """Return the image if it suits the model, else the image of the same number in the model's dataset."""
     kind, _, number = image.partition(":")
     name = default_pictures(choice.trained_on, choice.preparation.in_chans)
-    if kind == "upload" or {kind, tested(kind)} & {choice.trained_on, name}:
+    if (
+        kind == "upload"
+        or (kind == "drawing" and choice.preparation.digit)
+        or {kind, tested(kind)} & {choice.trained_on, name}
+    ):
         return image
     if kind == "sample" and choice.preparation.in_chans == 3:
         return image

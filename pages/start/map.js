@@ -1,65 +1,67 @@
 // The map of the whole model: the activations of one forward pass. Hover, play and scrub are drawn in the browser;
-// pins, opened parts and links are sent to the server.
+// drawings, pins, opened parts and links are sent to the server.
 
 import { listen, recall } from '../../vitviz/browser/kit/bus.js';
-import { canvas, el, live } from '../../vitviz/browser/kit/dom.js';
+import { button, canvas, el, live } from '../../vitviz/browser/kit/dom.js';
 import { photo } from '../../vitviz/browser/kit/photo.js';
-import { pinAt, showsTokens } from './map_cells.js';
 import { equations, means } from './map_equations.js';
 import { Journey, Moment, drawMoment } from './map_journey.js';
-import { sceneLabels, tip, writeLabels, writeNotes } from './map_labels.js';
 import { layout } from './map_layout.js';
 import { MapModel } from './map_model.js';
 import { drawArcs, drawKeys, drawToken } from './map_overlay.js';
+import { MapPad } from './map_pad.js';
 import { Panel } from './map_panel.js';
-import { buildMergeShapes, buildParts, buildReturnShapes, buildShapes, paintPart, paintParts } from './map_parts.js';
-import { Scale } from './map_scale.js';
+import { buildParts, buildShapes, paintPart, paintParts, sceneLabels, writeLabels, writeParts } from './map_parts.js';
+import { Hint, listenToPointer, tokenUnder } from './map_pointer.js';
 import { drawScene } from './map_scene.js';
 import { streamScale } from './map_stream.js';
 import { greyed } from './map_tiles.js';
-import { stationWords, summary, tokenWords } from './map_words.js';
+import { stationWords, summary, tokenWords, tourWords } from './map_words.js';
 
 const NONE = { id: '', pin: null, place: '' };
+const TOUR_AFTER_MS = 900; // the user has seen the whole map
+const IMAGES = { drawing: 'Draw a digit', photo: 'Photo', test: 'Test image', upload: 'Upload …' };
 
 class MapView {
   constructor({ root, trigger, onUnmount }) {
     Object.assign(this, { root, trigger, hover: NONE, refs: [], parts: new Map(), pending: 0, built: '' });
     this.photo = photo(root);
+    this.say = live(root);
     this.summary = el(root, 'p', { class: 'mp-summary' });
     this.journey = new Journey(root, {
       show: () => this.showMoment(),
-      left: () => this.settle(),
-      words: (part) => this.wordsOf(part),
+      left: () => this.paint(),
+      words: (part, touring) => this.wordsOf(part, touring),
+    });
+    this.images = el(this.journey.node, 'div', { class: 'mp-images', role: 'group', 'aria-label': 'Another image' });
+    for (const [name, text] of Object.entries(IMAGES))
+      button(this.images, text, () => trigger('show', name), { class: `mp-quiet mp-show-${name}` });
+    this.pad = new MapPad({
+      trigger,
+      repaint: () => this.paintImage(),
+      say: this.say,
+      busy: () => this.journey.active,
     });
     this.stage = el(root, 'div', { class: 'mp-stage', role: 'group', 'aria-label': 'Parts of the model' });
-    this.scaling = new Scale(root, () => this.paint());
     this.equations = equations(root, {
       light: (refs, say) => this.light(refs, say),
       visit: (refs) => this.visit(refs),
     });
-    this.tip = tip(root);
-    this.say = live(root);
-    this.panel = new Panel({ view: this, trigger, close: () => this.close(), say: this.say });
+    this.hint = new Hint(root, this);
+    this.panel = new Panel({ view: this, trigger, close: () => this.close(true), say: this.say });
     this.listenTo(onUnmount);
   }
 
   listenTo(onUnmount) {
-    this.stage.onpointermove = (event) => this.follow(event);
-    this.stage.onpointerleave = () => this.point(NONE);
-    this.stage.onpointerenter = this.stage.onpointerdown = () => this.moved();
-    const scrolled = () => this.moved();
-    window.addEventListener('scroll', scrolled, { capture: true, passive: true });
-    this.stage.onclick = (event) => {
-      const path = event.composedPath(); // the clicked element may have been redrawn
-      if (!path.some((node) => node.classList?.contains('mp-part') || node === this.panel.node)) this.close();
-    };
+    onUnmount(listenToPointer(this));
     this.root.onkeydown = (event) => this.key(event);
     onUnmount(listen('part', this.root, (message) => this.panel.take(message)));
     onUnmount(() => {
-      window.removeEventListener('scroll', scrolled, { capture: true });
-      this.journey.stop();
+      this.journey.end();
+      this.pad.end();
       cancelAnimationFrame(this.pending);
       clearTimeout(this.resting);
+      clearTimeout(this.starting);
     });
   }
 
@@ -68,28 +70,33 @@ class MapView {
     this.message = message;
     this.model = new MapModel(message);
     this.hover = NONE;
-    this.model.look = null;
     this.summary.textContent = summary(this.model);
+    this.crisp = this.pad.take(message.header);
+    this.images.hidden = message.header.drawing === undefined || message.header.map !== 'home.map';
+    this.images.classList.toggle('mp-drawn', Boolean(message.header.drawing));
     this.build();
+    writeParts(this.parts, this.model);
     this.journey.draw(this.model.parts);
-    this.scaling.draw(this.model);
-    this.photo.show(message, (bitmap) => {
-      if (bitmap === this.bitmap) return;
-      this.bitmap = bitmap;
-      this.grey = greyed(bitmap);
-      this.paint();
-    });
-    this.paint();
+    this.photo.show(message, (bitmap) => this.showPhoto(bitmap));
+    if (!this.bitmap) this.paint(); // the image follows
     this.panel.refresh(recall('part', message.header.map));
+  }
+
+  showPhoto(bitmap) {
+    this.bitmap = bitmap;
+    this.grey = greyed(this.crisp ?? bitmap);
+    this.pad.paintSeen(bitmap);
+    this.paint();
+    this.root.dataset.drawing = this.message.header.drawing?.strokes ?? '';
+    if (this.message.header.moves) this.starting ??= setTimeout(() => this.journey.tour(), TOUR_AFTER_MS);
   }
 
   build() {
     const { model } = this;
     this.room = this.message.width - 8; // frames extend four pixels beyond their parts
     this.plan = layout(model, this.room);
-    const truth = model.header.classes.truth >= 0; // changes the notes
-    const texts = model.parts.map(({ id, title, words }) => `${id}${title}${words}`).join();
-    const built = `${this.message.width} ${truth} ${texts}`;
+    const texts = model.parts.map(({ id, title }) => `${id}${title}`).join();
+    const built = `${this.message.width} ${texts} ${model.header.photo.px} ${Boolean(model.header.drawing)}`;
     if (built === this.built) return;
     this.built = built;
     const focused = this.root.getRootNode().activeElement?.closest?.('[data-part]')?.dataset.part;
@@ -101,20 +108,18 @@ class MapView {
       this.bands[name] = el(this.stage, 'div', { class: `mp-band mp-band-${name}` });
       this.bands[name].style.height = `${height}px`;
     }
-    writeNotes(this.stage, this.bands, model.header.notes, model.header.classes.truth);
     buildShapes(this.bands, this);
-    buildReturnShapes(this.bands, this);
-    buildMergeShapes(this.bands, this);
     this.parts = buildParts(this.bands, this, {
       open: (id, byKey) => this.open(id, byKey),
       pin: (pin) => this.trigger('pin', pin),
-      under: (id, event) => this.tokenUnder(id, event),
+      under: (id, event) => (id === 'picture' && this.pad.on ? null : tokenUnder(this, id, event)),
       look: (id, pin) => this.lookByKey(id, pin),
     });
+    this.pad.build(this.bands.intro, this.parts.get('picture'));
     this.labels = sceneLabels(this.bands.core, this.plan);
     this.over = canvas(this.stage, { class: 'mp-over', 'aria-hidden': 'true' });
     this.equations.draw(this.message.header.equations);
-    this.panel.place(this.bands);
+    this.panel.place();
     if (focused) this.parts.get(focused)?.open.focus();
   }
 
@@ -129,18 +134,36 @@ class MapView {
     this.marks();
   }
 
+  paintImage() {
+    const { view, part, box } = this.parts.get('picture') ?? {};
+    if (view) paintPart(view, part, box, this.view());
+    this.schedule();
+  }
+
   measure() {
-    this.moved();
+    this.rect = null;
     this.offsets = {};
     for (const [name, node] of Object.entries(this.bands)) this.offsets[name] = node.offsetTop;
     this.height = this.stage.clientHeight;
+    this.top = this.stage.offsetTop;
     this.scale = streamScale(this.model, [this.model.readout, this.model.header.pin]);
   }
 
   view() {
-    const { model, plan, offsets, scale, message, bitmap, grey } = this;
-    const followed = { journeyPin: model.header.pin, oneScale: this.scaling.one };
-    return { model, plan, offsets, scale, colors: message.colors, width: this.room, photo: bitmap, grey, ...followed };
+    const { model, plan, offsets, scale, message, bitmap, crisp, grey, pad } = this;
+    const images = { photo: crisp ?? bitmap, seen: bitmap, grey, pad };
+    return { model, plan, offsets, scale, ...images, colors: message.colors, width: this.room, journeyPin: this.pin };
+  }
+
+  /** Followed token: the pinned one. */
+  get pin() {
+    return this.model.header.pin;
+  }
+
+  /** Place of a part on the stage: {x, y, w, h}. */
+  frameOf(id) {
+    const { x, y, w, h, band } = this.plan.boxes[id];
+    return { x, y: y + this.offsets[band], w, h };
   }
 
   schedule() {
@@ -164,28 +187,22 @@ class MapView {
   /** Redraw the scene below the tiles if it changed. */
   drawScene(view) {
     const { pin, id, place } = this.hover;
+    const { active } = this.journey;
     const scene = {
       ...view,
-      ...{ pin: this.streamPin(pin), strong: this.strongPlace() || place, strongId: place ? id : '' },
-      ...{
-        stripPin: this.journey.active ? this.model.header.pin : (pin ?? this.model.header.pin),
-        lit: this.litIds(),
-        reach: this.journey.active ? this.moment.reach : null,
-        ahead: this.journey.active ? this.moment.ahead : null,
-      },
+      pin: this.streamPin(pin),
+      strong: this.strongPlace() || place,
+      strongId: place ? id : '',
+      stripPin: active ? this.pin : (pin ?? this.pin),
+      lit: this.litIds(),
+      reach: active ? this.moment.reach : null,
+      ahead: active ? this.moment.ahead : null,
     };
     // The stream's threads are slow, so they are drawn when the pointer rests.
-    const resting = scene.pin === this.model.readout || this.journey.active || this.rested === scene.pin;
-    const signature = JSON.stringify([
-      scene.pin,
-      scene.stripPin,
-      resting,
-      scene.strong,
-      scene.strongId,
-      [...(scene.lit ?? [])],
-      [...(scene.ahead ?? [])],
-      scene.reach,
-    ]);
+    const resting = scene.pin === this.model.readout || active || this.rested === scene.pin;
+    const { stripPin, strong, strongId, reach } = scene;
+    const lists = [[...(scene.lit ?? [])], [...(scene.ahead ?? [])]];
+    const signature = JSON.stringify([scene.pin, stripPin, resting, strong, strongId, ...lists, reach]);
     if (signature === this.drawnScene) return;
     this.drawnScene = signature;
     scene.course = resting ? this.model.course(scene.pin) : null;
@@ -213,13 +230,13 @@ class MapView {
     const { pin } = this.hover;
     this.lookAt(pin);
     if (pin) for (const block of this.model.blocks) drawKeys(ctx, view, block, pin);
-    drawToken(ctx, view, pin ?? this.model.header.pin, Boolean(pin));
+    drawToken(ctx, view, pin ?? this.pin, Boolean(pin));
     if (pin) for (const block of this.model.blocks) drawArcs(ctx, view, block, pin);
   }
 
   // ------------------------------------------------------------ shown stream and highlights
   streamPin(hovered) {
-    if (this.journey.active) return this.moment.readingOut ? this.model.readout : this.model.header.pin;
+    if (this.journey.active) return this.moment.readingOut ? this.model.readout : this.pin;
     return hovered ?? this.model.readout;
   }
 
@@ -254,60 +271,18 @@ class MapView {
   }
 
   // ------------------------------------------------------------ the pointer
-  follow(event) {
-    const part = this.model?.byId.get(event.target.closest?.('[data-part]')?.dataset.part);
-    if (!part) return this.point(NONE);
-    const pin = showsTokens(part) ? this.tokenUnder(part.id, event) : null;
-    this.point({ id: part.id, pin, place: this.placeUnder(part, event) }, event);
-  }
-
-  /** Return the boxes of stage and root, cached because reading them forces a layout. */
-  where() {
-    this.rects ??= { stage: this.stage.getBoundingClientRect(), root: this.root.getBoundingClientRect() };
-    return this.rects;
-  }
-
-  moved() {
-    this.rects = null;
-  }
-
-  /** Return the pin of the token under the pointer in a part's tile, or null. */
-  tokenUnder(id, event) {
-    const { part, box } = this.parts.get(id);
-    const { stage } = this.where();
-    const [x, y] = [event.clientX - stage.left, event.clientY - stage.top - this.offsets[box.band]];
-    return pinAt(this.model, part, box, x, y);
-  }
-
-  /** Return the place of a block under the pointer: attention, residual stream or MLP. */
-  placeUnder(part, event) {
-    if (part.kind !== 'block' || this.plan.narrow) return '';
-    const { box } = this.parts.get(part.id);
-    const y = event.clientY - this.where().stage.top - this.offsets.core;
-    if (y < box.tile.y + box.tile.h + 4) return 'attention';
-    return y < box.mlp.y - 8 ? 'residual' : 'mlp';
-  }
-
-  point(news, event) {
+  point(news) {
     const same = news.id === this.hover.id && news.place === this.hover.place;
-    if (same && news.pin === this.hover.pin) return this.hint(event);
+    if (same && news.pin === this.hover.pin) return;
     this.hover = news;
     if (!same || Boolean(news.pin) !== this.stage.classList.contains('mp-token')) this.marks();
-    this.hint(event);
+    this.hint.show(news);
     this.schedule();
   }
 
   lookByKey(id, pin) {
     this.point(pin ? { id, pin, place: '' } : NONE);
     if (pin) this.say(tokenWords(this.model, this.model.byId.get(id), pin));
-  }
-
-  hint(event) {
-    const part = this.model?.byId.get(this.hover.id);
-    if (!part || !event || this.journey.player.playing) return this.tip.hide();
-    const text = this.hover.pin ? tokenWords(this.model, part, this.hover.pin) : part.words;
-    const { root } = this.where();
-    this.tip.show(event.clientX - root.left, event.clientY - root.top, text);
   }
 
   light(refs, say) {
@@ -326,6 +301,7 @@ class MapView {
   open(id, byKey, ask = true) {
     if (this.panel.id === id) return this.panel.deeper();
     this.journey.stop();
+    this.point(NONE);
     this.panel.open(id, byKey, ask);
     this.expanded();
   }
@@ -335,14 +311,13 @@ class MapView {
     if (!id) return;
     this.panel.close();
     this.expanded();
-    if (focus) this.parts.get(id)?.open.focus();
+    if (focus) this.parts.get(id)?.open.focus({ preventScroll: true });
   }
 
   expanded() {
-    for (const { open, part, node } of this.parts.values()) {
+    for (const { open, part } of this.parts.values())
       if (part.opens) open.setAttribute('aria-expanded', String(part.id === this.panel.id));
-      node.classList.toggle('mp-opened', part.id === this.panel.id);
-    }
+    for (const band of Object.values(this.bands)) band.inert = Boolean(this.panel.id); // the panel lies over them
     this.paint();
   }
 
@@ -358,20 +333,22 @@ class MapView {
   }
 
   showMoment() {
+    const first = this.hover !== NONE || !this.animated;
     this.hover = NONE;
+    this.animated = true;
     this.lookAt(null);
-    this.tip.hide();
+    this.hint.show(NONE);
     this.marks();
+    if (first) this.paintImage(); // in the square that the model sees
     this.draw();
   }
 
-  settle() {
-    this.paint();
-  }
-
-  wordsOf(part) {
-    if (part) return stationWords(this.model, part, this.model.header.pin);
-    return `Follow ${this.model ? this.model.nameOf(this.model.header.pin) : 'one token'} from the image to the class, or click a part to open it.`;
+  wordsOf(part, touring) {
+    if (!part) {
+      this.animated = false;
+      return 'Point at a patch to follow it. Click a part to zoom in.';
+    }
+    return touring ? tourWords(this.model, part) : stationWords(this.model, part, this.pin);
   }
 
   drawJourney(ctx, view) {

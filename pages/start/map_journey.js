@@ -8,76 +8,92 @@ import { centre, mapRects } from './map_cells.js';
 import { along, arc, drawArcs, drawKeys, placed, ring } from './map_overlay.js';
 import { drawPatch, drawStrip, greatest } from './map_tiles.js';
 
-const MS = {
-  patches: 900,
-  maps: 900,
-  embed: 1100,
-  prefix: 700,
-  positions: 800,
-  block: 800,
-  merge: 400,
-  norm: 1100,
-  pool: 700,
-  head: 600,
-  classes: 900,
-};
-const ABOUT = 10000; // ms for all stations together
+const MOVE_MS = 900; // the motion to a station
+const STAY_MS = 2500; // and the time to read its words
+const TOUR_MS = 6000;
+// Shares of the tour's time.
+const TOUR = { patches: 6, maps: 4, embed: 6, prefix: 2, positions: 2, flow: 12, norm: 2, head: 1, classes: 5 };
+const END_MS = 700; // the tour's last moment
+const STOPS = ['pointerdown', 'keydown', 'wheel', 'touchstart'];
+const MOVED = 'vitviz.map.moved'; // in localStorage: the map has moved by itself in this browser
 
-/** Return the duration of each station in ms; the total is about ten seconds for any depth. */
-export function durations(kinds) {
-  const blocks = kinds.filter((kind) => kind === 'block').length;
-  const others = kinds.filter((kind) => kind !== 'block').reduce((sum, kind) => sum + (MS[kind] ?? 600), 0);
-  const block = blocks ? Math.max(180, Math.min(MS.block, (ABOUT - others) / blocks)) : 0;
-  return kinds.map((kind) => (kind === 'block' ? block : (MS[kind] ?? 600)));
+/** Return the duration of each station of the tour in ms; layers share theirs. */
+export function tourTimes(kinds) {
+  const flow = kinds.filter((kind) => kind === 'block' || kind === 'merge').length;
+  const shares = kinds.map((kind, i) => (i ? (TOUR[kind] ?? TOUR.flow / flow) : 0));
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  return shares.map((share) => (share * (TOUR_MS - END_MS)) / total);
+}
+
+/** Return true on a first visit to the app's bare address: no permalink, no reload of a page that wrote its own. */
+function isFirstVisit() {
+  const [entry] = performance.getEntriesByType('navigation');
+  if (reducedMotion() || !entry || new URL(entry.name).search) return false;
+  try {
+    return !localStorage.getItem(MOVED);
+  } catch {
+    return false; // storage is forbidden: it would move at every visit
+  }
 }
 
 /**
  * The animation's bar.
- *   acts: {show(at): draw a moment, words(station): describe it, left()}
+ *   acts: {show(at): draw a moment, words(station, touring): describe it, left()}
  * `at` is a station's number plus the progress to the next one.
  */
 export class Journey {
   constructor(parent, acts) {
-    Object.assign(this, { acts, at: 0, active: false, stations: [], moving: () => {} });
+    Object.assign(this, { acts, at: 0, active: false, touring: false, stations: [], moving: () => {} });
     this.node = el(parent, 'div', { class: 'mp-bar', role: 'group', 'aria-label': 'Animation of one token' });
-    const row = el(this.node, 'div', { class: 'mp-controls' });
-    this.back = button(row, '◀', () => this.step(-1), { 'aria-label': 'Previous step' });
-    this.play = button(row, '', null, { class: 'mp-play' });
-    this.next = button(row, '▶', () => this.step(1), { 'aria-label': 'Next step' });
-    this.slider = el(row, 'input', {
-      type: 'range',
-      min: '0',
-      step: 'any',
-      'aria-label': 'Step of the animation',
-    });
-    this.whole = button(row, 'Show whole map', () => this.leave(), { class: 'mp-whole' });
+    this.play = button(this.node, '', null, { class: 'mp-play' });
+    const range = { type: 'range', min: '0', step: 'any', 'aria-label': 'Step of the animation' };
+    this.slider = el(this.node, 'input', range);
     this.caption = el(this.node, 'p', { class: 'mp-said', 'aria-live': 'polite' });
+    this.whole = button(this.node, 'Show whole map', () => this.leave(), { class: 'mp-whole' });
     this.player = player(this.play, this.playing());
     this.slider.oninput = () => this.scrub(Number(this.slider.value));
     this.slider.onkeydown = (event) => this.key(event);
+    this.touched = () => {
+      this.used = true;
+      if (this.touring) this.leave(false);
+    };
+    for (const name of STOPS) window.addEventListener(name, this.touched, { capture: true, passive: true });
   }
 
   playing() {
     return {
       at: () => this.at,
       last: () => this.stations.length - 1,
-      dwell: 140,
+      dwell: STAY_MS,
       first: 0,
-      faces: { play: ['▶ Play animation'], pause: ['❚❚ Pause'] },
       rewind: () => this.show(0),
       began: () => {
         if (!this.active) this.show(0);
       },
       ended: () => this.moving(),
-      step: (to, done) => this.move(to, done),
+      step: (to, done) => this.move(to, MOVE_MS, done),
     };
   }
 
-  move(to, done = () => {}) {
+  move(to, ms, done = () => {}) {
     const from = this.at;
     this.moving();
-    const ms = this.times[to] * Math.max(0.2, Math.abs(to - from));
-    this.moving = animate(ms, (t) => this.show(mix(from, to, inverse(t))), done);
+    this.moving = animate(ms * Math.max(0.2, Math.abs(to - from)), (t) => this.show(mix(from, to, inverse(t))), done);
+  }
+
+  /** Move through all stations once, in six seconds, on the first visit of a browser; any touch stops it. */
+  tour() {
+    if (this.used || this.active || document.hidden || !isFirstVisit()) return;
+    localStorage.setItem(MOVED, '1');
+    this.touring = true;
+    const times = tourTimes(this.stations.map(({ kind }) => kind));
+    const next = (to) => {
+      if (!this.touring) return;
+      if (to < this.stations.length) this.move(to, times[to], () => next(to + 1));
+      else this.ending = setTimeout(() => this.touring && this.leave(false), END_MS);
+    };
+    this.show(0);
+    next(1);
   }
 
   step(by) {
@@ -85,7 +101,7 @@ export class Journey {
     if (!this.active) return this.show(by > 0 ? Math.min(1, this.stations.length - 1) : 0);
     const to = by > 0 ? Math.floor(this.at + 1e-6) + 1 : Math.ceil(this.at - 1e-6) - 1;
     if (to < 0 || to >= this.stations.length) return;
-    if (by > 0) this.move(to);
+    if (by > 0) this.move(to, MOVE_MS);
     else this.show(to);
   }
 
@@ -119,20 +135,17 @@ export class Journey {
     const station = Math.min(last, Math.ceil(this.at - 1e-6));
     this.slider.max = String(last);
     this.slider.value = String(this.active ? this.at : 0);
-    const words = this.active ? this.acts.words(this.stations[station]) : this.acts.words(null);
+    const words = this.acts.words(this.active ? this.stations[station] : null, this.touring);
     if (this.caption.textContent !== words) this.caption.textContent = words;
     const text = this.active ? `${this.stations[station].title}: ${words}` : 'not started';
     this.slider.setAttribute('aria-valuetext', text);
-    this.back.disabled = this.active && this.at <= 0;
-    this.next.disabled = this.active && this.at >= last;
-    this.whole.style.visibility = this.active ? '' : 'hidden';
+    this.whole.hidden = !this.active || this.touring;
     this.play.style.display = reducedMotion() ? 'none' : '';
   }
 
   draw(stations) {
     const same = stations.map(({ id }) => id).join() === this.stations.map(({ id }) => id).join();
     this.stations = stations;
-    this.times = durations(stations.map(({ kind }) => kind));
     if (!same) {
       this.stop();
       Object.assign(this, { active: false, at: 0 });
@@ -140,17 +153,24 @@ export class Journey {
     this.face();
   }
 
-  leave() {
+  leave(focus = true) {
     this.stop();
     Object.assign(this, { active: false, at: 0 });
     this.face();
     this.acts.left();
-    this.play.focus();
+    if (focus) this.play.focus();
   }
 
   stop() {
+    this.touring = false;
+    clearTimeout(this.ending);
     this.moving();
     this.player.stop();
+  }
+
+  end() {
+    this.stop();
+    for (const name of STOPS) window.removeEventListener(name, this.touched, { capture: true });
   }
 }
 
@@ -190,8 +210,7 @@ export class Moment {
 export function drawMoment(ctx, view, part, share) {
   const draw = MOMENTS[part.kind];
   const here = placed(view, part, view.journeyPin);
-  if (here && share >= 1 && part.kind !== 'block' && part.kind !== 'embed')
-    ring(ctx, here, view.colors.query, view.colors.paper, 2.5);
+  if (here && share >= 1 && part.kind !== 'block' && part.kind !== 'embed') ring(ctx, here, 2.5);
   if (draw) draw(ctx, view, part, share);
 }
 
@@ -215,12 +234,12 @@ function shadowed(ctx, draw) {
   ctx.restore();
 }
 
-function thumb(ctx, { model, photo, journeyPin, colors }, box) {
+function thumb(ctx, { model, seen, journeyPin }, box) {
   const { header } = model;
   const cell = model.tokenAt({ grid: header.grid, prefix: [] }, journeyPin);
-  if (!photo || cell < 0) return;
-  shadowed(ctx, () => drawPatch(ctx, photo, header.grid, cell, box));
-  ring(ctx, box, colors.query, colors.paper, 2);
+  if (!seen || cell < 0) return;
+  shadowed(ctx, () => drawPatch(ctx, seen, header.grid, cell, box));
+  ring(ctx, box);
 }
 
 const by = (view, id) => view.model.byId.get(id);
@@ -253,7 +272,7 @@ function multiply(ctx, view, part, t) {
   ctx.fillStyle = view.colors.paper;
   ctx.fillRect(strip[0] - 1, strip[1] - 1, strip[2] + 2, strip[3] + 2);
   grow(ctx, values, strip, (t - 0.45) / 0.5);
-  ring(ctx, strip, view.colors.query, view.colors.paper, 1);
+  ring(ctx, strip, 1);
 }
 
 /** Move a patch over the filters, one column of E after the other. */
@@ -277,9 +296,9 @@ function lineUp(ctx, view, part, t) {
   if (to && values && source && t < 1) {
     const box = lifted(boxOf(view, 'embed', 'strip'), to, t, 20);
     shadowed(ctx, () => drawStrip(ctx, values, box));
-    ring(ctx, box, view.colors.query, view.colors.paper, 1.5);
+    ring(ctx, box, 1.5);
   }
-  if (first && t > 0.6) ring(ctx, first, view.colors.query, view.colors.paper, 3 - 1.5 * Math.min(1, (t - 0.6) / 0.4));
+  if (first && t > 0.6) ring(ctx, first, 3 - 1.5 * Math.min(1, (t - 0.6) / 0.4));
 }
 
 function addPlace(ctx, view, part, t) {
@@ -289,10 +308,10 @@ function addPlace(ctx, view, part, t) {
   if (!values) return;
   ctx.fillStyle = view.colors.paper;
   ctx.fillRect(strip[0] - 1, strip[1] - 1, strip[2] + 2, strip[3] + 2);
-  if (cell) ring(ctx, cell, view.colors.query, view.colors.paper, 2.5);
+  if (cell) ring(ctx, cell, 2.5);
   const box = cell ? lifted(cell, strip, t, -10) : strip;
   if (t > 0.02) drawStrip(ctx, values, t < 1 ? box : strip);
-  ring(ctx, t < 1 ? box : strip, view.colors.query, view.colors.paper, 1.5);
+  ring(ctx, t < 1 ? box : strip, 1.5);
 }
 
 /** Draw the arcs from the token's strongest keys; the scene draws the attention output. */
@@ -305,7 +324,7 @@ function throughMaps(ctx, view, part, t) {
   for (const spot of mapRects(view.model, part, view.plan.boxes[part.id], view.journeyPin)) {
     const [x, y, w, h] = spot;
     ctx.globalAlpha = ease(t);
-    ring(ctx, [x, y + view.offsets[view.plan.boxes[part.id].band], w, h], view.colors.query, view.colors.paper, 1.5);
+    ring(ctx, [x, y + view.offsets[view.plan.boxes[part.id].band], w, h], 1.5);
     ctx.globalAlpha = 1;
   }
   const from = t < 1 && placed(view, by(view, 'picture'), view.journeyPin);
@@ -317,7 +336,7 @@ function readOut(ctx, view, part, t) {
   drawGathering(ctx, view, t);
   const last = view.model.blocks.at(-1);
   const spot = last && placed(view, last, view.model.readout);
-  if (spot && view.model.header.readout === 'cls') ring(ctx, spot, view.colors.query, view.colors.paper, 3);
+  if (spot && view.model.header.readout === 'cls') ring(ctx, spot, 3);
 }
 
 const MOMENTS = {
@@ -351,7 +370,7 @@ function drawGathering(ctx, view, t) {
     const to = placed(view, block, view.model.readout);
     if (!from || !to) continue;
     const share = weight / most.weight;
-    ring(ctx, from, view.colors.query, view.colors.paper, block === most.block ? 2.5 : 1.5);
+    ring(ctx, from, block === most.block ? 2.5 : 1.5);
     ctx.globalAlpha = 0.35 + 0.65 * share;
     arc(ctx, centre(from), centre(to), ease(Math.min(1, t / 0.7)), 1 + 3 * share, view.colors);
     ctx.globalAlpha = 1;

@@ -2,12 +2,16 @@
 //
 // The parts form bands: 'intro' (image to sequence), 'core' (blocks above the residual stream) and 'outro' (readout to
 // classes); a wide core has the outro at its right end. Coordinates are relative to a band's corner.
+// `note` is the place of a part's caption, `tools` that of the image's buttons, `seen` that of the model's input.
 
 const NARROW = 640;
 const TITLE = 24;
 const STRIP = 9;
+const TOOLS = 34; // the image's buttons, with the gap above
+const CAPTION = 20;
+const LARGEST = 160; // px of a part's tile; the image is half as large again
 export const STREAM = 46; // the height that the longest token takes
-const LENS = 52;
+const LENS = 44;
 const MLP = 18;
 export const RETURN = 26; // how far above the core the way back runs
 export const READ = 20; // above the head's rows: what it reads
@@ -24,27 +28,35 @@ function above(part, side) {
 
 /** Place the parts from image to sequence side by side, as large as the width allows, with arrows between them. */
 function introWide(parts, width, ratio) {
+  const count = parts.length - 1;
   const longest = Math.max(...parts.slice(0, -1).map((part) => part.shape_out.join(' × ').length));
-  const gapLeast = clamp(longest * 6.4, 46, 92);
-  const side = Math.floor(clamp((width - (parts.length - 1) * gapLeast) / parts.length, 64, 212));
-  const gap = parts.length > 1 ? Math.min(130, (width - parts.length * side) / (parts.length - 1)) : 0;
-  const tall = Math.round(side * ratio);
+  const gapLeast = clamp(longest * 5.6, 52, 92);
+  const side = Math.floor(clamp((width - count * gapLeast) / (count + 1.5), 64, LARGEST));
+  const large = Math.round(1.5 * side);
+  const gap = count ? Math.min(130, (width - large - count * side) / count) : 0;
   const boxes = {};
+  const arrows = [];
+  let x = 0;
   parts.forEach((part, i) => {
-    const x = Math.round(i * (side + gap));
+    const w = i ? side : large;
+    const h = Math.round(w * ratio);
+    const y = TITLE + h + 8;
+    const strip = part.kind === 'embed' || part.kind === 'positions' ? STRIP + CAPTION : 0;
     boxes[part.id] = {
       band: 'intro',
-      ...{ x, y: 0, w: side, h: TITLE + tall + STRIP + 30 },
-      tile: { x, y: TITLE, w: side, h: tall },
-      strip: { x, y: TITLE + tall + 10, w: side, h: STRIP },
-      note: { x, y: TITLE + tall + 12 + STRIP, w: side + Math.min(gap, 24) },
+      ...{ x, y: 0, w, h: y + (i ? strip + CAPTION : TOOLS) },
+      tile: { x, y: TITLE, w, h },
+      strip: { x, y, w, h: STRIP },
+      note: i ? { x, y: y + strip - 4, w: w + Math.min(gap, 40) } : null,
+      tools: i ? null : { x, y, w: Math.max(w, 204) },
     };
+    const arrow = { from: parts[i - 1]?.id, to: part.id, band: 'intro', along: 'x' };
+    if (i) arrows.push({ ...arrow, x: x - gap, y: TITLE + (side * ratio) / 2, w: gap });
+    x = Math.round(x + w + gap);
   });
-  const arrows = parts.slice(1).map((part, i) => {
-    const from = boxes[parts[i].id].tile;
-    return { from: parts[i].id, to: part.id, band: 'intro', x: from.x + side, y: TITLE + tall / 2, w: gap, along: 'x' };
-  });
-  return { boxes, arrows, height: TITLE + tall + STRIP + 38 };
+  const seen = Math.min(56, gap - 12);
+  boxes[parts[0].id].seen = { x: large + (gap - seen) / 2, y: TITLE + (side * ratio) / 2 + 14, w: seen };
+  return { boxes, arrows, height: Math.max(...Object.values(boxes).map(({ h }) => h)) + 4 };
 }
 
 /** Compute the columns of blocks per line and their widths; patch merging takes less room. */
@@ -64,8 +76,8 @@ export function columns(parts, width) {
     rows.at(-1).push(part);
     room += weight(part);
   }
-  const pitch = Math.min(width / Math.ceil(perLine), 196);
-  return { rows, pitch, side: Math.floor(pitch - clamp(pitch * 0.16, 8, 26)), weight };
+  const pitch = Math.min(width / Math.ceil(perLine), LARGEST + 20);
+  return { rows, pitch, side: Math.floor(pitch - clamp(pitch * 0.1, 8, 20)), weight };
 }
 
 /** Place the blocks in lines, each with its stream, MLPs and logit lens. */
@@ -80,7 +92,7 @@ function coreWide(parts, width, ratio, lens) {
     const tall = Math.round(side * ratio);
     const stream = top + TITLE + lift + tall + 20 + STREAM / 2;
     const mlp = stream + STREAM / 2 + 16;
-    const end = mlp + MLP + (lens ? 22 + LENS : 8);
+    const end = mlp + MLP + (lens ? 20 + LENS : 8);
     let x = INSET;
     for (const part of row) {
       const w = Math.floor(side * (part.kind === 'merge' ? 0.5 : 1));
@@ -128,13 +140,15 @@ function outroBeside(parts, x, width, core, classes) {
     at('pool', { x: right, y: top, w: room, h: 12 });
     top += 12 + 16 + TITLE;
   }
-  const tall = clamp(core.height - 14 - top, READ + classes * 17, READ + classes * 25);
+  const tall = clamp(core.height - 14 - CAPTION - top, READ + classes * 17, READ + classes * 27);
   core.height = Math.max(core.height, top + tall + 14);
-  const part = Math.round(room * 0.36);
+  const part = Math.round(room * 0.4);
   at('head', { x: right, y: top, w: part - 12, h: tall });
   at('classes', { x: right + part, y: top + READ, w: room - part, h: tall - READ });
-  boxes.classes.y = top - TITLE;
-  boxes.classes.h = tall + TITLE;
+  for (const id of ['head', 'classes']) {
+    const { tile } = boxes[id];
+    Object.assign(boxes[id], { y: top - TITLE, h: tall + TITLE, note: { x: tile.x, y: top + tall + 4, w: tile.w } });
+  }
   return boxes;
 }
 
@@ -172,7 +186,7 @@ function wide(model, width) {
     const outro = outroWide(model.outro, width, classes);
     return assemble({ intro, outro });
   }
-  const side = clamp(width * 0.32, 270, 430);
+  const side = clamp(width * 0.29, 250, 400);
   const core = coreWide(model.flow, width - side - 12 - INSET, ratio, lens);
   const end = core.used + 6;
   Object.assign(core.boxes, outroBeside(model.outro, end, Math.min(width - end, side * 1.2), core, classes));
@@ -199,6 +213,23 @@ function column(parts, { band, width, x, gap, sized }) {
   return { boxes, arrows, height: y };
 }
 
+/** Enlarge the image on a phone, with its buttons below. */
+function enlarge(column, id, side, width) {
+  const box = column.boxes[id];
+  const ratio = box.tile.h / box.tile.w;
+  const more = Math.round(side * ratio) - box.tile.h + TOOLS;
+  Object.assign(box.tile, { w: side, h: Math.round(side * ratio) });
+  Object.assign(box, { h: box.tile.h + TOOLS, tools: { x: 0, y: box.tile.h + 8, w: width } });
+  box.beside = { x: side + 14, y: 0, w: width - side - 14 };
+  box.seen = { x: side + 14, y: 24, w: Math.min(56, width - side - 18) };
+  for (const [name, other] of Object.entries(column.boxes)) {
+    if (name === id) continue;
+    for (const place of [other, other.tile, other.beside, other.strip]) place.y += more;
+  }
+  for (const arrow of column.arrows) arrow.y += more;
+  column.height += more;
+}
+
 /** Place the outro on a phone: each part as wide as the screen. */
 function outroTall(parts, width, classes) {
   const boxes = {};
@@ -221,6 +252,7 @@ function tall(model, width) {
     return { w, h: Math.round(w * ratio) };
   };
   const intro = column(model.intro, { band: 'intro', width, x: 0, gap: 46, sized: sized(1) });
+  enlarge(intro, model.intro[0].id, Math.min(width, 300), width);
   const outro = outroTall(model.outro, width, model.header.classes.names.length);
   if (!model.flow.length) return assemble({ intro, outro }, true);
   const flow = column(model.flow, { band: 'core', width, x: STREAM + 34, gap: 26, sized: sized(0.86) });

@@ -3,17 +3,18 @@
 import { centre, rectOf } from './map_cells.js';
 
 /** Return a token's box in a part's tile, in stage pixels; null if it is not shown. */
-export function placed({ model, plan, offsets }, part, pin) {
+export function placed({ model, plan, offsets, pad }, part, pin) {
+  if (part.kind === 'picture' && pad?.free) return null; // strokes lie where they were drawn
   const box = plan.boxes[part.id];
   const rect = rectOf(model, part, box, pin);
   return rect && [rect[0], rect[1] + offsets[box.band], rect[2], rect[3]];
 }
 
-/** Draw a frame that is visible on any image: a pale line below a coloured one. */
-export function ring(ctx, [x, y, w, h], color, pale, thick = 2) {
+/** Draw a double frame, white and ink, which is visible on any image. */
+export function ring(ctx, [x, y, w, h], thick = 2) {
   for (const [style, wide] of [
-    [pale, thick + 2],
-    [color, thick],
+    ['#fff', thick + 2],
+    ['#0F151C', thick],
   ]) {
     ctx.strokeStyle = style;
     ctx.lineWidth = wide;
@@ -30,14 +31,14 @@ export function drawToken(ctx, view, pin, strong) {
   for (const part of model.parts) {
     const rect = strong || part.kind !== 'block' ? placed(view, part, pin) : null;
     if (!rect) continue;
-    ring(ctx, rect, colors.query, colors.paper, strong ? 2 : 1.5);
+    ring(ctx, rect, strong ? 2 : 1.5);
     if (part.kind !== 'block' && part.kind !== 'merge') spots.push(rect);
   }
   if (strong && !view.plan.narrow) thread(ctx, spots, colors);
 }
 
 function thread(ctx, spots, colors) {
-  ctx.strokeStyle = colors.query;
+  ctx.strokeStyle = colors.ink;
   ctx.lineWidth = 1.5;
   ctx.globalAlpha = 0.75;
   ctx.beginPath();
@@ -69,19 +70,13 @@ export function drawKeys(ctx, view, part, pin) {
   ctx.restore();
   ctx.fillStyle = colors.query;
   const keys = model.keys(part, token);
-  const most = strongestKey(view, part, token, pin) || 1;
+  const most = keys[0].weight || 1;
   for (const { key, weight } of keys) {
     const spot = placed(view, part, model.pinOf(part, key));
     ctx.globalAlpha = 0.2 + (0.8 * weight) / most;
     if (spot) ctx.fillRect(...spot);
   }
   ctx.globalAlpha = 1;
-}
-
-/** Return the largest weight of a token's keys in a block, or in all blocks on one scale. */
-function strongestKey({ model, oneScale }, part, token, pin) {
-  if (!oneScale) return model.keys(part, token)[0].weight;
-  return Math.max(...model.blocks.map((block) => model.keys(block, model.tokenAt(block, pin))[0].weight));
 }
 
 /** Draw an arc from each of a token's strongest keys in a block, as strong as its weight, up to `share`. */
@@ -99,7 +94,7 @@ export function drawArcs(ctx, view, part, pin, share = 1) {
     arc(ctx, centre(from), centre(to), share, 1 + (1.5 * weight) / most, colors);
   }
   ctx.globalAlpha = 1;
-  ring(ctx, to, colors.query, colors.paper, 2);
+  ring(ctx, to, 2);
 }
 
 /** Draw a curved line between two points, up to `share`. */

@@ -1,9 +1,15 @@
-// Show an opened part under its band: its operations step by step, and one level deeper its tables.
+// Enlarge a part in place: its picture, its operations step by step, and one level deeper its tables.
 
-import { button, el } from '../../vitviz/browser/kit/dom.js';
+import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
+import { reducedMotion } from '../../vitviz/browser/kit/motion.js';
 import { buildTables } from './map_numbers.js';
+import { drawArcs, drawKeys, placed, ring } from './map_overlay.js';
+import { paintPart } from './map_parts.js';
 import { buildSteps } from './map_steps.js';
 import { stationWords } from './map_words.js';
+
+const LARGE = 280; // px of the enlarged picture
+const ZOOM_MS = 260;
 
 export class Panel {
   constructor({ view, trigger, close, say }) {
@@ -32,10 +38,11 @@ export class Panel {
     Object.assign(this, { id, deep: false, query: {}, dismissed: '' });
     if (this.message?.header.part !== id) this.message = null;
     if (this.part.opens && ask) this.ask({});
-    this.place(this.view.bands);
     this.draw();
+    this.place();
+    this.zoom();
     if (byKey) this.node.focus({ preventScroll: true });
-    this.node.scrollIntoView({ block: 'nearest', behavior: 'auto' });
+    if (this.node.getBoundingClientRect().top < 0) this.node.scrollIntoView({ block: 'start', behavior: 'auto' });
   }
 
   /** Request the part from the server, with the selected head, class or channel. */
@@ -47,7 +54,12 @@ export class Panel {
   close() {
     if (this.part?.opens) this.trigger('open', '');
     Object.assign(this, { dismissed: this.id, id: '', deep: false });
+    this.leave();
+  }
+
+  leave() {
     this.node.remove();
+    this.view.stage.style.minHeight = '';
   }
 
   deeper() {
@@ -80,20 +92,28 @@ export class Panel {
   /** Show a new map: the panel stays open if the model has its part. */
   refresh(message) {
     if (this.id && !this.part) {
-      this.node.remove();
+      this.leave();
       this.id = '';
     }
     this.take(message);
     if (this.id) this.draw();
   }
 
-  place(bands) {
-    if (!this.id) return;
-    const box = this.view.plan.boxes[this.id];
-    const band = bands[box?.band];
-    if (!band) return;
-    band.after(this.node);
-    this.node.style.setProperty('--mp-caret', `${box.tile.x + box.tile.w / 2}px`);
+  /** Lay the panel over the map. */
+  place() {
+    if (this.id) this.view.stage.append(this.node);
+  }
+
+  /** Grow from the part's place to the whole map. */
+  zoom() {
+    const { x, y, w, h } = this.view.frameOf(this.id);
+    const { offsetWidth: width, offsetHeight: height } = this.node;
+    if (reducedMotion() || !width) return;
+    const from = `translate(${x}px, ${y}px) scale(${w / width}, ${h / height})`;
+    this.node.animate([{ transform: from, opacity: 0.4 }, { transform: 'none' }], {
+      duration: ZOOM_MS,
+      easing: 'ease-out',
+    });
   }
 
   draw() {
@@ -106,9 +126,38 @@ export class Panel {
     const words = part.kind === 'block' ? stationWords(model, part, model.header.pin) : part.words;
     el(this.node, 'p', { class: 'mp-lead' }, words);
     const ready = this.message?.header.part === this.id;
+    const main = el(this.node, 'div', { class: 'mp-main' });
+    if (!this.deep) this.picture(main, part);
+    this.content = el(main, 'div', { class: 'mp-content' });
     if (ready) this.body(this.message);
-    else if (part.opens) el(this.node, 'p', { class: 'vv-muted mp-waiting', role: 'status' }, 'Computing this part …');
+    else if (part.opens)
+      el(this.content, 'p', { class: 'vv-muted mp-waiting', role: 'status' }, 'Computing this part …');
+    this.view.stage.style.minHeight = `${this.node.offsetHeight}px`;
     if (inside) this.node.focus({ preventScroll: true });
+  }
+
+  /** Draw the part's tile, enlarged. */
+  picture(parent, part) {
+    const { tile, lift = 0, ...box } = this.view.plan.boxes[this.id];
+    const scale = Math.min(LARGE / Math.max(tile.w, tile.h), 3);
+    const large = { x: 0, y: 0, w: Math.round(tile.w * scale), h: Math.round(tile.h * scale) };
+    const view = canvas(parent, { class: 'mp-large', 'aria-hidden': 'true' });
+    const seen = { ...this.view.view(), pad: null };
+    paintPart(view, part, { ...box, lift, tile: large }, seen);
+    const boxes = { [part.id]: { ...box, lift, tile: { ...large, y: lift } } };
+    this.frame(view.ctx, { ...seen, plan: { boxes }, offsets: { [box.band]: 0 } }, part);
+  }
+
+  /** Frame the followed token; in a layer, draw its attention instead of the readout's. */
+  frame(ctx, view, part) {
+    if (part.kind === 'block' && view.model.tokenAt(part, view.journeyPin) >= 0) {
+      ctx.clearRect(0, 0, ctx.canvas.width, view.plan.boxes[part.id].lift);
+      drawKeys(ctx, view, part, view.journeyPin);
+      drawArcs(ctx, view, part, view.journeyPin);
+    } else {
+      const spot = placed(view, part, view.journeyPin);
+      if (spot) ring(ctx, spot);
+    }
   }
 
   head(part) {
@@ -117,8 +166,18 @@ export class Panel {
     const named = this.message?.header.part === this.id ? this.message.header.token_name : '';
     if (named) el(head, 'span', { class: 'vv-muted' }, named);
     const acts = el(head, 'div', { class: 'mp-acts' });
+    const { parts } = this.view.model;
+    for (const [face, step] of [
+      ['‹', -1],
+      ['›', 1],
+    ]) {
+      const next = parts[parts.indexOf(part) + step];
+      const open = button(acts, face, () => this.view.open(next.id, true), { class: 'mp-close' });
+      open.setAttribute('aria-label', next ? `Open ${next.title}` : 'No further part');
+      open.disabled = !next;
+    }
     if (part.link) this.link(acts, part.link);
-    button(acts, '✕', () => this.closed(true), { 'aria-label': `Close ${part.title}`, class: 'mp-close' });
+    button(acts, '✕ Whole map', () => this.closed(true), { 'aria-label': `Close ${part.title}`, class: 'mp-close' });
   }
 
   link(parent, link) {
@@ -132,7 +191,7 @@ export class Panel {
 
   classes(chosen) {
     const { names, index } = this.view.model.header.classes;
-    const row = el(this.node, 'div', { class: 'mp-choice', role: 'group', 'aria-label': 'Class' });
+    const row = el(this.content, 'div', { class: 'mp-choice', role: 'group', 'aria-label': 'Class' });
     names.forEach((name, i) => {
       button(row, name, () => this.ask({ class: index[i] }), { 'aria-pressed': String(index[i] === chosen) });
     });
@@ -141,16 +200,16 @@ export class Panel {
   body(message) {
     const { tables } = message.header;
     if (this.deep) {
-      button(this.node, '← Back to the operations', () => this.shallower(), { class: 'mp-level' });
-      return buildTables(this.node, message, this.say);
+      button(this.content, '← Back to the operations', () => this.shallower(), { class: 'mp-level' });
+      return buildTables(this.content, message, this.say);
     }
     if (this.part.kind === 'head') this.classes(message.header.class);
-    const steps = el(this.node, 'div', { class: 'mp-steps' });
+    const steps = el(this.content, 'div', { class: 'mp-steps' });
     buildSteps(steps, message, this.view.view(), {
       ask: (more) => this.ask(more),
       deeper: () => this.deeper(),
       say: this.say,
     });
-    if (tables.length) button(this.node, 'Show tables', () => this.deeper(), { class: 'mp-level' });
+    if (tables.length) button(this.content, 'Show tables', () => this.deeper(), { class: 'mp-level' });
   }
 }

@@ -1,11 +1,12 @@
-// Build the map's elements: a button and a canvas per part, and tensor shapes on the arrows.
+// Build the map's elements: a button, a canvas and a caption per part, shapes on the arrows, and labels.
 
 import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
 import { percent } from '../../vitviz/browser/kit/words.js';
 import { RETURN } from './map_layout.js';
 import { shapeWords } from './map_model.js';
-import { PAINTERS } from './map_tiles.js';
+import { lensClasses } from './map_scene.js';
+import { PAINTERS, rangeOf } from './map_tiles.js';
 import { partWords } from './map_words.js';
 
 const PINS = new Set(['picture', 'patches', 'prefix', 'positions']);
@@ -15,13 +16,19 @@ function titleOf(part, box) {
   if (box.beside || (part.kind === 'norm' && box.w < 80)) return '';
   if (part.kind === 'merge') return 'Merge';
   if (part.kind !== 'block') return part.title;
-  return box.w < 52 ? part.title.replace(/^\D+/, '') : part.title;
+  return box.w < 60 ? part.title.replace(/^\D+/, '') : part.title;
+}
+
+export function put(node, { x, y, w, h }) {
+  Object.assign(node.style, { left: `${x}px`, top: `${y}px` });
+  if (w !== undefined) node.style.width = `${w}px`;
+  if (h !== undefined) node.style.height = `${h}px`;
 }
 
 /**
  * Build the parts' elements in their bands.
- *   acts: {open(id, byKey), pin(pin)}
- * Returns Map id -> {node, open, view (canvas), part, box}.
+ *   acts: {open(id, byKey), pin(pin), under(id, event), look(id, pin)}
+ * Returns Map id -> {node, open, view (canvas), note, beside, part, box}.
  */
 export function buildParts(bands, { model, plan }, acts) {
   const made = new Map();
@@ -31,27 +38,38 @@ export function buildParts(bands, { model, plan }, acts) {
     const node = el(bands[box.band], 'div', { class: `mp-part mp-${part.kind}`, 'data-part': part.id });
     put(node, box);
     const open = button(node, '', (event) => acts.open(part.id, event.detail === 0), { class: 'mp-open' });
-    open.setAttribute('aria-label', partWords(part));
     if (part.opens !== false) open.setAttribute('aria-expanded', 'false');
     el(open, 'span', { class: 'mp-title', 'aria-hidden': 'true' }, titleOf(part, box));
     const view = canvas(node, { class: 'mp-tile', 'aria-hidden': 'true' });
-    const lift = box.lift ?? 0;
-    put(view.node, { x: box.tile.x - box.x, y: box.tile.y - lift - box.y });
-    if (PINS.has(part.kind)) tokens(view.node, part, { acts, model, keyed });
-    if (box.mlp) mlpOf(node, box);
-    if (box.beside) beside(node, part, box, model);
-    made.set(part.id, { node, open, view, part, box });
+    put(view.node, { x: box.tile.x - box.x, y: box.tile.y - (box.lift ?? 0) - box.y });
+    if (PINS.has(part.kind)) listenToTokens(view.node, part, { acts, model, keyed });
+    if (box.mlp) {
+      const glyph = el(node, 'span', { class: 'mp-mlp', 'aria-hidden': 'true' }, box.w < 52 ? '' : 'MLP');
+      put(glyph, { ...box.mlp, x: box.mlp.x - box.x, y: box.mlp.y - box.y });
+    }
+    const at = box.beside ?? box.note;
+    const words = at && el(node, 'div', { class: box.beside ? 'mp-beside' : 'mp-caption', 'aria-hidden': 'true' });
+    if (words) put(words, { x: at.x - box.x, y: at.y - box.y, w: at.w });
+    made.set(part.id, { node, open, view, words, part, box });
   }
   return made;
 }
 
-function put(node, { x, y, w, h }) {
-  Object.assign(node.style, { left: `${x}px`, top: `${y}px` });
-  if (w !== undefined) Object.assign(node.style, { width: `${w}px`, height: `${h}px` });
+/** Write what changes with the image: labels for screen readers, captions, descriptions on a phone. */
+export function writeParts(parts, model) {
+  for (const [id, entry] of parts) {
+    const part = model.byId.get(id);
+    entry.part = part;
+    entry.open.setAttribute('aria-label', partWords(part));
+    if (entry.box.beside) writeBeside(entry.words, part, model);
+    else if (entry.words) entry.words.textContent = part.caption ?? '';
+    if (part.kind === 'block' && !entry.box.beside && entry.box.w >= 100)
+      entry.open.dataset.most = `max ${percent(rangeOf(model, part)[1], 0)}`;
+  }
 }
 
 /** Let a click on a tile pin a token instead of opening the part; arrow keys move over one of the tiles. */
-function tokens(node, part, { acts, model, keyed }) {
+function listenToTokens(node, part, { acts, model, keyed }) {
   node.parentNode.classList.add('mp-tokens');
   if (part !== keyed) {
     node.onclick = (event) => {
@@ -75,68 +93,46 @@ function tokens(node, part, { acts, model, keyed }) {
   });
 }
 
-function mlpOf(node, box) {
-  const glyph = el(node, 'span', { class: 'mp-mlp', 'aria-hidden': 'true' }, box.w < 52 ? '' : 'MLP');
-  put(glyph, { x: box.mlp.x - box.x, y: box.mlp.y - box.y, w: box.mlp.w, h: box.mlp.h });
-}
-
 /** Write a part's description beside its tile on a phone. */
-function beside(node, part, { x, y, beside: place }, model) {
-  const text = el(node, 'div', { class: 'mp-beside', 'aria-hidden': 'true' });
-  put(text, { x: place.x - x, y: place.y - y });
-  text.style.width = `${place.w}px`;
-  el(text, 'b', {}, part.title);
-  if (part.kind === 'block') return blockBeside(text, part, model);
-  el(text, 'span', { class: 'mp-shape-in' }, shapeWords(part.shape_out));
-  el(text, 'span', { class: 'mp-words' }, part.words);
+function writeBeside(node, part, model) {
+  node.replaceChildren();
+  el(node, 'b', {}, part.title);
+  const lines = part.kind === 'block' ? blockLines(part, model) : [['mp-words', part.words]];
+  if (part.kind === 'picture' && model.header.drawing) return;
+  if (part.kind !== 'block') el(node, 'span', { class: 'mp-shape-in' }, shapeWords(part.shape_out));
+  for (const [name, words] of lines) el(node, 'span', { class: name }, words);
 }
 
-function blockBeside(text, part, model) {
+function blockLines(part, model) {
   const { attention, mlp, out } = model.lengths(part, model.readout);
-  el(text, 'span', { class: 'mp-words mp-gives' }, `attention +${attention.toFixed(1)}`);
-  el(text, 'span', { class: 'mp-words mp-adds' }, `MLP +${mlp.toFixed(1)}`);
-  el(text, 'span', { class: 'mp-words' }, `norm ${out.toFixed(1)}`);
+  const lines = [
+    ['mp-words mp-gives', `attention +${attention.toFixed(1)}`],
+    ['mp-words mp-adds', `MLP +${mlp.toFixed(1)}`],
+    ['mp-words', `norm ${out.toFixed(1)}`],
+  ];
   const { lens } = model.arrays;
-  if (!lens) return;
+  if (!lens) return lines;
   const share = percent(lens.data[part.layer * lens.shape[1] + model.top]);
-  el(text, 'span', { class: 'mp-words' }, `prediction ${model.header.classes.names[model.top]} ${share}`);
+  return [...lines, ['mp-words', `prediction ${model.header.classes.names[model.top]} ${share}`]];
 }
 
+/** Write the tensor shapes on the arrows. */
 export function buildShapes(bands, { model, plan }) {
-  for (const arrow of plan.arrows) {
-    if (plan.narrow) continue;
-    const from = model.byId.get(arrow.from);
-    const label = el(
-      bands[arrow.band],
-      'span',
-      { class: 'mp-shape', 'aria-hidden': 'true' },
-      shapeWords(from.shape_out),
-    );
-    Object.assign(label.style, { left: `${arrow.x + arrow.w / 2}px`, top: `${arrow.y - 8}px` });
-  }
-}
-
-export function buildMergeShapes(bands, { model, plan }) {
   if (plan.narrow) return;
+  const write = (band, text, x, y, more = '') =>
+    put(el(bands[band], 'span', { class: `mp-shape ${more}`.trim(), 'aria-hidden': 'true' }, text), { x, y });
+  for (const { from, band, x, y, w } of plan.arrows)
+    write(band, shapeWords(model.byId.get(from).shape_out), x + w / 2, y - 8);
   for (const part of model.flow.filter(({ kind }) => kind === 'merge')) {
     const { tile, band } = plan.boxes[part.id];
-    const label = el(bands[band], 'span', { class: 'mp-shape', 'aria-hidden': 'true' }, shapeWords(part.shape_out));
-    Object.assign(label.style, { left: `${tile.x + tile.w / 2}px`, top: `${tile.y + tile.h + 18}px` });
+    write(band, shapeWords(part.shape_out), tile.x + tile.w / 2, tile.y + tile.h + 18);
   }
-}
-
-/** Write the shapes on the arrows to the first block and from the LayerNorm to the head. */
-export function buildReturnShapes(bands, { model, plan }) {
-  if (plan.narrow || !plan.core) return;
-  const note = (text, left, top) => {
-    const label = el(bands.core, 'span', { class: 'mp-shape mp-on-line', 'aria-hidden': 'true' }, text);
-    Object.assign(label.style, { left: `${left}px`, top: `${top}px` });
-  };
+  if (!plan.core) return;
   const last = model.intro.at(-1);
-  note(shapeWords(last.shape_out), plan.boxes[last.id].tile.x - 40, 8 - RETURN);
+  write('core', shapeWords(last.shape_out), plan.boxes[last.id].tile.x - 40, 8 - RETURN, 'mp-on-line');
   const { norm } = plan.boxes;
   const reads = model.byId.get('head')?.shape_in;
-  if (norm && reads) note(shapeWords(reads), norm.tile.x + 4, norm.tile.y - 10);
+  if (norm && reads) write('core', shapeWords(reads), norm.tile.x + 4, norm.tile.y - 10, 'mp-on-line');
 }
 
 export function paintParts(parts, view) {
@@ -147,4 +143,32 @@ export function paintPart(board, part, box, view, more = {}) {
   const lift = box.lift ?? 0;
   const ctx = board.size(box.tile.w, box.tile.h + lift);
   PAINTERS[part.kind]?.(ctx, box.tile.w, box.tile.h + lift, { ...view, part, box, ...more });
+}
+
+// ------------------------------------------------------------ labels
+
+/** Create the labels of stream and curves in the band of blocks (null if not shown). */
+export function sceneLabels(band, { core, narrow, boxes }) {
+  if (!core || narrow) return { stream: null, curves: null };
+  const note = (x, y) => {
+    const label = el(band, 'span', { class: 'mp-note', 'aria-hidden': 'true' });
+    put(label, { x, y });
+    return label;
+  };
+  const line = core.lines.at(-1);
+  return {
+    stream: note(boxes[core.lines[0].ids[0]].tile.x, -20),
+    curves: line.lens ? note(boxes[line.ids[0]].tile.x, core.lines[0].lens.y - 17) : null,
+  };
+}
+
+/** Name the token whose stream is drawn, and the classes that have a curve. */
+export function writeLabels({ stream, curves }, model, name) {
+  const write = (label, words) => {
+    if (label && label.textContent !== words) label.textContent = words;
+  };
+  write(stream, `Residual stream of ${name}: thickness = norm; attention to each patch over the image`);
+  const [best, ...others] = lensClasses(model).map((k) => model.header.classes.names[k]);
+  const grey = others.length ? `; grey: ${others.join(', ')}` : '';
+  write(curves, `Prediction if the model stopped here: ${best}${grey}`);
 }

@@ -56,7 +56,7 @@ function drawArrow(ctx, { from, to, band, x, y, w, along }, { offsets, colors, l
   ctx.translate(x, y + offsets[band]);
   if (along === 'y') ctx.rotate(Math.PI / 2);
   const [start, end] = [7, w - 7];
-  ctx.strokeStyle = strong ? colors.query : colors.muted;
+  ctx.strokeStyle = strong ? colors.primary : colors.muted;
   ctx.fillStyle = ctx.strokeStyle;
   ctx.lineWidth = strong ? 2 : 1.25;
   ctx.beginPath();
@@ -90,7 +90,7 @@ function drawStrips(ctx, { model, plan, offsets, stripPin: pin, colors, ahead, w
     const { x, y, w, h } = box.strip;
     drawStrip(ctx, values, [x, y + offsets[box.band], w, h]);
     if (plan.narrow) continue;
-    ctx.font = `11px ${colors.font}`;
+    ctx.font = `12px ${colors.font}`;
     ctx.textAlign = 'left';
     ctx.textBaseline = 'top';
     ctx.fillStyle = colors.muted;
@@ -100,7 +100,7 @@ function drawStrips(ctx, { model, plan, offsets, stripPin: pin, colors, ahead, w
 
 /** Write the norm of each residual update beside it. */
 function writeLengths(ctx, { inflows }, { model, plan, colors, pin }, upTo) {
-  ctx.font = `11px ${colors.font}`;
+  ctx.font = `12px ${colors.font}`;
   ctx.textBaseline = 'middle';
   ctx.textAlign = 'left';
   ctx.fillStyle = colors.muted;
@@ -230,7 +230,7 @@ function drawLens(ctx, view, line) {
     .toReversed()
     .forEach((k) => {
       const best = k === model.top;
-      ctx.strokeStyle = best ? colors.query : colors.muted;
+      ctx.strokeStyle = best ? colors.primary : colors.muted;
       ctx.fillStyle = ctx.strokeStyle;
       ctx.lineWidth = best ? 2.25 : 1.25;
       ctx.beginPath();

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.controls import query_params, widgets
+from pages.controls import query_params, session_keys, widgets
 from pages.frame import registry
 from pages.selection import selection
 from pages.selection.selection import Selection
@@ -18,7 +18,9 @@ from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events
 from pages.views.register import register
 from vitviz.analysis.part_request import PartRequest
+from vitviz.config import Preparation
 from vitviz.data.datasets import default_pictures
+from vitviz.data.drawings import Frame, find_frame
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots import map_part
@@ -27,7 +29,8 @@ from vitviz.plots.map import Links, MapSession, add_session
 
 _map = register(__file__, "map", "map", "map_panel")
 _part = register(__file__, "map_part")
-EVENTS = ("pin", "open", "go")
+EVENTS = ("pin", "open", "go", "draw", "show", "rest")
+DRAWING = "drawing:"
 
 
 @dataclass(frozen=True)
@@ -106,13 +109,24 @@ class MapFrame:
         )
         pin, image = self.current.pin, self.current.image
         label = f"{selection.get_image_title(image)}, preprocessed for {self.choice.title}"
-        return MapSession(pin.token(layout), str(pin), label, find_label(image, self.choice), links, self.key)
+        truth, drawing = find_label(image, self.choice), None
+        if image.startswith(DRAWING):
+            frame = _find_frame(image, self.choice.preparation)
+            drawing = {"strokes": image.removeprefix(DRAWING), "frame": frame}
+        # A class follows its teacher: its map does not move by itself.
+        moves = self.key == "home.map" and st.session_state.get(session_keys.CLASS) is None
+        return MapSession(pin.token(layout), str(pin), label, truth, links, self.key, drawing, moves)
+
+
+@cached.shared(max_entries=256)
+def _find_frame(image: str, preparation: Preparation) -> Frame | None:
+    return find_frame(image.removeprefix(DRAWING), preparation)
 
 
 def find_label(image: str, choice: ModelChoice) -> int:
     """Return the image's label as the model's class index; -1 if unknown."""
     kind, _, number = image.partition(":")
-    if kind in ("sample", "upload") or choice.trained_on is None:
+    if kind in ("sample", "upload", "drawing") or choice.trained_on is None:
         return -1
     data = cached.load_dataset(kind)
     if data.test_labels is None or kind not in (

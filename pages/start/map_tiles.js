@@ -5,7 +5,6 @@ import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut } from '../../vitviz/browser/k
 import { percent, tokenName } from '../../vitviz/browser/kit/words.js';
 import { apart, sequenceLines } from './map_cells.js';
 import { READ } from './map_layout.js';
-import { shownRange } from './map_scale.js';
 
 /** Return the image in grey, as the background of attention maps. */
 export function greyed(bitmap) {
@@ -24,6 +23,13 @@ export function greyed(bitmap) {
   return node;
 }
 
+/** Return [minimum, maximum] of a block's attention map; the minimum is 0 except for window attention. */
+export function rangeOf(model, block) {
+  const patches = model.row(block).subarray(block.prefix.length);
+  const least = block.row_of === 'received' ? patches.reduce((a, b) => Math.min(a, b), Infinity) : 0;
+  return [least, patches.reduce((a, b) => Math.max(a, b), 0)];
+}
+
 const smooth = (bitmap) => bitmap.width > 128;
 
 /** Clip a drawing to a box with rounded corners of two pixels. */
@@ -36,7 +42,8 @@ function rounded(ctx, x, y, w, h, draw, radius = 3) {
   ctx.restore();
 }
 
-function drawPicture(ctx, w, h, { photo }) {
+function drawPicture(ctx, w, h, { photo, pad, colors }) {
+  if (pad?.paint(ctx, w, colors)) return;
   if (photo) rounded(ctx, 0, 0, w, h, () => blit(ctx, photo, 0, 0, w, h, smooth(photo)));
 }
 
@@ -46,13 +53,13 @@ export function drawPatch(ctx, photo, [rows, cols], cell, [x, y, w, h]) {
   ctx.drawImage(photo, (cell % cols) * pw, Math.floor(cell / cols) * ph, pw, ph, x, y, w, h);
 }
 
-function drawPatches(ctx, w, h, { photo, model, part }) {
-  if (!photo) return;
+function drawPatches(ctx, w, h, { seen, model, part }) {
+  if (!seen) return;
   const [rows, cols] = part.grid ?? model.header.grid;
   const gap = apart(w, cols);
   const [cw, ch] = [(w + gap) / cols, (h + gap) / rows];
   for (let i = 0; i < rows * cols; i++)
-    drawPatch(ctx, photo, [rows, cols], i, [(i % cols) * cw, Math.floor(i / cols) * ch, cw - gap, ch - gap]);
+    drawPatch(ctx, seen, [rows, cols], i, [(i % cols) * cw, Math.floor(i / cols) * ch, cw - gap, ch - gap]);
 }
 
 /** Draw up to four maps, two by two, each on its own scale. */
@@ -120,7 +127,7 @@ export function greatest(values) {
 }
 
 /** Draw a sequence as thumbnails of its tokens, each with the first channels of its vector. */
-function drawSequence(ctx, w, h, { model, photo, colors, box }) {
+function drawSequence(ctx, w, h, { model, seen, colors, box }) {
   const { header } = model;
   const lines = sequenceLines(model, box);
   const shown = lines.filter((line) => line.pin).map((line) => model.content(line.pin));
@@ -135,7 +142,7 @@ function drawSequence(ctx, w, h, { model, photo, colors, box }) {
     }
     const cell = model.tokenAt(header, pin) - header.prefix.length;
     if (cell < 0) drawToken(ctx, pin, [0, at + 1.5, side, side], colors);
-    else if (photo) drawPatch(ctx, photo, header.grid, cell, [0, at + 1.5, side, side]);
+    else if (seen) drawPatch(ctx, seen, header.grid, cell, [0, at + 1.5, side, side]);
     const values = model.content(pin);
     if (values) drawStrip(ctx, values, [side + 4, at + 1.5, w - side - 4, side], top);
   }
@@ -143,13 +150,13 @@ function drawSequence(ctx, w, h, { model, photo, colors, box }) {
 
 /** Draw a prefix token: a small accent square with its first letter. */
 export function drawToken(ctx, name, [x, y, w, h], colors) {
-  ctx.fillStyle = colors.query;
+  ctx.fillStyle = colors.ink;
   ctx.beginPath();
   ctx.roundRect(x, y, w, h, Math.min(4, w / 4));
   ctx.fill();
-  if (w < 9) return;
-  ctx.fillStyle = colors.mode === 'dark' ? '#10151c' : '#fff';
-  ctx.font = `600 ${Math.round(Math.min(11, w * 0.62))}px ${colors.font}`;
+  if (w < 14) return;
+  ctx.fillStyle = colors.paper;
+  ctx.font = `600 12px ${colors.font}`;
   ctx.textAlign = 'center';
   ctx.textBaseline = 'middle';
   ctx.fillText(name[0].toUpperCase(), x + w / 2, y + h / 2 + 0.5);
@@ -170,12 +177,12 @@ function drawPositions(ctx, w, h, { model, part }) {
 }
 
 /** Draw a block: the attention of the readout token over the image, prefix tokens above it. */
-function drawBlock(ctx, w, h, { model, part, grey, colors, box, oneScale }) {
+function drawBlock(ctx, w, h, { model, part, grey, colors, box }) {
   const values = model.row(part);
   const first = part.prefix.length;
   const [rows, cols] = part.grid;
   const patches = values.subarray(first);
-  const [low, top] = shownRange(model, part, oneScale);
+  const [low, top] = rangeOf(model, part);
   const lift = box.lift ?? 0;
   const table = accentLut(colors.query);
   if (grey) rounded(ctx, 0, lift, w, h - lift, () => blit(ctx, grey, 0, lift, w, h - lift, grey.width > 128));
@@ -201,7 +208,7 @@ function drawBlock(ctx, w, h, { model, part, grey, colors, box, oneScale }) {
 /** Write the names of the prefix tokens beside their squares if there is room. */
 function namePrefix(ctx, w, prefix, side, colors) {
   const [words, left] = [prefix.map(tokenName).join(' '), prefix.length * (side + 2) + 2];
-  ctx.font = `11px ${colors.font}`;
+  ctx.font = `12px ${colors.font}`;
   if (!words || left + ctx.measureText(words).width > w) return;
   ctx.fillStyle = colors.muted;
   ctx.textAlign = 'left';
@@ -282,14 +289,14 @@ function drawHead(ctx, w, h, { model, part, colors }) {
 }
 
 function frameRow(ctx, w, y, h, colors) {
-  ctx.strokeStyle = colors.query;
+  ctx.strokeStyle = colors.primary;
   ctx.lineWidth = 2;
   ctx.strokeRect(1, y - 1, w - 2, h + 2);
 }
 
 const PERCENT = 50; // what a probability takes at a line's end
 const LEAST_BAR = 12;
-const SMALLEST = 10; // px of type
+const SMALLEST = 12; // px of type
 
 /** Draw a line per class: name and probability bar; `share` scales the bars during the animation. */
 function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
@@ -298,7 +305,7 @@ function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
   const step = h / names.length;
   const marked = names.map((text, i) => (i === truth ? `${text} ✓` : text));
   const most = w - PERCENT - LEAST_BAR;
-  const usual = Math.min(13, step * 0.84);
+  const usual = Math.max(SMALLEST, Math.min(13, step * 0.84));
   ctx.font = `600 ${usual}px ${colors.font}`;
   const longest = Math.max(...marked.map((text) => ctx.measureText(text).width)) + 10;
   const size = Math.min(usual, Math.max(SMALLEST, (usual * most) / longest)); // prefer names that fit
@@ -316,7 +323,7 @@ function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
     const tall = Math.min(12, step * 0.6);
     ctx.fillStyle = colors.panel;
     ctx.fillRect(name, y - tall / 2, track, tall);
-    ctx.fillStyle = best ? colors.query : colors.muted;
+    ctx.fillStyle = best ? colors.primary : colors.muted;
     ctx.fillRect(name, y - tall / 2, Math.max(1, track * probabilities[i] * share), tall);
     ctx.fillStyle = best ? colors.ink : colors.muted;
     ctx.textAlign = 'right';

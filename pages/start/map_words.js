@@ -21,45 +21,62 @@ export function summary(model) {
   return `${header.label}. ${plural(model.parts.length, 'part')} in order: ${chain}. Prediction: ${best} (${share}).`;
 }
 
-/** A token's strongest keys in words: 'patch 12 (18.3 %) and [CLS] (9.1 %)'. */
-function keyWords(model, part, pin, most = 3) {
-  const keys = model.keys(part, model.tokenAt(part, pin)).slice(0, most);
-  return keys
-    .map(({ key, weight }) => `${model.shortName(model.pinOf(part, key), part)} (${percent(weight)})`)
-    .join(', ')
-    .replace(/, ([^,]*)$/, ' and $1');
+/** A token's strongest key in words: 'patch 12 (18.3 %)'. */
+function keyWords(model, part, pin) {
+  const [{ key, weight }] = model.keys(part, model.tokenAt(part, pin));
+  return `${model.shortName(model.pinOf(part, key), part)} (${percent(weight)})`;
+}
+
+/** What a block adds to a token: 'attention adds 2.0, MLP 1.5'. */
+function addedWords(model, part, pin) {
+  const { attention, mlp } = model.lengths(part, pin);
+  return `attention adds ${formatNorm(attention)}, MLP ${formatNorm(mlp)}`;
 }
 
 const STEP = {
-  picture: (model, part) => part.words,
   patches: (model, part, pin) =>
     `${capitalise(model.nameOf(pin, part))} is cut out: ${shapeWords(part.shape_out.slice(1))} values.`,
   embed: (model, part, pin) => {
     const token = model.tokenAt({ ...part, prefix: [] }, pin);
     const norm = formatNorm(model.array(part, 'length').data[token]);
-    return `The patch times the weight matrix E gives a token of ${part.shape_out[1]} values with norm ${norm}.`;
+    return `The patch times the weight matrix E: a token of ${part.shape_out[1]} values, norm ${norm}.`;
   },
-  prefix: (model, part) => part.words,
   positions: (model, part, pin) => {
     const norms = model.array(part, 'length').data;
     const token = model.tokenAt({ grid: model.header.grid, prefix: part.on_prefix ? model.header.prefix : [] }, pin);
     if (token < 0) return part.words;
-    return `${part.what} (norm ${formatNorm(norms[token])}) is added to the token: ${part.why}.`;
+    return `${part.what} (norm ${formatNorm(norms[token])}) is added: ${part.why}.`;
   },
-  block: (model, part, pin) => {
-    const name = model.shortName(pin, part);
-    const [attention, mlp, out] = ['attention', 'mlp', 'out'].map((key) => formatNorm(model.lengths(part, pin)[key]));
-    const after = part.pre_norm ? '' : ' after LayerNorm';
-    return `${part.title}: ${name} attends most to ${keyWords(model, part, pin)}. Attention adds a vector of norm ${attention}, the MLP one of norm ${mlp}; the token's norm is ${out}${after}.`;
-  },
+  block: (model, part, pin) =>
+    `${capitalise(model.shortName(pin, part))} attends most to ${keyWords(model, part, pin)}; ${addedWords(model, part, pin)}.`,
   norm: (model, part, pin) => {
     const weights = gathered(model, pin);
     if (!weights.length) return part.words;
     const { block, weight } = strongest(weights);
     const uniform = percent(1 / (block.prefix.length + block.grid[0] * block.grid[1]));
-    return `Arcs: attention from [CLS] to ${model.shortName(pin, block)} per layer (mean over heads), most in ${block.title.toLowerCase()}: ${percent(weight)}; uniform attention: ${uniform}. ${part.words}`;
+    return `[CLS] attends to ${model.shortName(pin, block)} most in ${block.title.toLowerCase()}: ${percent(weight)} (uniform: ${uniform}).`;
   },
 };
+
+/** At most eight words for each station while the map moves by itself. */
+const TOUR = {
+  picture: () => 'A patch is lifted out of the image.',
+  patches: () => 'A patch is lifted out of the image.',
+  maps: () => 'Convolutions turn the image into feature maps.',
+  embed: (model, part) => `E turns it into ${part.shape_out[1]} numbers, a token.`,
+  prefix: () => 'It joins the other tokens.',
+  positions: () => 'Its position is added.',
+  block: (model, part) => `Layer ${part.layer} adds to every token.`,
+  merge: () => 'Neighbouring tokens are merged.',
+  norm: () => 'The last layer is read out.',
+  pool: () => 'All positions are pooled.',
+  head: () => 'Every class gets a logit.',
+  classes: (model) =>
+    `Prediction: ${model.header.classes.names[model.top]}, ${percent(model.arrays.probabilities.data[model.top])}.`,
+};
+
+/** Describe a station in a few words while the map moves by itself. */
+export const tourWords = (model, part) => TOUR[part.kind]?.(model, part) ?? '';
 
 const capitalise = (text) => text[0].toUpperCase() + text.slice(1);
 
@@ -74,11 +91,9 @@ export function stationWords(model, part, pin) {
 /** The hover text of a token in a part. */
 export function tokenWords(model, part, pin) {
   const layout = part.kind === 'block' ? part : model.sequence;
+  if (part.kind === 'block')
+    return `${capitalise(model.shortName(pin, layout))}: attends most to ${keyWords(model, part, pin)}\n${addedWords(model, part, pin)}`;
   const name = capitalise(model.nameOf(pin, part.kind === 'prefix' ? model.header : layout));
-  if (part.kind === 'block') {
-    const { attention, mlp } = model.lengths(part, pin);
-    return `${name}, ${part.title.toLowerCase()}\nattends most to ${keyWords(model, part, pin)}\nnorm added by attention ${formatNorm(attention)}, by the MLP ${formatNorm(mlp)}`;
-  }
   const embed = model.byId.get('embed');
   const cell = embed ? model.tokenAt({ ...embed, prefix: [] }, pin) : -1;
   if (embed && cell >= 0) return `${name}\ntoken norm ${formatNorm(model.array(embed, 'length').data[cell])}`;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
 from pages.lessons import open_lesson
 from pages.selection import selection
-from pages.start import map_messages, second_map
+from pages.start import map_messages, pad_events, second_map
 from pages.start.map_session import MapFrame
 from pages.stores import lessons, session
 from pages.streamlit_fixes import element_cache
@@ -107,14 +106,16 @@ def draw_lesson_link() -> None:
 @st.fragment
 @page.show_file_errors()
 def draw() -> None:
-    """Draw the map and its open part; opening a part reruns only this fragment."""
-    MapFrame(
+    """Draw the map, its open part and its caption; a drawing or an opened part reruns only this fragment."""
+    pad_events.apply_events(VIEW)
+    message = MapFrame(
         VIEW,
         MapControls.key("part"),
         MapControls.key("asked"),
         selection.get_model_choice(),
         selection.get_current(),
     ).draw()
+    draw_caption(message)
 
 
 def draw_caption(message: bytes) -> None:
@@ -125,10 +126,7 @@ def draw_caption(message: bytes) -> None:
     if "dist" in header["prefix"]:
         words["[DIST]"] = "[DIST]"
     glossary_terms.write_terms("Terms of this map", words)
-    page.caption(
-        f"{plain(header['caption'])} Press Play to follow one patch; hover over a part to see its"
-        " inputs; click to open it."
-    )
+    page.caption(plain(header["caption"]))
 
 
 def list_code() -> list[Callable[..., object]]:
@@ -143,8 +141,9 @@ def list_code() -> list[Callable[..., object]]:
     return [SwinTransformer.forward if able.windows else ConvNet.forward]
 
 
-def draw_tables(message: bytes) -> None:
+def draw_tables() -> None:
     """Draw download buttons for the token norms and the class probabilities."""
+    message = map_messages.load_map(selection.get_model_choice(), selection.get_current())
     header, arrays = open_blob(message)[0], unpack_arrays(message)
     blocks = [part for part in header["parts"] if part["kind"] == "block"]
     rows: dict[str, list[Any]] = {
@@ -199,6 +198,7 @@ def _draw_card_group(entries: Sequence[PageEntry], _query: Hashable) -> None:
             st.caption(entry.question)
 
 
+st.html(f"<style>{Path(__file__).with_name('page.css').read_text('utf-8')}</style>")
 with st.container(
     horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", gap="small"
 ):
@@ -206,8 +206,6 @@ with st.container(
         page.header("home", "See what a Vision Transformer computes")
     draw_lesson_link()
 draw()
-map_message = map_messages.load_map(selection.get_model_choice(), selection.get_current())
-draw_caption(map_message)
 second_map.draw()
-page.drawers("home", math=MATHEMATICS, code=list_code, numbers=partial(draw_tables, map_message))
+page.drawers("home", math=MATHEMATICS, code=list_code, numbers=draw_tables)
 draw_cards()

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pages.start.map_messages import STORED, STORED_PARTS, build_map, build_mark
-from pages.stores import catalogue
+from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.part_request import PartRequest
-from vitviz.data.datasets import default_pictures, first_number, load_dataset
+from vitviz.data.datasets import default_picture
 from vitviz.data.preparation import Prepared, prepare
 from vitviz.pin import Pin
 from vitviz.plots.blob import open_blob, pack, seal
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def get_default_choice() -> ModelChoice:
-    key = catalogue.get_default_model()
+    key = catalogue.get_default_model("home")
     return next(choice for choice in catalogue.list_checkpoints() if choice.key == key)
 
 
@@ -59,9 +59,7 @@ def _record_first(choice: ModelChoice) -> tuple[LoadedModel, Prepared, Journey]:
 
     assert choice.path is not None
     model = open_model(choice.path)
-    name = default_pictures(choice.trained_on, choice.preparation.in_chans)
-    images = load_dataset(name).test_images
-    image = np.broadcast_to(images[first_number(name)], (*images.shape[1:3], 3))
+    image = cached.load_image(default_picture(choice.trained_on, choice.preparation.in_chans))
     prepared = prepare(image, choice.preparation)
     return model, prepared, record_journey(model, prepared.input)
 

@@ -249,7 +249,8 @@ def count_test_images(name: str) -> int:
 
 
 def load_image(image: str) -> np.ndarray:
-    """Return the image (H, W, 3) uint8 of a key: 'sample:cat', 'digits:17' (a test image) or 'upload:ID'.
+    """Return the image (H, W, 3) uint8 of a key: 'sample:cat', 'digits:17' (a test image), 'drawing:STROKES' or
+    'upload:ID'.
 
     Raises:
         KeyError: if the image is missing or has expired.
@@ -262,6 +263,10 @@ def load_image(image: str) -> np.ndarray:
         return pixels
     if kind == "sample":
         return _load_sample(name)
+    if kind == "drawing":
+        from vitviz.data.drawings import draw_strokes
+
+        return draw_strokes(name)
     test = load_dataset(kind).test_images
     return np.broadcast_to(test[int(name)], (*test.shape[1:3], 3))
 
@@ -338,6 +343,8 @@ def get_image_title(image: str) -> str:
         return "An uploaded image"
     if kind == "sample":
         return catalogue.get_sample_title(name)
+    if kind == "drawing":
+        return "A drawing"
     data, index = load_dataset(kind), int(name)
     title = f"{catalogue.list_datasets()[kind]} {index:,}"
     if data.test_labels is not None:

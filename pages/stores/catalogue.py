@@ -76,7 +76,7 @@ def _describe_published(entry: Pretrained) -> tuple[ModelChoice, ...]:
             key=f"{published.KEY}{entry.name}" + ("" if side == entry.opens_at_px else f"@{side}"),
             title=entry.title.replace(f"{entry.opens_at_px} px", f"{side} px"),
             note=f"Published weights, trained on {entry.trained_on}{knows}.",
-            config=entry.config,
+            config=replace(entry.config, image_size=side) if entry.config.kind == "vit" else entry.config,
             preparation=replace(entry.preparation, image_size=side),
             trained_on=entry.trained_on,
             steps=(0,),
@@ -169,12 +169,19 @@ def is_private(choice: ModelChoice) -> bool:
     return choice.key.startswith(("run:", own_weights.KEY))
 
 
-def get_default_model() -> str:
-    """Return the key of a digit ViT checkpoint, else of any checkpoint, else of a random preset."""
-    digits = [
-        c for c in list_checkpoints() if c.trained_on == "digits" and abilities(c.config).heads_over_all
+def get_default_model(page: str = "") -> str:
+    """Return the key of a digit ViT checkpoint, else of any checkpoint, else of a random preset.
+
+    The start page begins with the one of MNIST, which reads drawings.
+    """
+    vits = [c for c in list_checkpoints() if abilities(c.config).heads_over_all]
+    first = [
+        c
+        for name in (("mnist", "digits") if page == "home" else ("digits",))
+        for c in vits
+        if c.trained_on == name
     ]
-    return next(choice.key for choice in (*digits, *list_checkpoints(), *_list_published(), *_list_presets()))
+    return next(choice.key for choice in (*first, *list_checkpoints(), *_list_published(), *_list_presets()))
 
 
 def list_samples() -> tuple[str, ...]:

@@ -68,6 +68,14 @@ def split_key(key: str) -> tuple[str, int | None]:
     return name, int(side) if side.isdecimal() else None
 
 
+def explain_no_classes(key: str) -> str:
+    """Return why features of a model say little about classes, in one sentence, or ''."""
+    entry = PRETRAINED.get(split_key(key)[0]) if key.startswith(KEY) else None
+    if entry is None or not entry.knows:
+        return ""
+    return f"{entry.title} {entry.knows}, so a linear probe of classes says little: choose another model."
+
+
 def list_downloaded() -> list[Pretrained]:
     """Return the entries whose complete file is on this machine."""
     entries = [

@@ -81,6 +81,7 @@ class Life {
   release() {
     if (!this.box) return;
     this.stand('auto');
+    this.box.dataset.drawn = 'true';
     this.box.style.overflow = 'visible';
   }
 

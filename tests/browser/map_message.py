@@ -39,7 +39,7 @@ def part(id_: str, kind: str, title: str, shape: list[int], **more: Any) -> dict
     """A part of the header, with what all parts have."""
     placed = {"grid": GRID, "prefix": PREFIX, "cell_px": 4}
     link = {"slug": "block", "label": "Every step", "href": "block?pin=0.5"}
-    said = {"title": title, "words": f"{title} in words.", "symbol": "z"}
+    said = {"title": title, "words": f"{title} in words.", "caption": "in short", "symbol": "z"}
     return {
         "id": id_,
         "kind": kind,
@@ -95,7 +95,6 @@ def header(**more: Any) -> dict[str, Any]:
         "pin": "0.375,0.625",
         "photo": {"kind": "image/png", "px": [16, 16]},
         **{"prefix": PREFIX, "grid": GRID, "readout": "cls", "parts": parts()},
-        "notes": {"layers": "A token is a vector.", "classes": "Each class has numbers."},
         "equations": [{"n": "1", "source": "a paper", "tokens": terms}],
         "classes": {"names": CLASSES, "index": [0, 1, 2], "truth": 0},
         **more,

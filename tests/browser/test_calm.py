@@ -57,6 +57,6 @@ def test_the_map_fades_for_who_wants_motion(visit: Visit, calm: bool) -> None:
     # It may be mounted after the script's end.
     page.locator('[data-component="map"][data-ready="true"]').wait_for()
     assert bool(page.evaluate(SLOW)) == (not calm)
-    expect(page.get_by_role("button", name="Play animation")).to_be_visible(visible=not calm)
-    page.get_by_role("button", name="Next step").click()
+    expect(page.get_by_role("button", name="▶ Play", exact=True)).to_be_visible(visible=not calm)
+    page.get_by_role("slider", name="Step of the animation").press("ArrowRight")
     expect(page.locator('[data-component="map"] .mp-said')).not_to_be_empty()

@@ -102,7 +102,7 @@ def test_a_small_vit_learns_digits_and_is_looked_into(visit: Visit) -> None:
     page.mouse.move(box["x"] + 112, box["y"] + 192, steps=10)
     page.mouse.up()
     expect(page.locator(".pad-head")).to_contain_text(
-        re.compile(r"^\d with probability \d+(\.\d)?\s%, by step"), timeout=TRAINING_MS
+        re.compile(r"^\d with probability \d+(\.\d)?\s%, at step"), timeout=TRAINING_MS
     )
     expect(page.locator(".pad-best")).to_have_count(1)
 

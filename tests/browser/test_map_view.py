@@ -143,6 +143,8 @@ def test_a_click_on_a_patch_pins_it_and_a_hover_asks_nobody(opened: Opened) -> N
     assert box
     tile.hover(position={"x": box["width"] * 0.9, "y": box["height"] * 0.1})
     expect(page.locator(".vv-tip")).to_contain_text("Patch 4 (row 1, column 4)")
+    hint = page.locator(".vv-tip").bounding_box()
+    assert hint and hint["y"] + hint["height"] <= box["y"]  # above the tile: it covers no patch
     assert told(page) == []
     tile.click(position={"x": box["width"] * 0.9, "y": box["height"] * 0.1})
     assert told(page) == [["pin", "0.8750,0.1250"]]
@@ -172,7 +174,7 @@ def test_a_click_opens_a_part_a_second_shows_its_numbers_and_escape_goes_back(op
     expect(title_of(page, "block.2")).to_have_attribute("aria-expanded", "true")
     page.evaluate("answer('block.2')")
     expect(panel).to_contain_text("Residual addition")
-    title_of(page, "block.2").click()
+    page.get_by_role("button", name="Show tables").click()
     expect(panel.get_by_role("table")).to_contain_text("715")
     page.keyboard.press("Escape")
     expect(panel.get_by_role("table")).to_have_count(0)
@@ -182,19 +184,22 @@ def test_a_click_opens_a_part_a_second_shows_its_numbers_and_escape_goes_back(op
     expect(title_of(page, "block.2")).to_be_focused()
 
 
-def test_an_empty_place_closes_and_another_part_takes_the_place(opened: Opened) -> None:
+def test_a_part_is_enlarged_over_the_map_and_the_next_takes_its_place(opened: Opened) -> None:
     page = opened()
+    height = page.evaluate("document.documentElement.scrollHeight")
     title_of(page, "block.2").click()
-    title_of(page, "embed").click()
+    page.wait_for_function("() => !document.querySelector('.mp-panel').getAnimations().length")
+    panel, stage = page.locator(".mp-panel").bounding_box(), page.locator(".mp-stage").bounding_box()
+    assert panel and stage and panel["width"] == stage["width"] and panel["height"] >= stage["height"] - 1
+    assert page.evaluate("document.documentElement.scrollHeight") == height  # nothing below moves
+    page.get_by_role("button", name="Open Layer 1").click()
+    expect(page.locator(".mp-panel h2")).to_have_text("Layer 1")
     page.evaluate("answer('block.2')")  # comes too late: another part is open
     expect(page.locator(".mp-panel")).to_contain_text("Computing this part")
-    page.evaluate("answer('embed')")
-    page.get_by_role("button", name="Show tables").click()
-    expect(page.locator(".mp-panel").get_by_role("table")).to_be_visible()
-    tiles = [page.locator(f"[data-part={name}] .mp-tile").bounding_box() for name in ("picture", "patches")]
-    assert tiles[0] and tiles[1]
-    page.mouse.click((tiles[0]["x"] + tiles[0]["width"] + tiles[1]["x"]) / 2, tiles[0]["y"] + 20)
+    page.get_by_role("button", name="Open Positions").click()
+    page.get_by_role("button", name="Close Positions").click()
     expect(page.locator(".mp-panel")).to_have_count(0)
+    expect(title_of(page, "positions")).to_be_focused()
 
 
 def test_an_opened_part_has_one_link_which_the_server_follows(opened: Opened) -> None:
@@ -221,25 +226,25 @@ def test_numbers_are_taken_away_as_csv(opened: Opened) -> None:
 
 def test_the_journey_plays_pauses_and_ends_with_the_class(opened: Opened) -> None:
     page = opened()
-    page.get_by_role("button", name="Play animation").click()
+    page.get_by_role("button", name="▶ Play").click()
     expect(page.locator(".mp-said")).to_contain_text("Patch 10 (row 3, column 2) is cut out")
     page.get_by_role("button", name="Pause").click()
     at = page.get_by_role("slider").input_value()
     page.wait_for_timeout(200)
     assert page.get_by_role("slider").input_value() == at
-    page.get_by_role("button", name="Play animation").click()
+    page.get_by_role("slider").press("End")
+    page.get_by_role("slider").press("ArrowLeft")
+    page.get_by_role("button", name="▶ Play").click()
     expect(page.locator(".mp-said")).to_have_text("Classes in words.")
     expect(page.locator(".mp-ahead")).to_have_count(0)
     page.get_by_role("button", name="Show whole map").click()
-    expect(page.locator(".mp-said")).to_contain_text("Follow patch 10")
+    expect(page.locator(".mp-said")).to_contain_text("Point at a patch")
     assert told(page) == []
 
 
 def test_the_journey_is_scrubbed_and_stepped_by_keys(opened: Opened) -> None:
     page = opened(calm=True)
-    expect(
-        page.get_by_role("button", name="Play animation")
-    ).to_be_hidden()  # motion is refused: stations alone
+    expect(page.get_by_role("button", name="▶ Play")).to_be_hidden()  # motion is refused: stations alone
     slider = page.get_by_role("slider")
     slider.focus()
     for words in (
@@ -252,8 +257,7 @@ def test_the_journey_is_scrubbed_and_stepped_by_keys(opened: Opened) -> None:
         expect(page.locator(".mp-said")).to_contain_text(words)
     page.keyboard.press("ArrowRight")
     expect(page.locator(".mp-said")).to_have_text(
-        "Layer 1: patch 10 attends most to [CLS] (50.0\xa0%), patch 1 (13.7\xa0%) and patch 2 (7.6\xa0%). Attention "
-        "adds a vector of norm 2.0, the MLP one of norm 1.5; the token's norm is 6.0."
+        "Patch 10 attends most to [CLS] (50.0\xa0%); attention adds 2.0, MLP 1.5."
     )
     expect(page.locator(".mp-ahead")).to_have_count(5)
     page.keyboard.press("ArrowLeft")
@@ -261,7 +265,7 @@ def test_the_journey_is_scrubbed_and_stepped_by_keys(opened: Opened) -> None:
     page.keyboard.press("End")
     expect(page.locator(".mp-now")).to_have_attribute("data-part", "classes")
     page.keyboard.press("Escape")
-    expect(page.locator(".mp-said")).to_contain_text("Follow patch 10")
+    expect(page.locator(".mp-said")).to_contain_text("Point at a patch")
 
 
 def test_the_patch_comes_into_cls_by_its_true_weights(opened: Opened) -> None:
@@ -274,8 +278,7 @@ def test_the_patch_comes_into_cls_by_its_true_weights(opened: Opened) -> None:
     given = [(arrays()[f"block.{n}.row"][0][1 + 9] / 255) ** 2 for n in (1, 2, 3)]  # patch 10 follows [CLS]
     most = int(np.argmax(given))
     expect(page.locator(".mp-said")).to_have_text(
-        "Arcs: attention from [CLS] to patch 10 per layer (mean over heads), most in layer"
-        f" {most + 1}: {percent(given[most])}; uniform attention: 5.9\xa0%. Final LayerNorm in words."
+        f"[CLS] attends to patch 10 most in layer {most + 1}: {percent(given[most])} (uniform: 5.9\xa0%)."
     )
     drawn = page.evaluate(INK, "block")
     assert len(drawn) == 3 and all(drawn)  # an arc in every layer
@@ -284,23 +287,17 @@ def test_the_patch_comes_into_cls_by_its_true_weights(opened: Opened) -> None:
     assert not any(page.evaluate(INK, "block"))
 
 
-def test_the_layers_maps_say_that_their_colours_do_not_compare_or_share_a_scale(opened: Opened) -> None:
+def test_each_layers_map_says_its_largest_weight(opened: Opened) -> None:
     page = opened()
     tops = [(arrays()[f"block.{n}.row"][0][1:].max() / 255) ** 2 for n in (1, 2, 3)]
-    said = page.locator(".mp-scale")
-    expect(said).to_contain_text(f"({percent(min(tops))} to {percent(max(tops))})")
-    before = page.evaluate(TILES, "block")
-    page.get_by_role("button", name="Use one colour scale for all layers").click()
-    expect(said).to_contain_text(f"up to {percent(max(tops))}")
-    after = page.evaluate(TILES, "block")
-    changed = [one != other for one, other in zip(before, after, strict=True)]
-    assert changed == [top < max(tops) for top in tops]
+    said = page.locator(".mp-block .mp-open").evaluate_all("(all) => all.map((node) => node.dataset.most)")
+    assert said == [f"max {percent(top, 0)}" for top in tops]
 
 
 def test_a_new_message_keeps_what_is_open_and_where_the_journey_stands(opened: Opened) -> None:
     page = opened()
     page.evaluate("answer('embed')")
-    page.get_by_role("button", name="Next step").click()
+    page.get_by_role("slider").press("ArrowRight")
     expect(page.locator(".mp-now")).to_have_attribute("data-part", "patches")
     page.evaluate("(bytes) => show(bytes)", message(pin="0.125,0.125"))
     expect(page.locator(".mp-panel")).to_contain_text("Embedding E")
@@ -313,7 +310,7 @@ def test_a_new_message_keeps_what_is_open_and_where_the_journey_stands(opened: O
 @pytest.fixture
 def call(opened: Opened) -> Callable[..., Any]:
     page = opened()
-    page.evaluate(IMPORT, ["equations", "journey", "layout", "model", "numbers"])
+    page.evaluate(IMPORT, ["equations", "journey", "layout", "model", "numbers", "words"])
     return lambda expression: page.evaluate(expression)
 
 
@@ -334,11 +331,27 @@ def test_a_sequence_is_shown_by_a_few_of_its_tokens(call: Callable[..., Any]) ->
     assert call("map.model.sequenceRows([], [2, 2], 3, 7)") == [0, 1, 2, 3]
 
 
-def test_a_journey_takes_about_ten_seconds_however_deep_the_model_is(call: Callable[..., Any]) -> None:
+def test_the_map_moves_by_itself_for_six_seconds_however_deep_the_model_is(call: Callable[..., Any]) -> None:
     for depth in (4, 12, 24):
-        kinds = ["patches", "embed", "prefix", "positions", *["block"] * depth, "norm", "head", "classes"]
-        total = sum(call(f"map.journey.durations({json.dumps(kinds)})"))
-        assert 8000 <= total <= 10500
+        kinds = [
+            "picture",
+            "patches",
+            "embed",
+            "prefix",
+            "positions",
+            *["block"] * depth,
+            "norm",
+            "head",
+            "classes",
+        ]
+        times = call(f"map.journey.tourTimes({json.dumps(kinds)})")
+        assert 5000 <= sum(times) <= 6000 and min(times[1:]) > 0
+    parts_of_map = json.dumps([part | {"layer": 1} for part in parts()])
+    said = call(
+        f"{parts_of_map}.map((part) => map.words.tourWords({{ header: {{ family: 'vit', classes: {{ names: ['a'] }} }},"
+        " top: 0, arrays: { probabilities: { data: [1] } } }, part))"
+    )
+    assert all(len(sentence.split()) <= 8 for sentence in said) and sum(map(bool, said)) >= 8
 
 
 def test_blocks_flow_into_lines_that_hold_them(call: Callable[..., Any]) -> None:
@@ -373,7 +386,7 @@ def test_a_messages_address_names_the_maps_files() -> None:
     files = encode_address(BESIDE, *FILES)
     (length,) = struct.unpack("<I", files[:4])
     assert files[4 : 4 + length].decode().split() == [
-        "start/map.js",
-        "start/map.css",
-        "start/map_panel.css",
+        "pages/start/map.js",
+        "pages/start/map.css",
+        "pages/start/map_panel.css",
     ]

@@ -26,9 +26,9 @@ def opened_to_its_numbers(page: Page) -> None:
 
 
 def test_the_journey_plays_and_a_layer_opens_to_its_numbers(visit: Visit) -> None:
-    page = visit(**MOVING)
+    page = visit("?model=preset:vit_digits", **MOVING)
     expect(page.locator(".mp-part")).to_have_count(12)
-    page.get_by_role("button", name="Play animation").click()
+    page.get_by_role("button", name="▶ Play").click()
     expect(page.locator(".mp-said")).to_contain_text("is cut out")
     page.get_by_role("button", name="Pause").click()
     opener(page, "block.2").click()
@@ -42,7 +42,7 @@ def test_the_journey_plays_and_a_layer_opens_to_its_numbers(visit: Visit) -> Non
 
 def test_the_same_with_keys_alone(visit: Visit) -> None:
     page = visit("?model=preset:vit_digits", **MOVING)
-    page.get_by_role("button", name="Play animation").focus()
+    page.get_by_role("button", name="▶ Play").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".mp-said")).to_contain_text("is cut out")
     page.keyboard.press("Escape")
@@ -75,10 +75,138 @@ def test_a_link_opens_its_part_and_a_pin_stays_with_it(visit: Visit) -> None:
     page = visit("?model=preset:vit_digits&home.part=positions&pin=0.900,0.100")
     panel = page.locator(".mp-panel")
     expect(panel).to_contain_text("row 1, column 8", timeout=60_000)
+    page.get_by_role("button", name="Close Positions").click()
     tile = page.locator("[data-part=patches] canvas")
     box = tile.bounding_box()
     tile.click(position={"x": box["width"] / 16, "y": box["height"] / 16})
+    opener(page, "positions").click(position={"x": 30, "y": 8})
     expect(panel).to_contain_text("row 1, column 1")
     settle(page)
     link = panel.get_by_role("link").get_attribute("href")
     assert re.search(r"pin=0\.06[23],0\.06[23]", urllib.parse.unquote(link or ""))
+
+
+# ------------------------------------------------------------ drawing
+
+BEST = """(root) => root.querySelector('.mp-summary').textContent.match(/Prediction: (.+?) /)[1]"""
+
+
+def the_map(page: Page) -> Locator:
+    return page.locator('.vv[data-component="map"][data-photo]')
+
+
+def draw(page: Page, *places: tuple[float, float], touch: bool = False) -> None:
+    """Draw one stroke through places on the pad, in shares of its side."""
+    box = page.locator("[data-part=picture] canvas").bounding_box()
+    assert box
+    at = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in places]
+    if touch:
+        session = page.context.new_cdp_session(page)
+        for i, (x, y) in enumerate(at):
+            kind = "touchMove" if i else "touchStart"
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        return
+    page.mouse.move(*at[0])
+    page.mouse.down()
+    for x, y in at[1:]:
+        page.mouse.move(x, y, steps=4)
+    page.mouse.up()
+
+
+def drawn(page: Page, strokes: int) -> str:
+    """Wait until the map shows a drawing of so many strokes; return them."""
+    root = the_map(page)
+    page.wait_for_function(
+        "([root, count]) => root.dataset.drawing.split('.').filter(Boolean).length === count",
+        arg=[root.element_handle(), strokes],
+        timeout=60_000,
+    )
+    return root.get_attribute("data-drawing") or ""
+
+
+def test_a_drawing_changes_map_and_class_and_stands_in_the_permalink(visit: Visit) -> None:
+    page = visit("")
+    root = the_map(page)
+    assert root.evaluate(BEST) == "3" and drawn(page, 1)
+    layer = page.locator("[data-part='block.2'] canvas")
+    before = layer.evaluate("(node) => node.toDataURL()")
+    page.get_by_role("button", name="Clear").click()
+    drawn(page, 0)
+    draw(page, (0.5, 0.12), (0.5, 0.88))
+    strokes = drawn(page, 1)
+    assert root.evaluate(BEST) == "1" and layer.evaluate("(node) => node.toDataURL()") != before
+    page.wait_for_function("(text) => location.search.includes(text)", arg=strokes)
+    # The pen rests: the rest of the page follows.
+    expect(page.locator('[data-testid="stSidebar"]')).to_contain_text("A drawing")
+    link = page.url
+    draw(page, (0.3, 0.5), (0.7, 0.5))
+    drawn(page, 2)
+    page.get_by_role("button", name="Undo").click()
+    assert drawn(page, 1) == strokes
+    other = visit(link.partition("/?")[2] and "?" + link.partition("/?")[2])
+    assert drawn(other, 1) == strokes and the_map(other).evaluate(BEST) == "1"
+
+
+def test_keys_draw_undo_and_clear(visit: Visit) -> None:
+    page = visit("")
+    the_map(page).wait_for()
+    pad = page.locator("[data-part=picture] canvas")
+    pad.focus()
+    page.keyboard.press("Delete")
+    drawn(page, 0)
+    for _ in range(15):
+        page.keyboard.press("ArrowUp")
+    page.keyboard.press("Space")
+    for _ in range(30):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    drawn(page, 1)
+    assert the_map(page).evaluate(BEST) == "1"
+    page.keyboard.press("Backspace")
+    drawn(page, 0)
+
+
+def test_a_finger_draws_on_the_pad_and_scrolls_beside_it(visit: Visit) -> None:
+    page = visit("", width=390, height=844, has_touch=True)
+    the_map(page).wait_for()
+    pad = page.locator("[data-part=picture] canvas")
+    box = pad.bounding_box()
+    assert box and box["y"] + box["height"] < 844  # on the first screen of a phone
+    assert pad.evaluate("(node) => getComputedStyle(node).touchAction") == "none"
+    assert page.locator(".mp-stage").evaluate("(node) => getComputedStyle(node).touchAction") != "none"
+    draw(page, (0.3, 0.2), (0.35, 0.25), (0.4, 0.3), touch=True)
+    drawn(page, 2)
+    page.get_by_role("button", name="Inspect").click()
+    assert pad.evaluate("(node) => getComputedStyle(node).touchAction") != "none"
+
+
+def test_the_map_moves_by_itself_once_and_any_touch_stops_it(visit: Visit) -> None:
+    page = visit("", **MOVING)
+    expect(page.locator(".mp-said")).not_to_contain_text("Point at a patch")
+    page.mouse.click(700, 20)
+    expect(page.locator(".mp-said")).to_contain_text("Point at a patch")
+    page.goto(page.url.partition("?")[0])
+    settle(page)
+    the_map(page).wait_for()
+    page.wait_for_timeout(2500)
+    expect(page.locator(".mp-said")).to_contain_text("Point at a patch")
+
+
+@pytest.mark.parametrize("address", ["", "?model=checkpoint:mnist_vit"])
+def test_it_never_moves_for_who_wants_calm_or_follows_a_permalink(visit: Visit, address: str) -> None:
+    page = visit(address, **({} if not address else MOVING))
+    the_map(page).wait_for()
+    page.wait_for_timeout(2500)
+    expect(page.locator(".mp-said")).to_contain_text("Point at a patch")
+
+
+def test_inspect_shows_the_square_that_the_model_sees_and_pins(visit: Visit) -> None:
+    page = visit("")
+    the_map(page).wait_for()
+    pad = page.locator("[data-part=picture] canvas")
+    pad.hover(position={"x": 60, "y": 60})
+    expect(page.locator(".vv-tip")).to_be_hidden()  # the pen speaks of no patch
+    page.get_by_role("button", name="Inspect").click()
+    pad.click(position={"x": 8, "y": 8})
+    page.wait_for_function("() => location.search.includes('pin=0.07')")

@@ -134,7 +134,7 @@ def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_
     page.set_default_timeout(PATIENCE_MS)
     arrived(page, "home")
     before = said(page)
-    assert before["model"] == "checkpoint:digits_vit"
+    assert before["model"] == "checkpoint:mnist_vit"
     page.get_by_text("Upload", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "me.jpg", "mimeType": "image/jpeg", "buffer": data}

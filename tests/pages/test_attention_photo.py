@@ -35,7 +35,9 @@ def cat() -> np.ndarray:
     from vitviz.data.samples import load_sample
 
     whole = load_sample("cat")
-    left = round((whole.shape[1] - SIDE) / 2)
+    left = round(
+        8 * whole.shape[1] / 48
+    )  # 451 px become 48 at the model's 32 px, and the middle 32 start at 8
     return whole[:SIDE, left : left + SIDE]
 
 

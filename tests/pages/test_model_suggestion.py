@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import registry
-from pages.stores import catalogue, uploads, user_datasets
+from pages.stores import catalogue, published, uploads, user_datasets
 from pages.stores.session import UserSession
 from tests.pages.conftest import OpenApp, opened_again
-from vitviz.config import TrainConfig
+from vitviz.config import TrainConfig, ViTConfig
 from vitviz.data.datasets import default_picture, first_number
 from vitviz.data.images import in_colour, picture_size
 from vitviz.models.abilities import Abilities
+from vitviz.models.download import weights_file
+from vitviz.models.pretrained_list import PRETRAINED, find
+from vitviz.models.published_weights import WITHOUT_HUB
+from vitviz.models.zoo import create_model
 from vitviz.text import FOREIGN
 
 ATTENTION = "pages/lenses/attention/page.py"
@@ -40,11 +46,8 @@ _WRITTEN: dict[str, bytes] = {}
 
 
 def write(folder: Path, name: str, preset: str, data: str, accuracy: float, **shape: int) -> None:
-    from dataclasses import replace
-
     from vitviz.checkpoints import Checkpoint, save_checkpoint
     from vitviz.models.presets import PRESETS
-    from vitviz.models.zoo import create_model
 
     path = folder / f"{name}.safetensors"
     if name not in _WRITTEN:
@@ -83,7 +86,7 @@ def sentences(app: AppTest) -> str:
     return " ".join(note.value for note in app.sidebar.info).replace(FOREIGN, "")
 
 
-def test_a_photo_takes_a_grey_vit_that_nobody_chose_to_a_vit_of_photos_though_a_hybrid_is_better(
+def test_a_photo_takes_a_grey_vit_that_nobody_chose_to_the_best_that_is_no_plain_vit(
     open_app: OpenApp,
 ) -> None:
     app = open_app(ATTENTION)
@@ -93,12 +96,12 @@ def test_a_photo_takes_a_grey_vit_that_nobody_chose_to_a_vit_of_photos_though_a_
     before = dict(app.query_params)
     app = upload(app, png())
     assert not app.exception
-    assert app.query_params["model"] == VIT
-    assert app.query_params["step"] == "40"
+    assert app.query_params["model"] == HYBRID
     assert app.query_params["attention.layer"] == "3"
-    assert app.query_params["pin"] == "cls"
-    assert "CIFAR\\-10 vit is shown instead (74.4" in sentences(app)
-    assert button(app, "nouns.imagenet_said") and not button(app, "nouns.imagenet")
+    assert app.query_params["attention.head"] == "mean"
+    assert app.query_params["pin"] == "0.500,0.500"  # a hybrid reads the mean of its tokens out
+    assert "CIFAR\\-10 hybrid is shown instead" in sentences(app)
+    assert button(app, "nouns.published_offer") and not button(app, "nouns.imagenet")
 
     button(app, "nouns.undo").click().run()
     assert not app.exception
@@ -108,17 +111,54 @@ def test_a_photo_takes_a_grey_vit_that_nobody_chose_to_a_vit_of_photos_though_a_
     # The model is the visitor's own choice now: the next photo does not move it.
     app = upload(app, png((30, 200, 30)))
     assert app.query_params["model"] == GREY
-    assert button(app, "nouns.fitting").label.replace(FOREIGN, "") == "Show CIFAR\\-10 vit instead"
+    assert button(app, "nouns.fitting").label.replace(FOREIGN, "") == "Show CIFAR\\-10 hybrid instead"
 
 
-def test_the_best_of_photos_is_gone_to_where_none_is_of_the_family(
-    open_app: OpenApp, checkpoints: Path
-) -> None:
-    """A hybrid reads the mean of its tokens out, so the middle patch asks."""
-    (checkpoints / "cifar10_vit.safetensors").unlink()
+def test_a_plain_vit_is_gone_to_where_nothing_else_fits(open_app: OpenApp, checkpoints: Path) -> None:
+    (checkpoints / "cifar10_hybrid.safetensors").unlink()
     app = upload(open_app(ATTENTION), png())
     assert not app.exception
-    assert (app.query_params["model"], app.query_params["pin"]) == (HYBRID, "0.500,0.500")
+    assert (app.query_params["model"], app.query_params["pin"]) == (VIT, "cls")
+
+
+def put_photo_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a small model with random weights in place of the offered one, complete on this machine."""
+    monkeypatch.setenv("VITVIZ_WEIGHTS", str(folder))
+    config = ViTConfig(image_size=56, patch_size=14, num_classes=0, embed_dim=12, depth=3, num_heads=3)
+    entry = replace(find(WITHOUT_HUB), config=config, opens_at_px=56, larger_px=())
+    monkeypatch.setitem(PRETRAINED, WITHOUT_HUB, entry)
+    path = weights_file(entry)
+    path.parent.mkdir(parents=True)
+    save_file(create_model(config, seed=5).state_dict(), path)
+
+
+def test_a_photo_goes_to_a_photo_model_that_is_here(
+    open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_photo_model(tmp_path / "weights", monkeypatch)
+    app = upload(open_app(ATTENTION), png())
+    assert not app.exception
+    assert app.query_params["model"] == f"pretrained:{WITHOUT_HUB}"
+    assert app.query_params["pin"] == "cls" and app.query_params["attention.layer"] == "3"
+    assert "A photo model is on this server" in sentences(app)
+    assert not button(app, "nouns.published_offer")
+
+
+def test_one_click_selects_the_offered_model_at_its_last_layer(
+    open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = upload(open_app(ATTENTION), png())
+    app.slider(key="attention.layer").set_value(1).run()
+    started: list[str] = []
+    monkeypatch.setattr(published, "start_download", started.append)
+    button(app, f"offer._fetch.{WITHOUT_HUB}").click().run()
+    assert started == [WITHOUT_HUB]
+    put_photo_model(tmp_path / "weights", monkeypatch)  # the download ends
+    app.run()
+    assert not app.exception
+    assert app.query_params["model"] == f"pretrained:{WITHOUT_HUB}"
+    assert (app.query_params["pin"], app.query_params["attention.layer"]) == ("cls", "3")
+    assert any("no classification head" in c.value for c in app.main.caption)
 
 
 def test_a_page_that_has_nothing_of_the_model_goes_on_to_one_that_has_by_the_same_way_back(
@@ -164,7 +204,7 @@ def test_a_model_chosen_by_hand_stays_and_the_other_is_offered(open_app: OpenApp
     assert app.query_params["model"] == GREY
     assert "has colour" in sentences(app)
     button(app, "nouns.fitting").click().run()
-    assert app.query_params["model"] == VIT
+    assert app.query_params["model"] == HYBRID
     assert not app.exception and not sentences(app)
 
 
@@ -172,7 +212,7 @@ def test_a_reload_is_no_choice_and_somebody_else_s_link_is(open_app: OpenApp) ->
     app = open_app(ATTENTION)
     reloaded = opened_again(app, app.session_state["_visit"])
     reloaded = upload(reloaded, png())
-    assert reloaded.query_params["model"] == VIT
+    assert reloaded.query_params["model"] == HYBRID
     assert button(
         opened_again(reloaded, app.session_state["_visit"]), "nouns.undo"
     )  # the way back survives too

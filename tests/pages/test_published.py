@@ -5,16 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
+from torch import nn
 
 from pages.stores import published
+from tests.messages import message
+from vitviz.config import ViTConfig
 from vitviz.models.download import weights_file
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, find
+from vitviz.models.published_weights import WITHOUT_HUB
+from vitviz.models.zoo import create_model
+from vitviz.probe.capture import Capture, capture
 from vitviz.torchvision_fix import import_torchvision
 
 OpenApp = Callable[..., AppTest]
@@ -125,6 +133,54 @@ def test_an_operator_can_switch_downloads_off(
     app.sidebar.button(key="nouns.more").click().run()
     assert not [button for button in app.button if str(button.key).startswith("published._fetch")]
     assert any(f"`python -m vitviz.fetch {find(DEIT).name}`" in said.value for said in app.caption)
+
+
+def put_saliency_model(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Put a small model in place of the saliency model, which also opens at 448 px; return its key there."""
+    config = ViTConfig(image_size=56, patch_size=14, num_classes=0, embed_dim=12, depth=3, num_heads=3)
+    entry = replace(find(WITHOUT_HUB), config=config, opens_at_px=56)
+    monkeypatch.setitem(PRETRAINED, WITHOUT_HUB, entry)
+    path = weights_file(entry)
+    path.parent.mkdir(parents=True)
+    save_file(create_model(config, seed=5).state_dict(), path)
+    return f"{published.KEY}{WITHOUT_HUB}@448"
+
+
+def test_at_448_px_one_layer_s_attention_is_held_at_a_time(
+    open_app: OpenApp, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, recorded = put_saliency_model(monkeypatch), []
+
+    def record(model: nn.Module, images: np.ndarray, record: tuple[str, ...], **options: object) -> Capture:
+        recorded.append(record)
+        return capture(model, images, record, **options)
+
+    monkeypatch.setattr("vitviz.probe.capture.capture", record)
+    for view in ("look", "matrix"):
+        app = open_app(
+            "pages/lenses/attention/page.py", model=key, image="sample:cat", pin="cls", attention__view=view
+        )
+        assert app.sidebar.selectbox(key="model").value == key
+    app = open_app("pages/lenses/attention/page.py", model=key, image="sample:cat")
+    header, _ = message(app, "attention.explorer")
+    assert (header["grid"], header["strip_layers"]) == ([32, 32], [3])
+    assert ("blocks.2.attn",) in recorded and ("blocks.*.attn",) not in recorded
+
+
+@pytest.mark.parametrize("page", ["pages/start/page.py", "pages/lenses/attention_distance/page.py"])
+def test_pages_that_need_all_layers_say_why_not_at_448_px(
+    open_app: OpenApp, weights: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    app = open_app(page, model=put_saliency_model(monkeypatch), image="sample:cat")
+    assert "At 448 px the attention of all layers takes 38 MB" in app.main.info[0].value
+
+
+def test_a_model_that_knows_no_classes_has_no_probes(
+    open_app: OpenApp, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = put_saliency_model(monkeypatch).removesuffix("@448")
+    app = open_app("pages/lenses/layers/page.py", model=key, image="sample:cat", layers__view="probe")
+    assert "knows no classes, so a linear probe of classes says little" in app.main.info[0].value
 
 
 def test_one_file_is_fetched_at_once_and_the_others_wait(

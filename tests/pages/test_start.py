@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,13 @@ from pages.stores import cached, catalogue, lessons
 from pages.stores.session import UserSession
 from tests.messages import body, unpack
 from tests.pages.conftest import ROOT, OpenApp, opened_again
+from vitviz.data import drawings
 from vitviz.models.presets import PRESETS
 from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.probe import journey as probe
 from vitviz.text import plain
 
+ONE = drawings.encode_strokes([np.array([[250, 70], [256, 440]])])
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
 FAMILIES = ("vit_digits", "deit_cifar10", "hybrid_cifar10", "swin_digits", "cnn_digits")
 
@@ -267,7 +270,7 @@ def test_the_stored_parts_are_what_the_model_computes(monkeypatch: pytest.Monkey
 def test_a_stored_part_is_opened_without_a_model_and_another_tokens_with_it(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("digits_vit.safetensors", map_messages.STORED, map_messages.STORED_PARTS):
+    for name in ("mnist_vit.safetensors", map_messages.STORED, map_messages.STORED_PARTS):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     asked = []
     loaded = cached.load_model
@@ -292,25 +295,25 @@ def unpack_parts(header: dict, buffers: bytes) -> dict[str, np.ndarray]:
 def test_the_stored_map_serves_its_own_model_step_and_picture_alone(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("digits_vit.safetensors", map_messages.STORED):
+    for name in ("mnist_vit.safetensors", map_messages.STORED):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     asked = []
     whole = cached.record_journey
     monkeypatch.setattr(cached, "record_journey", lambda *key: asked.append(key[1:3]) or whole(*key))
     app = open_app()
-    assert query(app)["model"] == "checkpoint:digits_vit" and not asked
+    assert query(app)["model"] == "checkpoint:mnist_vit" and not asked
     first = views(app)["map"][0]
-    assert first["classes"]["truth"] == 6
+    assert first["drawing"]["strokes"] == drawings.FIRST and first["classes"]["truth"] == -1
     app = act(app, pin="0.1,0.1")
     assert not asked and views(app)["map"][0]["token"] == 1
-    app.sidebar.number_input(key="nouns.index").set_value(1).run()
-    assert [image for _, image in asked] == ["digits:1"]
+    act(app, draw=ONE)
+    assert [image for _, image in asked] == [f"drawing:{ONE}"]
 
 
 def test_what_a_fresh_server_prepares_is_what_a_part_is_opened_from(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("digits_vit.safetensors", map_messages.STORED):
+    for name in ("mnist_vit.safetensors", map_messages.STORED):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     startup.warm_first_map()
     monkeypatch.setattr(probe, "record_journey", lambda *_: pytest.fail("the way is computed again"))
@@ -330,6 +333,61 @@ def test_a_broken_stored_map_is_computed_instead(
     (no_shipped_checkpoints / map_messages.STORED).write_bytes(broken)
     header, _ = views(open_app())["map"]
     assert header["title"] == "Digits ViT, patch 4"
+
+
+@pytest.fixture
+def drawn(open_app: OpenApp, no_shipped_checkpoints: Path) -> Callable:
+    """Open the start page with MNIST's ViT, which reads drawings."""
+    for name in ("mnist_vit.safetensors", "digits_vit.safetensors", "cifar10_vit.safetensors"):
+        shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
+    return open_app
+
+
+def test_a_stroke_changes_map_class_and_permalink_and_counts_as_a_choice(drawn: Callable) -> None:
+    app = drawn()
+    before, probabilities = views(app)["map"]
+    assert before["moves"] and before["classes"]["names"][int(probabilities["probabilities"].argmax())] == "3"
+    app = act(app, draw=ONE)
+    header, arrays = views(app)["map"]
+    assert (
+        header["drawing"]["strokes"] == ONE
+        and header["classes"]["names"][int(arrays["logits"].argmax())] == "1"
+    )
+    assert query(app)["image"] == f"drawing:{ONE}"
+    left, top, side = header["drawing"]["frame"]  # the square that the model sees holds the whole stroke
+    for x, y in drawings.parse_strokes(ONE)[0] / drawings.GRID:
+        assert left < x < left + side and top < y < top + side
+    reopened = drawn(**{key.replace(".", "__"): value for key, value in query(app).items()})
+    np.testing.assert_array_equal(views(reopened)["map"][1]["logits"], arrays["logits"])
+    assert reopened.session_state["_by_hand"]
+
+
+def test_an_empty_pad_is_an_image_too(drawn: Callable) -> None:
+    header, arrays = views(act(drawn(), draw=""))["map"]
+    assert header["drawing"] == {"strokes": "", "frame": None} and np.isfinite(arrays["logits"]).all()
+
+
+@pytest.mark.parametrize("strokes", ["ab", "a/b", "é" * 3, "abc..abc", "A" * 3000, 7, ["AAA"]])
+def test_malformed_strokes_change_nothing(drawn: Callable, strokes: object) -> None:
+    app = act(drawn(), draw=strokes)
+    assert views(app)["map"][0]["drawing"]["strokes"] == drawings.FIRST
+    assert query(app)["image"] == f"drawing:{drawings.FIRST}"
+
+
+def test_a_photo_and_a_test_image_are_one_click_away_and_the_pad_comes_back(drawn: Callable) -> None:
+    app = act(act(drawn(), draw=ONE), show="photo")
+    header = views(app)["map"][0]
+    assert header["drawing"] is None and query(app)["model"] == "checkpoint:cifar10_vit"
+    assert query(app)["image"] == "sample:cat"
+    app = act(app, show="drawing")
+    assert views(app)["map"][0]["drawing"] and query(app)["model"] == "checkpoint:mnist_vit"
+    app = act(app, show="test")
+    assert query(app)["image"] == "digits:0" and views(app)["map"][0]["drawing"] is None
+
+
+def test_a_link_s_image_wins_over_the_pad(drawn: Callable) -> None:
+    app = drawn(model="checkpoint:mnist_vit", image="digits:7")
+    assert views(app)["map"][0]["drawing"] is None and query(app)["image"] == "digits:7"
 
 
 def test_the_cards_lead_to_every_page(open_app: OpenApp) -> None:

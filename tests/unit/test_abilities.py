@@ -80,7 +80,17 @@ def test_a_hybrid_has_a_stem_in_place_of_e() -> None:
 
 
 def test_a_swin_has_windows_and_e_but_no_one_row_over_all() -> None:
-    has = {"attention", "windows", "class_head", "embedding", "filters", "distance", "layers", "new_head"}
+    has = {
+        "attention",
+        "windows",
+        "class_head",
+        "embedding",
+        "filters",
+        "distance",
+        "layers",
+        "new_head",
+        "whole_record",
+    }
     assert lacking(SwinConfig()) == set(NAMES) - has
     assert not abilities(SwinConfig(num_classes=0)).class_head
     assert lacking(SwinConfig(masked=False)) == set(NAMES) - has | {"windows"}
@@ -94,8 +104,16 @@ def test_what_is_no_transformer_has_little() -> None:
         "distance",
         "layers",
         "new_head",
+        "whole_record",
     }
-    assert lacking(ConvAttentionConfig()) == lacking(FlatAttentionConfig()) == set(NAMES) - {"class_head"}
+    others = set(NAMES) - {"class_head", "whole_record"}
+    assert lacking(ConvAttentionConfig()) == lacking(FlatAttentionConfig()) == others
+
+
+def test_all_layers_of_a_thousand_tokens_are_too_large_for_a_record() -> None:
+    large = ViTConfig(image_size=448, patch_size=14, embed_dim=384, depth=12, num_heads=6)
+    assert "takes 303 MB" in abilities(large).whole_record.why_not
+    assert abilities(ViTConfig(image_size=224, patch_size=8)).whole_record
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_the_full_set_opens_on_the_same_picture(tmp_path: Path, monkeypatch: pyt
     indices = words["indices"][int(few_ones.test_labels[number])]
     assert first_number("cifar10") == indices[number // len(words["classes"])]
     assert [first_number(name) for name in ("digits", "mnist", "photos")] == [0, 0, 0]
-    assert default_picture(None, 3) == "sample:cat" and default_picture("mnist", 1) == "digits:0"
+    assert default_picture(None, 3) == "sample:cat" and default_picture("digits", 1) == "digits:0"
 
 
 def test_where_no_picture_is_said_to_be_clear_it_is_the_first(tmp_path: Path) -> None:

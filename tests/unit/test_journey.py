@@ -26,7 +26,7 @@ from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.plots.map import pack_map
 from vitviz.plots.map_contents import MapModel
-from vitviz.plots.map_words import ModelTraits, describe_steps
+from vitviz.plots.map_words import ModelTraits, write_caption
 from vitviz.probe.journey import record_journey
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -309,39 +309,24 @@ def check_block(fields: dict, arrays: dict[str, NDArray], block: BlockPass) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "model_traits", "layers", "classes"),
+    ("name", "model_traits", "captions"),
     [
         (
-            "digits_vit",
+            "cifar10_vit",
             ModelTraits("cls"),
-            ("64", "16", "[CLS]", "position vector", "all tokens"),
-            ("64", "[CLS]"),
+            {"picture": "32 × 32 px, RGB", "embed": "E: 48 values → 128", "prefix": "+ 1 learned token"},
         ),
-        (
-            "cifar10_deit_soft",
-            ModelTraits("cls", distilled=True),
-            ("128", "48", "[CLS] and [DIST]", "2 more"),
-            ("128", "[CLS] and [DIST]", "mean"),
-        ),
-        ("cifar10_hybrid", ModelTraits("cls", stem=True), ("128 channels",), ("[CLS]",)),
-        (
-            "digits_swin",
-            ModelTraits("mean", windows=True),
-            ("relative position bias", "window"),
-            ("the mean",),
-        ),
-        ("digits_cnn", ModelTraits("mean", convolutions=True), (), ("the mean",)),
+        ("cifar10_deit_soft", ModelTraits("cls", distilled=True), {"prefix": "+ 2 learned tokens"}),
+        ("cifar10_swin", ModelTraits("mean", windows=True), {"patches": "256 patches of 12 values"}),
+        ("digits_cnn", ModelTraits("mean", convolutions=True), {"picture": "32 × 32 px, grey"}),
     ],
 )
-def test_the_notes_name_the_model_s_sizes_and_tokens(
-    name: str, model_traits: ModelTraits, layers: tuple[str, ...], classes: tuple[str, ...]
+def test_captions_name_the_model_s_sizes_and_tokens(
+    name: str, model_traits: ModelTraits, captions: dict[str, str]
 ) -> None:
     model = shipped(name)
-    journey = record_journey(model, values_for(model))
-    notes = describe_steps(journey, model_traits)
-    assert all(part in notes["layers"] for part in layers) and bool(layers) == bool(notes["layers"])
-    assert all(part in notes["classes"] for part in classes)
-    assert ("[CLS]" in notes["layers"]) == ("cls" in journey.sequence.prefix)
+    parts = {part.id: part for part in record_journey(model, values_for(model)).parts}
+    assert {part: write_caption(parts[part], model_traits) for part in captions} == captions
 
 
 BARE = {"recipe_e", "recipe_g", "recipe_g_corrected"}  # one token, or no patch

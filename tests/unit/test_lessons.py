@@ -131,7 +131,10 @@ def test_odd_texts_and_every_check_and_measure_read_back_as_written() -> None:
             "stop 1, link: expected a key like 'page.control', received '<b>'",
         ),
         (GOOD.replace("?model", "?model"[:1] + "a" * 1300), "stop 1, link: expected a link of at most"),
-        (GOOD.replace("digits_vit", "x" * 257), "stop 1, link: expected one line of at most 256 characters"),
+        (
+            GOOD.replace("digits_vit", "x" * 1001),
+            "stop 1, link: expected one line of at most 1000 characters",
+        ),
         (GOOD.replace('"pinned"', '"eval"'), "stop 1, check: expected name to be one of"),
         (GOOD.replace('"pinned"', '"pinned", row = 1'), "stop 1, check: expected row and col"),
         (

@@ -60,7 +60,7 @@ def test_a_station_s_reason_for_positions_is_its_part_s() -> None:
 def test_a_map_of_the_pixels_knows_no_place() -> None:
     header, _ = preset("recipe_d")
     part = part_of(header, "positions")
-    for text in (part["words"], part["what"], header["notes"]["layers"]):
+    for text in (part["words"], part["what"], part["caption"]):
         assert "second linear map" in text and "learned vector" not in text
     assert part["words"].endswith(f"{part['why']}.") and "no position" in part["why"]
     assert part["called"] == "second map"
@@ -72,9 +72,9 @@ def test_a_map_of_the_pixels_knows_no_place() -> None:
 
 
 def test_whom_a_position_is_added_to() -> None:
-    """Recipe A adds none to [CLS], which the note has just named."""
-    assert "added to each patch's token" in preset("recipe_a")[0]["notes"]["layers"]
-    assert "added to every token" in preset("vit_digits")[0]["notes"]["layers"]
+    """Recipe A adds none to [CLS]."""
+    assert part_of(preset("recipe_a")[0], "positions")["caption"] == "added to each patch's token"
+    assert part_of(preset("vit_digits")[0], "positions")["caption"] == "added to every token"
 
 
 def test_fewer_tokens_reach_the_last_layers_of_a_swin() -> None:
@@ -84,8 +84,18 @@ def test_fewer_tokens_reach_the_last_layers_of_a_swin() -> None:
 
 
 def test_a_deit_s_score_is_the_mean_of_its_heads_scores() -> None:
-    said = preset("deit_digits")[0]["notes"]["classes"]
-    assert "[CLS] and [DIST]" in said and "mean logit" in said
+    header = preset("deit_digits")[0]
+    assert "[CLS] and [DIST]" in part_of(header, "head")["words"]
+    assert part_of(header, "classes")["caption"] == "softmax of the mean logit"
+
+
+@pytest.mark.parametrize("name", ["vit_digits", "swin_digits", "hybrid_cifar10", "deit_digits", "cnn_digits"])
+def test_a_part_is_described_in_fifteen_words_and_captioned_in_a_line(name: str) -> None:
+    for part in preset(name)[0]["parts"]:
+        assert len(re.findall(r"[\w\[]+(?:[.,]\d+)*", part["words"])) <= 21, part[
+            "words"
+        ]  # numbers and signs too
+        assert len(part["caption"]) <= 42, part["caption"]
 
 
 def test_tokens_of_pixel_rows_have_no_map_of_patches_and_the_reason_is_said() -> None:

@@ -82,6 +82,16 @@ def kept_by_mass(weights: FloatArray, share: float) -> NDArray[np.bool_]:
     return kept
 
 
+def find_concentrated_head(weights: FloatArray) -> int:
+    """Return the head (from 0) whose strongest tenth of the patches holds most of a query's attention.
+
+    Args:
+        weights: (heads, patches), without prefix tokens, so that attention to [CLS] does not count.
+    """
+    strongest = max(1, weights.shape[1] // 10)
+    return int(np.sort(weights, axis=1)[:, -strongest:].sum(axis=1).argmax())
+
+
 def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> FloatArray:
     """Return the row of a token-by-token matrix that the class scores are read from.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ class BlockPass:
     window_grid: Grid | None = None
     shifted: bool = False
 
-    @property
+    @cached_property
     def lengths(self) -> FloatArray:
         """Norms (n, 5) of: input, attention output, MLP output, stream after attention, stream after the MLP."""
         return compute_norms(self.entering, *self.added, *self.stream)
@@ -300,18 +301,3 @@ def compute_cosines(table: FloatArray) -> FloatArray:
     sizes = np.linalg.norm(table, axis=-1, keepdims=True)
     unit = np.divide(table, sizes, out=np.zeros_like(table), where=sizes > 0)
     return np.asarray(np.clip(unit @ unit.T, -1, 1))
-
-
-def compute_components(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Compute the first three principal components of rows (n, D).
-
-    Returns:
-        Scores (3, n), each with its largest absolute value positive, and explained variance ratios (3,).
-    """
-    centred = rows - rows.mean(axis=0)
-    left, sizes, _ = np.linalg.svd(np.asarray(centred, np.float64), full_matrices=False)
-    scores = (left * sizes).T[:3]
-    flip = np.sign(scores[np.arange(len(scores)), np.abs(scores).argmax(axis=1)])
-    total = float((sizes**2).sum())
-    share = sizes[:3] ** 2 / total if total else np.zeros(len(scores))
-    return scores * np.where(flip == 0, 1, flip)[:, None], share

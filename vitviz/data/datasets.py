@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from vitviz.data import cifar10_few, photos
+from vitviz.data import cifar10_few, drawings, photos
 from vitviz.data.cache import data_file, is_whole, read_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split, validation_split
 from vitviz.data.shapes import shapes_dataset
@@ -146,7 +146,12 @@ def first_number(name: str) -> int:
 
 
 def default_picture(trained_on: str | None, in_chans: int) -> str:
-    """Return the key of the image that a model is shown with at first; of `photos`, which say nothing, a sample."""
+    """Return the key of the image that a model is shown with at first; of `photos`, which say nothing, a sample.
+
+    A model of MNIST, which reads drawings, starts with one.
+    """
+    if trained_on == "mnist":
+        return f"drawing:{drawings.FIRST}"
     name = default_pictures(trained_on, in_chans)
     return "sample:cat" if name == "photos" else f"{name}:{first_number(name)}"
 

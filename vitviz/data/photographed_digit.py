@@ -60,12 +60,28 @@ def centre_digit(grey: Uint8, size: int) -> Uint8:
     digit = ink[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
     height, width = digit.shape
     if size == MNIST_PX:
-        scale = MNIST_BOX_PX / max(height, width)
-        return _place_by_mass(_full_ink(_scale(digit, height * scale, width * scale)), size)
+        return _place_by_mass(_scale_to_mnist(digit), size)[0]
     widest = size * UCI_COLS / UCI_GRAIN
     framed = _place_centred(_scale(digit, size, min(width * size / height, widest)), size)
     grain = _full_ink(np.array(Image.fromarray(framed).resize((UCI_GRAIN, UCI_GRAIN), Image.Resampling.BOX)))
     return np.array(Image.fromarray(grain).resize((size, size), Image.Resampling.BICUBIC))
+
+
+def find_ink_box(grey: Uint8) -> tuple[float, float, float] | None:
+    """Return (left, top, side) in px of the square that `centre_digit` shows at 28 px; None without ink."""
+    ink = _ink(grey)
+    rows, cols = np.flatnonzero(ink.max(axis=1) > 0), np.flatnonzero(ink.max(axis=0) > 0)
+    if not len(rows):
+        return None
+    digit = ink[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
+    top, left = _place_by_mass(_scale_to_mnist(digit), MNIST_PX)[1]
+    pitch, shrink = max(digit.shape) / MNIST_BOX_PX, max(grey.shape) / max(ink.shape)
+    return (cols[0] - left * pitch) * shrink, (rows[0] - top * pitch) * shrink, MNIST_PX * pitch * shrink
+
+
+def _scale_to_mnist(digit: Uint8) -> Uint8:
+    scale = MNIST_BOX_PX / max(digit.shape)
+    return _full_ink(_scale(digit, digit.shape[0] * scale, digit.shape[1] * scale))
 
 
 def _ink(grey: Uint8) -> Uint8:
@@ -177,8 +193,8 @@ def _place_centred(digit: Uint8, size: int) -> Uint8:
     return frame
 
 
-def _place_by_mass(digit: Uint8, size: int) -> Uint8:
-    """Return the digit in a frame whose middle is its centre of mass, to the nearest pixel, never cut."""
+def _place_by_mass(digit: Uint8, size: int) -> tuple[Uint8, tuple[int, int]]:
+    """Return the digit in a frame whose middle is its centre of mass, to the nearest pixel, never cut; its corner."""
     mass = digit.astype(np.float64)
     frame = np.zeros((size, size), dtype=np.uint8)
     corner = []
@@ -189,4 +205,4 @@ def _place_by_mass(digit: Uint8, size: int) -> Uint8:
         corner.append(min(max(round(size / 2 - centre), 0), size - len(profile)))
     top, left = corner
     frame[top : top + digit.shape[0], left : left + digit.shape[1]] = digit
-    return frame
+    return frame, (top, left)

@@ -33,6 +33,7 @@ class Abilities:
     blocks: Ability  # blocks that add to one residual stream
     logit_lens: Ability  # the head can be applied after any block
     rollout: Ability  # a product of attention over all layers
+    whole_record: Ability  # all layers' intermediates of an image fit into memory
     hidden_patches: Ability  # patches that can be hidden from attention alone
     prefix: Ability  # tokens before the patches: [CLS], [DIST], registers
     cls_readout: Ability  # the class is predicted from [CLS]
@@ -51,6 +52,7 @@ class Abilities:
     larger_images: Ability  # position embeddings that can be interpolated to a larger grid
 
 
+MOST_RECORDED_TOKENS = 1000  # beyond it pages hold the attention of one layer at a time
 HEADLESS = "This model has no classification head: it outputs features, not class predictions."
 _NO_ATTENTION = "This model has no attention between patches: choose a ViT or a Swin."
 _NO_HEADS = "This needs global attention over the whole image: choose a ViT."
@@ -266,6 +268,13 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
         lacks["any_size"] = "A hybrid only accepts its own patch size, which its convolutions fix."
     if config.grid == (1, 1):
         lacks["layers"] = _ONE_PATCH
+    tokens = config.grid[0] * config.grid[1] + len(config.prefix_tokens)
+    if tokens > MOST_RECORDED_TOKENS:
+        megabytes = 4e-6 * config.depth * config.num_heads * tokens**2
+        lacks["whole_record"] = (
+            f"At {config.image_size} px the attention of all layers takes {megabytes:,.0f} MB, so this page needs the"
+            " model at a smaller image size."
+        )
     if config.embed == "reshape":
         lacks |= dict.fromkeys(_OF_PATCHES, _ROWS)
     if not config.residual:

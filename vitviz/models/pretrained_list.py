@@ -190,6 +190,7 @@ def _saliency() -> Iterator[Pretrained]:
         "LVD-142M, without labels, then saliency maps",
         url="",
         package=package,
+        larger_px=(448,),
         knows="sees objects well, knows no classes",
     )
 

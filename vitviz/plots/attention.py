@@ -61,11 +61,6 @@ def _select_head(attn: FloatArray, head: Head) -> FloatArray:
 Quantised = tuple[NDArray[np.uint8], NDArray[np.float32]]
 
 
-def layer_codes(attn: FloatArray, layer: int) -> Quantised:
-    """Return all heads of one layer (from 1) of attn (depth, heads, query, key), quantised."""
-    return quantise_rows(attn[layer - 1])
-
-
 @dataclass(frozen=True, eq=False)
 class Strip:
     """One head in all layers, packed as a message of its own: a change of layer alone does not send it again.
@@ -99,7 +94,7 @@ def explorer_view(scene: Scene, image: Uint8 | Photo, layer: Quantised, strip: S
 
     Args:
         image: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
-        layer: of `layer_codes`.
+        layer: (heads, query, key), of `quantise_rows`.
     """
     ground = decode_photo(image)
     header = asdict(scene) | {"strip": strip.tag} | ground.header

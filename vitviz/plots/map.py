@@ -16,9 +16,9 @@ from vitviz.plots.map_equations import build_equations
 from vitviz.plots.map_words import (
     describe_journey,
     describe_part,
-    describe_steps,
     format_symbol,
     format_title,
+    write_caption,
 )
 from vitviz.plots.photo import Photo, encode_photo
 
@@ -38,6 +38,7 @@ class MapSession:
 
     token and pin: the pinned token, as an index of the first sequence and as a permalink holds it. label: the image's
     title. truth: its class index, or -1. links: part id -> {slug, label, href}. name: the map's name on the page.
+    drawing: strokes and frame of a drawn image. moves: True if the map may move by itself.
     """
 
     token: int
@@ -46,6 +47,8 @@ class MapSession:
     truth: int
     links: Links
     name: str = "home.map"
+    drawing: Facts | None = None
+    moves: bool = False
 
 
 def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> bytes:
@@ -76,7 +79,6 @@ def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> byt
         "parts": parts,
         "equations": build_equations(journey, model.words),
         "caption": describe_journey(journey, model.words, model.classes),
-        "notes": describe_steps(journey, model.words),
         "classes": None,
         **image.header,
     }
@@ -99,7 +101,8 @@ def add_session(message: bytes, session: MapSession) -> bytes:
     if header["classes"]:
         index = header["classes"]["index"]
         header["classes"]["truth"] = index.index(session.truth) if session.truth in index else -1
-    fields = {"token": session.token, "pin": session.pin, "label": session.label, "map": session.name}
+    fields: Facts = {"token": session.token, "pin": session.pin, "label": session.label, "map": session.name}
+    fields |= {"drawing": session.drawing, "moves": session.moves}
     return seal(header | fields, buffers)
 
 
@@ -120,6 +123,7 @@ def _describe_part(part: Part, model: MapModel) -> Facts:
         "title": format_title(part, model.words),
         "symbol": format_symbol(part, model.words),
         "words": describe_part(part, model.words, model.classes),
+        "caption": write_caption(part, model.words),
         "shape_in": list(part.shape_in),
         "shape_out": list(part.shape_out),
         "shape_words": part.shape_words,

@@ -25,7 +25,6 @@ from vitviz.analysis.journey import (
     Part,
     PooledVector,
     PrefixTokens,
-    compute_components,
     compute_cosines,
     select_varied_channels,
 )
@@ -152,9 +151,6 @@ def _encode_positions(part: Part, journey: Journey, model: MapModel) -> tuple[Fa
     row = model.token if content.on_prefix else max(model.token - prefix, 0)
     all_rows = len(table) ** 2 <= MOST_PAIRS
     cosine = compute_cosines(table)
-    patches = table[prefix:] if content.on_prefix else table
-    scores, explained = compute_components(patches)
-    _, hi, codes = quantise_maps(scores.reshape(len(scores), *part.tokens.grid), signed=True)
     facts, vectors = quantise_vectors(table)
     return {
         "rows": len(table),
@@ -164,12 +160,9 @@ def _encode_positions(part: Part, journey: Journey, model: MapModel) -> tuple[Fa
         "what": name_added_vector(content),
         "why": explain_positions(content, model.words),
         "only": -1 if all_rows else row,
-        "explained": _list_floats(explained),
-        "hi": hi,
         **facts,
     }, {
         "cosine": np.rint(127 * (cosine if all_rows else cosine[row : row + 1])).astype(np.int8),
-        "components": codes,
         "length": np.linalg.norm(table, axis=-1).astype(np.float32),
         "vectors": vectors,
     }

@@ -12,7 +12,6 @@ from vitviz.analysis.journey import (
     BlockPass,
     ClassifierHeads,
     ClassScores,
-    Content,
     CutPatches,
     EmbeddedPatches,
     FeatureMaps,
@@ -114,7 +113,7 @@ def _describe_patches(part: Part, model: ModelTraits, classes: tuple[str, ...]) 
     rows, cols = tokens.grid
     count = rows * cols
     return (
-        f"The image is cut into {rows} × {cols} {'square' if count == 1 else 'squares'} of {tokens.cell_px} px:"
+        f"{rows} × {cols} {'square' if count == 1 else 'squares'} of {tokens.cell_px} px:"
         f" {plural(count, 'patch', 'patches')} of {part.shape_out[1]:,} values{' each' * (count > 1)}."
     )
 
@@ -124,12 +123,11 @@ def _describe_embedding(part: Part, model: ModelTraits, classes: tuple[str, ...]
     assert isinstance(content, EmbeddedPatches)
     width = f"{part.shape_out[1]:,} values"
     mapping = (
-        f"E maps the {part.shape_in[0]:,} channels at each position of the feature maps to a token of {width}"
+        f"E maps the {part.shape_in[0]:,} channels at each position to {width}"
         if model.stem
-        else f"E maps each patch of {part.shape_in[1]:,} values to a token of {width}"
+        else f"E maps each patch of {part.shape_in[1]:,} values to {width}"
     )
-    name = "token norm" if len(content.vectors) == 1 else "token norms"
-    return f"{mapping}; {name} {_format_norms(content.vectors)}."
+    return f"{mapping}; norm {_format_norms(content.vectors)}."
 
 
 def _format_norms(vectors: np.ndarray) -> str:
@@ -146,8 +144,8 @@ def _describe_maps(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> 
     verb = "produces" if len(content.levels) == 1 else "produce"
     share = percent(float((maps <= 0).mean()), 0)
     return (
-        f"{layers} {verb} {plural(maps.shape[0], 'feature map')} of {maps.shape[1]} × {maps.shape[2]};"
-        f" {share} of their values are zero or negative."
+        f"{layers} {verb} {plural(maps.shape[0], 'feature map')} of {maps.shape[1]} × {maps.shape[2]},"
+        f" {share} zero or negative."
     )
 
 
@@ -156,8 +154,7 @@ def _describe_prefix(part: Part, model: ModelTraits, classes: tuple[str, ...]) -
     names = [bracket_name(name) for name in part.tokens.prefix]
     count = part.shape_in[0]
     return (
-        f"{' and '.join(names)} {'is a learned token' if len(names) == 1 else 'are learned tokens'} without a patch,"
-        " identical for every image:"
+        f"{' and '.join(names)} {'joins' if len(names) == 1 else 'join'}, learned, without a patch:"
         f" {plural(count, 'token')} {'becomes' if count == 1 else 'become'} {part.shape_out[0]}."
     )
 
@@ -165,11 +162,10 @@ def _describe_prefix(part: Part, model: ModelTraits, classes: tuple[str, ...]) -
 def _describe_positions(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
     content = part.content
     assert isinstance(content, AddedPositions)
-    source = f"A {'learned' if content.learned else 'computed'} vector per position"
+    source = f"Each position adds a {'learned' if content.learned else 'computed'} vector"
     if content.of_pixels:
-        source = "A second linear map of each patch's pixels"
-    norms = _format_norms(content.table)
-    return f"{source} (norm {norms}) is added to its token: {explain_positions(content, model)}."
+        source = "A second linear map of each patch's pixels is added"
+    return f"{source} (norm {_format_norms(content.table)}): {explain_positions(content, model)}."
 
 
 def name_added_vector(content: AddedPositions) -> str:
@@ -182,11 +178,7 @@ def explain_positions(content: AddedPositions, model: ModelTraits) -> str:
     if content.of_pixels:
         return "it carries no position information"
     # Padded convolutions already carry position information.
-    return (
-        "it tells attention where each patch lies"
-        if model.stem
-        else "without it, attention would ignore the order of the patches"
-    )
+    return "it tells attention where each patch lies" if model.stem else "without it, attention ignores order"
 
 
 def _describe_block(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
@@ -198,15 +190,15 @@ def _describe_block(part: Part, model: ModelTraits, classes: tuple[str, ...]) ->
         f" in its {content.window_grid[0]} × {content.window_grid[1]} window" if content.window_grid else ""
     )
     return (
-        f"{'[CLS]' if of_cls else 'A token'} attends to all tokens{window}; attention adds a vector of norm"
-        f" {attention:.1f}{'' if of_cls else ' on average'}, the MLP one of norm {mlp:.1f}."
+        f"{'[CLS]' if of_cls else 'A token'} attends to all tokens{window}; attention adds norm {attention:.1f},"
+        f" the MLP {mlp:.1f}{'' if of_cls else ' on average'}."
     )
 
 
 def _describe_merging(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
     return (
-        f"Every 2 × 2 neighbouring tokens become one: {part.shape_in[0]:,} tokens of {part.shape_in[1]} values"
-        f" become {part.shape_out[0]:,} of {part.shape_out[1]}."
+        f"2 × 2 neighbours become one: {part.shape_in[0]:,} tokens of {part.shape_in[1]} values,"
+        f" then {part.shape_out[0]:,} of {part.shape_out[1]}."
     )
 
 
@@ -222,8 +214,8 @@ def _describe_norm(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> 
     if model.distilled:
         second = content.token + 1
         return (
-            f"Only [CLS] and [DIST] are read: LayerNorm changes their norms from {before:.1f} and"
-            f" {content.before[second]:.1f} to {after:.1f} and {content.after[second]:.1f}."
+            f"Only [CLS] and [DIST] are read: LayerNorm changes their norms, {before:.1f} and"
+            f" {content.before[second]:.1f}, to {after:.1f} and {content.after[second]:.1f}."
         )
     name = "[CLS]" if model.readout == "cls" else "the first patch"
     return f"Only {name} is read: LayerNorm changes its norm from {before:.1f} to {after:.1f}."
@@ -245,10 +237,7 @@ def _describe_heads(part: Part, model: ModelTraits, classes: tuple[str, ...]) ->
     width, count = content.vectors.shape[1], part.shape_out[0]
     if len(content.names) == 2:
         return f"[CLS] and [DIST] each have a classifier head: {width} weights per class, {count:,} classes."
-    return (
-        f"The logit of each of {count:,} classes is a dot product with {width} weights; softmax turns logits into"
-        " probabilities."
-    )
+    return f"Each of {count:,} logits is a dot product with {width} weights, plus a bias."
 
 
 def _describe_classes(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
@@ -287,81 +276,28 @@ def _describe_counts(blocks: list[BlockPass]) -> str:
     return f"{plural(first, 'token')}{merged} {'passes' if first == 1 else 'pass'} {plural(len(blocks), 'layer')}"
 
 
-def describe_steps(journey: Journey, model: ModelTraits) -> dict[str, str]:
-    """Return the notes on the map: 'layers' above the blocks, 'classes' at the end; '' if a note does not apply."""
-    first = {type(part.content): part for part in reversed(journey.parts)}
-    notes = []
-    if EmbeddedPatches in first:
-        notes.append(_describe_tokens(first[EmbeddedPatches], first.get(PrefixTokens), model))
-    if AddedPositions in first:
-        notes.append(_describe_addition(first[AddedPositions].content))
-    elif model.windows:
-        notes.append("A relative position bias is added to the attention scores.")
-    if BlockPass in first:
-        notes.append(_describe_attention(first[BlockPass]))
-    heads = first.get(ClassifierHeads)
-    return {"layers": " ".join(notes), "classes": "" if heads is None else _describe_logits(heads, model)}
-
-
-def _describe_tokens(embed: Part, prefix: Part | None, model: ModelTraits) -> str:
-    width = f"{embed.shape_in[0 if model.stem else 1]:,}"
-    origin = f"the {width} channels at one position" if model.stem else f"a patch's {width} values"
-    sentence = (
-        f"A token is a vector of {embed.shape_out[1]:,} values, {origin} times E (stripes: orange above 0, blue"
-        " below)."
-    )
-    tokens = None if prefix is None else prefix.tokens
-    names = [] if tokens is None else [bracket_name(name) for name in tokens.prefix]
-    if not names:
-        return sentence
-    reading = "; the class is read from it" if model.readout == "cls" else ""
-    if len(names) > 1:
-        reading = reading and "; the class is read from them"
-        return f"{sentence} {' and '.join(names)} are {len(names)} more tokens, without a patch{reading}."
-    return f"{sentence} {names[0]} is one more token, without a patch{reading}."
-
-
-def _describe_addition(content: Content) -> str:
-    assert isinstance(content, AddedPositions)
-    if content.of_pixels:
-        return (
-            "A second linear map of each patch's pixels is added to its token; it carries no position information,"
-            " and attention ignores order."
-        )
-    target = "every token" if content.on_prefix else "each patch's token"
-    return f"A position vector is added to {target}, because attention ignores order."
-
-
-def _describe_attention(block: Part) -> str:
-    content = block.content
-    assert isinstance(content, BlockPass)
-    source = "the tokens in its window" if content.window_grid else "all tokens"
-    return (
-        f"In each layer, attention adds to a token a weighted average of the values of {source} (the maps show the"
-        " weights); the MLP transforms each token separately."
-    )
-
-
-def _describe_logits(head: Part, model: ModelTraits) -> str:
-    content = head.content
-    assert isinstance(content, ClassifierHeads)
-    vector = {
-        "cls": "[CLS]",
-        "mean": "the mean",
-        "first_patch": "the first patch's token",
-        "max": "the channel maxima",
-        "cls_mean": "[CLS] and the mean, side by side,",
-    }[model.readout]
-    weights = f"{content.vectors.shape[1]:,} weights plus a bias"
-    if len(content.names) > 1:
-        return (
-            f"[CLS] and [DIST] each give every class a logit, a dot product with {weights}; the class with the highest"
-            " mean logit is predicted."
-        )
-    return (
-        f"A class's logit is the dot product of {vector} with {weights}; the class with the highest logit is"
-        " predicted."
-    )
+def write_caption(part: Part, model: ModelTraits) -> str:
+    """Return a few words below a part's tile; '' for a layer, whose norms stand there."""
+    content, out = part.content, part.shape_out
+    if isinstance(content, EmbeddedPatches):
+        return f"E: {part.shape_in[0 if model.stem else 1]:,} values → {out[1]:,}"
+    if isinstance(content, PrefixTokens):
+        count = len(part.tokens.prefix) if part.tokens is not None else 1
+        return f"+ {count} learned {'token' if count == 1 else 'tokens'}"
+    if isinstance(content, AddedPositions):
+        target = "every token" if content.on_prefix else "each patch's token"
+        return f"added to {target}" if not content.of_pixels else f"a second linear map, added to {target}"
+    if isinstance(content, ClassifierHeads):
+        return f"{content.vectors.shape[1]:,} weights per class"
+    if isinstance(content, CutPatches):
+        return f"{plural(out[0], 'patch', 'patches')} of {out[1]:,} values"
+    if isinstance(content, FeatureMaps):
+        return plural(out[0], "feature map")
+    if content is None:
+        return f"{part.shape_in[1]} × {part.shape_in[2]} px, {'grey' if part.shape_in[0] == 1 else 'RGB'}"
+    if isinstance(content, ClassScores):
+        return "softmax of the mean logit" if model.distilled else "softmax of the logits"
+    return "2 × 2 tokens become 1" if isinstance(content, MergedTokens) else ""
 
 
 _DESCRIPTIONS: dict[type, Callable[[Part, ModelTraits, tuple[str, ...]], str]] = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -17,6 +18,7 @@ from vitviz.config import SwinConfig
 from vitviz.models.layout import TokenLayout
 
 FloatArray = NDArray[np.float32]
+SMALL_VALUES = 4 * 3 * 64 * 64  # of all images; below this one thread is fastest
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,20 @@ def _batches(model: nn.Module, images: FloatArray, batch_size: int) -> Iterable[
         yield torch.tensor(images[start : start + batch_size], dtype=torch.float32, device=device)
 
 
+@contextmanager
+def _limit_threads(images: FloatArray) -> Iterator[None]:
+    """Use one thread for a few small images: starting others takes longer than their share of the work."""
+    threads = torch.get_num_threads()
+    if images.size > SMALL_VALUES or threads == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def capture(
     model: nn.Module,
     images: FloatArray,
@@ -79,7 +95,7 @@ def capture(
     request = record if isinstance(record, bool) else tuple(record)
     logits: list[NDArray[Any]] = []
     parts: dict[str, list[NDArray[Any]]] = {}
-    with torch.inference_mode():
+    with torch.inference_mode(), _limit_threads(images):
         for x in _batches(model, images, batch_size):
             out, tensors = model(x, record=request or ("logits",), **masks)
             logits.append(as_array(out))

@@ -36,7 +36,7 @@ def describe_training(subject: Subject, random: bool) -> str:
     if trained_on not in DATASETS:
         return f"{training}."
     classes = f"one of its {len(subject.classes)} classes"
-    if pretrained is not None or trained_on not in DATASETS_WITHOUT_PHOTOS or kind == "upload":
+    if pretrained is not None or trained_on not in DATASETS_WITHOUT_PHOTOS or kind in ("upload", "drawing"):
         only = "" if pretrained is not None else " only"
         return f"{training}{only}: it predicts {classes} for any image."
     return f"{training} only: it has never seen an image like this one, and still predicts {classes}."
@@ -93,9 +93,9 @@ def describe_similarity(left: Subject, right: Subject, layer: int) -> str | None
     """Return how similar the readouts' attention is in one layer; None unless both have it over the same grid."""
     if not (left.able.heads_over_all and right.able.heads_over_all) or left.layout.grid != right.layout.grid:
         return None
-    layers = [min(layer, len(side.attn)) for side in (left, right)]
+    layers = [min(layer, side.depth) for side in (left, right)]
     rows = [
-        readout_row(side.attn[side_layer - 1].mean(axis=0), side.layout.prefix, side.readout)
+        readout_row(side.attention_of(side_layer).mean(axis=0), side.layout.prefix, side.readout)
         for side, side_layer in zip((left, right), layers, strict=True)
     ]
     correlation = rank_correlation(*rows)

@@ -127,7 +127,7 @@ def make_layer_npz(subject: Subject, layer: int) -> bytes:
         )
     else:
         np.savez_compressed(
-            out, attention=subject.attn[layer - 1], prefix=np.array(subject.layout.prefix, dtype="U8")
+            out, attention=subject.attention_of(layer), prefix=np.array(subject.layout.prefix, dtype="U8")
         )
     return out.getvalue()
 

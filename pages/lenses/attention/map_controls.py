@@ -11,11 +11,13 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page
 from pages.selection import selection
-from pages.selection.attention_maps import Direction, MapSelection, name_head
+from pages.selection.attention_maps import Direction, MapSelection, name_head, select_weights
 from pages.selection.subject import Subject
+from pages.stores import cached, published
 from pages.views.explorer import ExplorerOptions
-from vitviz.analysis.attention import Fusion
+from vitviz.analysis.attention import Fusion, find_concentrated_head
 from vitviz.models.layer_order import heads_by_layer
+from vitviz.pin import Pin
 from vitviz.plots.attention import Head, MapsDrawn
 from vitviz.plots.attention_images import Drawn, Style
 
@@ -88,7 +90,7 @@ def read_controls(subject: Subject) -> MapControls:
             scale = widgets.segmented(
                 MapControls.key("scale"),
                 "Scale of the small maps",
-                ["shared", "map"],
+                ["map", "shared"],
                 format_func={"shared": "Shared", "map": "One per map"}.__getitem__,
             )
             share = widgets.slider(
@@ -119,7 +121,9 @@ def read_controls(subject: Subject) -> MapControls:
 def read_layer_and_head(subject: Subject) -> tuple[int, Head]:
     """Draw the sliders of layer and head; the layer follows the model's last one until a user moves it."""
     heads = heads_by_layer(subject.model.config)
+    first_head = _choose_head(subject, len(heads))
     widgets.follow_default(MapControls.key("layer"), len(heads))
+    widgets.follow_default(MapControls.key("head"), first_head)
     with st.container(width=168):
         layer = int(widgets.slider(MapControls.key("layer"), "Layer", 1, len(heads), len(heads)))
     with st.container(width=168):
@@ -127,10 +131,25 @@ def read_layer_and_head(subject: Subject) -> tuple[int, Head]:
             MapControls.key("head"),
             "Head",
             [*range(1, heads[layer - 1] + 1), *FUSIONS],
+            first_head,
             format_func=name_head,
             help="One head, or all heads of the layer fused by mean, maximum or minimum.",
         )
     return layer, head
+
+
+def _choose_head(subject: Subject, last_layer: int) -> Head:
+    """Return the head that the page opens on.
+
+    For the user's own image: the head of the last layer with the most concentrated map of [CLS] in a photo model, the
+    mean of heads in a model of small images, whose single heads tell little about a photo.
+    """
+    if not subject.image.startswith(cached.UPLOAD) or subject.able.windows:
+        return 1
+    if not (subject.choice.key.startswith(published.KEY) and subject.able.cls_readout):
+        return "mean"
+    lines = select_weights(subject, MapSelection(last_layer, 1), Pin(None, "cls"))
+    return find_concentrated_head(lines[:, subject.layout.num_prefix_tokens :]) + 1
 
 
 def _read_direction_and_style() -> tuple[Direction, Style]:

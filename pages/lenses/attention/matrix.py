@@ -40,7 +40,7 @@ def compute_attention(subject: Subject, layer: int, head: Head, causal: bool) ->
 
     With the causal mask it is computed again from the scores.
     """
-    heads = subject.attn[layer - 1]
+    heads = subject.attention_of(layer)
     if causal:
         name = f"blocks.{layer - 1}.scores"
         heads = causal_attention(subject.capture((name,))[name][0])

@@ -15,7 +15,7 @@ from pages.lenses.attention.map_explorer import GROUP, apply_pick
 from pages.selection import attention_maps, selection
 from pages.selection import subject as subjects
 from pages.selection.subject import Subject
-from pages.stores import catalogue
+from pages.stores import cached, catalogue
 from pages.views.explorer import draw_explorer, send_options
 from vitviz.models.abilities import abilities
 from vitviz.models.layer_order import heads_by_layer
@@ -88,8 +88,8 @@ def _read_image(subject: Subject) -> Subject:
 def format_image(image: str) -> str:
     """Return an image's title: 'Chelsea the cat', or 'Digits, test image 3'."""
     kind, _, name = image.partition(":")
-    if kind == "sample":
-        return catalogue.get_sample_title(name)
+    if kind in ("sample", "drawing", "upload"):
+        return cached.get_image_title(image)
     return f"{catalogue.get_dataset_title(kind)}, test image {name}"
 
 

@@ -15,6 +15,7 @@ from pages.lenses.layers import dataset_task, image_subset, layer_questions, mod
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection
+from pages.stores import published
 from vitviz.analysis import probes as analysis
 from vitviz.analysis.probes import Accuracy, FloatArray
 from vitviz.lessons.question_kinds import MeasuredAnswer
@@ -61,6 +62,9 @@ def draw(current: ComparedModel) -> None:
         "A linear classifier is fitted to the features of every layer. From which layer on can it read the class, and"
         " up to which layer do tokens encode their position?"
     )
+    if reason := published.explain_no_classes(current.subject.choice.key):
+        st.info(reason, icon=":material/block:")
+        return
     with page.row():
         other = model_pair.choose_other(current)
         with st.container(width="content"), page.options("layers.probe"):

@@ -79,7 +79,7 @@ class Comparison:
         kind, _, name = self.image.partition(":")
         if kind == "sample":
             return self.classes.index(name) if name in self.classes else -1
-        if kind == "upload":
+        if kind in ("upload", "drawing"):
             return -1
         dataset = cached.load_dataset(kind)
         if dataset.test_labels is None or dataset.classes != self.classes:

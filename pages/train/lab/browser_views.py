@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import Any
 
 import numpy as np
@@ -11,9 +9,9 @@ from numpy.typing import NDArray
 
 from pages.views.event_values import read_events, read_fields, read_index
 from pages.views.register import register
+from vitviz.data.drawings import draw_strokes, is_drawing
 
 TIMELINE_KEY = "live_lab.life"
-DRAWING_PX = 56  # side of the drawing that the browser sends
 _curves = register(__file__, "curves")
 _digit_pad = register(__file__, "digit_pad")
 _timeline = register(__file__, "timeline")
@@ -53,19 +51,12 @@ def parse_moment(event: object) -> dict[str, Any] | None:
     return {"run": fields["run"], "step": step, "follow": bool(fields.get("follow"))}
 
 
-def mount_digit_pad(payload: bytes, *, key: str) -> NDArray[np.uint8] | None:
-    """Mount the drawing pad; return the drawing (56, 56), light on dark, or None while it is empty."""
-    return decode_drawing(_digit_pad(payload, key=key, states=("drawing",)).drawing)
+def mount_digit_pad(payload: bytes, *, key: str) -> None:
+    """Mount the drawing pad; `read_drawing` returns what is drawn on it."""
+    _digit_pad(payload, key=key, states=("drawing",))
 
 
-def decode_drawing(text: object) -> NDArray[np.uint8] | None:
-    """Return the drawing that the browser sent, or None if it is missing or malformed."""
-    if not isinstance(text, str) or len(text) > 2 * DRAWING_PX * DRAWING_PX:
-        return None
-    try:
-        raw = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    if len(raw) != DRAWING_PX * DRAWING_PX:
-        return None
-    return np.frombuffer(raw, np.uint8).reshape(DRAWING_PX, DRAWING_PX)
+def read_drawing(key: str) -> NDArray[np.uint8] | None:
+    """Return the image (224, 224, 3) that is drawn on the pad with this key, or None while it is empty."""
+    strokes = read_events(key).get("drawing")
+    return draw_strokes(strokes) if isinstance(strokes, str) and strokes and is_drawing(strokes) else None

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import streamlit as st
 from numpy.typing import NDArray
 
 from pages.selection import selection
 from pages.train.lab import snapshots
-from pages.train.lab.browser_views import decode_drawing, mount_digit_pad
+from pages.train.lab.browser_views import mount_digit_pad, read_drawing
 from vitviz.plots.blob import pack
 
 if TYPE_CHECKING:
@@ -56,11 +55,8 @@ def _load_input(config: RunConfig) -> Prepared | None:
 
     if not config.preparation.digit:
         return selection.prepare_image(config.preparation)
-    state = st.session_state.get(KEY)
-    drawing = decode_drawing(state.get("drawing")) if state else None
-    if drawing is None or not drawing.any():
-        return None
-    return prepare(np.repeat(drawing[..., None], 3, axis=2), config.preparation)
+    drawing = read_drawing(KEY)
+    return None if drawing is None else prepare(drawing, config.preparation)
 
 
 def _predict(model: LoadedModel, prepared: Prepared) -> tuple[Arrays, dict[str, object]]:

@@ -67,7 +67,7 @@ def select_matching_image(config: RunConfig) -> None:
     """Select an image of the run's dataset, unless an uploaded or fitting image is selected."""
     kind, dataset = selection.get_current().image.partition(":")[0], config.train.dataset
     photos = kind == "sample" and dataset.startswith("cifar")
-    if dataset in catalogue.list_datasets() and kind not in ("upload", dataset) and not photos:
+    if dataset in catalogue.list_datasets() and kind not in ("upload", "drawing", dataset) and not photos:
         selection.set_image(f"{dataset}:{first_number(dataset)}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -24,6 +23,7 @@ from pages.train.lab import live_settings, run_view
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
 from tests.unit.training_helpers import duplicate
 from vitviz.config import TrainConfig, ViTConfig
+from vitviz.data.drawings import encode_strokes
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.training.files import append_lines, read_lines, write_status
@@ -260,9 +260,7 @@ def test_a_snapshot_made_anew_is_shown_anew_and_one_let_go_is_not_offered(
 
 def test_a_drawn_digit_is_read_by_the_newest_snapshot(open_app: OpenApp, run: Run) -> None:
     app = open_app(PAGE, live_lab__run=run.id)
-    drawing = np.zeros((56, 56), np.uint8)
-    drawing[8:48, 26:31] = 255
-    app.session_state["live_lab.pad"] = {"drawing": base64.b64encode(drawing.tobytes()).decode()}
+    app.session_state["live_lab.pad"] = {"drawing": encode_strokes([np.array([[240, 80], [240, 430]])])}
     app.run()
     header, arrays = view(app, "pad")
     assert header["model"] == f"step {run.snapshots()[-1]:,}"

