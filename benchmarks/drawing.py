@@ -55,7 +55,7 @@ def measure(strokes: int) -> list[float]:
             page.goto(f"http://127.0.0.1:{port}/")
             root = page.locator('.vv[data-component="map"][data-photo]')
             root.wait_for()
-            page.wait_for_timeout(8000)  # the server's warm-up thread imports torch
+            page.wait_for_timeout(15000)  # the server's warm-up thread imports torch
             box = page.locator("[data-part=picture] canvas").bounding_box()
             assert box is not None
             for k in range(strokes + 2):
