@@ -115,7 +115,9 @@ class MapFrame:
             drawing = {"strokes": image.removeprefix(DRAWING), "frame": frame}
         # A class follows its teacher: its map does not move by itself.
         moves = self.key == "home.map" and st.session_state.get(session_keys.CLASS) is None
-        return MapSession(pin.token(layout), str(pin), label, truth, links, self.key, drawing, moves)
+        return MapSession(
+            pin.token(layout), str(pin), label, truth, links, self.key, drawing=drawing, moves=moves
+        )
 
 
 @cached.shared(max_entries=256)

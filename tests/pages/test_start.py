@@ -17,13 +17,14 @@ from pages.stores import cached, catalogue, lessons
 from pages.stores.session import UserSession
 from tests.messages import body, unpack
 from tests.pages.conftest import ROOT, OpenApp, opened_again
+from tests.strokes import encode_strokes
 from vitviz.data import drawings
 from vitviz.models.presets import PRESETS
 from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.probe import journey as probe
 from vitviz.text import plain
 
-ONE = drawings.encode_strokes([np.array([[250, 70], [256, 440]])])
+ONE = encode_strokes([np.array([[250, 70], [256, 440]])])
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
 FAMILIES = ("vit_digits", "deit_cifar10", "hybrid_cifar10", "swin_digits", "cnn_digits")
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from tests.rows import rows
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.costs import meta_model
-from vitviz.models.formats.loading import WeightsMismatchError
+from vitviz.models.formats.state_loading import WeightsMismatchError
 from vitviz.models.pretrained import PRETRAINED, imagenet_classes, load_pretrained, rename
 from vitviz.models.pretrained_list import PretrainedError, UnknownArchitectureError, find
 

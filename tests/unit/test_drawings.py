@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.strokes import encode_strokes
 from vitviz.classes.shared_view import build_shared_view
 from vitviz.config import Preparation
 from vitviz.data import drawings
@@ -17,7 +18,7 @@ MNIST = Preparation(image_size=28, mean=(0.0,), std=(1.0,), digit=True)
 def test_strokes_survive_their_text() -> None:
     draw = np.random.default_rng(0)
     strokes = [draw.integers(0, drawings.GRID, (count, 2)) for count in (1, 2, 40)]
-    text = drawings.encode_strokes(strokes)
+    text = encode_strokes(strokes)
     assert drawings.is_drawing(text) and len(text) == 3 * 43 + 2
     for stroke, parsed in zip(strokes, drawings.parse_strokes(text), strict=True):
         np.testing.assert_array_equal(parsed, stroke)
@@ -31,7 +32,7 @@ def test_malformed_strokes_are_refused(text: str) -> None:
 
 
 def test_a_stroke_is_drawn_where_it_was_made_and_an_empty_pad_is_black() -> None:
-    image = drawings.draw_strokes(drawings.encode_strokes([np.array([[128, 128], [384, 128]])]))
+    image = drawings.draw_strokes(encode_strokes([np.array([[128, 128], [384, 128]])]))
     rows, cols = np.nonzero(image[..., 0] > 127)
     scale = drawings.SIDE_PX / drawings.GRID
     assert abs(rows.mean() - 128 * scale) < 1 and abs(np.ptp(rows) - drawings.INK * scale) < 3
@@ -40,7 +41,7 @@ def test_a_stroke_is_drawn_where_it_was_made_and_an_empty_pad_is_black() -> None
 
 
 @pytest.mark.parametrize(
-    "text", [drawings.FIRST, drawings.encode_strokes([np.array([[60, 90], [200, 400], [90, 300]])])]
+    "text", [drawings.FIRST, encode_strokes([np.array([[60, 90], [200, 400], [90, 300]])])]
 )
 def test_the_frame_is_the_square_that_the_model_sees(text: str) -> None:
     image = drawings.draw_strokes(text)

@@ -51,17 +51,6 @@ def parse_strokes(text: str) -> list[NDArray[np.int64]]:
     return strokes
 
 
-def encode_strokes(strokes: list[NDArray[np.int64]]) -> str:
-    """Return strokes as text, the inverse of `parse_strokes`."""
-    return ".".join(
-        "".join(
-            _ALPHABET[x >> 3] + _ALPHABET[(x & 7) << 3 | y >> 6] + _ALPHABET[y & 63]
-            for x, y in np.asarray(stroke).tolist()
-        )
-        for stroke in strokes
-    )
-
-
 def draw_strokes(text: str) -> Uint8:
     """Draw strokes in white on black: (224, 224, 3) uint8.
 

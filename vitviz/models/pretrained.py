@@ -15,8 +15,8 @@ from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.download import MAX_BYTES, weights_folder
 from vitviz.models.formats import timm, torchvision
 from vitviz.models.formats.header import COMPUTED
-from vitviz.models.formats.loading import fit_positions, load_into
 from vitviz.models.formats.naming import State
+from vitviz.models.formats.state_loading import fit_positions, load_into
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError, find
 from vitviz.models.published_weights import fetch

@@ -21,9 +21,9 @@ from pages.studies import live_runs
 from pages.train.fine_tuning import tuning_race
 from pages.train.lab import live_settings, run_view
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
+from tests.strokes import encode_strokes
 from tests.unit.training_helpers import duplicate
 from vitviz.config import TrainConfig, ViTConfig
-from vitviz.data.drawings import encode_strokes
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.training.files import append_lines, read_lines, write_status

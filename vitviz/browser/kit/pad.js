@@ -26,7 +26,7 @@ export function decode(text) {
 }
 
 /** Return a stroke without the points that lie within `tolerance` of the line through the others (Ramer 1972). */
-export function simplify(points, tolerance) {
+function simplify(points, tolerance) {
   if (points.length < 3) return points;
   const [[x0, y0], [x1, y1]] = [points[0], points.at(-1)];
   const length = Math.hypot(x1 - x0, y1 - y0);

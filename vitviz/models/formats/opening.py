@@ -21,9 +21,9 @@ from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings, check_labels
 from vitviz.models.formats.header import COMPUTED, Shapes
-from vitviz.models.formats.loading import check_shapes, load_into
 from vitviz.models.formats.naming import Format, State
 from vitviz.models.formats.source import find_source
+from vitviz.models.formats.state_loading import check_shapes, load_into
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import empty_model
