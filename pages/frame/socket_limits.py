@@ -34,6 +34,8 @@ IGNORED = frozenset(
 )
 TOKEN_BYTES = 2**16  # a larger message takes more than one token
 SPACING_S = 1 / 60  # between two messages that the app handles; a drag sends 30 per second
+SLOW_SPACING_S = 1 / 5  # after reruns that a socket requested faster than that for long
+MOST_WAITING = 300  # messages of a socket
 PIECE_BYTES = 2**12
 CLOSE_S = 0.5  # for the client to receive the close frame
 LOG_EVERY_S = 60.0
@@ -68,14 +70,16 @@ class TokenBucket:
 class SocketLimits:
     """The buckets of one websocket.
 
-    A quick drag of a slider sends 30 reruns per second. Fragments that poll have a bucket of their own: what they send
-    while the server or the network stands still arrives at once.
+    A quick drag of a slider sends 30 reruns per second; after six seconds of it they are run more slowly. Fragments
+    that poll have a bucket of their own: what they send while the server or the network stands still arrives at once.
     """
 
     def __init__(self) -> None:
         self._reruns = TokenBucket(per_second=30, burst=60)
         self._polls = TokenBucket(per_second=30, burst=120)
         self._others = TokenBucket(per_second=30, burst=60)
+        self._sustained = TokenBucket(per_second=1 / SLOW_SPACING_S, burst=150)
+        self.spacing_s = SPACING_S  # after the message that was checked last
 
     def check(self, data: bytes | None, now_s: float) -> tuple[bool, tuple[int, str] | None]:
         """Return whether the app should see a message, and the code and reason to close the socket with, if any."""
@@ -90,8 +94,12 @@ class SocketLimits:
             return False, (UNREADABLE, "Expected a message of Streamlit's protocol")
         kind = message.WhichOneof("type")
         bucket, tokens = self._others, 1 + len(data) // TOKEN_BYTES
+        self.spacing_s = SPACING_S
         if kind == "rerun_script":
-            bucket = self._polls if message.rerun_script.is_auto_rerun else self._reruns
+            is_poll = message.rerun_script.is_auto_rerun and message.rerun_script.fragment_id
+            bucket = self._polls if is_poll else self._reruns
+            if not is_poll and not self._sustained.take(1, now_s):
+                self.spacing_s = SLOW_SPACING_S
         elif kind == "file_urls_request":
             tokens += len(message.file_urls_request.file_names)
         if not bucket.take(tokens, now_s):
@@ -140,7 +148,9 @@ class _Reader:
         self.closed: tuple[int, str] | None = None  # code and reason
         self._receive = receive
         self._limits = SocketLimits()
-        self._waiting: asyncio.Queue[Message] = asyncio.Queue()  # bounded by the buckets
+        self._waiting: asyncio.Queue[tuple[Message, float]] = (
+            asyncio.Queue()
+        )  # and the time after each message
         self._next_at = 0.0
 
     async def read(self) -> None:
@@ -156,17 +166,19 @@ class _Reader:
                 if message["type"] == "websocket.receive":
                     passes, self.closed = self._limits.check(message.get("bytes"), time.monotonic())
                 if passes:
-                    self._waiting.put_nowait(message)
+                    self._waiting.put_nowait((message, self._limits.spacing_s))
+                if self._waiting.qsize() > MOST_WAITING:
+                    self.closed = (TOO_MANY, f"More than {MOST_WAITING} messages wait; reload the page")
         finally:
-            self._waiting.put_nowait(last)
+            self._waiting.put_nowait((last, 0.0))
 
     async def next_message(self) -> Message:
         """Return the next message for the app, once the event loop has served everybody else."""
-        message = await self._waiting.get()
+        message, spacing_s = await self._waiting.get()
         if message["type"] == "websocket.connect":
             return message
         await asyncio.sleep(max(0.0, self._next_at - time.monotonic()))
-        self._next_at = time.monotonic() + SPACING_S
+        self._next_at = time.monotonic() + spacing_s
         if self.closed is not None:
             return {"type": "websocket.disconnect", "code": self.closed[0]}
         return message

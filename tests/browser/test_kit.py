@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -19,7 +20,7 @@ from vitviz.plots.blob import pack
 
 pytestmark = pytest.mark.browser
 Kit = Callable[..., Any]
-NAMES = "axes blob bus dom grid motion palette pixels place player ramp words".split()
+NAMES = "axes blob bus dom grid motion palette pixels place player plot ramp words".split()
 IMPORT = """async (names) => {
   window.kit = {};
   for (const name of names) kit[name] = await import(`/vitviz/browser/kit/${name}.js`);
@@ -147,8 +148,17 @@ def test_a_message_is_what_python_packed(page: Page) -> None:
 # ------------------------------------------------------------ axes
 
 
-def test_a_round_step_is_the_next_of_one_two_and_five(call: Kit) -> None:
-    assert call("axes.niceStep", [[0.7], [1], [1.1], [2.4], [5.5], [30]]) == [1, 1, 2, 5, 10, 50]
+def test_a_scale_maps_values_to_pixels_and_back(page: Page) -> None:
+    linear, logarithmic = page.evaluate(
+        """() => [[[0, 10], [20, 120], false], [[1, 100], [60, 0], true]].map(([domain, range, log]) => {
+          const scale = kit.plot.scaleOf(domain, range, log);
+          const middle = scale.invert((range[0] + range[1]) / 2);
+          return [...domain.map(scale), middle, scale(0), scale.ticks(4)];
+        })"""
+    )
+    assert linear == [20, 120, 5, 20, [0, 2.5, 5, 7.5, 10]]
+    assert logarithmic[:2] == [60, 0] and logarithmic[2] == pytest.approx(10)
+    assert math.isnan(logarithmic[3]) and logarithmic[4] == [1, 3, 10, 30, 100]
 
 
 def test_ticks_are_round_and_inside(call: Kit) -> None:

@@ -162,7 +162,7 @@ def test_a_race_starts_after_a_prediction_with_the_weights_beside_it(
     assert tuned.start_from == "mnist_vit" and tuned.start_digest == open_model(shipped).digest
     assert tuned.layer_decay == 0.8 and (tuned.a_class, tuned.train_fraction) == (10, 1.0)
     assert start == start_file(open_model(shipped))
-    assert said(app, "fine_tuning.run") and view(app, "learning")["groups"][0]["tests"] == []
+    assert said(app, "fine_tuning.run") and view(app, "learning")["racers"][0]["dots"] == []
 
 
 def test_a_body_that_is_no_vit_begins_with_rates_at_which_its_head_can(
@@ -224,7 +224,7 @@ def test_a_finished_race_says_its_numbers_and_its_link_restores_it(
 ) -> None:
     run = _finished(shipped, tmp_path / "runs")
     app = open_app(PAGE, fine_tuning__run=run.id)
-    tests = {group["name"]: group["tests"] for group in view(app, "learning")["groups"]}
+    tests = {racer["name"]: racer["dots"] for racer in view(app, "learning")["racers"]}
     assert [len(values) for values in tests.values()] == [2, 2, 1] and list(tests) == [
         "tuned",
         "scratch",

@@ -10,7 +10,7 @@ import pytest
 from tests.robustness.fuzz import sockets
 from tests.visitor import Visitor
 
-SILENCE_S = 2.5 * sockets.LONGEST_SILENCE_S  # other tests run beside this one
+SILENCE_S = sockets.LONGEST_SILENCE_S
 KINDS = ("rerun", "rerun of a fragment", "app_heartbeat", "file_urls_request", "garbage")  # all: fuzz sockets
 
 

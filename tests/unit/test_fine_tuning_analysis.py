@@ -133,8 +133,8 @@ def test_what_moved_is_said_from_the_numbers() -> None:
 
 def test_the_message_holds_every_seed_and_the_mean() -> None:
     header, arrays = unpack(plots.learning((group("tuned", 0.9, 0.8), group("scratch")), 0.5, 3.0, "wait"))
-    assert [entry["tests"] for entry in header["groups"]] == [[0.9, 0.8], []]
-    assert np.allclose(arrays["mean1"], mean_curve(CURVES)) and np.allclose(arrays["curve0_0"], CURVES[0])
+    assert [racer["dots"] for racer in header["racers"]] == [[0.9, 0.8], []]
+    assert np.allclose(arrays["curve1"], mean_curve(CURVES)) and np.allclose(arrays["curve0_0"], CURVES[0])
 
 
 def test_the_plan_holds_cosines_as_bytes() -> None:

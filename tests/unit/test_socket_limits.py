@@ -9,7 +9,7 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from pages.frame import socket_limits
-from pages.frame.socket_limits import LimitSockets, SocketLimits, TokenBucket
+from pages.frame.socket_limits import SLOW_SPACING_S, SPACING_S, LimitSockets, SocketLimits, TokenBucket
 from tests.robustness.fuzz.sockets import messages
 
 MESSAGES = messages()
@@ -47,6 +47,25 @@ def test_a_drag_beside_polls_is_never_closed() -> None:
         assert limits.check(MESSAGES["rerun"], tick / 30) == (True, None)
         if tick % 3 == 0:
             assert limits.check(MESSAGES["rerun of a fragment"], tick / 30) == (True, None)
+
+
+def test_reruns_that_go_on_for_long_are_run_more_slowly() -> None:
+    """29 reruns per second on one socket took most of a core from the others for as long as they came."""
+    limits, spacings = SocketLimits(), []
+    for tick in range(29 * 30):  # half a minute
+        limits.check(MESSAGES["rerun"], tick / 29)
+        spacings.append(limits.spacing_s)
+    assert set(spacings[: 29 * 5]) == {SPACING_S}, "a drag"
+    late = spacings[29 * 15 :]
+    assert 0.8 < late.count(SLOW_SPACING_S) / len(late) < 0.85 and sum(late) > 2.3 * 15
+    limits.check(MESSAGES["rerun of a fragment"], 30.0)
+    assert limits.spacing_s == SPACING_S
+
+
+def test_a_rerun_of_the_page_is_no_poll() -> None:
+    message = BackMsg()
+    message.rerun_script.is_auto_rerun = True
+    assert taken(SocketLimits(), message.SerializeToString(), 100) == 60
 
 
 def test_polls_that_a_stalled_network_held_back_arrive_at_once() -> None:
@@ -107,6 +126,13 @@ def test_a_flood_is_closed_before_the_app_handles_it() -> None:
     assert [one["type"] for one in received] == ["websocket.connect", "websocket.disconnect"]
     (close,) = sent  # nothing follows it, or precedes it
     assert (close["type"], close["code"]) == ("websocket.close", 1008) and "Too many" in close["reason"]
+
+
+def test_a_socket_on_which_many_messages_wait_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_limits, "MOST_WAITING", 10)
+    received, (close,) = serve([MESSAGES["rerun"]] * 30)
+    assert received[-1]["type"] == "websocket.disconnect" and close["code"] == 1008
+    assert "wait" in close["reason"]
 
 
 def test_fewer_messages_reach_the_app_in_order() -> None:

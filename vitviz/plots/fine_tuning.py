@@ -18,6 +18,7 @@ from vitviz.plots.blob import pack
 from vitviz.plots.data_size import LEGEND, full_axis, sizes_axis, span
 from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.ticks import log_axis
+from vitviz.text import percent
 
 COLOURS = {
     "tuned": theme.HEADS[5],
@@ -77,7 +78,7 @@ def plan(
 
 
 def learning(groups: Sequence[Group], chance: float, epochs: float, waiting: str) -> bytes:
-    """Return the live race, for `learning_view`: every seed's curve, their mean, and the test accuracies.
+    """Return the live race for `pages.views.race`: every seed's curve, their mean, and the test accuracies.
 
     Args:
         groups: tuned and from scratch.
@@ -85,27 +86,40 @@ def learning(groups: Sequence[Group], chance: float, epochs: float, waiting: str
         epochs: of the whole run, which fixes the axis.
         waiting: text shown before the first measurement.
     """
+    tested = any(group.tests for group in groups)
     header = {
-        "groups": [
+        "racers": [
             {
                 "name": group.name,
                 "title": group.title,
                 "color": COLOURS[group.name],
                 "seeds": len(group.curves),
-                "tests": list(group.tests),
+                "dots": list(group.tests),
+                "told": _describe_tests(group.tests),
             }
             for group in groups
         ],
         "chance": chance,
         "epochs": epochs,
         "waiting": waiting,
+        "note": "on validation images; thick: mean over seeds",
+        "rows": {
+            "title": "Test accuracy",
+            "note": "one dot per seed; line: mean" if tested else "evaluated once, after all trainings",
+            "axis": "accuracy, %",
+            "range": (0.0, 1.0),
+        },
     }
-    arrays: dict[str, NDArray[np.float32]] = {}
+    arrays = {f"curve{i}": mean_curve(group.curves).astype(np.float32) for i, group in enumerate(groups)}
     for i, group in enumerate(groups):
-        arrays[f"mean{i}"] = mean_curve(group.curves).astype(np.float32)
-        for seed, curve in enumerate(group.curves):
-            arrays[f"curve{i}_{seed}"] = curve.astype(np.float32)
+        arrays |= {f"curve{i}_{seed}": one.astype(np.float32) for seed, one in enumerate(group.curves)}
     return pack(header, **arrays)
+
+
+def _describe_tests(tests: Sequence[float]) -> str:
+    if not tests:
+        return ""
+    return f"{percent(sum(tests) / len(tests))} · from {percent(min(tests))} to {percent(max(tests))}"
 
 
 def weight_changes_figure(

@@ -1,6 +1,6 @@
 // Heads against depth: a dot per head, the selected head's attention around its query, and a slider over training.
 
-import { dot, levels, line, niceStep, upwards } from '../../../vitviz/browser/kit/axes.js';
+import { line } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/grow.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
@@ -8,6 +8,7 @@ import { player } from '../../../vitviz/browser/kit/player.js';
 import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
 import { percent } from '../../../vitviz/browser/kit/words.js';
 import { SEQUENTIAL_LUT, headColor, rampImage } from '../../../vitviz/browser/kit/ramp.js';
+import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const PLOT_LABEL =
   'Heads against depth. Left and right change the layer, up and down the head, Enter selects the head below.';
@@ -144,60 +145,45 @@ class HeadDistance {
     const narrow = this.message.width - beside - GAP - 1 < LEAST_SIDE; // the side panel would wrap below the plot
     const width = narrow ? this.message.width : beside;
     const ctx = this.plot.size(width, grown(narrow ? 320 : 400), grown(1));
-    const area = this.areaOf(this.plot.width, this.plot.height);
-    this.drawAxes(ctx, area);
+    const plot = this.drawAxes(ctx);
     this.dots = [];
     const [, layers, heads] = this.shape();
     for (let s = this.message.header.series.length - 1; s >= 0; s--)
       for (let layer = 0; layer < layers; layer++)
-        for (let head = 0; head < heads; head++) this.drawHead(ctx, area, s, layer, head);
-    for (const { label, value } of this.message.header.lines) this.nameLine(ctx, area, label, area.y(value));
+        for (let head = 0; head < heads; head++) this.drawHead(ctx, plot, s, layer, head);
+    for (const { label, value } of this.message.header.lines) this.nameLine(ctx, plot, label, plot.y(value));
     this.inspect(narrow ? Math.min(this.message.width, 280) : this.message.width - width - GAP - 1);
   }
 
-  areaOf(width, height) {
-    const [, layers, heads] = this.shape();
-    const [left, right, top, bottom] = [48, width - 12, 16, height - 44];
-    const high = this.scale();
-    const apart = (head) => (heads > 1 ? (head / (heads - 1) - 0.5) * 0.5 : 0);
-    return {
-      ...{ left, right, top, bottom, high, height },
-      x: (layer, head) => left + ((right - left) * (layer + 0.5 + apart(head))) / layers,
-      middle: (layer) => left + ((right - left) * (layer + 0.5)) / layers,
-      y: (v) => bottom - (bottom - top) * (v / high),
-    };
-  }
-
-  drawAxes(ctx, { left, right, top, bottom, high, height, middle, y }) {
+  /** Draw the axes and reference lines; return the plot, whose x is a layer from 0. */
+  drawAxes(ctx) {
     const { colors, header } = this.message;
     const [, layers] = this.shape();
-    const step = niceStep(high / 4);
-    const ticks = Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step);
-    ctx.font = `12px ${colors.font}`;
-    levels(ctx, colors, { ticks, y, x0: left, x1: right, word: (v) => String(+v.toPrecision(4)) });
-    ctx.textAlign = 'center';
-    ctx.fillStyle = colors.muted;
-    const every = Math.ceil(layers / Math.max(1, Math.floor((right - left) / 28)));
-    for (let layer = 0; layer < layers; layer += every) ctx.fillText(String(layer + 1), middle(layer), bottom + 16);
-    ctx.fillText('layer', (left + right) / 2, height - 8);
-    upwards(ctx, header.axis, 12, (top + bottom) / 2);
-    for (const { value } of header.lines) line(ctx, colors.muted, 1, left, y(value), right, y(value), [4, 4]);
+    const { width, height } = this.plot;
+    const domains = { x: [-0.5, layers - 0.5], y: [0, this.scale()] };
+    const plot = new Plot(ctx, colors, [48, width - 12, 16, height - 44], domains);
+    plot.axisY(plot.y.ticks(4), (value) => String(+value.toPrecision(4)), header.axis);
+    const every = Math.ceil(layers / Math.max(1, Math.floor((width - 60) / 28)));
+    const ticks = Array.from({ length: Math.ceil(layers / every) }, (_, i) => i * every);
+    plot.axisX(ticks, (layer) => String(layer + 1), 'layer');
+    for (const { value } of header.lines) plot.level(value, colors.muted, 1, [4, 4]);
+    return plot;
   }
 
   /** Draw one head: a dot with its standard deviation for the first series, a ring for others. */
-  drawHead(ctx, area, series, layer, head) {
+  drawHead(ctx, plot, series, layer, head) {
     const [, , heads] = this.shape();
     const v = this.value(`values${series}`, layer, head);
     if (Number.isNaN(v)) return; // a stage with fewer heads
-    const [x, y] = [area.x(layer, head), area.y(v)];
+    const apart = heads > 1 ? (head / (heads - 1) - 0.5) * 0.5 : 0;
+    const [x, y] = [plot.x(layer + apart), plot.y(v)];
     const color = headColor(head, heads);
     if (series === 0) {
       const d = this.value(`spread${series}`, layer, head);
       ctx.globalAlpha = 0.35;
-      line(ctx, color, 3, x, area.y(Math.max(0, v - d)), x, area.y(v + d));
+      line(ctx, color, 3, x, plot.y(Math.max(0, v - d)), x, plot.y(v + d));
       ctx.globalAlpha = 1;
-      ctx.fillStyle = color;
-      dot(ctx, x, y, 5);
+      plot.dot(x, y, 5, color);
     } else ring(ctx, x, y, 4, color, 1.5, 0.8);
     const { picked } = this;
     if (picked.series === series && picked.layer === layer && picked.head === head)
@@ -206,21 +192,14 @@ class HeadDistance {
   }
 
   /** Label a line at the end and side where the label covers the fewest dots. */
-  nameLine(ctx, { left, right }, text, level) {
-    const { colors } = this.message;
+  nameLine(ctx, plot, text, level) {
     const wide = ctx.measureText(text).width + 8;
-    const ends = [left + 2, right - wide];
+    const ends = [plot.x0 + 6, plot.x1 - wide + 4];
     const places = [level - 9, level + 10].flatMap((y) => ends.map((x) => [x, y]));
-    const covers = ([x, y], d) => d.x > x - 6 && d.x < x + wide + 6 && Math.abs(d.y - y) < 14;
+    const covers = ([x, y], d) => d.x > x - 10 && d.x < x + wide + 2 && Math.abs(d.y - y) < 14;
     const count = (place) => this.dots.filter((d) => covers(place, d)).length;
     const [x, y] = places.reduce((best, other) => (count(other) < count(best) ? other : best));
-    ctx.textAlign = 'left';
-    ctx.globalAlpha = 0.8;
-    ctx.fillStyle = colors.paper;
-    ctx.fillRect(x, y - 8, wide, 16);
-    ctx.globalAlpha = 1;
-    ctx.fillStyle = colors.muted;
-    ctx.fillText(text, x + 4, y);
+    plot.text(text, x, y, { align: 'left', paper: true });
   }
 
   inspect(width) {

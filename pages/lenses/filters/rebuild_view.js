@@ -1,15 +1,16 @@
 // Reconstruction of every patch: mean patch + sum of the first k coefficients times components.
 // Moving k adds or removes only the components between the old and the new k.
 
-import { dot, levels, line, stroke } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, offscreen, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const CURVE = 190;
 const FLAT = 40;
+const NAMES = 165;
 const COLORS = [(c) => c.query, (c) => c.primary, () => PALETTE.HEADS[2]];
 
 class RebuildView {
@@ -181,65 +182,31 @@ class RebuildView {
   }
 
   drawCurve() {
-    const { colors, header, width } = this.message;
+    const { colors, header, arrays, width } = this.message;
     const ctx = this.curve.size(width, CURVE);
-    const area = this.areaOf(width);
-    const { left, right, top, bottom, high, x, y } = area;
-    const unit = 10 ** Math.floor(Math.log10(high));
-    const step = high / unit > 5 ? 2 * unit : high / unit > 2 ? unit : unit / 2;
-    const ticks = Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step);
-    ctx.font = `12px ${colors.font}`;
-    levels(ctx, colors, { ticks, y, x0: left, x1: right, word: (v) => String(Math.round(v * 10) / 10), gap: 6 });
-    ctx.textAlign = 'center';
-    ctx.textBaseline = 'top';
-    const tick = Math.max(1, Math.ceil(header.most / 8));
-    for (let i = 0; i <= header.most; i += tick) ctx.fillText(i, x(i), bottom + 4);
-    ctx.fillText('components k', (left + right) / 2, CURVE - 14);
-    line(ctx, colors.muted, 1, x(this.k), top, x(this.k), bottom, [3, 3]);
-    const ends = header.bases.map((basis, b) => this.drawError(ctx, area, basis, b));
-    ends.sort((a, b) => a.at - b.at);
-    this.nameEnds(ctx, area, ends);
-    const errors = ends.map((end) => end.text).join(', ');
+    const high = Math.max(...header.bases.map((_, b) => arrays[`error${b}`].data[0])) * 1.02;
+    const plot = new Plot(ctx, colors, [FLAT, width - NAMES, 8, CURVE - 40], { x: [0, header.most], y: [0, high] });
+    plot.axisY(plot.y.ticks(3), (level) => String(+level.toFixed(1)));
+    const every = Math.max(1, Math.ceil(header.most / 8));
+    const ticks = Array.from({ length: Math.floor(header.most / every) + 1 }, (_, i) => i * every);
+    plot.axisX(ticks, String, 'components k');
+    plot.upright(this.k, colors.muted, 1, [3, 3]);
+    const ends = header.bases.map((basis, b) => this.drawError(plot, basis, b));
+    plot.nameEnds(ends);
+    const errors = ends.map((end) => end.name).join(', ');
     const label = `Reconstruction error by number of components. ${errors} grey levels at k = ${this.k}`;
     this.curve.node.setAttribute('aria-label', label);
   }
 
-  areaOf(width) {
-    const { bases, most } = this.message.header;
-    const [left, right, top, bottom] = [FLAT, width - 150, 8, CURVE - 34];
-    const high = Math.max(...bases.map((_, b) => this.message.arrays[`error${b}`].data[0])) * 1.02;
-    const x = (i) => left + (i / most) * (right - left);
-    return { left, right, top, bottom, high, x, y: (v) => bottom - (v / high) * (bottom - top) };
-  }
-
-  /** Draws one basis' error over k, constant beyond its last component. */
-  drawError(ctx, { x, y }, basis, b) {
+  /** Draw one basis' error over k, constant beyond its last component; return its label at k. */
+  drawError(plot, basis, b) {
     const { data } = this.message.arrays[`error${b}`];
-    const points = Array.from(data, (v, i) => [x(i), y(v)]);
-    if (data.length - 1 < this.message.header.most)
-      points.push([x(this.message.header.most), y(data[data.length - 1])]);
+    const points = [...Array.from(data, (error, k) => [k, error]), [this.message.header.most, data.at(-1)]];
     const color = COLORS[b](this.message.colors);
-    ctx.strokeStyle = ctx.fillStyle = color;
-    ctx.lineWidth = 2.5;
-    stroke(ctx, points, b);
+    plot.line(points, b, { color });
     const error = data[this.used(b)];
-    dot(ctx, x(this.k), y(error), 4.5);
-    return { at: y(error), color, text: `${basis.title} ${error.toFixed(1)}` };
-  }
-
-  /** Writes labels beside the plot, in the order of the values at k, without overlap. */
-  nameEnds(ctx, { right, top, bottom }, ends) {
-    ctx.textAlign = 'left';
-    ctx.textBaseline = 'middle';
-    let free = top + 6;
-    ends.forEach((end, i) => {
-      const at = Math.max(free, Math.min(end.at, bottom - 18 * (ends.length - 1 - i)));
-      free = at + 18;
-      ctx.fillStyle = end.color;
-      ctx.fillText('●', right + 8, at);
-      ctx.fillStyle = this.message.colors.ink;
-      ctx.fillText(end.text, right + 22, at);
-    });
+    plot.dot(plot.x(this.k), plot.y(error), 4.5, color);
+    return { x: plot.x1, y: plot.y(error), color, name: `${basis.title} ${error.toFixed(1)}` };
   }
 
   drawAll() {
@@ -268,7 +235,7 @@ class RebuildView {
       0,
       Math.min(
         this.message.header.most,
-        Math.round(((x - FLAT) / (this.message.width - FLAT - 150)) * this.message.header.most),
+        Math.round(((x - FLAT) / (this.message.width - FLAT - NAMES)) * this.message.header.most),
       ),
     );
     this.drawAll();

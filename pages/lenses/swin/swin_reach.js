@@ -2,7 +2,7 @@
 // header: {rows, cols, pin, blocks, begin, panels: [{title, note}]}
 // arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input reaches the output
 
-import { dot, frame, lattice, levels, line, stroke } from '../../../vitviz/browser/kit/axes.js';
+import { frame, lattice } from '../../../vitviz/browser/kit/axes.js';
 import { counted } from '../../../vitviz/browser/kit/words.js';
 import { player } from '../../../vitviz/browser/kit/player.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
@@ -10,6 +10,7 @@ import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const STEP_MS = 1000;
 
@@ -125,48 +126,26 @@ class SwinReach {
   }
 
   drawChart() {
-    const { blocks, panels: names } = this.now.header;
-    const { colors } = this.now;
+    const { blocks, panels } = this.now.header;
     const [width, height] = [Math.min(this.now.width, 720), 168];
     const ctx = this.chart.size(width, height);
-    const area = { left: 40, right: width - 168, top: 8, bottom: height - 28 };
-    const px = (b) => area.left + ((area.right - area.left) * b) / blocks;
-    const py = (share) => area.bottom - (area.bottom - area.top) * share;
-    ctx.font = `12px ${colors.font}`;
-    const word = (share) => `${100 * share} %`;
-    levels(ctx, colors, { ticks: [0, 0.5, 1], y: py, x0: area.left, x1: area.right, word, gap: 6 });
-    ctx.textAlign = 'center';
-    for (let b = 0; b <= blocks; b++) ctx.fillText(b, px(b), area.bottom + 14);
-    line(ctx, colors.query, 1, px(this.grown), area.top, px(this.grown), area.bottom, [3, 3]);
-    const share = (k, b) => this.reached(k, b) / this.count();
-    const ends = names.map((panel, k) => ({ k, title: panel.title, y: py(share(k, blocks)) }));
-    ends.sort((a, b) => a.y - b.y);
-    ends.forEach((end, i) => {
-      end.at = i ? Math.max(end.y, ends[i - 1].at + 16) : end.y;
+    const plot = new Plot(ctx, this.now.colors, [48, width - 168, 8, height - 28], { x: [0, blocks] });
+    plot.axisY([0, 0.5, 1], (share) => `${100 * share} %`);
+    const steps = Array.from({ length: blocks + 1 }, (_, block) => block);
+    plot.axisX(steps, String);
+    plot.upright(this.grown, this.now.colors.query, 1, [3, 3]);
+    const share = (k, block) => this.reached(k, block) / this.count();
+    const ends = panels.map(({ title }, k) => {
+      const color = PALETTE.HEADS[[5, 1, 2, 3][k % 4]];
+      const points = steps.map((block) => [block, share(k, block)]);
+      const end = plot.line(points, k, { color, width: 2 });
+      plot.dot(plot.x(this.block), plot.y(share(k, this.block)), 4, color);
+      return { ...end, name: title };
     });
-    for (const end of ends) this.drawCurve(ctx, end, area.right, px, (b) => py(share(end.k, b)));
+    plot.nameEnds(ends, 16);
     this.chartHead.textContent = `Share of the image ${this.forward ? 'reached' : 'read'} after each block`;
-    const steps = (k) => Array.from({ length: blocks + 1 }, (_, b) => this.reached(k, b)).join(', ');
-    this.chart.node.setAttribute('aria-label', names.map(({ title }, k) => `${title}: ${steps(k)}`).join('; '));
-  }
-
-  drawCurve(ctx, { k, title, at }, right, px, py) {
-    const color = PALETTE.HEADS[[5, 1, 2, 3][k % 4]];
-    ctx.strokeStyle = color;
-    ctx.lineWidth = 2;
-    const steps = Array.from({ length: this.now.header.blocks + 1 }, (_, b) => b);
-    stroke(
-      ctx,
-      steps.map((b) => [px(b), py(b)]),
-      k,
-    );
-    ctx.fillStyle = color;
-    dot(ctx, px(this.block), py(this.block), 4);
-    ctx.fillStyle = this.now.colors.ink;
-    ctx.textAlign = 'left';
-    ctx.fillText(title, right + 10, at);
-    ctx.fillStyle = color;
-    ctx.fillRect(right + 2, at - 4, 4, 8);
+    const texts = panels.map(({ title }, k) => `${title}: ${steps.map((block) => this.reached(k, block)).join(', ')}`);
+    this.chart.node.setAttribute('aria-label', texts.join('; '));
   }
 
   drawAll() {

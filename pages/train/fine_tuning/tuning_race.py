@@ -17,7 +17,7 @@ from pages.train.fine_tuning import (
     race_selection,
 )
 from pages.train.fine_tuning.race_controls import RaceControls, RaceSettings
-from pages.views.register import register
+from pages.views.race import draw_race
 from vitviz.analysis import fine_tuning as analysis
 from vitviz.checkpoints import CheckpointError
 from vitviz.data.uploaded_datasets import is_uploaded
@@ -29,7 +29,6 @@ from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, Status
 from vitviz.training.start_weights import start_file
 
-draw_learning_view = register(__file__, "learning_view")
 POLL_S = 0.5
 GUESSES = {"tuned": "Fine-tuned", "scratch": "From scratch", "neither": "No clear difference"}
 STORED = "The race stores your weights on this server until you delete it in the live lab's table."
@@ -167,7 +166,7 @@ def _draw_stage(run: Run) -> None:
     message = plots.learning(
         [tuned, scratch, *([frozen.group] if frozen else [])], chance, config.train.epochs or 1.0, waiting
     )
-    draw_learning_view(message, key="fine_tuning.learning")
+    draw_race(message, key="fine_tuning.learning")
     accuracies = analysis.describe_test_accuracies(tuned, scratch, race_results.count_test_images(run))
     if accuracies:
         probe = frozen.describe() if frozen else frozen_features.TOO_MANY if status.state == "done" else ""

@@ -11,11 +11,7 @@ const RUN_COLORS = {
   light: ['#0072B2', '#C25400', '#00805D', '#A5478A', '#7A6A00', '#566170', '#4B3FA8', '#9C2A2A'],
   dark: ['#56B4E9', '#F0A23C', '#2FBF95', '#DE93BD', '#D6C630', '#A9B4C2', '#A79CF5', '#F08A80'],
 };
-const AXES = [
-  { name: 'step', row: 0 },
-  { name: 'epoch', row: 1 },
-  { name: 'seconds', row: 2 },
-];
+const AXES = ['step', 'epoch', 'seconds']; // in the order of a series' first rows
 
 // Pointer position in drawing coordinates; presentation mode enlarges the canvas.
 const pointerPosition = (event) => [event.offsetX / grown(1), event.offsetY / grown(1)];
@@ -41,7 +37,7 @@ class Curves {
 
   buildBar() {
     const group = el(this.bar, 'span', { class: 'curves-group', role: 'group', 'aria-label': 'Horizontal axis' });
-    this.axisButtons = AXES.map((axis, i) => button(group, axis.name, () => this.change({ axis: i, zoom: null })));
+    this.axisButtons = AXES.map((axis, i) => button(group, axis, () => this.change({ axis: i, zoom: null })));
     this.logButton = this.toggle('log y', 'log', 'Logarithmic axis for the loss and the gradient norm');
     this.logXButton = this.toggle('log x', 'logX', 'Logarithmic horizontal axis: shows the first steps in detail');
     const label = el(this.bar, 'label', { class: 'curves-smooth' });
@@ -66,14 +62,14 @@ class Curves {
       if (event.pointerType === 'mouse') {
         this.state.drag = { panel, from: x, to: x };
         node.setPointerCapture(event.pointerId);
-      } else this.point(panel.unx(x), event.offsetX, event.offsetY);
+      } else this.point(panel.plot.x.invert(x), event.offsetX, event.offsetY);
     };
     node.onpointermove = (event) => {
       const { drag } = this.state;
       const [x] = pointerPosition(event);
       if (drag) drag.to = Math.min(Math.max(x, drag.panel.x), drag.panel.x + drag.panel.w);
       const panel = drag?.panel ?? this.panelAt(event);
-      this.point(panel ? panel.unx(x) : null, event.offsetX, event.offsetY);
+      this.point(panel ? panel.plot.x.invert(x) : null, event.offsetX, event.offsetY);
     };
     node.onpointerup = (event) => this.release(event);
     node.onpointerleave = () => {
@@ -88,8 +84,8 @@ class Curves {
     this.state.drag = null;
     const panel = drag?.panel ?? this.panelAt(event);
     if (!panel) return;
-    if (dragged(drag)) this.zoomTo([drag.from, drag.to].map(drag.panel.unx).sort((a, b) => a - b));
-    else this.mark(panel.unx(pointerPosition(event)[0]));
+    if (dragged(drag)) this.zoomTo([drag.from, drag.to].map(drag.panel.plot.x.invert).sort((a, b) => a - b));
+    else this.mark(panel.plot.x.invert(pointerPosition(event)[0]));
   }
 
   press(event) {
@@ -137,12 +133,12 @@ class Curves {
     Object.assign(this.state, view);
     this.draw();
     const { axis, smoothing, log, logX, extra } = this.state;
-    this.send('view', { axis: AXES[axis].name, smoothing, log, log_x: logX, extra });
+    this.send('view', { axis: AXES[axis], smoothing, log, log_x: logX, extra });
   }
 
   // ---- drawing
   xs(line) {
-    return line.rows[AXES[this.state.axis].row];
+    return line.rows[this.state.axis];
   }
 
   metric(name) {
@@ -156,10 +152,8 @@ class Curves {
 
   readLines() {
     return this.now.header.series.flatMap(({ metrics, ...series }, i) => {
-      const {
-        data,
-        shape: [, n],
-      } = this.now.arrays[`series${i}`];
+      const { data, shape } = this.now.arrays[`series${i}`];
+      const n = shape[1];
       const row = (r) => data.subarray(r * n, (r + 1) * n);
       const rows = [0, 1, 2].map(row);
       return n ? metrics.map((metric, m) => ({ ...series, metric, n, rows, values: row(3 + m) })) : [];
@@ -167,52 +161,38 @@ class Curves {
   }
 
   xRange() {
-    const name = AXES[this.state.axis].name;
-    let hi = 0;
-    let lo = Infinity;
-    for (const line of this.lines) {
-      if (line.ghost) continue; // only runs define the length of the axis
-      const x = this.xs(line);
-      hi = Math.max(hi, x[line.n - 1]);
-      for (const v of x)
-        if (v > 0) {
-          lo = Math.min(lo, v);
-          break;
-        }
+    const name = AXES[this.state.axis];
+    const { runs } = this.now.header;
+    const lines = this.lines.filter((line) => !line.ghost); // only runs define the length of the axis
+    const ends = [...lines.map((line) => this.xs(line)[line.n - 1]), ...runs.map((run) => run.total?.[name] ?? 0)];
+    let end = Math.max(0, ...ends) || 1;
+    if (name === 'seconds' && !runs.some((run) => run.total?.seconds)) {
+      const unit = 10 ** Math.floor(Math.log10(end));
+      end = [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((f) => f * unit).find((v) => v >= end);
     }
-    for (const run of this.now.header.runs) hi = Math.max(hi, run.total?.[name] ?? 0);
-    if (!hi) hi = 1;
-    if (name === 'seconds' && !this.now.header.runs.some((run) => run.total?.seconds)) {
-      const unit = 10 ** Math.floor(Math.log10(hi));
-      hi = [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((f) => f * unit).find((v) => v >= hi);
-    }
-    return this.state.logX ? [Math.min(Number.isFinite(lo) ? lo : 1, hi / 10), hi] : [0, hi];
+    if (!this.state.logX) return [0, end];
+    const starts = lines.map((line) => this.xs(line).find((x) => x > 0)).filter(Boolean);
+    return [Math.min(starts.length ? Math.min(...starts) : 1, end / 10), end];
   }
 
   yRange(metric, x0, x1) {
-    if (metric.unit === '%' && !this.state.zoom) return [0, 1];
-    let lo = Infinity;
-    let hi = -Infinity;
-    for (const line of this.lines) {
-      if (line.metric !== metric.name) continue;
+    const share = metric.unit === '%';
+    const log = this.isLog(metric);
+    const { zoom } = this.state;
+    if (share && !zoom) return [0, 1];
+    let [lo, hi] = [Infinity, -Infinity];
+    for (const line of this.lines.filter((one) => one.metric === metric.name)) {
       const x = this.xs(line);
-      const y = line.drawn;
-      for (let i = 0; i < line.n; i++) {
-        if (x[i] < x0 || x[i] > x1 || !Number.isFinite(y[i])) continue;
-        if (this.isLog(metric) && y[i] <= 0) continue;
-        lo = Math.min(lo, y[i]);
-        hi = Math.max(hi, y[i]);
-      }
+      line.drawn.forEach((y, i) => {
+        if (x[i] < x0 || x[i] > x1 || !Number.isFinite(y) || (log && y <= 0)) return;
+        [lo, hi] = [Math.min(lo, y), Math.max(hi, y)];
+      });
     }
-    if (!Number.isFinite(lo))
-      return metric.unit === '%' ? [0, 1] : this.isLog(metric) ? [0.1, 1] : [0, metric.top ?? 1];
-    if (this.isLog(metric)) return [lo / 1.2, hi * 1.2];
-    if (!this.state.zoom) return [0, hi * 1.05 || 1];
+    if (lo > hi) return share ? [0, 1] : log ? [0.1, 1] : [0, metric.top ?? 1];
+    if (log) return [lo / 1.2, hi * 1.2];
+    if (!zoom) return [0, hi * 1.05 || 1];
     const room = (hi - lo) * 0.08 || Math.abs(hi) * 0.05 || 0.5;
-    return [
-      metric.unit === '%' ? Math.max(0, lo - room) : lo - room,
-      metric.unit === '%' ? Math.min(1, hi + room) : hi + room,
-    ];
+    return share ? [Math.max(0, lo - room), Math.min(1, hi + room)] : [lo - room, hi + room];
   }
 
   isLog(m) {
@@ -290,22 +270,16 @@ class Curves {
   }
 
   summary() {
-    const parts = [];
-    for (const line of this.lines) {
-      if (!['loss', 'accuracy'].includes(line.metric)) continue;
-      const m = this.metric(line.metric);
-      const run = nameOf(line, this.now.header.runs);
-      parts.push(`${run} ${line.split} ${m.title.toLowerCase()} ${worded(line.values[line.n - 1], m.unit)}`);
-    }
-    const lead = this.now.header.runs.find((r) => r.leads);
-    if (lead && this.now.header.runs.length > 1)
-      parts.push(`best validation accuracy: ${lead.name} at step ${brief(lead.best.step)}`);
-    if (this.changes().length)
-      parts.push(
-        `changed during training: ${this.changes()
-          .map(({ step, label }) => `${label} at step ${step}`)
-          .join(', ')}`,
-      );
+    const { runs } = this.now.header;
+    const ends = this.lines.filter(({ metric }) => ['loss', 'accuracy'].includes(metric));
+    const parts = ends.map((line) => {
+      const { title, unit } = this.metric(line.metric);
+      return `${nameOf(line, runs)} ${line.split} ${title.toLowerCase()} ${worded(line.values[line.n - 1], unit)}`;
+    });
+    const lead = runs.find((run) => run.leads);
+    if (lead && runs.length > 1) parts.push(`best validation accuracy: ${lead.name} at step ${brief(lead.best.step)}`);
+    const changes = this.changes().map(({ step, label }) => `${label} at step ${step}`);
+    if (changes.length) parts.push(`changed during training: ${changes.join(', ')}`);
     return `Training curves. ${parts.join(', ') || 'No records yet'}. Arrow keys read values, plus and minus zoom, Enter selects the step.`;
   }
 
@@ -317,9 +291,9 @@ class Curves {
       this.tip.hide();
       return;
     }
-    const panel = this.panels.find((p) => p.x0 !== undefined) ?? this.panels[0];
+    const [panel] = this.panels;
     const top = this.chart.node.offsetTop + (py ?? grown(panel.y + 8));
-    this.tip.show(px ?? grown(panel.fx(values.x)), top, values.text);
+    this.tip.show(px ?? grown(panel.plot.x(values.x)), top, values.text);
     return values;
   }
 
@@ -332,12 +306,9 @@ class Curves {
   zoomBy(factor, centre) {
     const full = this.xRange();
     const [a, b] = this.state.zoom ?? full;
-    const width = (b - a) * factor;
-    this.state.zoom =
-      width >= full[1] - full[0]
-        ? null
-        : [Math.max(full[0], centre - width / 2), Math.min(full[1], centre + width / 2)];
-    this.draw();
+    const half = ((b - a) * factor) / 2;
+    const whole = 2 * half >= full[1] - full[0];
+    this.zoomTo(whole ? null : [Math.max(full[0], centre - half), Math.min(full[1], centre + half)]);
   }
 
   /** Select the step at x; the timeline and its images follow. */
@@ -374,7 +345,7 @@ class Curves {
 
   takeView({ view, focus }) {
     if (view) {
-      const axis = AXES.findIndex((one) => one.name === view.axis);
+      const axis = AXES.indexOf(view.axis);
       const { smoothing, log, log_x: logX, extra } = view;
       Object.assign(this.state, { axis: Math.max(0, axis), smoothing, log, logX, extra });
     }

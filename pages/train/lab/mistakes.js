@@ -1,9 +1,9 @@
 // Mistakes at the selected snapshot: a confusion matrix, and the images of a cell with the probability of their true
 // class over training.
 
-import { stroke } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
 import { cover, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { Plot } from '../../../vitviz/browser/kit/plot.js';
 import { SEQUENTIAL_LUT, channelsAt } from '../../../vitviz/browser/kit/ramp.js';
 
 const MOST_TILES = 36;
@@ -191,23 +191,11 @@ export class Mistakes {
     const [count] = this.array.shape;
     const { width, height } = LINE;
     const { colors } = this.now;
-    const ctx = line.size(width, height);
-    const x = (i) => 2 + ((width - 4) * i) / Math.max(1, count - 1);
-    const y = (i) => height - 3 - (height - 6) * predictionAt(this.array, i, k).given;
-    ctx.strokeStyle = colors.line;
-    stroke(ctx, [
-      [0, height - 2],
-      [width, height - 2],
-    ]);
-    ctx.strokeStyle = colors.muted;
-    ctx.lineWidth = 1.5;
-    stroke(
-      ctx,
-      Array.from({ length: count }, (_, i) => [x(i), y(i)]),
-    );
-    ctx.fillStyle = colors.query;
-    ctx.beginPath();
-    ctx.arc(x(this.moment), y(this.moment), 3, 0, 2 * Math.PI);
-    ctx.fill();
+    const edges = [2, width - 2, 3, height - 3];
+    const plot = new Plot(line.size(width, height), colors, edges, { x: [0, Math.max(1, count - 1)] });
+    plot.level(0, colors.line);
+    const values = Array.from({ length: count }, (_, i) => [i, predictionAt(this.array, i, k).given]);
+    plot.line(values, 0, { color: colors.muted, width: 1.5 });
+    plot.dot(plot.x(this.moment), plot.y(values[this.moment][1]), 3, colors.query);
   }
 }

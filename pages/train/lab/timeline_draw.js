@@ -1,9 +1,9 @@
 // Draw the timeline's images from the flip-book at the selected snapshot.
 // A view has `now` (the message), `state.index` (the snapshot), `cards` (one canvas per image).
 
-import { dot, levels } from '../../../vitviz/browser/kit/axes.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../../vitviz/browser/kit/ramp.js';
+import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const GUTTER = 2;
 
@@ -126,20 +126,14 @@ function drawDots(view, card, p) {
   const [, L, H] = arrays[p.name].shape;
   const height = Math.min(card.width * 0.8, 240);
   const ctx = card.map.size(card.width, height);
-  const [left, top, bottom] = [30, 10, 34];
-  const fx = (l) => left + ((l + 0.5) * (card.width - left - 4)) / L;
-  const fy = (v) => top + (height - top - bottom) * (1 - v);
-  ctx.font = `12px ${colors.font}`;
-  const word = (part) => `${Number((p.hi * part).toPrecision(2))}`;
-  levels(ctx, colors, { ticks: [0, 0.5, 1], y: fy, x0: left, x1: card.width, word, gap: 6 });
-  ctx.textAlign = 'center';
-  for (let l = 0; l < L; l++) ctx.fillText(String(l + 1), fx(l), height - bottom + 12);
-  ctx.fillText('layer', left + (card.width - left) / 2, height - 8);
-  const apart = Math.min(6, (card.width - left) / L / H / 1.6);
-  for (let l = 0; l < L; l++)
+  const plot = new Plot(ctx, colors, [30, card.width, 10, height - 40], { x: [-0.5, L - 0.5] });
+  plot.axisY([0, 0.5, 1], (part) => `${Number((p.hi * part).toPrecision(2))}`);
+  const layers = Array.from({ length: L }, (_, l) => l);
+  plot.axisX(layers, (l) => String(l + 1), 'layer');
+  const apart = Math.min(6, (card.width - 30) / L / H / 1.6);
+  for (const l of layers)
     for (let h = 0; h < H; h++) {
-      ctx.fillStyle = headColor(h, H);
       const share = arrays[p.name].data[(view.state.index * L + l) * H + h] / 255;
-      dot(ctx, fx(l) + (h - (H - 1) / 2) * apart, fy(share), 4);
+      plot.dot(plot.x(l) + (h - (H - 1) / 2) * apart, plot.y(share), 4, headColor(h, H));
     }
 }

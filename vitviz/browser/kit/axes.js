@@ -1,12 +1,5 @@
 // Compute ticks and draw axes, lines and labels.
 
-/** Return the smallest round step (1, 2, 5 times a power of ten) of at least `rough`. */
-export function niceStep(rough) {
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const unit = rough / power;
-  return power * (unit > 5 ? 10 : unit > 2 ? 5 : unit > 1 ? 2 : 1);
-}
-
 /** Return about `count` round ticks between lo and hi; quarters are round too. */
 export function niceTicks(lo, hi, count) {
   const raw = (hi - lo) / count;
@@ -40,28 +33,6 @@ export function line(ctx, color, width, x0, y0, x1, y1, dash = []) {
   ctx.lineTo(x1, y1);
   ctx.stroke();
   ctx.setLineDash([]);
-}
-
-/** Draw a grid line with its label at every tick of the vertical axis. */
-export function levels(ctx, colors, { ticks, y, x0, x1, word, gap = 8 }) {
-  ctx.textBaseline = 'middle';
-  for (const tick of ticks) {
-    const at = Math.round(y(tick)) + 0.5;
-    line(ctx, colors.line, 1, x0, at, x1, at);
-    ctx.fillStyle = colors.muted;
-    ctx.textAlign = 'right';
-    ctx.fillText(word(tick), x0 - gap, at);
-  }
-}
-
-export function upwards(ctx, text, x, y) {
-  ctx.save();
-  ctx.translate(x, y);
-  ctx.rotate(-Math.PI / 2);
-  ctx.textAlign = 'center';
-  ctx.textBaseline = 'middle';
-  ctx.fillText(text, 0, 0);
-  ctx.restore();
 }
 
 // Dash patterns that distinguish lines without colour.
