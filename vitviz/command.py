@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -58,6 +60,9 @@ def _build_parser() -> argparse.ArgumentParser:
     export = commands.add_parser("export", help="write a model as a folder for timm and transformers")
     export.add_argument("out", type=Path, metavar="FOLDER")
     export.set_defaults(run=_export)
+    site = commands.add_parser("site", help="write a static gallery of Start and the lenses, from a checkout")
+    site.add_argument("out", type=Path, metavar="FOLDER")
+    site.set_defaults(run=_write_site)
     app = commands.add_parser("app", help="open the app on a model")
     app.set_defaults(run=_open_app)
     for command in (attention, distance, export, app):
@@ -117,6 +122,21 @@ def _export(options: argparse.Namespace) -> int:
 def _open_app(options: argparse.Namespace) -> int:
     vitviz.app(options.model)
     return 0
+
+
+def _write_site(options: argparse.Namespace) -> int:
+    root = Path(__file__).resolve().parents[1]
+    if not (root / "app.py").is_file():
+        raise RuntimeError(
+            "The gallery shows the app's pages: clone the repository and run this command there."
+        )
+    words = [
+        sys.executable,
+        "-P",
+        str(root / "pages" / "frame" / "static_site.py"),
+        str(options.out.resolve()),
+    ]
+    return subprocess.run(words, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}).returncode
 
 
 def _list_images(path: Path) -> list[Path]:

@@ -188,10 +188,10 @@ class View:
         if path.suffix == ".png":
             path.write_bytes(self._draw_sheet(layers, query))
         elif path.suffix == ".html":
-            from vitviz.browser.html import Section, render_html
+            from vitviz.browser.html import render_html
 
             title = f"Attention of {self.model.title}"
-            path.write_text(render_html(title, [Section(self.explorer_message(query))]), "utf-8")
+            path.write_text(render_html(title, [self.explorer_message(query)]), "utf-8")
         else:
             raise ValueError(f"expected a path that ends in .png or .html, received {path}")
         return path

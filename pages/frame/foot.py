@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from functools import cache
+from collections.abc import Callable, Hashable, Mapping
+from functools import cache, partial
 from pathlib import Path
 
 import streamlit as st
 
 from pages.controls import query_params
-from pages.frame import glossary_terms, registry
+from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
 from pages.selection import selection
 from pages.streamlit_fixes import element_cache
+from pages.views.register import get_messages
+from vitviz.browser.html import render_html
 from vitviz.plots.theme import PALETTES
 from vitviz.text import join_words
 
@@ -26,6 +28,11 @@ def draw(slug: str) -> None:
         glossary_terms.write_remaining_terms(entry.slug)
         if entry.parts:
             st.html(render_strip(entry.parts))
+        if messages := get_messages():
+            make = partial(render_views, entry, messages)
+            page.download(
+                "Take it along (HTML)", make, f"{entry.slug}.html", f"shell.take_along.{entry.slug}"
+            )
         links = st.container(horizontal=True, horizontal_alignment="distribute")
         element_cache.draw_cached(
             links,
@@ -35,6 +42,12 @@ def draw(slug: str) -> None:
             tuple(query_params.build_query().items()),
             private=selection.is_private(),
         )
+
+
+def render_views(entry: PageEntry, messages: Mapping[str, bytes | Callable[[], bytes]]) -> str:
+    """Return the page's views as one HTML file, which works without a server and a network."""
+    made = [message if isinstance(message, bytes) else message() for message in [*messages.values()]]
+    return render_html(entry.title, made, entry.question)
 
 
 def _draw_links(before: PageEntry | None, after: PageEntry | None, _query: Hashable) -> None:

@@ -20,6 +20,7 @@ from pages.controls import popover
 from pages.frame import glossary_terms, registry
 from pages.questions import prediction
 from pages.streamlit_fixes import element_cache
+from pages.views.register import get_messages
 from vitviz.papers import find_findings, link_names
 from vitviz.tables import Columns, csv_text
 from vitviz.text import plain
@@ -34,6 +35,7 @@ Formatters = Mapping[str, Callable[[float], str]]
 MISSING = "–"  # for missing values in a table
 _MIME = {
     ".csv": "text/csv",
+    ".html": "text/html",
     ".json": "application/json",
     ".npz": "application/octet-stream",
     ".png": "image/png",
@@ -73,6 +75,7 @@ def header(slug: str, title: str = "", question: str = "") -> None:
     entry = registry.BY_SLUG[slug]
     st.html(f"<style>{_read_style()}</style>")
     glossary_terms.reset_terms()
+    get_messages().clear()
     with st.container(gap="xxsmall"):
         st.title(title or entry.title, anchor=False)
         glossary_terms.write_question(question or entry.question)
@@ -190,7 +193,7 @@ def download(
 
     Args:
         make: returns the file when it is requested; it runs without a session.
-        file_name: ends in .csv, .json, .npz, .png, .toml, .webp or .zip.
+        file_name: ends in .csv, .html, .json, .npz, .png, .toml, .webp or .zip.
         why_not: why the file is unavailable; None if it is available.
         stretch: True for the width of the column.
     """

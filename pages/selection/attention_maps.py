@@ -19,7 +19,14 @@ from vitviz.models.abilities import as_swin
 from vitviz.models.layer_order import layout_of_layer, stage_of
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
-from vitviz.plots.attention import Head, Strip, explorer_view, windows_strip, windows_view
+from vitviz.plots.attention import (
+    Head,
+    Strip,
+    explorer_layers_view,
+    explorer_view,
+    windows_strip,
+    windows_view,
+)
 from vitviz.plots.photo import Photo
 from vitviz.probe.scenes import describe_scene
 from vitviz.text import percent
@@ -83,6 +90,16 @@ def build_view(
         )
     strip = subject.strip(map_selection.layer, map_selection.head)
     return explorer_view(scene, ground, subject.layer(map_selection.layer), strip), strip
+
+
+def build_layers_view(subject: Subject, ground: Photo, pin: str) -> bytes:
+    """Return the message of all layers and heads, for a file that works without this server."""
+    layers = [rows for _, rows in subject.windows] if subject.able.windows else [*subject.attn]
+    scenes = [
+        describe_scene(subject.model, subject.layout, layer, "mean", "")
+        for layer in range(1, len(layers) + 1)
+    ]
+    return explorer_layers_view(scenes, ground, layers, pin)
 
 
 def describe_attention(subject: Subject, map_selection: MapSelection, pin: Pin) -> str:

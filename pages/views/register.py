@@ -68,7 +68,7 @@ from streamlit.components.v2.get_bidi_component_manager import get_bidi_componen
 from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 from streamlit.web.server.starlette import starlette_routes
 
-from vitviz.plots.blob import name_files
+from vitviz.plots.blob import name_files, read_files
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "pages", ROOT / "vitviz" / "browser")
@@ -78,6 +78,8 @@ _SERVED = re.compile(
 _find_any_file = starlette_routes.build_safe_abspath  # type: ignore[attr-defined]
 _SERVING = threading.Lock()
 Height = int | Literal["stretch", "content"]
+MESSAGES = "_messages"  # session key: messages of the page's views by key, for a file to take along
+_OF_THE_FRAME = ("pages/frame/", "pages/lessons/", "pages/classroom/")
 _HEIGHTS = Path(__file__).with_name("heights.json")
 
 
@@ -127,6 +129,7 @@ def encode_address(beside: str, name: str, *styles: str) -> bytes:
 def register(beside: str, name: str, *styles: str) -> View:
     """Register the view NAME.js beside a file, with the named style sheets, or NAME.css if it exists."""
     files = encode_address(beside, name, *styles)
+    is_of_the_frame = read_files(files)[0].startswith(_OF_THE_FRAME)
 
     def mount(
         data: bytes,
@@ -140,11 +143,19 @@ def register(beside: str, name: str, *styles: str) -> View:
         callbacks: dict[str, Any] = {
             f"on_{event}_change": on_change or _ignore_event for event in (*states, *triggers)
         }
+        if not is_of_the_frame:
+            get_messages()[key] = files + data
         _serve_files()
         initial_height = get_reserved_height(key) if height == "content" else height
         return _create_component()(data=files + data, key=key, height=initial_height, **callbacks)
 
     return mount
+
+
+def get_messages() -> dict[str, bytes | Callable[[], bytes]]:
+    """Return the messages of the page's views by key, or functions that make them; `page.header` empties it."""
+    messages: dict[str, bytes | Callable[[], bytes]] = st.session_state.setdefault(MESSAGES, {})
+    return messages
 
 
 def get_reserved_height(key: str) -> Height:

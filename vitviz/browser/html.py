@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
 from vitviz.browser.modules import collect_modules, read_linker, read_styles
@@ -24,7 +23,7 @@ _PAGE = """<!doctype html>
 <body>
 <header><h1>{title}</h1><button id="theme" type="button">Use the dark theme</button></header>
 <main>
-{body}
+{lead}{body}
 </main>
 <footer>Made with vitviz.</footer>
 <script type="module">
@@ -38,27 +37,19 @@ await start(urls);
 """
 
 
-@dataclass(frozen=True)
-class Section:
-    """One view of a file: its message (which names its files), heading and caption."""
-
-    message: bytes
-    heading: str = ""
-    caption: str = ""
-
-
-def render_html(title: str, sections: Sequence[Section]) -> str:
-    """Return the HTML document of some views.
+def render_html(title: str, messages: Sequence[bytes], lead: str = "") -> str:
+    """Return the HTML document of some views, with a sentence before them.
 
     Raises:
         FileNotFoundError: if a view's file is missing.
     """
-    files = [file for section in sections for file in read_files(section.message)]
+    files = [file for message in messages for file in read_files(message)]
     styles = ["vitviz/browser/document.css", "vitviz/browser/base.css"]
     return _PAGE.format(
         title=escape(title),
         styles=read_styles([*styles, *(file for file in files if file.endswith(".css"))]),
-        body="\n".join(map(_render_section, sections)),
+        lead=f"<p>{escape(lead)}</p>\n" if lead else "",
+        body="\n".join(map(_render_message, messages)),
         linker=read_linker(),
         modules=collect_modules(
             ["vitviz/browser/document.js", *(file for file in files if file.endswith(".js"))]
@@ -66,8 +57,15 @@ def render_html(title: str, sections: Sequence[Section]) -> str:
     )
 
 
-def _render_section(section: Section) -> str:
-    packed = base64.b64encode(gzip.compress(section.message, mtime=0)).decode()
-    heading = f"<h2>{escape(section.heading)}</h2>" if section.heading else ""
-    caption = f"<p>{escape(section.caption)}</p>" if section.caption else ""
-    return f'<section>{heading}<div><script type="text/plain" data-message>{packed}</script></div>{caption}</section>'
+def render_index(title: str, links: Sequence[tuple[str, str, str]]) -> str:
+    """Return a page with links (file, title, question) to other files of its folder."""
+    items = "\n".join(
+        f'<li><a href="{escape(file)}">{escape(name)}</a><br>{escape(question)}</li>'
+        for file, name, question in links
+    )
+    return render_html(title, []).replace("<main>\n", f"<main>\n<ul>\n{items}\n</ul>")
+
+
+def _render_message(message: bytes) -> str:
+    packed = base64.b64encode(gzip.compress(message, mtime=0)).decode()
+    return f'<section><div><script type="text/plain" data-message>{packed}</script></div></section>'

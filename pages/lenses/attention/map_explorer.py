@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -19,6 +20,7 @@ from pages.selection.subject import Subject
 from pages.stores import catalogue
 from pages.views.bars import draw_bars
 from pages.views.explorer import draw_explorer_stage, read_picks, send_options, send_strip
+from pages.views.register import get_messages
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.models.layers import Attention
@@ -85,6 +87,9 @@ def draw_pinned(subject: Subject, controls: MapControls, data: bytes, links_slot
     benchmarks/message_bytes.md counts the bytes that a pin sends again.
     """
     draw_explorer_stage(data, key=KEY, on_change=_apply_stage_pick)
+    pin, ground = selection.get_current().pin, subject.ground(controls.background.seen)
+    get_messages()[KEY] = partial(attention_maps.build_layers_view, subject, ground, str(pin))
+    get_messages().pop(f"{KEY}.strip", None)
     smoothed = " Drawn smoothly; each patch has one weight." if controls.background.smooth else ""
     page.caption(
         attention_maps.describe_attention(subject, controls.map_selection, selection.get_current().pin)

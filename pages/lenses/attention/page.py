@@ -10,6 +10,7 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.attention import ablation, depth, faithfulness, map_explorer, matrix, methods, side_by_side
 from pages.selection import selection, subject
+from pages.views.register import get_messages
 from vitviz.models.abilities import abilities
 from vitviz.pin import Pin
 
@@ -39,6 +40,7 @@ class ViewControls(widgets.ControlValues, page="attention"):
 @page.show_file_errors()
 def draw() -> None:
     """Draw the selected view; its controls rerun only this fragment."""
+    get_messages().clear()  # of the view that was shown before
     able = abilities(selection.get_model_choice().config)
     if able.cls_readout:
         selection.set_default_pin(Pin(None, "cls"))

@@ -1,0 +1,42 @@
+"""'Take it along' on every lens: the file opens from the disk with every view drawn, and makes no request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from pages.frame.registry import PAGES
+from tests.browser.test_axe import found
+
+pytestmark = pytest.mark.browser
+WITHOUT_VIEWS = {"hybrids"}  # Plotly figures alone
+LENSES = [
+    entry.slug
+    for entry in PAGES
+    if entry.folder.startswith(("lenses", "start")) and entry.slug not in WITHOUT_VIEWS
+]
+
+
+@pytest.mark.parametrize("slug", LENSES)
+def test_a_page_is_taken_along(visit: Callable[..., Page], slug: str, tmp_path: Path) -> None:
+    page = visit("" if slug == "home" else slug)
+    with page.expect_download(timeout=60_000) as download:
+        page.get_by_role("button", name="Take it along (HTML)").click()
+    file = tmp_path / f"{slug}.html"
+    download.value.save_as(file)
+    assert file.stat().st_size < 4 * 2**20
+    alone = page.context.new_page()
+    wrong: list[str] = []
+    alone.on("request", lambda one: wrong.append(one.url) if one.url.startswith("http") else None)
+    alone.on("pageerror", lambda error: wrong.append(str(error)))
+    alone.goto(file.as_uri())
+    views = alone.locator("section > div > .vv")
+    expect(views.first).to_be_attached()
+    for view in views.all():
+        expect(view).to_have_attribute("data-ready", "true")
+    assert alone.locator("main canvas, main svg, main table, main [role=table]").count()
+    assert wrong == [] and found(alone) == []
+    alone.close()
