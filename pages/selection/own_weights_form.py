@@ -16,6 +16,7 @@ from vitviz.models.pretrained_list import HALF, IMAGENET_MEAN, IMAGENET_STD
 from vitviz.text import plain
 
 _ERROR, _UPLOADER = "own_weights._error", "own_weights._turn"
+_OPENED = "own_weights._opened"
 _CONVERT = "own_weights._convert"  # code that converts another format to safetensors
 _LABELS, _NORMALISATION, _INTERPOLATION, _CROP = (
     f"own_weights._{name}" for name in ("labels", "normalisation", "interpolation", "crop")
@@ -44,6 +45,8 @@ def get_upload_limit_mb() -> int:
 
 
 def draw(chosen: str) -> None:
+    if st.session_state.pop(_OPENED, False):
+        st.rerun()  # of the whole app: this dialog alone would keep the model that was selected before
     st.markdown("**Your own weights**")
     key = f"own_weights._file.{st.session_state.setdefault(_UPLOADER, 0)}"
     st.file_uploader(
@@ -148,7 +151,8 @@ def _open_file(key: str) -> None:
         name = own_weights.open_weights(session.get_current(), file.name, file.data, get_upload_limit_mb())
         selection.set_model(name)
         # It stays open where something was assumed that the user may know.
-        st.session_state[session_keys.MODEL_DIALOG] = bool(own_weights.get_model(name).notes)
+        opened_with_notes = bool(own_weights.get_model(name).notes)
+        st.session_state[session_keys.MODEL_DIALOG] = st.session_state[_OPENED] = opened_with_notes
     except PretrainedError as error:
         _store_error(str(error))
         st.session_state[_CONVERT] = getattr(error, "convert", None)

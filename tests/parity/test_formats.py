@@ -23,7 +23,6 @@ from parity_compare import shake
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from vitviz.config import SwinConfig
 from vitviz.models.formats import open_model
 from vitviz.models.parameter_count import parameters
 
@@ -378,7 +377,69 @@ def heads(model: nn.Module) -> int:
     return int(model.blocks[0].attn.num_heads)
 
 
-def test_a_swin_of_another_side_keeps_its_windows(tmp_path: Path) -> None:
-    peer = timm_swin(Draw(3), tmp_path)
-    assert isinstance(open_model(tmp_path).config, SwinConfig)
-    assert peer.side == open_model(tmp_path).config.image_size
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name.startswith("hf_")])
+def test_a_live_transformers_model_opens_by_its_state_dict(family: str, tmp_path: Path) -> None:
+    """Since version 5 a model's own names differ from those of the files that it saves."""
+    peer = FAMILIES[family](Draw(f"{family} live"), tmp_path)
+    opened = open_model(peer.model.state_dict(), peer.model.config.to_dict())
+    x = torch.randn(1, 3, peer.side, peer.side)
+    close(opened.model(x), peer.features(x).detach())
+
+
+def test_timms_own_folder_states_the_preparation(tmp_path: Path) -> None:
+    model = peers.timm.create_model("vit_tiny_patch16_224.augreg_in21k_ft_in1k", img_size=160, num_classes=3)
+    save = importlib.import_module("timm.models").save_for_hf
+    save(
+        model,
+        tmp_path,
+        {"label_names": ["ant", "bee", "cow"]},
+        safe_serialization=True,
+        model_args={"img_size": 160},
+    )
+    opened = open_model(tmp_path)
+    assert (opened.config.image_size, opened.classes) == (160, ("ant", "bee", "cow"))
+    preparation = opened.preparation
+    assert (preparation.mean, preparation.std) == ((0.5,) * 3, (0.5,) * 3)
+    assert (preparation.crop_fraction, preparation.interpolation) == (0.9, "bicubic")
+    assert opened.notes == ("The file does not state its number of heads: 3 of 64 values each are assumed.",)
+
+
+def test_transformers_image_processors_state_the_preparation(tmp_path: Path) -> None:
+    peer = hf_clip(Draw("processor"), tmp_path)
+    size = {"shortest_edge": 2 * peer.side}
+    processor = hf("CLIPImageProcessor")(size=size, crop_size={"height": peer.side, "width": peer.side})
+    processor.save_pretrained(tmp_path)
+    opened = open_model(tmp_path)
+    assert opened.preparation.mean == tuple(processor.image_mean)
+    assert (opened.preparation.crop_fraction, opened.preparation.interpolation) == (0.5, "bicubic")
+    assert not any("mean" in note for note in opened.notes)
+    hf("ViTImageProcessor")(do_normalize=False, resample=2).save_pretrained(tmp_path)
+    plain = open_model(tmp_path).preparation
+    assert (plain.mean, plain.std, plain.interpolation) == ((0.0,) * 3, (1.0,) * 3, "bilinear")
+
+
+def test_a_thousand_classes_are_imagenets_only_if_the_labels_say_so(tmp_path: Path) -> None:
+    config = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    config |= {"image_size": 8, "patch_size": 4}
+    hf("ViTForImageClassification")(hf("ViTConfig")(**config, num_labels=1000)).save_pretrained(tmp_path)
+    assert open_model(tmp_path).classes == tuple(map(str, range(1000)))
+    assert "The files name no classes: outputs have numbers." in open_model(tmp_path).notes
+    named = open_model(tmp_path, {"id2label": {str(i): f"kind {i}" for i in range(1000)}})
+    assert named.classes[281] == "kind 281"
+    assert open_model(tmp_path, labels=[f"sort {i}" for i in range(1000)]).classes[7] == "sort 7"
+
+
+def test_a_head_beside_a_prefixed_backbone_is_found_and_said() -> None:
+    model = shake(
+        peers.TimmViT(img_size=32, patch_size=8, embed_dim=64, depth=1, num_heads=1, num_classes=4), 3
+    )
+    state = {
+        ("fc.0." + n[5:] if n.startswith("head.") else f"backbone.{n}"): t
+        for n, t in model.state_dict().items()
+    }
+    opened = open_model(state)
+    assert {"The prefix 'backbone.' was removed from the names of its weights.", "The head is 'fc.0'."} <= {
+        *opened.notes
+    }
+    x = torch.randn(1, 3, 32, 32)
+    close(opened.model(x), model(x).detach())

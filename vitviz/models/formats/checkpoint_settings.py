@@ -56,8 +56,9 @@ class Settings:
             value = value[-1]
         if value is None or isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31:
             return value
+        stated = next(name for name in names if self.get(name) is not None)
         raise PretrainedError(
-            f"the configuration's {names[0]} must be a whole number of at least 1, received {cut(repr(value))}"
+            f"the configuration's {stated} must be a whole number of at least 1, received {cut(repr(value))}"
         )
 
     def number(self, name: str, default: float) -> float:

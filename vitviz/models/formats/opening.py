@@ -59,7 +59,7 @@ _UNSUPPORTED = (  # patterns of a tensor's name, in order, and why its model doe
         "it is a Swin V2, whose attention is of cosines",
     ),
     (r"(?<!layers\.\d\.)blocks\.0\.attn\.(?:relative_position_bias_table|rel_pos)", _BIASES),
-    (r"rel_pos_[hw]$|relative_position_bias\.rel|layer\.0\.attention\.attention\.relative", _BIASES),
+    (r"rel_pos_[hw]$|layer\.0\.attention\..*relative_position_bias", _BIASES),
     (r"attn_pool\.|vision_model\.head\.attention|attentional_pool", _POOLS),
     (r"blocks_token_only|cls_attn_blocks", "its [CLS] joins after other blocks (as CaiT's does)"),
     (r"decoder_blocks\.|decoder\.decoder_layers", "it is an autoencoder (MAE): save its encoder alone"),

@@ -1,0 +1,299 @@
+"""Files that do not open: each makes exactly its sentence, and no model is half-loaded."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save, save_file
+from torch import Tensor
+
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models.formats import open_model
+from vitviz.models.formats.header import PickledWeightsError
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.models.zoo import create_model
+
+VIT = dict(
+    create_model(
+        ViTConfig(image_size=16, patch_size=4, num_classes=3, embed_dim=64, depth=2, num_heads=1), seed=0
+    ).state_dict()
+)
+SWIN = dict(create_model(SwinConfig(image_size=32, patch_size=2), seed=0).state_dict())
+RUNS_CODE = (
+    "which can run code when it is opened, so it is not opened here: save its weights as safetensors on your own"
+    " machine"
+)
+OTHERS = (
+    "no vision transformer of timm, transformers, torchvision, open_clip or vit-pytorch was recognised: tensors are"
+    " named like "
+)
+
+
+def renamed(old: str, new: str, state: dict[str, Tensor] = VIT) -> dict[str, Tensor]:
+    return {name.replace(old, new): tensor for name, tensor in state.items()}
+
+
+def without(*names: str) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in VIT.items() if name not in names}
+
+
+def zipped_pickle(**more: object) -> bytes:
+    buffer = io.BytesIO()
+    torch.save({"state_dict": VIT, **more}, buffer)
+    return buffer.getvalue()
+
+
+# What is opened, config.json beside it, and the sentence. As netron's table: a file that ever broke it gets a line.
+Source = Callable[[], bytes | dict[str, Tensor]]
+BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
+    "empty": (lambda: b"", {}, "the file is not safetensors, or it is truncated"),
+    "text": (lambda: b"hello world, this is text", {}, "the file is not safetensors, or it is truncated"),
+    "truncated": (
+        lambda: save(VIT)[:-4],
+        {},
+        "the file is not a whole safetensors file: Error while deserializing: incomplete metadata, file not"
+        " fully covered",
+    ),
+    "pickle": (
+        lambda: pickle.dumps({"a": 1}),
+        {},
+        f"the file is PyTorch's own format (.pth, .pt, .bin), {RUNS_CODE}",
+    ),
+    "pytorch_model.bin": (
+        zipped_pickle,
+        {},
+        f"the file is PyTorch's own format (.pth, .pt, .bin), {RUNS_CODE}",
+    ),
+    "lightning": (
+        lambda: zipped_pickle(**{"pytorch-lightning_version": "2.6"}),
+        {},
+        f"the file is a Lightning checkpoint (.ckpt), {RUNS_CODE}",
+    ),
+    "keras": (
+        lambda: b"\x89HDF\r\n\x1a\n" + bytes(100),
+        {},
+        "the file is a Keras file (.h5), which is not opened here: load it with Keras and transformers' or timm's own"
+        " conversion",
+    ),
+    "gguf": (
+        lambda: b"GGUF" + bytes(100),
+        {},
+        "the file is a GGUF file, which is not opened here: take the safetensors file that it was made from",
+    ),
+    "npz": (
+        lambda: b"PK\x03\x04" + bytes(26) + b"cls.npy" + bytes(99),
+        {},
+        "the file is a NumPy archive (.npz), which is not opened here: let timm read it (checkpoint_path='….npz')",
+    ),
+    "lfs": (
+        lambda: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n",
+        {},
+        "the file is a Git LFS pointer, not the weights, which is not opened here: fetch the file itself with git lfs"
+        " pull",
+    ),
+    "html": (
+        lambda: b"<!DOCTYPE html><html></html>",
+        {},
+        "the file is a web page, not the weights, which is not opened here: download the file itself",
+    ),
+    "quantised": (
+        lambda: save(VIT | {"norm.weight": torch.zeros(64, dtype=torch.int8)}),
+        {},
+        "the weights must be BF16, F16, F32, F64, received I8",
+    ),
+    "language model": (
+        lambda: {"model.embed_tokens.weight": torch.zeros(9, 4)},
+        {},
+        "this checkpoint cannot be opened: it is a language model",
+    ),
+    "unknown": (lambda: {"a.b": torch.zeros(2)}, {}, f"{OTHERS}a.b"),
+    "resnet": (
+        lambda: {"layer1.0.conv1.weight": torch.zeros(2, 2, 1, 1)},
+        {},
+        "this checkpoint cannot be opened: it is a convolutional network",
+    ),
+    "adapter": (
+        lambda: {"base.query.lora_A.weight": torch.zeros(2, 2)},
+        {},
+        "this checkpoint cannot be opened: it holds LoRA adapters only: merge them into their model"
+        " (merge_and_unload) and save that",
+    ),
+    "beit": (
+        lambda: VIT | {"blocks.0.attn.relative_position_bias_table": torch.zeros(2, 2)},
+        {},
+        "this checkpoint cannot be opened: its attention has relative position biases (as BEiT's and SAM's), which"
+        " this ViT lacks",
+    ),
+    "swin v2": (
+        lambda: SWIN | {"layers.0.blocks.0.attn.logit_scale": torch.zeros(3, 1, 1)},
+        {},
+        "this checkpoint cannot be opened: it is a Swin V2, whose attention is of cosines",
+    ),
+    "siglip": (
+        lambda: VIT | {"attn_pool.latent": torch.zeros(1, 1, 64)},
+        {},
+        "this checkpoint cannot be opened: it pools its patches by attention (as SigLIP does), which this ViT lacks",
+    ),
+    "mae": (
+        lambda: VIT | {"decoder_blocks.0.norm1.weight": torch.zeros(64)},
+        {},
+        "this checkpoint cannot be opened: it is an autoencoder (MAE): save its encoder alone",
+    ),
+    "two models": (
+        lambda: renamed(
+            "", "", {f"{who}.{name}": t for who in ("student", "teacher") for name, t in VIT.items()}
+        ),
+        {},
+        "the file holds 2 models (student., teacher.): save one of them alone",
+    ),
+    "other parts": (
+        lambda: {f"encoder.{name}": t for name, t in VIT.items()} | {"neck.weight": torch.zeros(2, 2)},
+        {},
+        "beside a timm ViT (prefix 'encoder.') the file holds 1 other tensors (neck.weight, …): save the image encoder"
+        " alone",
+    ),
+    "a missing tensor": (
+        lambda: without("blocks.1.norm2.bias"),
+        {},
+        "these are not the weights of a timm ViT, nothing was loaded: 1 missing (blocks.1.norm2.bias)",
+    ),
+    "an unknown tensor": (
+        lambda: VIT | {"blocks.0.attn.gate.weight": torch.zeros(2, 2)},
+        {},
+        "these are not the weights of a timm ViT, nothing was loaded: 1 unexpected (blocks.0.attn.gate.weight)",
+    ),
+    "a misshapen tensor": (
+        lambda: VIT | {"norm.bias": torch.zeros(3)},
+        {},
+        "these are not the weights of a timm ViT, nothing was loaded: 1 misshapen (norm.bias: expected (64,),"
+        " received (3,))",
+    ),
+    "no MLP": (
+        lambda: {name: t for name, t in VIT.items() if ".mlp." not in name},
+        {},
+        "a timm ViT was recognised, but the file has no blocks.0.mlp.fc2.weight, nothing was loaded",
+    ),
+    "not finite": (
+        lambda: VIT | {"norm.bias": torch.full((64,), torch.nan)},
+        {},
+        "the weights of a timm ViT are broken, nothing was loaded: norm.bias is not finite",
+    ),
+    "oblong patches": (
+        lambda: VIT | {"patch_embed.proj.weight": torch.zeros(64, 3, 4, 8)},
+        {},
+        "a timm ViT was recognised, but its patches are 4 x 8 px; only square patches are supported",
+    ),
+    "oblong grid": (
+        lambda: VIT | {"pos_embed": torch.zeros(1, 13, 64)},
+        {},
+        "a timm ViT was recognised, but its 13 positions are no square grid of patches, with 1 prefix tokens or"
+        " without; only square images are supported",
+    ),
+    "heads that do not divide": (
+        lambda: VIT,
+        {"num_heads": 7},
+        "a timm ViT was recognised, but its tensors and configuration make no model: num_heads 7 does not divide"
+        " embed_dim 64",
+    ),
+    "heads as a text": (
+        lambda: VIT,
+        {"num_heads": "many"},
+        "a timm ViT was recognised, but the configuration's num_heads must be a whole number of at least 1, received"
+        " 'many'",
+    ),
+    "an unknown activation": (
+        lambda: VIT,
+        {"act_layer": "mish"},
+        "a timm ViT was recognised, but the configuration's activation 'mish' is not supported; known are gelu,"
+        " gelu_tanh, quick_gelu, relu and silu",
+    ),
+    "an unknown pooling": (
+        lambda: VIT,
+        {"global_pool": "map"},
+        "a timm ViT was recognised, but its pooling (global_pool 'map') is not supported: only 'token', and 'avg' of"
+        " the patches, are",
+    ),
+    "labels that do not fit": (
+        lambda: VIT,
+        {"id2label": {"0": "ant", "1": "bee"}},
+        "expected 3 labels, one per class, received 2",
+    ),
+    "labels that skip a class": (
+        lambda: VIT,
+        {"id2label": {"0": "ant", "2": "bee"}},
+        "the configuration's id2label must name the classes 0, 1, 2, …",
+    ),
+    "std of 0": (
+        lambda: VIT,
+        {"mean": [0, 0, 0], "std": [0, 0, 0]},
+        "the stated preparation of images cannot be used: std must be positive, received (0.0, 0.0, 0.0)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_makes_exactly_its_sentence(name: str) -> None:
+    source, config, sentence = BROKEN[name]
+    with pytest.raises(PretrainedError) as caught:
+        open_model(source(), config)
+    assert str(caught.value) == sentence
+
+
+def test_the_table_starts_from_models_that_open() -> None:
+    assert open_model(VIT).config.num_classes == 3 and open_model(SWIN).config.num_classes == 10
+
+
+def test_the_lines_that_convert_a_lightning_file_make_one_that_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    state = {f"model.{name}": tensor for name, tensor in VIT.items()}
+    torch.save({"pytorch-lightning_version": "2.6", "state_dict": state}, "model.ckpt")
+    with pytest.raises(PickledWeightsError) as caught:
+        open_model(tmp_path / "model.ckpt")
+    exec(caught.value.convert, {})
+    assert open_model(tmp_path / "model.safetensors").config.depth == 2
+
+
+FOLDERS: dict[str, tuple[dict[str, object], str]] = {
+    "nothing": ({}, "the folder holds no safetensors file"),
+    "two files": (
+        {"a.safetensors": VIT, "b.safetensors": VIT},
+        "the folder holds 2 safetensors files without an index: keep one, or add model.safetensors.index.json",
+    ),
+    "only a pickle": (
+        {"pytorch_model.bin": zipped_pickle()},
+        f"the file is PyTorch's own format (.pth, .pt, .bin), {RUNS_CODE}",
+    ),
+    "a missing shard": (
+        {"model.safetensors.index.json": {"weight_map": {"a": "model-00001-of-00002.safetensors"}}},
+        "model.safetensors.index.json names model-00001-of-00002.safetensors, which the folder lacks",
+    ),
+    "a shard elsewhere": (
+        {"model.safetensors.index.json": {"weight_map": {"a": "../../etc/passwd"}}},
+        "model.safetensors.index.json must name 1 to 64 files of its folder",
+    ),
+    "no JSON": ({"model.safetensors": VIT, "config.json": b"{"}, "config.json is not JSON"),
+    "a list": ({"model.safetensors": VIT, "config.json": [1]}, "config.json must hold an object"),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_broken_folder_makes_exactly_its_sentence(name: str, tmp_path: Path) -> None:
+    files, sentence = FOLDERS[name]
+    for file, content in files.items():
+        if file.endswith(".safetensors"):
+            save_file(content, tmp_path / file)
+        else:
+            (tmp_path / file).write_bytes(
+                content if isinstance(content, bytes) else json.dumps(content).encode()
+            )
+    with pytest.raises(PretrainedError) as caught:
+        open_model(tmp_path)
+    assert str(caught.value) == sentence
