@@ -41,7 +41,12 @@ def build_map_model(
     if able.blocks:
         vit = as_vit(config)
         traits = ModelTraits(
-            readout, vit.norm == "pre", vit.final_norm, bool(vit.stem), distilled=vit.two_heads
+            readout,
+            vit.norm == "pre",
+            vit.final_norm,
+            bool(vit.stem),
+            distilled=vit.two_heads,
+            unread_cls=vit.unread_cls,
         )
     return MapModel(title, trained, step, config.kind, traits, classes)
 

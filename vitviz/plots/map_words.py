@@ -40,6 +40,7 @@ class ModelTraits:
     windows: bool = False
     distilled: bool = False
     convolutions: bool = False
+    unread_cls: bool = False
 
 
 _TITLES = {
@@ -226,9 +227,13 @@ def _describe_pooling(part: Part, model: ModelTraits, classes: tuple[str, ...]) 
     assert isinstance(content, PooledVector)
     if content.how == "first patch":
         return "The head reads the first patch's token: this model has no [CLS]."
+    if model.readout == "cls_mean":
+        return f"[CLS] and the mean of the patches, side by side: {part.shape_out[0]:,} values."
     statistic = {"mean": "mean", "max": "maximum"}[content.how]
     sentence = f"The {statistic} over all positions of each of {part.shape_out[0]:,} channels."
-    return sentence if model.convolutions else f"{sentence} This model has no [CLS]."
+    if model.convolutions:
+        return sentence
+    return f"{sentence} {'The head does not read' if model.unread_cls else 'This model has no'} [CLS]."
 
 
 def _describe_heads(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:

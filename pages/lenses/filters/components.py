@@ -11,7 +11,7 @@ import streamlit as st
 from pages.frame import page
 from pages.lenses.filters import captions, filter_controls, sources
 from pages.lenses.filters.filter_controls import FilterControls
-from pages.lenses.filters.sources import FilterHistory
+from pages.lenses.filters.sources import FilterHistory, cuts_patches
 from pages.selection import selection
 from pages.stores import cached, parameter_history
 from pages.views.register import register
@@ -19,7 +19,6 @@ from vitviz.analysis import filters
 from vitviz.analysis.filters import FloatArray
 from vitviz.lessons import weight_measures
 from vitviz.lessons.lesson import Question
-from vitviz.models.abilities import abilities
 from vitviz.plots import filters as plots
 from vitviz.tables import Columns, columns_of
 from vitviz.text import plain
@@ -52,7 +51,7 @@ def draw() -> None:
     choice = selection.get_model_choice()
     controls = filter_controls.draw_controls()
     sheets = filter_controls.list_sheets(controls)
-    if not abilities(choice.config).embedding:
+    if not cuts_patches(choice.config):
         st.info(
             "This model has no patch embedding: shown are the 3 × 3 filters of its first convolution.",
             icon=":material/filter_alt:",

@@ -13,7 +13,7 @@ from pages.stores import cached, catalogue, parameter_history
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import filters
 from vitviz.analysis.filters import FilterStatistics, FloatArray
-from vitviz.config import ModelConfig, ViTConfig
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import as_array
@@ -39,9 +39,14 @@ class FilterHistory:
         return self.weights[self.frame]
 
 
+def cuts_patches(config: ModelConfig) -> bool:
+    """Return True if a model's first layer is one projection of patches."""
+    return isinstance(config, ViTConfig | SwinConfig) and not abilities(config).stem
+
+
 def get_parameter_name(config: ModelConfig) -> str:
     """Return the name of the filters' parameter in a model that has `abilities.filters`."""
-    if abilities(config).embedding:
+    if cuts_patches(config):
         return "patch_embed.proj.weight"
     return "patch_embed.stem.0.weight" if abilities(config).stem else "stem.0.weight"
 
