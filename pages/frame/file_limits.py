@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from starlette.exceptions import HTTPException
+from streamlit.config import get_option
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
@@ -26,7 +27,16 @@ _sweep_lock = threading.Lock()
 
 
 def install() -> None:
-    """Replace the function that stores an uploaded file; repeated calls do nothing."""
+    """Replace the function that stores an uploaded file; repeated calls do nothing.
+
+    A session has room for two files of the operator's `server.maxUploadSize`.
+    """
+    global MAX_SESSION_BYTES, MAX_SERVER_BYTES
+    largest = int(get_option("server.maxUploadSize")) * 2**20
+    MAX_SESSION_BYTES, MAX_SERVER_BYTES = (
+        max(MAX_SESSION_BYTES, 2 * largest),
+        max(MAX_SERVER_BYTES, 4 * largest),
+    )
     apply(
         Replacement(MemoryUploadedFileManager, "add_file", "self session_id file", _add_bounded_file),
         Replacement(MemoryUploadedFileManager, "remove_file", "self session_id file_id"),

@@ -63,7 +63,9 @@ _NO_ROLLOUT = "Rollout multiplies the attention matrices of all layers; this mod
 _NO_TOKENS = "This model has no tokens, so none can be masked."
 _NO_PREFIX = "This model has no prefix tokens to mask."
 _NO_CLS = "This model has no [CLS]: it averages its patches, so the rows of all patches are averaged."
-_UNREAD_CLS = "The head of this model averages the patches and does not read [CLS], so the rows of all patches are averaged."
+_UNREAD_CLS = (
+    "The head averages the patches and does not read [CLS], so the rows of all patches are averaged."
+)
 _FIRST_PATCH = "This model has no [CLS]: it predicts from the first patch."
 _NO_DISTILLATION = "This model has no distillation token."
 _NO_TABLE = "Only learned position embeddings are interpolated; encodings from a formula are recomputed for every grid."
