@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.torch import save, save_file
 from torch import Tensor
 
@@ -297,3 +299,32 @@ def test_a_broken_folder_makes_exactly_its_sentence(name: str, tmp_path: Path) -
     with pytest.raises(PretrainedError) as caught:
         open_model(tmp_path)
     assert str(caught.value) == sentence
+
+
+NAMES = (
+    "global_pool num_heads num_attention_heads head_width act_layer layer_norm_eps image_size img_size size crop_size"
+    " crop_pct label_names label_descriptions id2label mean std image_mean image_std resample interpolation"
+    " do_normalize do_center_crop model_args vision_config architecture window_size use_absolute_embeddings"
+).split()
+ITEMS = st.one_of(st.none(), st.integers(-1, 2), st.floats(), st.text(max_size=3), st.lists(st.none()))
+PARTS = st.sampled_from(["0", "1", "2", "height", "width", "shortest_edge", "model_args"])
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 2**70),
+    st.floats(),
+    st.sampled_from(["", "avg", "bicubic", "1" * 500]),
+    st.lists(ITEMS, max_size=4),
+    st.dictionaries(PARTS, st.integers(-1, 9)),
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4), st.sampled_from([VIT, SWIN]))
+def test_a_config_of_odd_values_opens_or_makes_one_short_sentence(
+    config: dict[str, object], state: dict[str, Tensor]
+) -> None:
+    try:
+        open_model(state, config)
+    except PretrainedError as error:
+        assert "\n" not in str(error) and len(str(error)) < 500

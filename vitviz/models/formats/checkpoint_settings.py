@@ -93,7 +93,7 @@ class Settings:
         if names is None or classes == 0:
             return None
         described = self.get("label_descriptions")
-        if isinstance(described, dict):
+        if isinstance(described, dict) and isinstance(names, list):
             names = [described.get(name, name) if isinstance(name, str) else name for name in names]
         labels = check_labels(names, classes)
         return None if all(label.startswith(_NAMELESS) for label in labels) else labels
@@ -112,17 +112,18 @@ class Settings:
                 self.assume("The files state no mean and standard deviation: ImageNet's are used.")
         if isinstance(mean, int | float) and isinstance(std, int | float):
             mean, std = [mean], [std]
-        mean, std = _for_channels(mean, chans), _for_channels(std, chans)
         resampling = self.get("resample", "interpolation")
-        if resampling is not None and resampling not in _RESAMPLING:
+        known = _RESAMPLING.get(resampling) if isinstance(resampling, int | str) else None
+        if resampling is not None and known is None:
             self.assume(f"Interpolation {cut(str(resampling), 20)} is not supported: bicubic is used.")
         try:
+            mean, std = _for_channels(mean, chans), _for_channels(std, chans)
             return Preparation(
                 image_size,
                 mean,
                 std,
                 self._crop(image_size),
-                _RESAMPLING.get(resampling, "bicubic"),  # type: ignore[arg-type]
+                known or "bicubic",  # type: ignore[arg-type]
             )
         except (ValueError, TypeError) as error:
             raise PretrainedError(
