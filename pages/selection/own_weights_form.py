@@ -126,7 +126,7 @@ def _change_model(key: str) -> None:
         changed = replace(
             now, mean=mean, std=std, interpolation=values[_INTERPOLATION], crop_fraction=values[_CROP]
         )
-        selection.set_model(own_weights.change_model(session.get_current(), key, labels, changed))
+        own_weights.change_model(session.get_current(), key, labels, changed)
         st.session_state[session_keys.MODEL_DIALOG] = False
     except KeyError:
         _store_error("the weights have expired: upload them again")

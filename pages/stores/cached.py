@@ -155,7 +155,9 @@ def load_model(choice: ModelChoice, step: int | None = None) -> LoadedModel:
 def identify_weights(choice: ModelChoice, step: int) -> str:
     """Return a key that changes with the weights of a choice at a step, without loading them."""
     key = choice.key
-    return key if key.startswith(own_weights.KEY) else "@".join(map(str, (key, *_find_file(choice, step))))
+    if key.startswith(own_weights.KEY):
+        return own_weights.identify_model(key)
+    return "@".join(map(str, (key, *_find_file(choice, step))))
 
 
 def _find_file(choice: ModelChoice, step: int | None) -> tuple[int, Path | None, int]:

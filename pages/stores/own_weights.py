@@ -105,6 +105,12 @@ def open_weights(user: UserSession, file_name: str, data: bytes, limit_mb: int) 
     return _add(user, OpenedModel(opened, size, folder))
 
 
+def identify_model(key: str) -> str:
+    """Return a key that changes with a model's weights, labels and preparation."""
+    entry = STORE.get(key.removeprefix(KEY))
+    return key if entry is None else f"{key}@{entry.model.digest}"
+
+
 def _add(user: UserSession, entry: OpenedModel) -> str:
     from vitviz.models.pretrained_list import PretrainedError
 
@@ -121,8 +127,8 @@ def is_owner(user: UserSession, key: str) -> bool:
     return STORE.is_of(key.removeprefix(KEY), user.token)
 
 
-def change_model(user: UserSession, key: str, labels: tuple[str, ...], preparation: Preparation) -> str:
-    """Replace a user's model by one with other labels and another preparation of images; return its key.
+def change_model(user: UserSession, key: str, labels: tuple[str, ...], preparation: Preparation) -> None:
+    """Replace a user's model by one with other labels and another preparation of images, under the same key.
 
     Raises:
         vitviz.models.pretrained_list.PretrainedError: if there is not one label per class.
@@ -136,8 +142,9 @@ def change_model(user: UserSession, key: str, labels: tuple[str, ...], preparati
     classes = check_labels(labels, entry.model.config.num_classes)
     digest = hashlib.sha256(repr((entry.model.digest, classes, preparation)).encode()).hexdigest()
     changed = replace(entry.model, classes=classes, preparation=preparation, digest=digest, notes=())
-    remove_weights(key)
-    return _add(user, replace(entry, model=changed))
+    name = key.removeprefix(KEY)
+    STORE.remove(name)  # with what was computed from it
+    STORE.lend(name, replace(entry, model=changed), user.token)
 
 
 def remove_weights(key: str) -> None:

@@ -110,3 +110,27 @@ def test_a_file_beyond_the_limit_is_refused(
     uploader(app).upload("mine.safetensors", good, "application/octet-stream").run()
     assert "at most 12 MB" in app.warning[0].value
     assert not own_weights.STORE.entries
+
+
+def test_the_owner_changes_labels_and_preprocessing(open_app: OpenApp, good: bytes) -> None:
+    app = send(open_app(PAGE, image="sample:cat"), good)
+    key = app.sidebar.selectbox(key="model").value
+    before = own_weights.get_model(key)
+    assert before.classes == ("0", "1", "2") and any("number of heads" in note for note in before.notes)
+
+    def apply(labels: str) -> None:
+        app.text_area(key="own_weights._labels").set_value(labels)
+        app.selectbox(key="own_weights._normalisation").set_value("CLIP")
+        next(button for button in app.button if button.label == "Apply").click().run()
+
+    apply("ant\nbee")
+    assert "Expected 3 labels, one per class, received 2" in app.warning[0].value
+    apply("ant\nbee\n\n cat ")
+    assert not app.exception and not app.sidebar.warning
+    changed = own_weights.get_model(key)
+    assert changed.classes == ("ant", "bee", "cat") and changed.preparation.mean[0] == 0.48145466
+    assert changed.digest != before.digest and app.sidebar.selectbox(key="model").value == key
+    # Who has the link sees the model and cannot change it.
+    other = open_app(PAGE, image="sample:cat", model=key)
+    other.sidebar.button(key="nouns.more").click().run()
+    assert not [button for button in other.button if button.label in ("Apply", "Delete my weights")]
