@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +32,7 @@ from vitviz.text import FOREIGN
 OpenApp = Callable[..., AppTest]
 TABLE = Path(__file__).with_name("families_on_lenses.json")
 WORKS = "works"
+SUBSTITUTED = " Another model is shown."
 VIT = ViTConfig(image_size=32, patch_size=8, num_classes=4, embed_dim=16, depth=2, num_heads=2)
 SWIN = SwinConfig(image_size=32, patch_size=2, num_classes=4, embed_dim=16, depths=(2, 2), num_heads=(2, 4))
 HEADLESS = replace(VIT, num_classes=0)
@@ -96,9 +96,9 @@ def add(family: str) -> str:
 def outcome(app: AppTest, family: str) -> str:
     """'works', or why not, as the page says it."""
     main = [element.value for kind in ("info", "warning", "error") for element in getattr(app.main, kind)]
-    main += [text.value for text in app.main.markdown if "Shown instead" in text.value]
+    main += [text.value for text in app.sidebar.caption if text.value.endswith(SUBSTITUTED)]
     sentence = " ".join(main).replace(FOREIGN, "").replace("\\", "").replace(f"Mine: {family}", "This model")
-    return re.sub(r":gray\[|\] .*|, \d+ px.*", "", sentence).removesuffix(" Shown instead:") or WORKS
+    return sentence.replace(SUBSTITUTED, "") or WORKS
 
 
 def measure(open_app: OpenApp, family: str) -> dict[str, str]:

@@ -162,7 +162,8 @@ def recognise(shapes: Shapes, settings: Settings) -> Recognised:
             raise PretrainedError(f"this checkpoint cannot be opened: {why}")
     for layout in FORMATS:
         prefixes = sorted(
-            {match["prefix"] for name in shapes if (match := re.match(layout.mark, name))}, key=len
+            {match["prefix"] for name in shapes if (match := re.match(layout.mark, name))},
+            key=lambda prefix: (len(prefix), prefix),
         )
         prefixes = [
             prefix
