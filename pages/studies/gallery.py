@@ -29,7 +29,7 @@ def _draw_card(study: Study[Any]) -> None:
     selection.link_to(
         "studies", study.title, icon=":material/arrow_forward:", **{"studies.study": study.name}
     )
-    st.caption(f"{study.question} {study.minutes} min")
+    st.caption(f"{study.question} {study.minutes}\N{NO-BREAK SPACE}min")
 
 
 @cached.shared(max_entries=64)
