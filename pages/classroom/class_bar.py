@@ -109,7 +109,7 @@ def _sync_class(member: Membership, slug: str) -> Membership | None:
         pending = class_question.load_pending()
         member.pending = 0 if pending is None else pending.number
         if pending is not None:
-            membership.hide_proof(pending.question.proof, slug)
+            membership.hide_proof(pending.question.proof, state.shown, slug)
     membership.load_shared_image(member)
     return member
 

@@ -18,7 +18,7 @@ from vitviz.classes import teacher_images
 from vitviz.classes.class_store import HEARTBEAT_S, ClassState, ClassStore, hash_member
 from vitviz.classes.codes import parse_code
 from vitviz.classes.database import ClassError
-from vitviz.classes.shared_view import CLASS, LESSON, LessonText, build_shared_view
+from vitviz.classes.shared_view import CLASS, LESSON, LessonText, SharedView, build_shared_view
 from vitviz.lessons.lesson import Lesson, Link
 from vitviz.text import plain
 
@@ -142,21 +142,19 @@ def list_own_codes() -> list[str]:
     return []
 
 
-def hide_proof(proof: Link, slug: str) -> None:
-    """Undo the values of a question's proof on its page, from a link, the teacher's view or a control."""
-    stored = session_keys.get_control_values()
+def hide_proof(proof: Link, view: SharedView | None, slug: str) -> None:
+    """Replace a question's proof on its page by the teacher's values, or by defaults if the teacher shows it."""
+    stored, incoming = session_keys.get_control_values(), session_keys.get_dict(session_keys.INCOMING)
+    shared = view.link.values if view is not None and view.slug == slug else {}
     for key, value in proof.query if slug == proof.slug else ():
-        if "." not in key:  # the selection is part of the question
+        linked = incoming.get(key, encode_value(stored[key]) if key in stored else None)
+        if "." not in key or linked != value:  # the selection is part of the question
             continue
-        for values in (
-            session_keys.get_dict(session_keys.INCOMING),
-            session_keys.get_dict(session_keys.REQUESTED),
-        ):
-            if values.get(key) == value:
-                del values[key]
-        if key in stored and encode_value(stored[key]) == value:
-            del stored[key]
-            st.session_state.pop(key, None)
+        incoming.pop(key, None)
+        stored.pop(key, None)
+        st.session_state.pop(key, None)
+        if shared.get(key, value) != value:
+            incoming[key] = shared[key]
 
 
 def forget_images(member: Membership) -> None:
