@@ -13,6 +13,7 @@ from pages.classroom import class_question, membership
 from pages.classroom.membership import Membership
 from pages.controls import session_keys
 from pages.frame import registry
+from pages.stores import classes
 from vitviz.classes.class_store import Attendance
 from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
@@ -39,11 +40,20 @@ STYLE = f"""
 @contextmanager
 def follow_class(slug: str) -> Iterator[None]:
     """Run the page within as a member of its class, if there is one: a learner follows, the teacher shares."""
-    if session_keys.CLASS not in st.session_state and "class" not in st.query_params:
+    if not (session_keys.CLASS in st.session_state or "class" in st.query_params or classes.has_classes()):
         yield
         return
     member = _sync_membership(slug)
     if member is None:
+        if slug != membership.SLUG:
+            for code in membership.list_own_codes():
+                st.button(
+                    f"Go on with class {format_code(code)}",
+                    key=f"class.go_on.{code}",
+                    icon=":material/cast_for_education:",
+                    on_click=membership.rejoin_class,
+                    args=(code,),
+                )
         yield
         return
     bar = st.container(key=KEY)
@@ -96,6 +106,11 @@ def _sync_class(member: Membership, slug: str) -> Membership | None:
     member.challenge = state.challenge
     if not member.leads:
         membership.follow_teacher(member, state, slug)
+        pending = class_question.load_pending()
+        member.pending = 0 if pending is None else pending.number
+        if pending is not None:
+            membership.hide_proof(pending.question.proof, state.shown, slug)
+    membership.load_shared_image(member)
     return member
 
 
@@ -148,7 +163,14 @@ def _poll(slug: str) -> None:
     else:
         if state is not None and member.follows and not member.leads and state.version != member.version:
             membership.move_to_shared_page(member, state, slug)
-        if state is None or state.challenge != member.challenge:
+        pending = class_question.load_pending()
+        if member.pending and pending is None and member.follows:
+            member.version = -1  # applies the proof, which was hidden
+        if (
+            state is None
+            or state.challenge != member.challenge
+            or member.pending != (0 if pending is None else pending.number)
+        ):
             st.rerun()
     try:
         if member.leads:

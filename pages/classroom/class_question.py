@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from html import escape
 from math import isnan
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ from vitviz.classes.database import ClassError
 from vitviz.classes.question_store import QuestionState
 from vitviz.classes.shared_view import is_private
 from vitviz.lessons.lesson import Link
-from vitviz.lessons.question_kinds import Choose, Drag, Point
+from vitviz.lessons.question_kinds import Choose, Drag, Measure, Point
 from vitviz.plots.blob import pack
 from vitviz.text import plain, plural
 
@@ -68,6 +69,32 @@ html[data-vitviz-present] .class-bars i { height: 1.6rem; }
   .class-new { bottom: 9.5rem; }
 }
 """
+
+
+# ---------------------------------------------------------------- hiding the measured answer
+
+
+def load_pending() -> QuestionState | None:
+    """Return the class's question whose measured answer is still hidden from this learner; None if there is none."""
+    member = membership.get_membership()
+    if member is None or member.leads:
+        return None
+    with suppress(ClassError):
+        state = question_store.load_question(membership.get_class_store(), member.code)
+        return state if state is not None and state.stage != "measured" else None
+    return None
+
+
+def is_hidden(measure: Measure) -> bool:
+    """Return True if the class is asked a question of this measure, and the teacher has not shown the answer."""
+    pending = load_pending()
+    return pending is not None and type(pending.question.measure) is type(measure)
+
+
+def draw_hidden_notice() -> None:
+    st.caption(
+        "Your class is asked this now: answer at the top of the page. The teacher shows the measured value."
+    )
 
 
 # ---------------------------------------------------------------- asking

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import streamlit as st
 
 from pages.controls import query_params, session_keys
+from pages.controls.widgets import encode_value
 from pages.frame import registry
 from pages.lessons import open_lesson
 from pages.stores import classes, lessons, session
@@ -17,8 +18,8 @@ from vitviz.classes import teacher_images
 from vitviz.classes.class_store import HEARTBEAT_S, ClassState, ClassStore, hash_member
 from vitviz.classes.codes import parse_code
 from vitviz.classes.database import ClassError
-from vitviz.classes.shared_view import CLASS, LESSON, LessonText, build_shared_view
-from vitviz.lessons.lesson import Lesson
+from vitviz.classes.shared_view import CLASS, LESSON, LessonText, SharedView, build_shared_view
+from vitviz.lessons.lesson import Lesson, Link
 from vitviz.text import plain
 
 SLUG = "class_room"  # the class's own page, which the teacher does not share
@@ -33,7 +34,8 @@ class Membership:
     """A session's membership in a class, which survives a reload.
 
     who: the session's anonymous id in the class. version: of the shared view that was applied last.
-    challenge: True if runs can be submitted, as last drawn. slug: the shared page that was applied last.
+    challenge: True if runs can be submitted, as last drawn. pending: the number of the question whose measured answer
+        is hidden, as last drawn; 0 for none. slug: the shared page that was applied last.
     images: the class's copy by the teacher's upload. lessons: own lessons that are shared with the class.
     answers: the session's own answers by question number.
     """
@@ -44,6 +46,7 @@ class Membership:
     follows: bool = True
     version: int = -1
     challenge: bool = False
+    pending: int = 0
     slug: str = ""
     heartbeat_s: float = -1e9  # time of the last heartbeat, by the monotonic clock
     published: str = ""  # the view that this session shared last
@@ -76,9 +79,14 @@ def enter_class() -> Membership | None:
     """Return this run's membership, in the class that the address newly names or else in the session's."""
     code = query_params.take_value(CLASS)
     member = get_membership()
+    is_return = code is None and session_keys.CLASS not in st.session_state
+    if is_return:  # a link without the class was opened in a browser that is in one
+        code = _find_earlier_class()
     if code is not None and (member is None or member.code != parse_code(code)):
         try:
             member = join_class(code)
+            if member is not None and is_return:
+                member.follows = False
         except ClassError:
             query_params.request_value(CLASS, code)
             query_params.set_value(CLASS, code)
@@ -107,8 +115,46 @@ def join_class(text: str) -> Membership | None:
         _drop_membership(CLASS_UNKNOWN)
         return None
     member = Membership(state.code, state.teacher == user.owner, hash_member(state.code, user.token))
+    member.follows = store.load_follows(state.code, member.who)
     st.session_state[session_keys.CLASS] = member
+    user.notes[CLASS] = member.code
     return member
+
+
+def rejoin_class(code: str) -> None:
+    """Join a class of this browser again, in a callback."""
+    with toast_errors("The class was not opened"):
+        join_class(code)
+
+
+def _find_earlier_class() -> str | None:
+    """Return the code of the class that this browser joined last, or of the only class that it has opened."""
+    if not classes.has_classes():
+        return None
+    earlier, own = session.get_current().notes.get(CLASS), list_own_codes()
+    return str(earlier) if earlier else own[0] if len(own) == 1 else None
+
+
+def list_own_codes() -> list[str]:
+    """Return the codes of the open classes that this browser leads, newest first; none if they cannot be read."""
+    with suppress(ClassError):
+        return get_class_store().list_codes(session.get_current().owner) if classes.has_classes() else []
+    return []
+
+
+def hide_proof(proof: Link, view: SharedView | None, slug: str) -> None:
+    """Replace a question's proof on its page by the teacher's values, or by defaults if the teacher shows it."""
+    stored, incoming = session_keys.get_control_values(), session_keys.get_dict(session_keys.INCOMING)
+    shared = view.link.values if view is not None and view.slug == slug else {}
+    for key, value in proof.query if slug == proof.slug else ():
+        linked = incoming.get(key, encode_value(stored[key]) if key in stored else None)
+        if "." not in key or linked != value:  # the selection is part of the question
+            continue
+        incoming.pop(key, None)
+        stored.pop(key, None)
+        st.session_state.pop(key, None)
+        if shared.get(key, value) != value:
+            incoming[key] = shared[key]
 
 
 def forget_images(member: Membership) -> None:
@@ -134,6 +180,7 @@ def leave_class() -> None:
 
 def _drop_membership(reason: str) -> None:
     st.session_state[session_keys.CLASS] = None
+    session.get_current().notes.pop(CLASS, None)
     st.session_state[session_keys.CLASS_ENDED] = reason
     query_params.remove_value(CLASS)
 
@@ -155,10 +202,21 @@ def follow_teacher(member: Membership, state: ClassState, slug: str) -> None:
     if member.follows and state.version != member.version:
         _apply_shared_view(member, state, slug)
     elif member.follows and member.slug and slug not in (member.slug, SLUG):
-        member.follows = False
+        stop_following()
+
+
+def load_shared_image(member: Membership) -> None:
+    """Load the selected image from the class's images, if it is one; of a teacher's upload, the class's copy."""
     incoming = st.session_state.get(session_keys.INCOMING, {})
     image = incoming.get("image") or session_keys.get_control_values().get("image")
-    if isinstance(image, str):
+    if not isinstance(image, str):
+        return
+    if member.leads and image.startswith("upload:") and image not in member.images:
+        key = image.removeprefix("upload:")
+        copy = teacher_images.derive_key(member.code, key)
+        if classes.load_image(member.code, f"upload:{copy}", image):
+            member.images[image] = f"upload:{copy}"
+    elif not member.leads:
         classes.load_image(member.code, image)
 
 
@@ -285,6 +343,9 @@ def share_image(image: str) -> None:
     """
     from pages.stores import uploads
 
-    member, pixels = get_membership(), uploads.STORE.get(image.removeprefix("upload:"))
+    key = image.removeprefix("upload:")
+    member, pixels = get_membership(), uploads.STORE.get(key)
     if member is not None and pixels is not None:
-        member.images[image] = f"upload:{teacher_images.store_image(get_class_store(), member.code, pixels)}"
+        member.images[image] = (
+            f"upload:{teacher_images.store_image(get_class_store(), member.code, pixels, key)}"
+        )

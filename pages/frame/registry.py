@@ -54,8 +54,9 @@ _ALL = (
         "home",
         "Start",
         "What does a Vision Transformer do?",
+        need="class_head",
         parts=PARTS,
-        requires={"": "whole_record"},
+        requires={"": "class_head whole_record"},
     ),
     PageEntry(
         "lessons",

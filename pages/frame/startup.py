@@ -20,7 +20,7 @@ from streamlit import App
 
 from pages.frame import log_limits, session_capacity, warm_up
 from pages.selection.selection import Selection
-from pages.stores import cached, catalogue, classes, runs, uploads
+from pages.stores import board, cached, catalogue, classes, runs, uploads
 from vitviz.data import image_worker, uploaded_datasets
 from vitviz.data.datasets import default_picture
 from vitviz.memory import give_back
@@ -87,11 +87,13 @@ def _warm_up() -> None:
     gc.collect()
     gc.freeze()
     while True:
-        time.sleep(_PERIOD_S)
         try:
+            board.resume_interrupted()
+            time.sleep(_PERIOD_S)
             remove_expired()
         except Exception:  # tried again at the next period
             logging.getLogger(__name__).warning("expired data could not be removed", exc_info=True)
+            time.sleep(_PERIOD_S)
         gc.collect()
         give_back()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.classroom import class_question
 from pages.frame import page, registry
 from pages.lessons import cards, editor, file_upload
 from pages.stores import lessons, session
@@ -26,7 +27,8 @@ def draw_answers() -> None:
 
 def _list_answers() -> list[tuple[str, str, str, str, str, str]]:
     """Return every answer of the user, in lessons and to pages' own questions, which have no stop."""
-    user = session.get_current()
+    user, pending = session.get_current(), class_question.load_pending()
+    hidden = "" if pending is None else pending.question.prompt
     rows = []
     for name, progress in lessons.get_shelf(user).progress.items():
         lesson = lessons.find_lesson(user, name, registry.BY_SLUG)
@@ -36,7 +38,7 @@ def _list_answers() -> list[tuple[str, str, str, str, str, str]]:
     for key, answer in lessons.get_answers(user).items():
         entry = registry.BY_SLUG.get(key.partition(".")[0])
         rows.append((key if entry is None else entry.title, "", *_format_answer(answer)))
-    return rows
+    return [(*row[:4], "hidden", row[5]) if row[2] == hidden else row for row in rows]
 
 
 def _format_answer(answer: Answer) -> tuple[str, str, str, str]:

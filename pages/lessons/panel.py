@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.classroom import membership
+from pages.classroom import class_question, membership
 from pages.frame import glossary_terms, registry
 from pages.lessons import open_lesson, panel_selection
 from pages.lessons.open_lesson import OpenStop
@@ -166,6 +166,8 @@ def _draw_question(opened: OpenStop) -> None:
 def _draw_links(opened: OpenStop, slug: str) -> None:
     """Draw links to the previous and next stop, and to this one again."""
     own_slug, last = opened.stop.link.slug, len(opened.lesson.stops)
+    question = opened.stop.question  # the next stop's text may name its answer
+    hidden = question is not None and class_question.is_hidden(question.measure)
     if slug != own_slug:
         _draw_stop_link(
             opened,
@@ -186,7 +188,7 @@ def _draw_links(opened: OpenStop, slug: str) -> None:
                 "lesson_again",
                 "Reset the page to the start of this stop",
             )
-        if opened.number < last:
+        if opened.number < last and not hidden:
             _draw_stop_link(
                 opened, opened.number + 1, "Next" if opened.done else "Skip", "arrow_forward", "lesson_next"
             )

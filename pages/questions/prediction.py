@@ -42,6 +42,9 @@ def draw(
         no_guess: for questions about a patch, a default pin that does not count as a prediction.
     """
     st.markdown(f":material/quiz: {plain(question.prompt)}")
+    if class_question.is_hidden(question.measure):
+        class_question.draw_hidden_notice()
+        return
     if answer is not None:
         st.session_state.pop(get_moved_key(f"{key}.guess"), None)
         _draw_answer(answer)

@@ -49,6 +49,9 @@ class Prediction:
 
     def is_answered(self) -> bool:
         """Ask until it is answered, then draw the verdict; return True once the answer may be shown."""
+        if self.question is not None and class_question.is_hidden(self.question.measure):
+            class_question.draw_hidden_notice()
+            return False
         guess = read_prediction(self.key, self.about, list(self.options))
         if not guess:
             draw_question(self.key, self.prompt, self.options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pages.stores import classes, runs
@@ -34,6 +35,7 @@ class BoardRow:
 _READ_S = 1.0
 _MOST_BOARDS = 50
 _boards: dict[str, tuple[float, list[BoardRow]]] = {}
+_resumed: set[str] = set()
 _reading = threading.Lock()
 
 
@@ -55,6 +57,22 @@ def load_board(code: str) -> list[BoardRow]:
         while len(_boards) > _MOST_BOARDS:
             del _boards[next(iter(_boards))]
         return rows
+
+
+def resume_interrupted() -> None:
+    """Resume the open challenges' runs that a restart of the server interrupted, each once."""
+    if not classes.has_classes():
+        return
+    from vitviz.training.executor import ExecutorError
+    from vitviz.training.run_directory import RunError
+
+    for entry in challenge.load_open_entries(classes.get_classes()):
+        run = runs.find_run(entry.run)
+        with suppress(RunError, ExecutorError):  # deleted, or resumed by another process of the server
+            if run is None or run.id in _resumed or runs.read_status(run).state != "interrupted":
+                continue
+            _resumed.add(run.id)  # a run whose trainer dies again is its owner's to resume
+            runs.get_executor().resume(run)
 
 
 def estimate_wait_s(turn: int) -> float | None:

@@ -42,6 +42,11 @@ def get_classes() -> ClassStore:
         return _open[str(path)]
 
 
+def has_classes() -> bool:
+    """Return True if a class was ever opened on this server."""
+    return (runs.get_folder() / NAME).is_file()
+
+
 # ---------------------------------------------------------------- access
 
 
@@ -108,16 +113,25 @@ def _get_operator_code() -> str:
 # ---------------------------------------------------------------- images of a class
 
 
-def load_image(code: str, image: str) -> None:
-    """Load a class's image into memory as an upload that is removed with the class."""
-    key = image.removeprefix("upload:")
-    if key == image or uploads.STORE.get(key) is not None:
-        return
+def load_image(code: str, image: str, name: str = "") -> bool:
+    """Load a class's image into memory as an upload that is removed with the class.
+
+    Args:
+        name: the upload's name, by default the image's.
+
+    Returns:
+        False if the class has no such image, or if it was in memory under its own name.
+    """
+    key, name = image.removeprefix("upload:"), (name or image).removeprefix("upload:")
+    is_copy = key != name
+    if key == image or (not is_copy and uploads.STORE.get(key) is not None):
+        return False
     pixels = teacher_images.load_image(get_classes(), code, key)
-    if pixels is not None:
+    if pixels is not None and uploads.STORE.get(name) is None:
         with suppress(uploads.StoreFull):  # the page then says that the image is missing
-            uploads.STORE.lend(key, pixels, _get_lender(code))
+            uploads.STORE.lend(name, pixels, _get_lender(code))
         keep_images(code)
+    return pixels is not None
 
 
 def keep_images(code: str) -> None:
@@ -137,6 +151,6 @@ def _get_lender(code: str) -> str:
 
 def sweep() -> None:
     """Remove ended classes; what fails now is tried again at the next sweep."""
-    if (runs.get_folder() / NAME).is_file():
+    if has_classes():
         with suppress(ClassError):
             get_classes().sweep()

@@ -106,3 +106,48 @@ def challenge(teacher: Page, phone: Page) -> None:
     teacher.wait_for_url(re.compile(r"live_lab\.run="))
     settle(teacher)
     expect(teacher.get_by_role("button", name="Stop")).to_have_count(0)  # visible, not editable
+
+
+def test_a_learner_finds_no_measured_answer_before_the_teacher_shows_it(
+    visit: Visit, server_url: str
+) -> None:
+    """Neither the panel, another page, a permalink without the class nor Back measures or shows the proof."""
+    stop = "patches?model=checkpoint:digits_vit&image=digits:3&patches.view=puzzle&lesson=fifteen&stop=5"
+    stop += "&patches.shuffled=0"
+    teacher = visit("class_room")
+    teacher.get_by_role("button", name="Open class").click()
+    code = re.sub(r"\s", "", teacher.locator(".class-way strong").inner_text())
+    learner = visit(f"class_room?class={code}")
+    expect(learner.get_by_text(FOLLOWING)).to_be_visible()
+    lead(teacher, stop)
+    learner.wait_for_url(re.compile(r"/patches\?"))
+    settle(learner)
+    measure = learner.get_by_role("button", name="Measure", exact=True)
+    expect(measure).to_be_visible()
+    teacher.get_by_role("button", name="Ask the class").click()
+    panel = learner.locator(".st-key-lesson_panel")
+    expect(panel).to_contain_text("answer at the top of the page")
+
+    def check_hidden() -> None:
+        expect(learner.locator(".st-key-class_asked")).to_be_visible()
+        expect(measure).to_have_count(0)
+        expect(learner.get_by_text("Measured", exact=True)).to_have_count(0)
+        expect(learner).not_to_have_url(re.compile(r"patches\.shuffled=100"))
+
+    check_hidden()
+    learner.goto(f"{server_url}/{stop}".replace("shuffled=0", "shuffled=100"))
+    settle(learner)
+    check_hidden()
+    learner.goto(f"{server_url}/block?model=checkpoint:digits_vit&step=2429&image=digits:3")
+    settle(learner)
+    check_hidden()
+    learner.go_back()
+    settle(learner)
+    check_hidden()
+    learner.get_by_role("button", name="Follow teacher").click()
+    expect(panel).to_contain_text("answer at the top of the page")
+    check_hidden()
+    teacher.get_by_role("button", name="Measure and show").click()
+    expect(learner.locator(".st-key-class_asked")).to_contain_text("Measured:")
+    expect(measure).to_be_visible()
+    expect(learner).to_have_url(re.compile(r"patches\.shuffled=100"))

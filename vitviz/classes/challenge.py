@@ -138,3 +138,10 @@ def load_entries(classes: ClassStore, code: str) -> list[Entry]:
             else []
         )
     return [Entry(*row) for row in rows]
+
+
+def load_open_entries(classes: ClassStore) -> list[Entry]:
+    """Return the runs submitted to every open challenge."""
+    query = "SELECT run, who, name FROM entry JOIN challenge USING (code) WHERE NOT ended"
+    with classes.database.reading() as file:
+        return [Entry(*row) for row in file.execute(query).fetchall()] if file else []

@@ -131,14 +131,10 @@ class ClassStore:
 
     def list_codes(self, teacher: str) -> list[str]:
         """Return the codes of the classes that a session has opened, newest first."""
-        with self.database.reading() as file:
-            rows = (
-                file.execute(
-                    "SELECT code, seen FROM class WHERE teacher = ? ORDER BY opened DESC", (teacher,)
-                ).fetchall()
-                if file
-                else []
-            )
+        query = "SELECT code, seen FROM class WHERE teacher = ? ORDER BY opened DESC"
+        rows = self.database.query_cached(
+            ("own", teacher), lambda file: file.execute(query, (teacher,)).fetchall() if file else []
+        )
         return [code for code, seen in rows if not self._is_expired(seen)]
 
     def show(self, code: str, view: SharedView) -> int:
@@ -180,6 +176,13 @@ class ClassStore:
                 "INSERT INTO member (code, who, name, follows, seen) VALUES (?, ?, ?, ?, ?)",
                 (code, who, clean_name(name), follows, time_s),
             )
+
+    def load_follows(self, code: str, who: str) -> bool:
+        """Return False if a learner has stopped following; True for new learners."""
+        query = "SELECT follows FROM member WHERE code = ? AND who = ?"
+        with self.database.reading() as file:
+            row = file and file.execute(query, (code, who)).fetchone()
+        return not row or bool(row[0])
 
     def leave(self, code: str, who: str) -> None:
         """Remove a learner from a class."""

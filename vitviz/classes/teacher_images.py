@@ -5,6 +5,8 @@ Every function that uses the database raises ClassError if it cannot be read or 
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import re
 import secrets
@@ -22,8 +24,17 @@ MAX_TOTAL_BYTES = 2**30  # of all classes; 200 classes with 6 of the largest ima
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
-def store_image(classes: ClassStore, code: str, image: NDArray[np.uint8]) -> str:
+def derive_key(code: str, upload: str) -> str:
+    """Return the id of a class's copy of an upload; only who knows the upload's id can compute it."""
+    digest = hashlib.sha256(f"copy:{code}:{upload}".encode()).digest()[:16]
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def store_image(classes: ClassStore, code: str, image: NDArray[np.uint8], upload: str = "") -> str:
     """Store an image (H, W, 3) for a class as PNG and return an unguessable id.
+
+    Args:
+        upload: the unguessable id of the teacher's upload, from which the copy is found again after a restart.
 
     Raises:
         ClassError: if the class is closed, the image or the total is too large, or the database cannot be written.
@@ -36,11 +47,13 @@ def store_image(classes: ClassStore, code: str, image: NDArray[np.uint8]) -> str
         raise ClassError(
             f"expected an image of at most {MAX_IMAGE_BYTES >> 20} MB, received {png.tell() >> 20} MB"
         )
-    key = secrets.token_urlsafe(16)
+    key = derive_key(code, upload or secrets.token_urlsafe(16))
     with classes.database.writing() as file:
         if file.execute("SELECT 1 FROM class WHERE code = ?", (code,)).fetchone() is None:
             raise ClassError("this class is closed")
-        file.execute("INSERT INTO picture VALUES (?, ?, ?, ?)", (key, code, time.time(), png.getvalue()))
+        file.execute(
+            "INSERT OR REPLACE INTO picture VALUES (?, ?, ?, ?)", (key, code, time.time(), png.getvalue())
+        )
         file.execute(
             "DELETE FROM picture WHERE code = ? AND id NOT IN"
             " (SELECT id FROM picture WHERE code = ? ORDER BY rowid DESC LIMIT ?)",

@@ -86,7 +86,7 @@ def _draw_second_model(others: Mapping[str, ModelChoice]) -> str:
 
 def _choose_second_model(others: Mapping[str, ModelChoice], keys: tuple[str, ...]) -> str:
     """Return the first of: pretrained weights, the page's default, a model of colour images, NOTHING."""
-    pretrained = [key for key in keys if key.startswith("pretrained:")]
+    pretrained = [key for key in keys if key.startswith("pretrained:") and "@" not in key]  # no larger twins
     clear = [key for key in keys if key == f"checkpoint:{registry.BY_SLUG['filters'].default}"]
     colour = [key for key in keys if key in others and others[key].preparation.in_chans == 3]
     return next(iter((*pretrained, *clear, *colour)), NOTHING)

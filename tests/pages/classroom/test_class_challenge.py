@@ -117,3 +117,21 @@ def test_the_board_says_how_a_run_stands(executor: FakeExecutor) -> None:
     assert describe_status(replace(row, state="diverged")) == "diverged"
     many = [replace(row, run=str(i), who=str(i)) for i in range(40)]
     assert format_board(many, "39").count("<tr") == 1 + 30 + 1 and "class=mine" in format_board(many, "39")
+
+
+def test_a_restart_resumes_a_submitted_run_and_costs_no_try(
+    challenged: AppTest, open_app: OpenApp, executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board, "_resumed", set())
+    learner = to_the_lab(learns(open_app, challenged))
+    learner.button(key="live_lab._hand_in").click().run()
+    run = handed_in(challenged)
+    write_status(run.directory / "status.json", asdict(Status("interrupted", step=3)))
+    board.resume_interrupted()
+    board.resume_interrupted()
+    assert executor.orders.count(("resume", run.id)) == 1
+    assert challenge.load_challenge(stored.get_classes(), code_of(challenged)).entries == 1  # type: ignore[union-attr]
+    press(challenged.run(), "End challenge")
+    monkeypatch.setattr(board, "_resumed", set())
+    board.resume_interrupted()
+    assert executor.orders.count(("resume", run.id)) == 1

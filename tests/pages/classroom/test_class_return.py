@@ -1,0 +1,124 @@
+"""Links without a class, and restarts of the server: who leads goes on leading, who explores goes on exploring."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from pages.classroom import membership
+from pages.stores import uploads
+from pages.stores.session import UserSession
+from tests.pages.classroom.helpers import (
+    PATCHES,
+    at,
+    bar,
+    code_of,
+    learns,
+    place,
+    press,
+    there,
+    words,
+)
+from tests.pages.classroom.test_class_asking import BRANCH, FIFTEEN, at_stop
+from tests.pages.conftest import ROOT, OpenApp, said
+from vitviz.classes.codes import format_code
+
+
+def open_link(user: UserSession, slug: str, **query: str) -> AppTest:
+    """Return the app in a new tab of a user's browser, at a link."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.session_state["_visit"] = user
+    app._page_hash = calc_hash(slug)
+    app.query_params |= query
+    return app.run()
+
+
+def restart(app: AppTest) -> UserSession:
+    """Return the user of an app as a restarted server knows it: by the cookie alone."""
+    uploads.STORE.entries.clear()
+    return UserSession(app.session_state["_visit"].token)
+
+
+def test_a_prepared_link_keeps_the_teacher_leading(teacher: AppTest, open_app: OpenApp) -> None:
+    learner = learns(open_app, teacher)
+    for user in (teacher.session_state["_visit"], restart(teacher)):
+        link = open_link(user, "attention", model="preset:vit_digits", image="digits:4")
+        assert place(link).leads and said(link, "class") == code_of(teacher)
+        there(learner.run())
+        assert at(learner) == "attention" and said(learner, "image") == "digits:4"
+    assert "_class" not in open_link(UserSession("another"), "attention").session_state
+
+
+def test_a_teacher_outside_of_the_class_can_go_on_with_it_on_every_page(
+    teacher: AppTest, open_app: OpenApp
+) -> None:
+    user, code = teacher.session_state["_visit"], code_of(teacher)
+    second = membership.get_class_store().open(user.owner)
+    user.notes.pop("class")
+    app = open_link(user, "patches")
+    press(app, f"Go on with class {format_code(code)}")
+    assert place(app).leads and said(app, "class") == code
+    assert not any(button.label.startswith("Go on") for button in app.run().button)
+    assert second != code
+
+
+def test_who_explores_goes_on_exploring_after_a_restart(teacher: AppTest, open_app: OpenApp) -> None:
+    learner = learns(open_app, teacher)
+    learner.button(key="class.around").click().run()
+    again = open_link(restart(learner), "patches", **{"class": code_of(teacher)})
+    assert not place(again).follows and "not following" in bar(again)
+
+
+def test_a_restart_keeps_the_teachers_shared_image(teacher: AppTest, open_app: OpenApp) -> None:
+    held = io.BytesIO()
+    Image.fromarray(np.full((40, 40, 3), 90, np.uint8)).save(held, "PNG")
+    image = uploads.store_image(teacher.session_state["_visit"], held.getvalue())
+    learner = learns(open_app, teacher)
+    teacher.switch_page(PATCHES)
+    teacher.query_params["image"] = image
+    teacher.run()
+    teacher.button(key="class.show").click().run()
+    copy = said(there(learner.run()), "image")
+    link = open_link(restart(teacher), "patches", image=image)
+    assert said(link, "image") == image and place(link).images == {image: copy}
+    there(learner.run())
+    assert said(learner, "image") == copy
+
+
+def test_a_learner_sees_no_measured_answer_before_the_teacher_shows_it(
+    teacher: AppTest, open_app: OpenApp
+) -> None:
+    learner = learns(open_app, teacher)
+    question = FIFTEEN.stops[BRANCH - 1].question
+    assert question is not None
+    teacher = at_stop(teacher, BRANCH)
+    there(learner.run())
+    key = f"lesson.fifteen.{BRANCH}"
+    learner.radio(key=f"{key}.guess").set_value(0)
+    learner.run()
+    press(there(learner), "Measure")
+    assert any(metric.label == "Measured" for metric in learner.metric)
+    press(teacher, "Ask the class")
+
+    def check_hidden(app: AppTest) -> None:
+        assert not app.exception and not any(metric.label == "Measured" for metric in app.metric)
+        assert "Measure" not in {button.label for button in app.button}
+        assert f"{key}.guess" not in {radio.key for radio in app.radio}
+        for name, value in question.proof:
+            assert "." not in name or name not in app.query_params or said(app, name) != value
+
+    check_hidden(there(learner.run()))
+    proof = dict(question.proof)
+    stop = FIFTEEN.stops[BRANCH - 1].link
+    user = learner.session_state["_visit"]
+    link = open_link(user, stop.slug, **{**stop.values, **proof, "model": "preset:vit_digits"})
+    assert not place(link).leads and "Submit answer" in {button.label for button in link.button}
+    check_hidden(link)
+    press(teacher.run(), "Measure and show")
+    there(learner.run())
+    assert "Measured:" in words(learner)
+    assert any(metric.label == "Measured" for metric in learner.metric)
