@@ -24,8 +24,8 @@ def apply_events(view: str) -> None:
     if events.get("rest") and strokes is None:
         st.rerun()  # the pen rests: the sidebar and every link on the page show the drawing
     show = {"drawing": _show_drawing, "photo": _show_photo, "test": _show_test_image, "upload": _upload}
-    if events.get("show") in show:
-        show[str(events["show"])]()
+    if (shown := str(events.get("show"))) in show:
+        show[shown]()
 
 
 def _select_drawing(strokes: str) -> None:

@@ -86,7 +86,7 @@ def test_the_exported_picture_is_the_crop_wherever_the_map_is_zero(
     attn = np.zeros((4, 4, 65, 65), np.float32)
     attn[..., 1 + 8 * 2 + 5] = 1.0  # every token looks at one patch alone
     monkeypatch.setattr(Subject, "attn", property(lambda self: attn))
-    monkeypatch.setattr(Subject, "strip", lambda self, head: strip_of(attn))
+    monkeypatch.setattr(Subject, "strip", lambda self, layer, head: strip_of(attn))
     monkeypatch.setattr(Subject, "layer", lambda self, layer: codes_of(attn))
     app = open_app(PAGE, model=COLOUR, image="sample:cat", pin="cls")
     app.session_state["attention.look.drawer.numbers"] = True
@@ -107,9 +107,9 @@ def strip_of(attn: np.ndarray) -> object:
 
 
 def codes_of(attn: np.ndarray) -> object:
-    from vitviz.plots.attention import layer_codes
+    from vitviz.analysis.attention import quantise_rows
 
-    return layer_codes(attn, 1)
+    return quantise_rows(attn[0])
 
 
 def test_methods_and_what_is_left_out_are_kept_at_the_crops_size(open_app: OpenApp, files: Files) -> None:

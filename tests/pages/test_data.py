@@ -160,7 +160,7 @@ def test_every_number_that_is_drawn_or_said_is_in_its_file(open_app: OpenApp, pa
     name = path.stem.removeprefix("data_size_")
     stored = results.read_result(path.stem)
     rows = [row | {"on": stored.made[row["made"]].machine} for row in stored.rows if "test" in row]
-    app = open_study(open_app, view, **GUESSED, **{"data.dataset": name})
+    app = open_study(open_app, view, **GUESSED, **{"data.dataset": name, "data.equal": "updates"})
     figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
     whole = [trace for figure in figures for trace in figure["data"] if trace["mode"] == "lines+markers"]
     wanted = numbers_of(rows, view)
@@ -258,3 +258,16 @@ def test_seeds_that_some_cells_lack_are_said_to_be_the_most() -> None:
     found = Result("data_size_digits", "", "", {}, (), rows, 0)
     assert data_grids._describe_half(found, True, 90) == "5 of 90 augmented (up to 3 seeds)"
     assert data_grids._describe_half(replace(found, rows=rows[:3]), True, 90) == "3 of 90 augmented (3 seeds)"
+
+
+def test_trainings_that_end_when_validation_stops_improving_come_first(open_app: OpenApp) -> None:
+    stored = results.read_result("early_stopping_cifar10")
+    app = open_study(open_app, **GUESSED, **{"data.dataset": "cifar10"})
+    for title, sizes in lines_of(app).items():
+        name = {title: name for name, title in TITLES.items()}[title]
+        assert sizes == sorted({row["pictures"] for row in stored.where(model=name)})
+    text = captions(app)
+    tests = {row["model"]: row["test"] for row in stored.rows if row["pictures"] == 250 and row["seed"] == 0}
+    assert f"+{100 * (tests['cnn'] - tests['vit']):.1f} points with 250 images" in text
+    limits = sum(row["ceiling_hit"] for row in stored.rows)
+    assert f"{limits} trainings reached this limit" in text

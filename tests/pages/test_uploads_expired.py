@@ -15,7 +15,7 @@ from tests.pages.lab.helpers import PAGE
 __all__ = ["executor", "folder"]
 LABELS = (
     "Your image",
-    "A .safetensors file with timm's parameter names",
+    "A .safetensors file of a ViT or Swin, or a zip of its folder",
     "Zip with one folder of images per class",
     "Zip of a downloaded run",
 )

@@ -11,6 +11,7 @@ MOVES = re.compile(r"\b(?:requestAnimationFrame|setInterval)\(|\.animate\(|behav
 MAY = {
     "motion.js": "the kit's own, which asks",
     "explorer.js": "draws once in the next frame, however often it was asked to",
+    "map_panel.js": "grows a part in its place, if motion is not reduced",
     "map.js": "draws once in the next frame, however often it was asked to",
 }
 ASKED = re.compile(r"@media \(prefers-reduced-motion: no-preference\) \{(?:[^{}]*\{[^{}]*\})*\s*\}")

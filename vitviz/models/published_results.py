@@ -17,6 +17,7 @@ TRAINING_IMAGES = {
     "ImageNet-1k, without labels": 1_281_167,
     "ImageNet-21k, then ImageNet-1k": 14_000_000,
     "ImageNet-21k": 14_000_000,
+    "LVD-142M, without labels, then saliency maps": 142_000_000,
     "LVD-142M, without labels": 142_000_000,
     "JFT-300M": 303_000_000,
 }

@@ -77,10 +77,10 @@ def test_nothing_is_queued_or_trained_by_it_and_a_run_of_ones_own_takes_its_plac
     header, _ = view(app, "life")
     assert header["steps"] == list(shipped.steps)
     check_moments(header, shipped)
-    assert executor.orders == [] and list(folder.iterdir()) == []
+    assert executor.orders == [] and not [path for path in folder.iterdir() if path.is_dir()]
     start_button(app).click().run()
     assert not app.exception
-    assert view(app, "curves")[0]["focus"] == next(folder.iterdir()).name
+    assert view(app, "curves")[0]["focus"] in [path.name for path in folder.iterdir() if path.is_dir()]
     assert not any("-live_lab.recorded" in part.proto.id for part in app.main.get("bidi_component"))
 
 
