@@ -23,6 +23,7 @@ class PageEntry:
     requires: the abilities without which a view cannot be drawn, separated by spaces, by the value of `SLUG.view`;
         '' is any other view.
     default: the checkpoint that it opens on until the user selects a model or an image.
+    image: the image that it opens on with that model.
     sidebar: False if the page uses no selection.
     """
 
@@ -38,6 +39,7 @@ class PageEntry:
     drawn_by: tuple[str, ...] = ()
     requires: Mapping[str, str] = field(default_factory=dict, hash=False)
     default: str = ""
+    image: str = ""
     sidebar: bool = True
 
     @property
@@ -209,6 +211,7 @@ _ALL = (
         drawn_by=("PlotlyChart",),
         requires={"": "distillation", "lesson": ""},
         default="cifar10_deit_soft",
+        image="cifar10-few:96",  # where the two heads differ most; a test measures it
     ),
     PageEntry(
         "lenses/swin",

@@ -32,8 +32,8 @@ IMAGE_EXPIRED = "This image has expired: an upload is deleted when its session e
 SAMPLE_MISSING = "This sample image is not on this server. Another image is shown."
 
 
-def resolve_image(model: ModelChoice) -> str:
-    """Return the image key from the link, else the previous one, else a default for the model."""
+def resolve_image(model: ModelChoice, default: str = "") -> str:
+    """Return the image key from the link, else the previous one, else the default of the page or of the model."""
     linked = query_params.take_value("image")
     if linked is not None and _exists(linked):
         session_keys.get_control_values()["image"] = linked
@@ -44,7 +44,7 @@ def resolve_image(model: ModelChoice) -> str:
         _store_notice(_explain_missing(image))
         del session_keys.get_control_values()["image"]
         image = None
-    return image if isinstance(image, str) else _choose_default(model)
+    return image if isinstance(image, str) else default if _exists(default) else _choose_default(model)
 
 
 def _choose_default(model: ModelChoice) -> str:

@@ -41,6 +41,11 @@ def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> 
     return key if entry.default and key in choices and not chosen else catalogue.get_default_model(entry.slug)
 
 
+def find_default_image(entry: PageEntry, model: ModelChoice) -> str:
+    """Return the image on which a page opens with its default model; '' for the model's own."""
+    return entry.image if model.key == f"checkpoint:{entry.default}" else ""
+
+
 def list_required_abilities(entry: PageEntry) -> list[str]:
     """Return the abilities that the selected view of a page requires of a model."""
     key = f"{entry.slug}.view"

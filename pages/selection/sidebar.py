@@ -63,7 +63,7 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     step = _draw_model(model, choices, shown)
     if _resolve_value(page_selection.OWN_IMAGE, {"1": True, "0": False}.get):
         query_params.set_value(page_selection.OWN_IMAGE, "1")
-    image = image_picker.resolve_image(selected)
+    image = image_picker.resolve_image(selected, page_selection.find_default_image(entry, selected))
     pin, crop = _resolve_value("pin", Pin.parse), _resolve_crop()
     pin = pin if isinstance(pin, Pin) else Pin()
     selected_step = step if model is selected else _resolve_step(selected)

@@ -41,16 +41,35 @@ STAGES = ("tokens", "partition", "roll", "ids", "again", "mask", "attention", "r
 
 
 def test_it_steps_forwards_and_back(visit: Visit) -> None:
-    view = component(visit(LINK), "swin_stepper")
+    page = visit(LINK)
+    view = component(page, "swin_stepper")
+    view.get_by_role("button", name="Play").focus()
     for number, stage in enumerate(STAGES[1:], start=1):
-        press(view, "One step forward")
+        page.keyboard.press("ArrowRight")
         expect(view).to_have_attribute("data-stage", stage)
         expect(view).to_have_attribute("data-at", f"{number}.00")
-    expect(view.get_by_role("button", name="One step forward")).to_be_disabled()
     for stage in reversed(STAGES[:-1]):
-        press(view, "One step back")
+        page.keyboard.press("ArrowLeft")
         expect(view).to_have_attribute("data-stage", stage)
-    expect(view.get_by_role("button", name="One step back")).to_be_disabled()
+
+
+def test_it_opens_whole_on_a_patch_that_the_mask_concerns(visit: Visit) -> None:
+    page = visit("swin?swin.stage=mask", width=1440, height=900)
+    view = component(page, "swin_stepper")
+    expect(view).to_have_attribute("data-at", "5.00")
+    expect(part(view, "matrix")).to_contain_text("192 of 256 pairs masked")
+    play, card, board = (
+        box
+        for node in (
+            view.get_by_role("button", name="Play"),
+            view.locator("[data-stage=mask]"),
+            view.locator("canvas"),
+        )
+        if (box := node.first.bounding_box()) is not None
+    )
+    assert abs(play["y"] - card["y"]) < 2  # one row
+    assert board["y"] < 360 and board["y"] + board["height"] <= 900
+    assert board["width"] >= 500
 
 
 def test_every_stage_shows_its_shape(visit: Visit) -> None:
@@ -79,8 +98,8 @@ def test_frames_are_drawn_while_it_moves_and_play_can_be_paused(visit: Visit) ->
     expect(view.get_by_role("button", name="Play", exact=True)).to_be_visible()
     assert view.get_attribute("data-at") == held
     view.locator("[data-stage=roll]").click()
-    press(view, "One step forward")  # a second press in mid-air goes one further
-    press(view, "One step forward")
+    page.keyboard.press("ArrowRight")  # a second press in mid-air goes one further
+    page.keyboard.press("ArrowRight")
     expect(view).to_have_attribute("data-at", "4.00")
 
 

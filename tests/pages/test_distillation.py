@@ -15,10 +15,12 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from pages.frame.registry import BY_SLUG as BY_SLUG_OF_PAGES
 from pages.lenses.distillation import captions as sentences
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
 from vitviz.config import CNNConfig, Preparation, TrainConfig, ViTConfig
+from vitviz.data import cifar10_few
 from vitviz.data.datasets import load_dataset
 from vitviz.data.preparation import prepare_batch
 from vitviz.experiments import result as results
@@ -26,6 +28,7 @@ from vitviz.experiments.result import Made, Result, write_result
 from vitviz.glossary import BY_SLUG
 from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.models.zoo import create_model
+from vitviz.probe.capture import capture
 from vitviz.text import FOREIGN, percent
 from vitviz.training import lineup
 from vitviz.training.run_config import Member, RunConfig
@@ -147,6 +150,31 @@ def test_the_caption_follows_layer_and_head(open_app: OpenApp, no_shipped_checkp
     assert "in layer 1, mean of all heads" in captions(app)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__head="2")
     assert "in layer 2, head 2" in captions(app)
+
+
+def test_it_opens_on_the_image_whose_heads_differ_most() -> None:
+    student, teacher = (
+        open_model(cifar10_few.FOLDER / f"cifar10_{name}.safetensors") for name in ("deit_soft", "cnn")
+    )
+    images = cifar10_few.few_dataset(cifar10_few.FOLDER).test_images
+    names = ("logits_cls", "logits_dist")
+    activations = capture(
+        student.model, prepare_batch(images, student.preparation), record=names, batch_size=50
+    )
+    by_cls, by_dist = (student.probabilities(activations[name]) for name in names)
+    variation = np.abs(by_cls - by_dist).sum(axis=1) / 2
+    variation[by_cls.argmax(axis=1) == by_dist.argmax(axis=1)] = 0
+    number = int(variation.argmax())
+    assert BY_SLUG_OF_PAGES["distillation"].image == f"{cifar10_few.NAME}:{number}"
+    assert variation[number] > 0.25
+    taught = capture(
+        teacher.model, prepare_batch(images[[number]], teacher.preparation), record=("logits",)
+    ).logits
+    assert by_dist[number].argmax() == taught[0].argmax() != by_cls[number].argmax()
+    scores = [(student.classes, by_cls[number]), (student.classes, by_dist[number])]
+    assert sentences.describe_heads([(teacher.classes, taught[0]), *scores]) == (
+        "[CLS] predicts cat (39\u00a0%), [DIST] frog (59\u00a0%), like the teacher."
+    )
 
 
 def test_shares_are_those_of_the_models_own_attention(

@@ -43,6 +43,13 @@ def wake(model: torch.nn.Module) -> torch.nn.Module:
     return model.eval().requires_grad_(False)
 
 
+def test_the_most_masked_patch_lies_in_a_corner_of_the_image() -> None:
+    layout = analysis.create_layout((8, 8), 4, 2)
+    window, slot = np.argwhere(layout.index == layout.find_most_masked())[0]
+    assert layout.find_most_masked() == 0
+    assert (layout.mask[window, slot] < 0).sum() == 12
+
+
 @pytest.mark.parametrize(
     ("side", "window", "shift", "masked", "pairs", "touched", "count"),
     [

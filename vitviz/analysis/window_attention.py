@@ -37,6 +37,11 @@ class Layout:
         """Number of (query, key) pairs that the mask forbids."""
         return int((self.mask < 0).sum())
 
+    def find_most_masked(self) -> int:
+        """Return the first of the patches for which the mask forbids the most keys."""
+        forbidden = (self.mask < 0).sum(axis=2)
+        return int(self.index[forbidden == forbidden.max()].min())
+
     @property
     def masked_windows(self) -> int:
         """Number of windows that hold patches of more than one region."""

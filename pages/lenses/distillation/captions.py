@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.text import percent, percent_difference, plural, signed
+from vitviz.text import percent, percent_difference, plain, plural, signed
 
 TEACHER, CLS, DIST, MEAN, SUM, TWIN = (
     "Teacher",
@@ -19,6 +20,20 @@ TEACHER, CLS, DIST, MEAN, SUM, TWIN = (
 )
 TARGETS = {"hard": "predicted classes (hard labels)", "soft": "probabilities (soft labels)"}
 Predictions = dict[str, NDArray[np.int64]]  # by classifier
+ClassScores = tuple[tuple[str, ...], NDArray[np.floating[Any]]]  # class names and probabilities
+
+
+def describe_heads(scores: Sequence[ClassScores]) -> str:
+    """Return what the heads predict; scores: of the teacher, if there is one, of [CLS] and of [DIST]."""
+    *teacher, (cls, by_cls), (dist, by_dist) = [
+        (names[int(p.argmax())], float(p.max())) for names, p in scores
+    ]
+    if cls == dist:
+        text = f"Both heads predict {plain(cls)}: [CLS] with {percent(by_cls, 0)}, [DIST] with {percent(by_dist, 0)}"
+    else:
+        text = f"[CLS] predicts {plain(cls)} ({percent(by_cls, 0)}), [DIST] {plain(dist)} ({percent(by_dist, 0)})"
+    agrees = teacher and teacher[0][0] == dist
+    return f"{text}{', like the teacher' if agrees else ''}."
 
 
 def describe_attention(

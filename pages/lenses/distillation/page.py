@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.distillation import captions, student_training, token_agreement
+from pages.lenses.distillation.captions import ClassScores
 from pages.selection import selection, subject
 from pages.selection.subject import Subject
 from pages.stores import cached, catalogue, runs
@@ -38,7 +39,6 @@ TOP = 4  # classes per classifier
 MEAN = "mean"
 REPEATS = "Repeated mistakes"
 FloatArray = NDArray[np.floating[Any]]
-ClassScores = tuple[tuple[str, ...], FloatArray]  # class names and probabilities
 MATH = r"""
 A student has a second token, [DIST], beside [CLS]: $N + 2$ positions and two heads. Hard distillation uses the
 teacher's predicted class $y_t = \arg\max_c Z_t(c)$ (Touvron et al. 2021, equation 3):
@@ -111,6 +111,7 @@ def draw_attention(student: Subject, layer: int, head: int | None, teacher: Mode
     heads = student.attn[layer - 1]
     rows = (heads.mean(axis=0) if head is None else heads[head - 1])[:2]
     prefix = student.layout.num_prefix_tokens
+    scores = compute_class_scores(student, teacher)
     with left:
         draw_maps(
             maps_view(
@@ -125,11 +126,10 @@ def draw_attention(student: Subject, layer: int, head: int | None, teacher: Mode
             ),
             key="distillation.maps",
         )
-        page.caption(captions.describe_attention(rows[0], rows[1], float(shared_mass(*rows)), layer, head))
+        attention = captions.describe_attention(rows[0], rows[1], float(shared_mass(*rows)), layer, head)
+        page.caption(f"{captions.describe_heads(list(scores.values()))} {attention}")
     with right:
-        for index, (name, (classes, probabilities)) in enumerate(
-            compute_class_scores(student, teacher).items()
-        ):
+        for index, (name, (classes, probabilities)) in enumerate(scores.items()):
             st.markdown(f"**{name}**")
             top = np.argsort(-probabilities, kind="stable")[:TOP]
             draw_bars([classes[i] for i in top], probabilities[top], key=f"distillation.voice{index}")

@@ -24,10 +24,9 @@ class GridControls(widgets.ControlValues, page="swin"):
 
 
 def draw_controls() -> GridControls:
-    """Draw the shift, and grid and window behind the button 'Options'."""
-    with page.row():
-        shifts = st.container(width="content")
-        options = page.options("swin.grid")
+    """Draw the shift in the open row, and grid and window behind the button 'Options'."""
+    shifts = st.container(width="content")
+    options = page.options("swin.grid")
     with options:
         grid = widgets.segmented(
             GridControls.key("grid"),

@@ -93,8 +93,7 @@ def compute_hops(controls: grid_controls.GridControls) -> dict[str, Hops]:
     }
 
 
-def draw() -> None:
-    controls = grid_controls.draw_controls()
+def draw(controls: grid_controls.GridControls) -> None:
     side, hops = (controls.grid, controls.grid), compute_hops(controls)
     pin = selection.get_current().pin.cell(side)
     blocks = widgets.resolve_option(FlowControls.key("blocks"), tuple(range(BLOCKS + 1)), 1)

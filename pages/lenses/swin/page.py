@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -19,7 +20,7 @@ from pages.lenses.swin import (
 )
 from pages.selection import selection
 
-VIEWS = {
+VIEWS: dict[str, tuple[str, Callable[..., None]]] = {
     "steps": ("Step by step", stepper.draw),
     "travel": ("Information flow", information_flow.draw),
     "attention": ("Attention maps", window_attention.draw),
@@ -47,7 +48,10 @@ widgets.keep_pending(
     cost.CostControls,
     cost.MeasurementControls,
 )
-widgets.choose_section(PageControls.key("view"), VIEWS)()
+with page.row():
+    draw = widgets.choose_section(PageControls.key("view"), VIEWS)
+    grid = (grid_controls.draw_controls(),) if draw in (stepper.draw, information_flow.draw) else ()
+draw(*grid)
 with st.container(horizontal=True):
     for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):
         selection.link_to("live_lab", f"Train a Swin on {name}", **{"live_lab.recipe": recipe})

@@ -17,6 +17,7 @@ from vitviz import shifted_windows
 from vitviz.analysis import window_attention as analysis
 from vitviz.lessons import formula_measures
 from vitviz.lessons.lesson import Question
+from vitviz.pin import Pin
 from vitviz.plots import swin as plots
 from vitviz.tables import columns_of
 
@@ -67,13 +68,13 @@ class StepperStart(widgets.ControlValues, page="swin"):
     stage: str
 
 
-def draw() -> None:
-    controls = grid_controls.draw_controls()
+def draw(controls: grid_controls.GridControls) -> None:
     layout = analysis.create_layout((controls.grid, controls.grid), controls.window, controls.shift)
     image = swin_selection.crop_image()
     attention = analysis.compare_masks(image, layout)
     stage = widgets.resolve_option(StepperStart.key("stage"), STAGES)
     widgets.store_value(StepperStart.key("stage"), stage)
+    selection.set_default_pin(Pin.of_cell(layout.grid, layout.find_most_masked()))
     pin = selection.get_current().pin.cell(layout.grid)
     payload = plots.stepper(image, layout, attention, pin, begin=STAGES.index(stage))
     _view(payload, key=KEY, triggers=("pin",), on_change=partial(swin_selection.store_pin, KEY))

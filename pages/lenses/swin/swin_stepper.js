@@ -28,7 +28,6 @@ class SwinStepper extends Windows {
     // Recomputed for each message: sizes, layers of patches and matrices, slots, masked pairs.
     Object.assign(this, { side: 0, tile: null, sheet: null, tinted: null, slots: null, shut: null, frames: 0 });
     this.matrices = new Map();
-    this.buildStages();
     this.buildDrive();
     this.sentence = el(root, 'div', { class: 'sw-told', 'data-role': 'told' });
     this.buildMaps();
@@ -37,21 +36,21 @@ class SwinStepper extends Windows {
     this.listen();
   }
 
-  buildStages() {
-    const bar = el(this.root, 'div', { class: 'sw-bar', role: 'group', 'aria-label': 'Stages' });
+  /** Build the row of the player: Play, the stages as cards, and below them the slider between the stages. */
+  buildDrive() {
+    this.drive = el(this.root, 'div', { class: 'sw-drive' });
+    this.play = button(this.drive, '', null, { 'aria-label': 'Play' });
+    const line = el(this.drive, 'div', { class: 'sw-line' });
+    const bar = el(line, 'div', { class: 'sw-bar', role: 'group', 'aria-label': 'Stages' });
     this.buttons = STAGES.map((stage, i) => {
-      const node = button(bar, '', () => this.jump(i), { 'data-stage': stage.key });
-      el(node, 'span', { class: 'sw-name' }, `${i + 1} ${stage.name}`);
+      const node = button(bar, '', () => this.jump(i), {
+        'data-stage': stage.key,
+        'aria-label': `${i + 1} ${stage.name}`,
+      });
+      const name = el(node, 'span', { class: 'sw-name' }, `${i + 1}`);
+      el(name, 'span', {}, ` ${stage.name}`);
       return { node, shape: el(node, 'span', { class: 'vv-mono vv-muted' }) };
     });
-  }
-
-  buildDrive() {
-    this.drive = el(this.root, 'div', { class: 'vv-row sw-drive' });
-    const press = (text, label, act) => button(this.drive, text, act, { 'aria-label': label });
-    this.back = press('◀', 'One step back', () => this.jump((this.goal ?? Math.ceil(this.at)) - 1));
-    this.play = press('', 'Play', null);
-    this.next = press('▶', 'One step forward', () => this.jump((this.goal ?? Math.floor(this.at)) + 1));
     const range = {
       type: 'range',
       min: 0,
@@ -60,9 +59,7 @@ class SwinStepper extends Windows {
       value: 0,
       'aria-label': 'Position between the stages',
     };
-    this.scrub = el(this.drive, 'input', range);
-    this.leak = button(this.drive, 'Without the mask', () => this.switchLeak(), { 'aria-pressed': 'false' });
-    this.leak.title = 'Removes the mask of the shifted block';
+    this.scrub = el(line, 'input', range);
     this.playing = player(this.play, {
       at: () => this.at,
       last: () => LAST,
@@ -97,6 +94,8 @@ class SwinStepper extends Windows {
     this.matrixHead = el(beside, 'div', { class: 'sw-head' });
     this.matrixNote = el(beside, 'div', { class: 'sw-note sw-lines', 'data-role': 'matrix' });
     this.key = el(beside, 'div', { class: 'sw-key' });
+    this.leak = button(beside, 'Without the mask', () => this.switchLeak(), { 'aria-pressed': 'false' });
+    this.leak.title = 'Removes the mask of the shifted block';
     this.allHead = el(this.root, 'div', { class: 'sw-head sw-above', 'data-role': 'all' });
     this.all = canvas(this.root, { class: 'sw-cross' });
   }
@@ -112,10 +111,10 @@ class SwinStepper extends Windows {
       this.dragging = false;
     };
     this.drive.onkeydown = (event) => {
-      const step = { ArrowRight: this.next, ArrowLeft: this.back }[event.key];
-      if (!step || event.target === this.scrub) return;
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!by || event.target === this.scrub) return;
       event.preventDefault();
-      step.click();
+      this.step(by);
     };
     gridNavigation(this.map.node, {
       label: 'Patches of the image; N and B step, P plays, M toggles the mask',
@@ -128,8 +127,8 @@ class SwinStepper extends Windows {
       hover: (cell, event) => this.point(cell, event),
       pick: (cell) => this.pin(this.patchIn(cell)),
       keys: {
-        n: () => this.next.click(),
-        b: () => this.back.click(),
+        n: () => this.step(1),
+        b: () => this.step(-1),
         p: () => this.play.click(),
         m: () => this.leak.click(),
       },
@@ -193,8 +192,6 @@ class SwinStepper extends Windows {
       else node.removeAttribute('aria-current');
       node.title = shape.textContent = shapes[i]; // a narrow screen has no line for it
     });
-    this.back.disabled = this.at <= 0.001;
-    this.next.disabled = this.at >= LAST - 0.001;
     this.root.dataset.stage = STAGES[k].key;
     this.root.dataset.at = this.at.toFixed(2);
     if (!this.dragging) this.scrub.value = this.at;
@@ -252,6 +249,11 @@ class SwinStepper extends Windows {
         done();
       },
     );
+  }
+
+  /** Go one stage on (1) or back (-1); during the motion, from the stage that it goes to. */
+  step(by) {
+    this.jump((this.goal ?? (by > 0 ? Math.floor(this.at) : Math.ceil(this.at))) + by);
   }
 
   jump(to) {
@@ -334,7 +336,7 @@ class SwinStepper extends Windows {
       this.pause();
       this.at = this.goal = Math.round(this.at);
     }
-    this.side = wide ? Math.min(grown(500), Math.floor(width * 0.52)) : Math.min(width, grown(500));
+    this.side = wide ? Math.min(grown(540), Math.floor(width * 0.55)) : Math.min(width, grown(540));
     this.tile = this.sizes(wide ? width - this.side - 32 : width);
     this.left.style.width = `${this.side}px`;
     paint(this);

@@ -94,7 +94,11 @@ export function drawMatrix(view) {
   view.matrixHead.textContent = `Window ${w + 1}: ${view.attending() ? 'attention' : 'allowed pairs'}`;
   view.matrixNote.textContent = [
     `rows: ${n} queries, columns: ${n} keys`,
-    view.isShifted() ? `${counted(view.masked(w))} of ${counted(n * n)} pairs masked` : 'no mask: a regular block',
+    !view.isShifted()
+      ? 'no mask: a regular block'
+      : view.masked(w)
+        ? `${counted(view.masked(w))} of ${counted(n * n)} pairs masked`
+        : 'nothing to mask: no wrapped patches',
     `marked row: patch ${view.active() + 1}`,
   ].join('\n');
   const label = `${view.matrixHead.textContent}: ${view.matrixNote.textContent.replaceAll('\n', '; ')}`;
