@@ -7,7 +7,6 @@ import streamlit as st
 from pages.classroom import membership
 from pages.classroom.learner_view import draw_nickname_field, store_nickname
 from pages.frame import page
-from pages.selection import selection
 from pages.stores import classes, session
 from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
@@ -44,7 +43,7 @@ def _draw_teacher_form() -> None:
         "Open class",
         key="class_room.open",
         icon=":material/cast_for_education:",
-        type="secondary" if open_codes else selection.get_primary_button_type(),
+        type="secondary" if open_codes else "primary",
         on_click=_open_class,
     )
     page.caption(

@@ -41,14 +41,15 @@ def _load_subject() -> Subject:
 
 def _build_heatmap(values: NDArray[Any], x: str, y: str, *, signed: bool = False) -> go.Figure:
     """Build a heat map of a matrix, row 0 at the top."""
-    figure = PlainFigure(selection.get_theme())
+    mode = selection.get_theme()
+    figure = PlainFigure(mode)
     top = float(np.abs(values).max()) or 1.0
     figure.add(
         "heatmap",
         z=values.astype(np.float32),
         zmin=-top if signed else 0,
         zmax=top,
-        colorscale=colorscale(DIVERGING if signed else SEQUENTIAL),
+        colorscale=colorscale(DIVERGING[mode] if signed else SEQUENTIAL),
         colorbar={"thickness": 8, "outlinewidth": 0},
         hovertemplate=f"{y} %{{y}}, {x} %{{x}}: %{{z:.3f}}<extra></extra>",
     )
@@ -163,7 +164,7 @@ def _draw_curves() -> str:
     figure = PlainFigure(selection.get_theme())
     palette = PALETTES[selection.get_theme()]
     shown = [(name, curve) for name, curve in curves.items() if curve][:3]
-    colours = (palette.primary, palette.query, palette.muted)
+    colours = (palette.primary, palette.ink, palette.muted)
     for (name, curve), colour, dash in zip(shown, colours, DASHES, strict=False):
         steps, accuracy = zip(*curve, strict=True)
         figure.add(

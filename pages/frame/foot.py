@@ -78,7 +78,7 @@ def _render_part(number: int, part: str, is_marked: bool) -> str:
 
 def _render_colours() -> str:
     palette = PALETTES[selection.get_theme()]
-    return f"--way-line:{palette.line};--way-muted:{palette.muted};--way-ink:{palette.ink};--way-here:{palette.query}"
+    return f"--way-line:{palette.line};--way-muted:{palette.muted};--way-ink:{palette.ink};--way-here:{palette.primary}"
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -97,11 +97,6 @@ def capture_image(model: ModelChoice, step: int | None, patterns: tuple[str, ...
 def get_theme() -> Mode:
     """Return the user's theme, 'light' or 'dark'."""
     return "dark" if st.context.theme.type == "dark" else "light"
-
-
-def get_primary_button_type() -> Literal["primary", "secondary"]:
-    """Return 'primary', or 'secondary' in the dark theme, whose primary colour has too little contrast."""
-    return "primary" if get_theme() == "light" else "secondary"
 
 
 def resolve(model: str, step: int, image: str, pin: Pin, crop: float) -> Selection:

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from vitviz.config import ModelConfig
 from vitviz.pin import Pin
-from vitviz.plots.theme import HEADS, PALETTES, Mode
+from vitviz.plots.theme import HEADS, PALETTES, PIN, Mode
 
 _SCALE = 2  # drawn at twice the size it is shown at
 _TILES = 4  # filters in a row and in a column
@@ -65,13 +65,13 @@ def draw_crop(
     draw = ImageDraw.Draw(image)
     if frame[2] - frame[0] < size[0] or frame[3] - frame[1] < size[1]:
         edge = (frame[0], frame[1], min(frame[2], size[0]) - 1, min(frame[3], size[1]) - 1)
-        draw.rectangle(edge, outline=PALETTES[mode].query, width=_SCALE)
+        draw.rectangle(edge, outline=PALETTES[mode].primary, width=_SCALE)
     if pin is not None and pin.place is not None:
         x, y = pin.place
         centre, radius = (left + x * side, top + y * side), 5 * _SCALE
         dot = (centre[0] - radius, centre[1] - radius, centre[0] + radius, centre[1] + radius)
         draw.ellipse(dot, outline="#FFFFFF", width=2 * _SCALE)
-        draw.ellipse(dot, outline=PALETTES[mode].query, width=_SCALE + 1)
+        draw.ellipse(dot, outline=PIN, width=_SCALE + 1)
     return np.asarray(image)
 
 
@@ -107,7 +107,7 @@ def draw_architecture(config: ModelConfig, mode: Mode, side_px: int = 72) -> np.
     for row in range(grid):
         for column in range(grid):
             x, y = (side - base) / 2 + column * cell, side - base + row * cell
-            fill = palette.line if (row, column) != (grid // 2, grid // 2) else palette.query
+            fill = palette.line if (row, column) != (grid // 2, grid // 2) else palette.primary
             draw.rectangle((x, y, x + cell - _SCALE, y + cell - _SCALE), fill=fill)
     step = (side - base - 4 * _SCALE) / max(1, blocks)
     for block in range(blocks):
@@ -139,13 +139,13 @@ def draw_curve(
     draw.line((edge, height - edge, width - edge, height - edge), fill=palette.line, width=_SCALE)
     points = [(x(at), y(value)) for at, value in curve]
     if len(points) > 1:
-        draw.line(points, fill=HEADS[1], width=2 * _SCALE, joint="curve")
+        draw.line(points, fill=HEADS[0], width=2 * _SCALE, joint="curve")
     for at in steps:
         draw.line((x(at), height - edge - 3 * _SCALE, x(at), height - edge), fill=palette.muted, width=_SCALE)
     level = float(np.interp(step, [at for at, _ in curve], [right for _, right in curve])) if curve else 0.0
     radius = 5 * _SCALE
     centre = (x(step), y(level))
     draw.ellipse(
-        (centre[0] - radius, centre[1] - radius, centre[0] + radius, centre[1] + radius), fill=palette.query
+        (centre[0] - radius, centre[1] - radius, centre[0] + radius, centre[1] + radius), fill=palette.primary
     )
     return np.asarray(image)

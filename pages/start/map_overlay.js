@@ -10,7 +10,7 @@ export function placed({ model, plan, offsets, pad }, part, pin) {
   return rect && [rect[0], rect[1] + offsets[box.band], rect[2], rect[3]];
 }
 
-/** Draw a double frame, white and ink, which is visible on any image. */
+/** Draw the pin's double frame around a box. */
 export function ring(ctx, [x, y, w, h], thick = 2) {
   for (const [style, wide] of [
     ['#fff', thick + 2],

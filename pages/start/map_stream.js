@@ -144,8 +144,8 @@ function threads(points, width, { rows, channels }) {
 
 // A pixel's four bytes in memory order, with alpha 0.
 const packed = ([red, green, blue]) => (blue << 16) | (green << 8) | red;
-const BELOW = packed(rgb(PALETTE.DIVERGING[1]));
-const ABOVE = packed(rgb(PALETTE.DIVERGING[5]));
+const BELOW = packed(rgb(PALETTE.DIVERGING.light[1]));
+const ABOVE = packed(rgb(PALETTE.DIVERGING.light[5]));
 const THREAD = 3; // px along the stream per column of threads
 
 const segment = (points, u) =>

@@ -297,9 +297,11 @@ def list_racers(run: Run) -> list[Racer]:
     racers = []
     for member in list_models(run):
         records = open_log(member.id).read()
-        accuracies = records.validation()[[1, -1]]
+        config, accuracies = member.config(), records.validation()[[1, -1]]
         racers.append(
-            race.create_racer(member.directory.name, member.config().name, accuracies, records.shuffled)
+            race.create_racer(
+                member.directory.name, config.name, accuracies, records.shuffled, config.model.family
+            )
         )
     return racers
 

@@ -15,7 +15,7 @@ from pages.stores import cached
 from pages.studies.study import Evidence, Study, Table, View
 from vitviz.data.dataset import DatasetError
 from vitviz.data.faces import EACH, TEST, arranged, faces_dataset
-from vitviz.experiments.faces import BACKGROUND, NAME, TITLES, TRAIN
+from vitviz.experiments.faces import BACKGROUND, MODELS, NAME, TITLES, TRAIN
 from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.plots.faces import faces_figure
 from vitviz.plots.theme import Mode
@@ -51,7 +51,9 @@ def build(stored: Result, mode: Mode) -> View:
     shares = compute_shares(stored)
     by_title = {TITLES[name]: list(rows.values()) for name, rows in shares.items()}
     return View(
-        picture=faces_figure(list(ARRANGEMENTS.values()), by_title, mode),
+        picture=faces_figure(
+            list(ARRANGEMENTS.values()), by_title, [MODELS[name].family for name in shares], mode
+        ),
         caption=describe_faces(stored),
         prediction=ask_highest(
             FaceControls.key("faces_guess"),

@@ -54,7 +54,7 @@ def draw_start_button(config: RunConfig | ValueError, key: str, label: str, run_
     st.button(
         label,
         key=f"{key}._start",
-        type=selection.get_primary_button_type(),
+        type="primary",
         icon=":material/play_arrow:",
         disabled=isinstance(config, ValueError),
         on_click=_start_run,
@@ -248,6 +248,7 @@ def _average_variant(title: str, members: Sequence[Run]) -> Variant:
         seconds=tuple(member.status().seconds for member in members),
         parameters=sum(parameter_count.parameters(members[0].config().model).values()),
         diverged=sum(any(event.get("event") == "diverged" for event in log.events) for log in logs.values()),
+        family=members[0].config().model.family,
     )
 
 

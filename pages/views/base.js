@@ -132,6 +132,9 @@ class Life {
   draw() {
     if (!this.update) return; // its module is still loading and will draw the newest message
     const colors = theme(this.root);
+    // A view that keeps images of its arrays makes them anew in another theme.
+    if (this.mode && this.mode !== colors.mode) this.message = { ...this.message, arrays: { ...this.message.arrays } };
+    this.mode = colors.mode;
     for (const name of ['query', 'muted', 'line', 'panel']) this.root.style.setProperty(`--vv-${name}`, colors[name]);
     if (!this.root.clientWidth) return; // hidden: drawn when it becomes visible
     this.width = this.root.clientWidth;

@@ -134,11 +134,11 @@ def _draw_formula(controls: CostControls, predicted: bool) -> None:
     count, width = float(controls.token_count), controls.width
     tokens = np.array(SIDES, float) ** 2
     linear, products = count_linear_adds(tokens, width), count_attention_adds(tokens, width)
-    lines = [plots.Line("linear maps", linear, HEADS[4], "right")]
+    lines = [plots.Line("linear maps", linear, HEADS[3], "right")]
     if predicted:
         lines += [
-            plots.Line("attention", products, HEADS[5], "right"),
-            plots.Line(f"in windows of {WINDOW}", 2 * WINDOW**2 * tokens * width, HEADS[2], "right"),
+            plots.Line("attention", products, HEADS[4], "right"),
+            plots.Line(f"in windows of {WINDOW}", 2 * WINDOW**2 * tokens * width, HEADS[1], "right"),
         ]
     page.figure(
         plots.lines_figure(
@@ -184,9 +184,9 @@ def _draw_measurement() -> None:
     with st.spinner("Measuring …"):
         measurements = timings.time_attention(WINDOW, MEASURED_DIM)
     lines = (
-        plots.Line("attention", np.array([m.global_s for m in measurements]), HEADS[5], "right"),
+        plots.Line("attention", np.array([m.global_s for m in measurements]), HEADS[4], "right"),
         plots.Line(
-            f"in windows of {WINDOW}", np.array([m.window_s for m in measurements]), HEADS[2], "right"
+            f"in windows of {WINDOW}", np.array([m.window_s for m in measurements]), HEADS[1], "right"
         ),
     )
     page.figure(

@@ -95,17 +95,38 @@ def test_every_cell_has_a_pin_that_leads_back_to_it(call: Kit) -> None:
 
 
 def test_the_palette_is_pythons(page: Page) -> None:
-    ramps = {name: list(getattr(theme, name)) for name in ("SEQUENTIAL", "DIVERGING", "HEADS")}
+    ramps = {name: list(getattr(theme, name)) for name in ("SEQUENTIAL", "HEADS", "VARIANTS")}
+    ramps |= {"DIVERGING": {mode: list(stops) for mode, stops in theme.DIVERGING.items()}}
     modes = {mode: asdict(palette) for mode, palette in theme.PALETTES.items()}
-    assert page.evaluate("kit.palette.PALETTE") == ramps | modes
+    assert page.evaluate("kit.palette.PALETTE") == ramps | modes | {"FAMILIES": theme.FAMILIES}
+
+
+@pytest.mark.parametrize("mode", theme.PALETTES)
+def test_zero_has_the_page_s_background_in_both_themes(page: Page, mode: theme.Mode) -> None:
+    wanted = [theme.ramp(theme.DIVERGING[mode], i / 255) for i in (0, 128, 255)]
+    found = page.evaluate(
+        """(paper) => {
+          const box = document.body.appendChild(document.createElement('div'));
+          box.style.setProperty('--st-background-color', paper);
+          kit.ramp.theme(box);
+          const table = kit.ramp.DIVERGING_LUT;
+          box.style.setProperty('--st-background-color', '#ffffff'); // as the other tests expect it
+          kit.ramp.theme(box);
+          return [0, 128, 255].map((i) => [...table.subarray(4 * i, 4 * i + 3)]);
+        }""",
+        theme.PALETTES[mode].paper,
+    )
+    for color, rgb in zip(wanted, found, strict=True):
+        assert rgb == pytest.approx([int(color[k : k + 2], 16) for k in (1, 3, 5)], abs=1)
+    assert theme.DIVERGING[mode][3] == theme.PALETTES[mode].paper
 
 
 def test_a_ramp_has_pythons_colours(page: Page) -> None:
-    for name in ("SEQUENTIAL", "DIVERGING"):
+    for name, stops in (("SEQUENTIAL", theme.SEQUENTIAL), ("DIVERGING", theme.DIVERGING["light"])):
         table = page.evaluate(f"[...kit.ramp.{name}_LUT]")
         for i in range(256):
             red, green, blue, alpha = table[4 * i : 4 * i + 4]
-            wanted = theme.ramp(getattr(theme, name), i / 255)
+            wanted = theme.ramp(stops, i / 255)
             channels = [int(wanted[k : k + 2], 16) for k in (1, 3, 5)]
             # Python rounds a half to even, the browser up.
             assert (
@@ -115,7 +136,7 @@ def test_a_ramp_has_pythons_colours(page: Page) -> None:
 
 
 def test_a_head_has_pythons_colour(call: Kit) -> None:
-    assert call("ramp.headColor", [[h, 8] for h in range(8)]) == [theme.head_color(h, 8) for h in range(8)]
+    assert call("ramp.headColor", [[h, 7] for h in range(7)]) == [*theme.HEADS]
     (many,) = call("ramp.headColor", [[0, 12]])
     assert (
         many == "rgb(" + ", ".join(str(int(theme.head_color(0, 12)[k : k + 2], 16)) for k in (1, 3, 5)) + ")"

@@ -47,16 +47,16 @@ def test_hover_lights_a_pair_and_tells_both_similarities(visit: Visit) -> None:
     page = visit(MOSAIC)
     stage = view(page, "similarity_view")
     first = stage.locator("canvas.sim-map").nth(0)
-    first.hover(position=tile_place(first, 8, 2, 3, (3.5 / 8, 4.5 / 8)))  # position (2, 3) and (4, 3)
+    first.hover(position=tile_place(first, 8, 2, 3, (3.5 / 8, 4.5 / 8)))  # from 1: (3, 4) and (5, 4)
     read = stage.locator(".sim-read")
-    expect(read).to_contain_text("(2, 3) and (4, 3): 2 patches apart")
+    expect(read).to_contain_text("(3, 4) and (5, 4): 2 patches apart")
     shown = numbers(" ".join(read.locator(".sim-big").all_text_contents()))
     expected = [
         position_similarity.cosine_similarity(position_similarity.encode(kind, (8, 8), 64))[19, 35]
         for kind in ("sincos_1d", "sincos_2d_concat")
     ]
     assert shown == pytest.approx(expected, abs=0.006)
-    expect(stage.locator(".sim-title").last).to_have_text("Position (2, 3), enlarged")
+    expect(stage.locator(".sim-title").last).to_have_text("Position (3, 4), enlarged")
 
 
 def test_hover_asks_the_server_nothing_and_a_click_pins(visit: Visit) -> None:
@@ -66,12 +66,12 @@ def test_hover_asks_the_server_nothing_and_a_click_pins(visit: Visit) -> None:
     second = stage.locator("canvas.sim-map").nth(1)
     for col in range(8):
         second.hover(position=tile_place(second, 8, 1, col, (0.5, 0.5)))
-        expect(stage.locator(".sim-title").last).to_have_text(f"Position (1, {col}), enlarged")
+        expect(stage.locator(".sim-title").last).to_have_text(f"Position (2, {col + 1}), enlarged")
     assert not sent
     expect(page).to_have_url(re.compile(r"pin=0.5"))
     second.click(position=tile_place(second, 8, 1, 6, (0.5, 0.5)))
     expect(page).to_have_url(re.compile(r"pin=0\.812(,|%2C)0\.188"))
-    expect(stage.locator(".sim-title").last).to_have_text("Position (1, 6), enlarged")
+    expect(stage.locator(".sim-title").last).to_have_text("Position (2, 7), enlarged")
 
 
 def test_the_keyboard_moves_over_tiles_and_cells(visit: Visit) -> None:
@@ -81,8 +81,8 @@ def test_the_keyboard_moves_over_tiles_and_cells(visit: Visit) -> None:
     first.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):  # the first to the pin
         first.press(key)
-    expect(stage.locator(".sim-title").last).to_have_text("Position (5, 5), enlarged")
-    expect(stage.locator(".vv-live")).to_contain_text("(5, 5)")
+    expect(stage.locator(".sim-title").last).to_have_text("Position (6, 6), enlarged")
+    expect(stage.locator(".vv-live")).to_contain_text("(6, 6)")
 
 
 def test_a_finger_reads_a_cell_and_nothing_is_too_wide(visit: Visit) -> None:
@@ -90,7 +90,7 @@ def test_a_finger_reads_a_cell_and_nothing_is_too_wide(visit: Visit) -> None:
     stage = view(page, "similarity_view")
     first = stage.locator("canvas.sim-map").nth(0)
     first.tap(position=tile_place(first, 8, 0, 2, (0.5, 0.5)))
-    expect(stage.locator(".sim-title").last).to_have_text("Position (0, 2), enlarged")
+    expect(stage.locator(".sim-title").last).to_have_text("Position (1, 3), enlarged")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 

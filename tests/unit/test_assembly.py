@@ -122,7 +122,7 @@ def test_the_photograph_travels_whole_and_without_its_parts() -> None:
     header, arrays = unpack(
         payload(
             ImageParts(frames, (part,), {"nose": cut_part(2, 4, 4, 2)}, AssemblyHeader(1, -1, 3, False)),
-            [Answered("a", "gradient", chances, views)],
+            [Answered("a", "cnn", "gradient", chances, views)],
             encode_photo(ground),
             ("cat", "dog"),
         )

@@ -27,11 +27,24 @@ def test_a_film_is_bytes_and_a_moment_sixteen_bits() -> None:
     assert arrays["similarity1"]["dtype"] == "uint16"
 
 
-def test_a_stretched_scale_spans_different_positions_alone() -> None:
-    similarity = np.array([[1.0, 0.2], [0.4, 1.0]])
-    panel = plots.Panel("two", "", (1, 2), similarity[None])
-    told = header(plots.mosaic([panel], SHOWN, (0.5, 0.5), stretched=True))
-    assert (told["lo"], told["hi"]) == (0.2, 0.4)
+@pytest.mark.parametrize(
+    ("low", "high", "ends"), [(0.2, 0.4, (0.2, 0.4)), (-0.3, 0.1, (-0.3, 0.3)), (0.5, 0.5, (-1, 1))]
+)
+def test_a_panel_s_scale_serves_its_different_positions_alone(
+    low: float, high: float, ends: tuple[float, float]
+) -> None:
+    panels = [
+        plots.Panel("two", "", (1, 2), np.array([[[1.0, a], [b, 1.0]]])) for a, b in ((low, high), (0, 0.9))
+    ]
+    told = header(plots.mosaic(panels, SHOWN, (0.5, 0.5), own_scale=True))["panels"]
+    assert [(panel["lo"], panel["hi"]) for panel in told] == [ends, (0, 0.9)]  # type: ignore[index, attr-defined]
+
+
+def test_the_sinusoidal_grid_of_the_paper_s_base_uses_its_whole_scale() -> None:
+    table = position_similarity.encode("sincos_2d_concat", (8, 8), 128)
+    panel = plots.Panel("2-D", "", (8, 8), position_similarity.cosine_similarity(table)[None])
+    (told,) = header(plots.mosaic([panel], SHOWN, (0.5, 0.5), own_scale=True))["panels"]  # type: ignore[misc]
+    assert (told["lo"], told["hi"]) == pytest.approx((0.74, 0.98), abs=0.005)  # an eighth of -1 to 1
 
 
 def test_a_matrix_must_fit_its_grid() -> None:

@@ -15,7 +15,7 @@ def series(n: int) -> curves.Series:
 
 
 def test_curves_carry_every_row_of_a_run() -> None:
-    label = curves.RunLabel("a", "first", 0, {"step": 9}, best_step=3, leads=True)
+    label = curves.RunLabel("a", "first", "#0072B2", {"step": 9}, best_step=3, leads=True)
     header, arrays = unpack(curves.payload([label], [series(3)], "a", 2, {"axis": "step"}))
     assert header["series"] == [{"run": "a", "split": "train", "metrics": ["loss"], "ghost": ""}]
     assert header["runs"][0]["best"] == {"step": 3}
@@ -33,7 +33,7 @@ def test_long_runs_are_thinned_but_keep_their_ends() -> None:
 
 
 def test_eight_runs_curves_weigh_what_one_runs_do() -> None:
-    labels = [curves.RunLabel(name, name, i, {}) for i, name in enumerate("abcdefgh")]
+    labels = [curves.RunLabel(name, name, "#0072B2", {}) for name in "abcdefgh"]
     one = curves.payload(labels[:1], [series(10_000)], None, None, {})
     eight = curves.payload(labels, [series(10_000)] * 8, None, None, {})
     assert len(eight) < len(one) + 2_000  # their names and keys

@@ -19,7 +19,10 @@ def test_the_whole_slider_travels_with_every_models_own_scale() -> None:
     header, arrays = unpack(
         payload(
             Changed("noise", "Noise", (0.0, 0.2), 0, FRAMES, (1, 2, 3), np.array([[0, 1]]), noise),
-            [Answered("a", "gradient", chances, views), Answered("b", "attention", chances, 0 * views)],
+            [
+                Answered("a", "cnn", "gradient", chances, views),
+                Answered("b", "vit", "attention", chances, 0 * views),
+            ],
             encode_photo(np.zeros((8, 8, 3), np.uint8)),
             ("cat", "dog"),
             Start({"at": 1}, 7, -1, False),

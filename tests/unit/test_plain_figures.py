@@ -54,12 +54,19 @@ FIGURES: dict[str, Build] = {
     "by distance": lambda mode: positions.by_distance_figure({name: (LINE, LINE) for name in "ab"}, mode),
     "resize": lambda mode: positions.resize_figure([24, 32], {"a": [0.5, 0.9], "b": [0.4, 0.9]}, 32, mode),
     "slip": lambda mode: positions.slip_figure(np.eye(5), np.eye(5), (1, 2), mode),
-    "moving along": lambda mode: equivariance.shift_figure({name: [("stem", 0.5)] for name in "abcde"}, mode),
+    "moving along": lambda mode: equivariance.shift_figure(
+        {name: [("stem", 0.5)] for name in "abcde"}, ["vit"] * 5, mode
+    ),
     "in the papers": lambda mode: data_size.pretraining_figure(
         {name: [1.0, 2.0] for name in "abcdef"}, [1.3, 300], mode
     ),
     "probes": lambda mode: probes.over_depth_figure(
-        [probes.Line("a", ["stem"], [0.5], model) for model in (0, 0, 1)], "share", 0.1, mode, share=True
+        [probes.Line("a", ["stem"], [0.5], model) for model in (0, 0, 1)],
+        ("vit", "cnn"),
+        "share",
+        0.1,
+        mode,
+        share=True,
     ),
     "seeds": lambda mode: hybrids.seeds_figure(["a", "b"], [[0.5], [0.6]], 1, mode),
     "board": lambda mode: scoreboard.board_figure(

@@ -36,6 +36,7 @@ class Variant:
     seconds: tuple[float, ...]
     parameters: int
     diverged: int = 0
+    family: str = "vit"
 
     @property
     def mean(self) -> float:

@@ -48,6 +48,7 @@ class Racer:
     curve: NDArray[np.float64]
     measured: Measured | None
     earlier: tuple[Measured, ...] = ()
+    family: str = "vit"
 
     @property
     def validated(self) -> list[Measured]:
@@ -62,7 +63,11 @@ class Racer:
 
 
 def create_racer(
-    name: str, title: str, validated: NDArray[np.float64], shuffled: Sequence[Mapping[str, Any]]
+    name: str,
+    title: str,
+    validated: NDArray[np.float64],
+    shuffled: Sequence[Mapping[str, Any]],
+    family: str = "vit",
 ) -> Racer:
     """Return one model of a race from its records.
 
@@ -74,7 +79,7 @@ def create_racer(
     points = {m.epoch: m.accuracy for m in found if m.split == "validation"}
     points |= {float(epoch): float(accuracy) for epoch, accuracy in validated.T}
     curve = np.array(sorted(points.items()), np.float64).reshape(-1, 2).T
-    return Racer(name, title, curve, found[-1] if found else None, tuple(found[:-1]))
+    return Racer(name, title, curve, found[-1] if found else None, tuple(found[:-1]), family)
 
 
 def _read_measurement(record: Mapping[str, Any]) -> Measured | None:
@@ -99,7 +104,8 @@ def average_seeds(seeds: Sequence[Racer]) -> Racer:
     means = [_mean(moment) for moment in zip(*found, strict=False)]
     points = min(racer.curve.shape[1] for racer in seeds)
     curve = np.mean([racer.curve[:, :points] for racer in seeds], axis=0)
-    return Racer(seeds[0].name, seeds[0].title, curve, means[-1] if means else None, tuple(means[:-1]))
+    last = means[-1] if means else None
+    return replace(seeds[0], curve=curve, measured=last, earlier=tuple(means[:-1]))
 
 
 def _mean(moment: Sequence[Measured]) -> Measured:

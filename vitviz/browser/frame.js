@@ -10,17 +10,21 @@ import { theme } from './kit/ramp.js';
  * Returns {draw(): for a new theme, end()}. Events that need a server are ignored.
  */
 export async function mount(parent, bytes, urls) {
-  const { files, header, arrays } = open(bytes);
+  const { files, header, ...data } = open(bytes);
+  let { arrays } = data;
   const root = el(parent, 'div', { class: 'vv', 'data-component': files[0].replace(/^.*\/|\.js$/g, '') });
   const unmounts = [];
   const { default: setup } = await import(urls[files[0]]);
   const update = setup({ root, send() {}, trigger() {}, onUnmount: (callback) => unmounts.push(callback) });
   let width = 0;
+  let mode = '';
   function draw() {
     if (!root.clientWidth) return;
     width = root.clientWidth;
     const colors = theme(root);
     for (const name of ['query', 'muted', 'line', 'panel']) root.style.setProperty(`--vv-${name}`, colors[name]);
+    if (mode && mode !== colors.mode) arrays = { ...arrays }; // images kept of them are made anew
+    mode = colors.mode;
     update({ header, arrays, colors, width });
     root.dataset.ready = 'true';
   }

@@ -14,7 +14,7 @@ from vitviz.analysis.assembly import LEAST_PX, MOST, SIGNS, Part
 from vitviz.plots.blob import pack
 from vitviz.plots.image_changes import Answered
 from vitviz.plots.photo import Photo, encode_photo
-from vitviz.plots.theme import head_color
+from vitviz.plots.theme import family_colors
 
 Uint8 = NDArray[np.uint8]
 WHOLE, NOW, EMPTY = range(3)  # of `Apart.frames`
@@ -65,8 +65,8 @@ def payload(apart: ImageParts, answered: Sequence[Answered], ground: Photo, clas
         "neutral": WHOLE,
         "classes": list(classes),
         "models": [
-            {"name": one.name, "by": one.by, "color": head_color(i, len(answered))}
-            for i, one in enumerate(answered)
+            {"name": one.name, "by": one.by, "color": color}
+            for one, color in zip(answered, family_colors([one.family for one in answered]), strict=True)
         ],
         "photograph": ground.pixels.shape[0] > apart.frames.shape[1],
     }

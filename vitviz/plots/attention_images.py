@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from vitviz.analysis.attention import FloatArray, kept_by_mass
-from vitviz.plots.theme import PALETTES, SEQUENTIAL, Mode, ramp
+from vitviz.plots.theme import PALETTES, PIN, SEQUENTIAL, Mode, ramp
 
 Style = Literal["overlay", "heat", "dim", "mask"]
 Uint8 = NDArray[np.uint8]
@@ -134,7 +134,7 @@ def _outline(image: Image.Image, query: tuple[int, int], grid: tuple[int, int], 
     box = (round(left), round(top), round(left + width) - 1, round(top + height) - 1)
     draw = ImageDraw.Draw(image)
     draw.rectangle([box[0] - 4, box[1] - 4, box[2] + 4, box[3] + 4], outline="white", width=4)
-    draw.rectangle(box, outline=PALETTES[mode].query, width=3)
+    draw.rectangle(box, outline=PIN, width=3)
 
 
 def sheet(images: Sequence[Uint8], labels: Sequence[str], columns: int, mode: Mode = "light") -> Uint8:

@@ -25,12 +25,12 @@ def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "li
         y=np.arange(1, rows + 1),
         zmin=-top,
         zmax=top,
-        colorscale=colorscale(DIVERGING),
+        colorscale=colorscale(DIVERGING[mode]),
         colorbar={"thickness": 8, "outlinewidth": 0},
         hovertemplate="token %{y}, channel %{x}: %{z:.3f}<extra></extra>",
     )
     for box, color in (
-        ((0.5, token + 0.5, cols + 0.5, token + 1.5), palette.query),
+        ((0.5, token + 0.5, cols + 0.5, token + 1.5), palette.ink),
         ((channel + 0.5, 0.5, channel + 1.5, rows + 0.5), palette.primary),
     ):
         figure.shape(
@@ -63,7 +63,7 @@ def stream_figure(norms: NDArray[Any], token: int, mode: Mode = "light") -> go.F
     )
     for name, values, color, symbol in (
         ("mean", norms.mean(axis=1), palette.muted, "square"),
-        ("this token", norms[:, token], palette.query, "circle"),
+        ("this token", norms[:, token], palette.primary, "circle"),
     ):
         figure.add(
             "scatter",

@@ -47,8 +47,8 @@ _ENDS: Mapping[str, Mapping[str, Any]] = {
 def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 320) -> go.Figure:
     """Draw two costs over the number of tokens."""
     lines = (
-        Line("global", costs.full, theme.HEADS[4]),
-        Line("windows", costs.windows, theme.HEADS[5], place="below"),
+        Line("global", costs.full, theme.HEADS[3]),
+        Line("windows", costs.windows, theme.HEADS[4], place="below"),
     )
     labels = [f"{size:,g}" for size in costs.tokens.tolist()]
     return lines_figure(costs.tokens, lines, labels, (x_title, costs.title, costs.unit), mode, height_px)
@@ -74,9 +74,9 @@ def lines_figure(
     figure, ink = PlainFigure(mode), theme.PALETTES[mode].ink
     x_title, y_title, unit = titles
     if at is not None:
-        line = {"color": theme.PALETTES[mode].query, "width": 1.5, "dash": "dot"}
+        line = {"color": theme.PALETTES[mode].primary, "width": 1.5, "dash": "dot"}
         figure.shape(type="line", xref="x", yref="y domain", x0=at[0], x1=at[0], y0=0, y1=1, line=line)
-        word = {"text": at[1], "font": {"color": theme.PALETTES[mode].query, "size": 13}}
+        word = {"text": at[1], "font": {"color": theme.PALETTES[mode].primary, "size": 13}}
         figure.note(x=float(np.log10(at[0])), yref="y domain", y=0, xanchor="left", yanchor="bottom", **word)
     for one in lines:
         _add(figure, tokens, one, unit)

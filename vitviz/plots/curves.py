@@ -45,7 +45,7 @@ class RunLabel:
 
     id: str
     name: str
-    color: int
+    color: str
     total: dict[str, float]
     best_step: float | None = None
     leads: bool = False

@@ -12,13 +12,12 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve, FloatArray, Lines
-from vitviz.plots import race
 from vitviz.plots.plotly_dict import PlainFigure
-from vitviz.plots.theme import PALETTES, Mode
+from vitviz.plots.theme import FAMILIES, PALETTES, Mode, family_colors
 from vitviz.plots.theme import SYMBOLS as SHAPES
 
 ORDER = ("cnn", "hybrid", "swin", "vit", "deit")
-COLOURS = dict(zip(ORDER, race.COLOURS, strict=False))  # as they race
+COLOURS = FAMILIES
 SYMBOLS = {"cnn": "square", "hybrid": "diamond", "swin": "triangle-up", "vit": "circle", "deit": "cross"}
 HEIGHT_PX = 440
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
@@ -197,8 +196,9 @@ def pretraining_figure(
     """
     figure = PlainFigure(mode)
     symbols = sorted(SHAPES, key=lambda symbol: symbol != "square")
+    colours = family_colors(["cnn", *["vit"] * (len(lines) - 1)])
     for index, (title, values) in enumerate(lines.items()):
-        colour, symbol = race.COLOURS[index], symbols[index]
+        colour, symbol = colours[index], symbols[index]
         figure.add(
             "scatter",
             name=title,

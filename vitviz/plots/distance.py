@@ -111,7 +111,7 @@ def reach_figure(
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
     for index, (label, values) in enumerate(curves.items()):
-        color = theme.HEADS[(4, 5, 2, 6)[index % 4]]
+        color = theme.HEADS[(3, 4, 1, 5)[index % 4]]
         figure.add(
             "scatter",
             x=list(range(1, len(names) + 1)),

@@ -7,21 +7,25 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from vitviz.plots.plotly_dict import PlainFigure, escape_text
-from vitviz.plots.theme import PALETTES, SYMBOLS, Mode, head_color
+from vitviz.plots.theme import PALETTES, SYMBOLS, Mode, family_colors
 
 HEIGHT = 380
 
 
-def shift_figure(lines: Mapping[str, Sequence[tuple[str, float]]], mode: Mode = "light") -> go.Figure:
+def shift_figure(
+    lines: Mapping[str, Sequence[tuple[str, float]]], families: Sequence[str], mode: Mode = "light"
+) -> go.Figure:
     """Draw the equivariance error of each model over relative depth.
 
     Args:
         lines: name -> (layer, value), in order of depth: 0 if the map moves with the image, 1 if it stays.
+        families: of the models, in the same order.
     """
     figure = PlainFigure(mode)
     figure.hline(0.5, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
+    colors = family_colors(families)
     for i, (name, points) in enumerate(lines.items()):
-        color, last = head_color(i, len(lines)), max(1, len(points) - 1)
+        color, last = colors[i], max(1, len(points) - 1)
         figure.add(
             "scatter",
             x=[at / last for at in range(len(points))],

@@ -8,24 +8,26 @@ import numpy as np
 import plotly.graph_objects as go
 
 from vitviz.plots.plotly_dict import PlainFigure
-from vitviz.plots.theme import PALETTES, Mode, head_color
+from vitviz.plots.theme import PALETTES, Mode, family_colors
 
 ROW_PX = 72
+Shares = Sequence[Sequence[float]]
 SYMBOLS = ("square", "circle", "diamond", "triangle-up")
 
 
 def faces_figure(
-    rows: Sequence[str], shares: Mapping[str, Sequence[Sequence[float]]], mode: Mode = "light"
+    rows: Sequence[str], shares: Mapping[str, Shares], families: Sequence[str], mode: Mode = "light"
 ) -> go.Figure:
     """Draw one row per arrangement and one line of dots per model: every seed, and the mean as a bar.
 
     Args:
         rows: titles of the arrangements.
         shares: model -> arrangement -> share predicted as face, one per seed.
+        families: of the models, in the same order.
     """
     figure = PlainFigure(mode)
     for m, (title, by_row) in enumerate(shares.items()):
-        color, off = head_color(m, len(shares)), 0.24 * (m - (len(shares) - 1) / 2)
+        color, off = family_colors(families)[m], 0.24 * (m - (len(shares) - 1) / 2)
         for row, values in enumerate(by_row):
             mean = 100 * float(np.mean(values))
             figure.add(

@@ -72,7 +72,7 @@ def _add_half(
         yaxis=y,
     )
     lines = {"random order": (noise.mean(axis=0), palette.muted, "dot")} | {
-        title: (values, HEADS[(3, 4, 5, 2)[i % 4]], _DASHES[i % 4])
+        title: (values, HEADS[(2, 3, 4, 1)[i % 4]], _DASHES[i % 4])
         for i, (title, values) in enumerate(curves.items())
     }
     for title, (values, color, dash) in lines.items():

@@ -21,10 +21,10 @@ from vitviz.plots.ticks import log_axis
 from vitviz.text import percent
 
 COLOURS = {
-    "tuned": theme.HEADS[5],
-    "frozen": theme.HEADS[2],
-    "scratch": theme.HEADS[7],
-    "longer": theme.HEADS[1],
+    "tuned": theme.HEADS[4],
+    "frozen": theme.HEADS[1],
+    "scratch": theme.HEADS[6],
+    "longer": theme.HEADS[0],
 }
 MARKS = (0, 50, 80, 90, 95, 98, 99, 99.5)  # ticks of the axis, in percent
 FEWEST_WRONG = 0.4  # percent, the end of the axis: one of 359 digits is 0.3

@@ -26,7 +26,7 @@ def field_figure(
     figure = PlainFigure(mode)
     figure.add("image", z=image, hoverinfo="skip")
     left, top, right, bottom = (edge - 0.5 for edge in box)  # a pixel's centre is a whole number
-    line = {"color": theme.PALETTES[mode].query, "width": 3}
+    line = {"color": theme.PALETTES[mode].primary, "width": 3}
     figure.shape(type="rect", x0=left, y0=top, x1=right, y1=bottom, line=line)
     side = len(image)
     figure.layout(
@@ -68,7 +68,7 @@ def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.
     for i in range(count):
         top, left = i // columns * (rows + GAP) + cell[0], i % columns * (cols + GAP) + cell[1]
         box = {"x0": left - 0.5, "x1": left + 0.5, "y0": top - 0.5, "y1": top + 0.5}
-        figure.shape(type="rect", line={"color": theme.HEADS[5], "width": 1}, **box)
+        figure.shape(type="rect", line={"color": theme.HEADS[4], "width": 1}, **box)
     figure.layout(
         height=360,
         xaxis={"visible": False, "constrain": "domain"},
@@ -88,11 +88,11 @@ def tokens_figure(tokens: NDArray[np.floating], token: int, mode: theme.Mode = "
         y=np.arange(1, len(tokens) + 1),
         zmin=-top,
         zmax=top,
-        colorscale=theme.colorscale(theme.DIVERGING),
+        colorscale=theme.colorscale(theme.DIVERGING[mode]),
         colorbar={"thickness": 8, "outlinewidth": 0},
         hovertemplate="token %{y}, channel %{x}: %{z:.3f}<extra></extra>",
     )
-    line = {"color": theme.PALETTES[mode].query, "width": 2}
+    line = {"color": theme.PALETTES[mode].ink, "width": 2}
     figure.shape(type="rect", x0=0.5, x1=tokens.shape[1] + 0.5, y0=token + 0.5, y1=token + 1.5, line=line)
     figure.layout(
         height=360,
@@ -153,7 +153,7 @@ def seeds_figure(
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
     for row, values in enumerate(found):
-        color = palette.query if row == marked else palette.primary
+        color = palette.muted if row == marked else palette.primary
         figure.add(
             "scatter",
             x=[100 * value for value in values],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vitviz.plots.blob import pack
 from vitviz.plots.photo import Photo
-from vitviz.plots.theme import head_color
+from vitviz.plots.theme import family_colors
 from vitviz.text import percent, signed
 
 NOISE_CODES = 32  # of a standard deviation: the noise travels in eight bits
@@ -20,12 +20,13 @@ FloatArray = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """One model: its name, the kind of its map, its probabilities and maps at every strength.
+    """One model: its name, its family, the kind of its map, its probabilities and maps at every strength.
 
     probabilities: (strengths, classes). views: (strengths, rows, cols), not negative.
     """
 
     name: str
+    family: str
     by: str
     probabilities: FloatArray
     views: FloatArray
@@ -124,8 +125,8 @@ def payload(
         "border": list(changed.border),
         "classes": list(classes),
         "models": [
-            {"name": one.name, "by": one.by, "color": head_color(i, len(answered))}
-            for i, one in enumerate(answered)
+            {"name": one.name, "by": one.by, "color": color}
+            for one, color in zip(answered, family_colors([one.family for one in answered]), strict=True)
         ],
         "photograph": ground.pixels.shape[0] > changed.frames.shape[1],
         "pictures": 0 if curve is None else curve.pictures,

@@ -30,7 +30,7 @@ def lens_figure(
     depth = len(probabilities) - 1
     for place, index in enumerate(chosen):
         name = escape_text(names[index])
-        color = palette.primary if place == 0 else HEADS[(0, 2, 3, 5, 7)[(place - 1) % 5]]
+        color = palette.primary if place == 0 else HEADS[(0, 1, 2, 4, 6)[(place - 1) % 5]]
         figure.add(
             "scatter",
             x=list(range(depth + 1)),

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.gradients import Norms
 from vitviz.plots.plotly_dict import PlainFigure
-from vitviz.plots.race import COLOURS
-from vitviz.plots.theme import DIVERGING, PALETTES, SYMBOLS, Mode, colorscale
+from vitviz.plots.theme import DIVERGING, PALETTES, SYMBOLS, VARIANTS, Mode, colorscale
 from vitviz.plots.ticks import log_axis
 
 HEIGHT_PX = 420
@@ -26,7 +25,7 @@ VEIL = 0.8  # opacity of what does not share the mean
 def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> go.Figure:
     """Draw the gradient norm over blocks, one line per variant with the span of its seeds."""
     figure = PlainFigure(mode)
-    for one, colour, symbol in zip(found, COLOURS[1:], SYMBOLS, strict=False):
+    for one, colour, symbol in zip(found, VARIANTS[1:], SYMBOLS, strict=False):
         blocks = list(range(1, len(one.mean) + 1))
         figure.add(
             "scatter",
@@ -132,7 +131,7 @@ def _panel(
         yaxis="y",
         zmin=-top,
         zmax=top,
-        colorscale=colorscale(DIVERGING),
+        colorscale=colorscale(DIVERGING[mode]),
         showscale=axis == "x",
         colorbar=BAR,
         hovertemplate=f"{title}: row %{{y}}, channel %{{x}}: %{{z:.2f}}<extra></extra>",
@@ -152,7 +151,7 @@ def _panel(
 
 def _frame(figure: PlainFigure, axis: str, cell: tuple[int, int], mode: Mode) -> None:
     row, col = cell
-    line = {"color": PALETTES[mode].query, "width": 2.5}
+    line = {"color": PALETTES[mode].ink, "width": 2.5}
     figure.shape(type="rect", xref=axis, x0=col - 0.5, x1=col + 0.5, y0=row - 0.5, y1=row + 0.5, line=line)
 
 

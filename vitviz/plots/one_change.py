@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.one_change import Variant
 from vitviz.plots.blob import pack
-from vitviz.plots.race import COLOURS
+from vitviz.plots.theme import VARIANTS, variant_colors
 
 ROOM = 0.02  # of the scale beside the outermost dots
 CONCEALED = "#8A8A8A"
@@ -29,7 +29,7 @@ def payload(
     """Return the message of `pages.views.race`, with seeds beside the curves.
 
     Args:
-        variants: in the order of their colours, eight at most; the first is grey.
+        variants: in the order of their colours, eight at most; variants of one family have a grey first.
         chance: accuracy of guessing, in [0, 1].
         epochs: length of a training.
         note: what the dots were measured on.
@@ -39,8 +39,8 @@ def payload(
     Raises:
         ValueError: if there are more variants than colours.
     """
-    if len(variants) > len(COLOURS):
-        raise ValueError(f"at most {len(COLOURS)} models can be told apart, received {len(variants)}")
+    if len(variants) > len(VARIANTS):
+        raise ValueError(f"at most {len(VARIANTS)} models can be told apart, received {len(variants)}")
     racers = [
         {
             "name": one.name,
@@ -50,7 +50,7 @@ def payload(
             "dots": [round(value, 4) for value in one.test.values()],
             "told": one.summary,
         }
-        for one, colour in zip(variants, COLOURS, strict=False)
+        for one, colour in zip(variants, variant_colors([one.family for one in variants]), strict=True)
     ]
     curves: list[NDArray[np.floating]] = [one.curve for one in variants]
     if concealed:

@@ -15,6 +15,7 @@ from vitviz.plots.blob import pack
 from vitviz.plots.plotly_dict import PlainFigure, escape_text
 
 FloatArray = NDArray[np.floating[Any]]
+NO_RANGE = 1e-3  # of the limit: less is rounding
 BYTE_RANGE, SHORT_RANGE = 255, 65535
 
 
@@ -45,13 +46,16 @@ def _quantise(panel: Panel, limit: float) -> NDArray[Any]:
     return stored.astype(np.uint16 if levels == SHORT_RANGE else np.uint8)
 
 
-def _describe_panel(panel: Panel, limit: float) -> dict[str, Any]:
+def _describe_panel(panel: Panel, limit: float, own_scale: bool) -> dict[str, Any]:
+    low, high = _span(panel, limit) if own_scale else (-limit, limit)
     return {
         "title": panel.title,
         "note": panel.note,
         "grid": list(panel.grid),
         "gain": 2 * limit / _levels(panel),
         "start": -limit,
+        "lo": low,
+        "hi": high,
         "moments": list(panel.moments),
         "told": list(panel.told),
     }
@@ -64,11 +68,11 @@ def mosaic(
     frame: int = 0,
     *,
     raw: bool = False,
-    stretched: bool = False,
+    own_scale: bool = False,
     active: int = 0,
     key: tuple[float, float] | None = None,
 ) -> bytes:
-    """Return the component data of one or two similarity mosaics on one scale.
+    """Return the component data of one or two similarity mosaics.
 
     A film of training travels as bytes (0.008 per level of a cosine), a single moment as 16 bits, so that its
     numbers are exact to four decimals.
@@ -78,8 +82,9 @@ def mosaic(
         shown: (S, S, 3) uint8, the image on which positions are lit.
         pin: (x, y) in [0, 1], the position enlarged at first.
         frame: the moment shown at first.
-        raw: values are dot products, not cosines; the scale is symmetric about zero and spans them all.
-        stretched: the scale spans the values of different positions alone, on the ramp without a zero.
+        raw: values are dot products, not cosines.
+        own_scale: each panel has a scale of its values of different positions, symmetric about zero where some are
+            negative; else one scale, from -1 to 1 or of all dot products.
         active: the panel that is enlarged at first.
         key: (x, y) of the position that is compared with the pinned one at first; None for the most alike.
 
@@ -92,12 +97,8 @@ def mosaic(
     arrays = {"shown": np.ascontiguousarray(shown, np.uint8)}
     for index, panel in enumerate(panels):
         arrays[f"similarity{index}"] = _quantise(panel, limit)
-    low, high = _span(panels, limit) if stretched else (-limit, limit)
     header = {
-        "panels": [_describe_panel(panel, limit) for panel in panels],
-        "lo": low,
-        "hi": high,
-        "stretched": stretched,
+        "panels": [_describe_panel(panel, limit, own_scale) for panel in panels],
         "unit": "dot product" if raw else "cosine",
         "raw": raw,
         "pin": list(pin),
@@ -108,13 +109,13 @@ def mosaic(
     return pack(header, **arrays)
 
 
-def _span(panels: Sequence[Panel], limit: float) -> tuple[float, float]:
-    """Return the range of similarities of different positions, over all panels and moments; else (-limit, limit)."""
-    values = [panel.similarity[:, ~np.eye(panel.similarity.shape[1], dtype=bool)] for panel in panels]
-    values = [value for value in values if value.size]
-    if not values:
+def _span(panel: Panel, limit: float) -> tuple[float, float]:
+    """Return the range of a panel's similarities of different positions; (-limit, limit) where they are all one."""
+    values = panel.similarity[:, ~np.eye(panel.similarity.shape[1], dtype=bool)]
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+    if high - low < NO_RANGE * limit:
         return -limit, limit
-    return float(min(v.min() for v in values)), float(max(v.max() for v in values))
+    return (low, high) if low >= 0 else (-max(-low, high), max(-low, high))
 
 
 def table(
@@ -156,7 +157,7 @@ def by_distance_figure(
     """Draw mean similarity over distance in patches, along rows and columns, for each encoding."""
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
-    colours = (palette.query, palette.primary)
+    colours = (palette.ink, palette.primary)
     for (name, lines), colour, symbol in zip(curves.items(), colours, theme.SYMBOLS, strict=False):
         for line, direction, dash in zip(lines, ("along rows", "along columns"), LINE_STYLES, strict=True):
             distance = np.arange(1, len(line))
@@ -203,7 +204,7 @@ def resize_figure(
     """Draw accuracy over the image's side in pixels, one line per resizing method of the positions."""
     palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
-    colours = (palette.query, palette.muted)
+    colours = (palette.primary, palette.muted)
     for (name, values), colour, symbol in zip(accuracy.items(), colours, theme.SYMBOLS, strict=False):
         figure.add(
             "scatter",

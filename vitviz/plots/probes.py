@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vitviz.plots.plotly_dict import PlainFigure, escape_text
-from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode
+from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode, family_colors
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-LINES = (HEADS[5], HEADS[1])  # the sidebar model and the comparison model
 
 
 @dataclass(frozen=True)
@@ -28,20 +26,21 @@ class Line:
 
 
 def over_depth_figure(
-    lines: Sequence[Line], axis: str, chance: float, mode: Mode, *, share: bool
+    lines: Sequence[Line], families: Sequence[str], axis: str, chance: float, mode: Mode, *, share: bool
 ) -> go.Figure:
     """Draw values over relative depth, so that models of different depths can be compared.
 
     Args:
+        families: of the two models.
         axis: title of the values.
         chance: chance level, drawn as a dotted line.
         share: True if the values are shares, written in percent.
     """
     figure = PlainFigure(mode)
-    palette = PALETTES[mode]
+    palette, colors = PALETTES[mode], family_colors(families)
     times, written = (100, "%{y:.1f} %") if share else (1, "%{y:.2f}")
     for place, line in enumerate(lines):
-        color, again = LINES[line.model], any(line.model == other.model for other in lines[:place])
+        color, again = colors[line.model], any(line.model == other.model for other in lines[:place])
         last = max(len(line.layers) - 1, 1)
         trace = {
             "x": [i / last for i in range(len(line.layers))],
@@ -107,17 +106,17 @@ def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -
             x=[layer.title] * 2,
             y=[layer.spread[0], layer.spread[2]],
             mode="lines",
-            line={"color": LINES[1], "width": 12},
+            line={"color": HEADS[0], "width": 12},
             opacity=0.45,
             hoverinfo="skip",
             showlegend=False,
         )
     marks = [
         ("median patch", [layer.spread[1] for layer in layers], "line-ew-open", palette.ink),
-        ("largest patch", [layer.longest for layer in layers], "circle", palette.query),
+        ("largest patch", [layer.longest for layer in layers], "circle", palette.primary),
     ]
     marks += [
-        (f"[{name.upper()}], mean", [layer.prefix[i] for layer in layers], "diamond", HEADS[2 + i % 3])
+        (f"[{name.upper()}], mean", [layer.prefix[i] for layer in layers], "diamond", HEADS[1 + i % 3])
         for i, name in enumerate(prefix)
     ]
     for name, values, symbol, color in marks:

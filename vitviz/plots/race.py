@@ -7,12 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from vitviz.analysis.race import Racer, align_racers, measured_span
-from vitviz.plots import theme
 from vitviz.plots.blob import pack
-
-COLOURS = tuple(
-    theme.HEADS[i] for i in (7, 1, 0, 2, 3, 4, 5, 6)
-)  # grey first: what the others are held against
+from vitviz.plots.theme import VARIANTS, variant_colors
 
 
 def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str = "") -> bytes:
@@ -27,8 +23,9 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
     Raises:
         ValueError: if there are more racers than colours.
     """
-    if len(racers) > len(COLOURS):
-        raise ValueError(f"at most {len(COLOURS)} models can be told apart, received {len(racers)}")
+    if len(racers) > len(VARIANTS):
+        raise ValueError(f"at most {len(VARIANTS)} models can be told apart, received {len(racers)}")
+    colors = variant_colors([racer.family for racer in racers])
     measured = align_racers(racers)
     compared = {racer.name: racer.measured for racer in measured}
     first = measured[0].measured if measured else None
@@ -40,7 +37,7 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
                 "color": colour,
                 "measured": None if (at := compared.get(racer.name)) is None else [at.accuracy, at.shuffled],
             }
-            for racer, colour in zip(racers, COLOURS, strict=False)
+            for racer, colour in zip(racers, colors, strict=True)
         ],
         "chance": chance,
         "epochs": epochs,

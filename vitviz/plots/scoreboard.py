@@ -14,20 +14,20 @@ from vitviz.plots.plotly_dict import PlainFigure, escape_text
 from vitviz.plots.ticks import log_ticks, short
 
 FAMILY = {
-    "CNN": theme.HEADS[5],
-    "Hybrid": theme.HEADS[0],
-    "ViT": theme.HEADS[4],
-    "DeiT": theme.HEADS[1],
-    "Swin": theme.HEADS[2],
-    "Self-supervised ViT": theme.HEADS[3],
+    "CNN": theme.FAMILIES["cnn"],
+    "Hybrid": theme.FAMILIES["hybrid"],
+    "ViT": theme.FAMILIES["vit"],
+    "DeiT": theme.FAMILIES["deit"],
+    "Swin": theme.FAMILIES["swin"],
+    "Self-supervised ViT": theme.family_colors(["vit", "vit"])[1],
 }
 SYMBOLS = dict(zip(FAMILY, theme.SYMBOLS, strict=False))
 PARTS = {  # of a model, in the order of the data
-    "embedding": theme.HEADS[0],
-    "positions": theme.HEADS[3],
-    "layers": theme.HEADS[4],
-    "attention": theme.HEADS[1],
-    "head": theme.HEADS[2],
+    "embedding": theme.HEADS[5],
+    "positions": theme.HEADS[2],
+    "layers": theme.HEADS[3],
+    "attention": theme.HEADS[0],
+    "head": theme.HEADS[1],
 }
 PHONE_PX = 360  # how wide the image is on a phone
 MOST_NAMES = 12  # beyond so many points only the front and the chosen one carry their names
@@ -245,7 +245,7 @@ def _add_family(
             "color": color,
             "opacity": [1.0 if p.front or p.chosen else 0.75 for p in points],
             "line": {
-                "color": [palette.query if p.chosen else palette.ink if p.front else color for p in points],
+                "color": [palette.primary if p.chosen else palette.ink if p.front else color for p in points],
                 "width": [3 if p.chosen else 2 if p.front or p.hollow else 0 for p in points],
             },
         },

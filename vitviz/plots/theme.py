@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Mode = Literal["light", "dark"]
 
-# Okabe and Ito (2008): the same head has the same colour on every page.
-HEADS = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#B8A800", "#7F7F7F")
+# Okabe and Ito (2008): a family, and a head, has the same colour on every page. Their orange is left to attention.
+FAMILIES = {"cnn": "#7F7F7F", "hybrid": "#56B4E9", "swin": "#009E73", "vit": "#0072B2", "deit": "#CC79A7"}
+HEADS = ("#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#B8A800", "#7F7F7F")
+# What is compared within one family: grey first, which the others are held against.
+VARIANTS = (HEADS[6], *HEADS[:6], "#7A5BC8")
+_KIN = {"conv_attention": "hybrid", "flat_attention": "vit"}
+_SHADES = (("#FFFFFF", 0.0), ("#FFFFFF", 0.45), ("#000000", 0.35), ("#FFFFFF", 0.7))
 # What tells lines and bars apart where colours are not seen, beside them in the same order.
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star", "hexagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 HATCHES = ("", "/", ".", "\\", "x")
 # Quantities without sign; perceptually even (matplotlib's viridis, eight stops).
 SEQUENTIAL = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
-# Signed values, centred on zero: blue, white, orange.
-DIVERGING = ("#1B4F8F", "#5B93C7", "#B7D3E8", "#F7F7F5", "#F6CFA1", "#E0913A", "#A6540B")
+PIN = "#0F151C"  # inside a white frame
+# Signed values: blue, the page's background at zero, orange.
+DIVERGING: dict[Mode, tuple[str, ...]] = {
+    "light": ("#1B4F8F", "#5B93C7", "#B7D3E8", "#FBFAF7", "#F6CFA1", "#E0913A", "#A6540B"),
+    "dark": ("#B7D8F5", "#5B9BD9", "#2A527D", "#10151C", "#6E4013", "#D08232", "#FBCB8F"),
+}
 
 
 @dataclass(frozen=True)
 class Palette:
-    """The interface's colours of one mode; `query` is the warm accent that always marks the query."""
+    """The interface's colours of one mode; `query` is the orange of attention, and of nothing else."""
 
     paper: str
     panel: str
@@ -39,10 +50,28 @@ PALETTES: dict[Mode, Palette] = {
 
 
 def head_color(head: int, num_heads: int) -> str:
-    """Return the colour of one head: Okabe-Ito up to eight heads, beyond that one even ramp."""
+    """Return the colour of one head: Okabe-Ito up to seven heads, beyond that one even ramp."""
     if num_heads <= len(HEADS):
         return HEADS[head]
     return ramp(SEQUENTIAL, head / (num_heads - 1))
+
+
+def family_colors(families: Sequence[str]) -> list[str]:
+    """Return a colour per model: its family's, or of several of one family its shades; another family's is olive."""
+    counts: Counter[str] = Counter()
+    colors = []
+    for family in (_KIN.get(name, name) for name in families):
+        end, share = _SHADES[counts[family] % len(_SHADES)]
+        colors.append(ramp((FAMILIES.get(family, HEADS[5]), end), share))
+        counts[family] += 1
+    return colors
+
+
+def variant_colors(families: Sequence[str]) -> list[str]:
+    """Return the colours of compared models: by family, or of variants of one family `VARIANTS`."""
+    if len(families) > 1 and len({*families}) == 1:
+        return [VARIANTS[i % len(VARIANTS)] for i in range(len(families))]
+    return family_colors(families)
 
 
 def ramp(stops: tuple[str, ...], position: float) -> str:

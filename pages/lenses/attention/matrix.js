@@ -1,6 +1,7 @@
 // Attention matrix of one head beside its image, or between words. The pointer selects a query (row) and a key
 // (column) in the matrix, or a query on the image.
 
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, fit, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
@@ -116,10 +117,9 @@ class Matrix {
     const cell = side / this.count;
     const thick = Math.max(2, cell);
     const band = (at) => at * cell + (cell - thick) / 2;
-    ctx.lineWidth = 1.5;
-    ctx.strokeStyle = colors.query;
-    ctx.strokeRect(left + 0.75, top + band(query), side - 1.5, thick);
+    frame(ctx, left, top + band(query), side, thick);
     if (this.key < 0) return;
+    ctx.lineWidth = 1.5;
     ctx.strokeStyle = colors.primary;
     ctx.strokeRect(left + band(this.key), top + 0.75, thick, side - 1.5);
   }

@@ -1,6 +1,6 @@
 // Heads against depth: a dot per head, the selected head's attention around its query, and a slider over training.
 
-import { line } from '../../../vitviz/browser/kit/axes.js';
+import { frame as frameBox, line } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/grow.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
@@ -240,9 +240,7 @@ class HeadDistance {
     const side = size / Math.max(rows, cols);
     const image = heat(offsets.data, rows, cols, SEQUENTIAL_LUT, 0, 255, start);
     blit(ctx, image, 0, 0, side * cols, side * rows);
-    ctx.strokeStyle = colors.query;
-    ctx.lineWidth = 2;
-    ctx.strokeRect(side * ((cols - 1) / 2), side * ((rows - 1) / 2), side, side);
+    frameBox(ctx, side * ((cols - 1) / 2), side * ((rows - 1) / 2), side, side);
   }
 
   nearest(event) {

@@ -1,6 +1,7 @@
 // Reconstruction of every patch: mean patch + sum of the first k coefficients times components.
 // Moving k adds or removes only the components between the old and the new k.
 
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
@@ -11,7 +12,7 @@ import { Plot } from '../../../vitviz/browser/kit/plot.js';
 const CURVE = 190;
 const FLAT = 40;
 const NAMES = 165;
-const COLORS = [(c) => c.query, (c) => c.primary, () => PALETTE.HEADS[2]];
+const COLORS = [(c) => c.ink, (c) => c.primary, () => PALETTE.HEADS[1]];
 
 class RebuildView {
   constructor({ root }) {
@@ -169,11 +170,8 @@ class RebuildView {
     const ctx = box.map.size(size, size);
     const g = this.side();
     const w = size / g;
-    const { colors } = this.message;
     blit(ctx, image, 0, 0, size, size, image.width > size);
-    ctx.strokeStyle = colors.query;
-    ctx.lineWidth = 2;
-    ctx.strokeRect((this.patch % g) * w + 1, Math.floor(this.patch / g) * w + 1, w - 2, w - 2);
+    frame(ctx, (this.patch % g) * w, Math.floor(this.patch / g) * w, w, w);
     const P = this.message.header.patch;
     const p = box.patch.size(56, 56);
     p.imageSmoothingEnabled = false;

@@ -1,12 +1,13 @@
 // Filter tiles: rows of P x P images, one sheet per model, with a timeline of snapshots. The tile under the pointer is
 // enlarged: its colours, its channels on a diverging scale, and its weights in numbers where they fit.
 
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/grow.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/ramp.js';
 import { counted, signed } from '../../../vitviz/browser/kit/words.js';
 
 const GUT = 4;
@@ -118,10 +119,7 @@ class TilesView {
     const corner = (k) => [(k % cols) * (side + GUT), Math.floor(k / cols) * (side + GUT)];
     for (let k = 0; k < this.shape(s)[1]; k++) blit(ctx, this.tileImage(s, k), ...corner(k), side, side);
     if (s === this.active) {
-      const [x, y] = corner(this.tile);
-      ctx.strokeStyle = colors.query;
-      ctx.lineWidth = 2.5;
-      ctx.strokeRect(x + 1.25, y + 1.25, side - 2.5, side - 2.5);
+      frame(ctx, ...corner(this.tile), side, side);
     }
     this.labelSheet(s, header.sheets[s]);
     bars.node.style.display = this.message.arrays[`shares${s}`] ? '' : 'none';
@@ -133,7 +131,7 @@ class TilesView {
     const top = Math.max(1e-9, ...Array.from({ length: n }, (_, k) => this.share(s, k)));
     for (let k = 0; k < n; k++) {
       const h = Math.max(1, (this.share(s, k) / top) * (BARS - 6));
-      b.fillStyle = s === this.active && k === this.tile ? colors.query : colors.primary;
+      b.fillStyle = s === this.active && k === this.tile ? colors.ink : colors.primary;
       b.fillRect(k * w, BARS - h, Math.max(1, w - 2), h);
     }
     bars.node.setAttribute(
@@ -160,7 +158,7 @@ class TilesView {
       width: main,
       words: [this.formatWeight(-peak), '0', this.formatWeight(peak)],
       colors: this.message.colors,
-      label: `Colour scale of the weights, from ${this.formatWeight(-peak)} to ${this.formatWeight(peak)}, white at zero`,
+      label: `Colour scale of the weights, from ${this.formatWeight(-peak)} to ${this.formatWeight(peak)}, neutral at zero`,
     });
     return `${this.head.textContent}: ${this.lines[0].textContent}`;
   }
@@ -194,7 +192,7 @@ class TilesView {
   writeWeights(ctx, values, p, cell, peak) {
     ctx.font = `${cell >= 30 ? 11.5 : 9}px ${this.message.colors.font}`;
     values.forEach((v, i) => {
-      ctx.fillStyle = Math.abs(v) / peak > 0.66 ? '#FFFFFF' : '#1B2430';
+      ctx.fillStyle = inkOn(DIVERGING_LUT, (v / peak + 1) / 2);
       ctx.fillText(this.formatWeight(v), ((i % p) + 0.5) * cell, (Math.floor(i / p) + 0.5) * cell);
     });
   }

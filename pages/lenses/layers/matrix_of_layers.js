@@ -2,7 +2,8 @@
 
 import { canvas, el, fit, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { legend, channelsAt, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/ramp.js';
+import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { legend, channelsAt, inkOn, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/ramp.js';
 import { signed } from '../../../vitviz/browser/kit/words.js';
 
 const GAP = 10; // px between the two models
@@ -67,14 +68,11 @@ class MatrixOfLayers {
     ctx.fillStyle = hidden ? colors.panel : `rgb(${channelsAt(SEQUENTIAL_LUT, value)})`;
     ctx.fillRect(x, y, this.side - 1, this.side - 1);
     if (this.side >= (hidden ? 15 : 34)) {
-      ctx.fillStyle = hidden ? colors.muted : value > 0.62 ? '#0f151c' : '#ffffff';
+      ctx.fillStyle = hidden ? colors.muted : inkOn(SEQUENTIAL_LUT, value);
       ctx.textAlign = 'center';
       ctx.fillText(hidden ? '?' : signed(value), x + this.side / 2, y + this.side / 2);
     }
-    if (row * this.count + col !== this.at) return;
-    ctx.strokeStyle = colors.query;
-    ctx.lineWidth = 3;
-    ctx.strokeRect(x + 1, y + 1, this.side - 3, this.side - 3);
+    if (row * this.count + col === this.at) frame(ctx, x, y, this.side - 1, this.side - 1);
   }
 
   drawNames(ctx) {

@@ -132,6 +132,7 @@ def draw_figures(
     pair: Sequence[ComparedModel], probes: Sequence[ProbeResults], subset: ImageSubset, revealed: bool
 ) -> None:
     """Draw the class accuracy on the left, without the current model until revealed, and R² on the right."""
+    families = [model.subject.model.config.family for model in pair]
     titles = [[layer.title for layer in model.layers] for model in pair]
     classes = [
         Line(
@@ -154,13 +155,13 @@ def draw_figures(
     with left:
         st.markdown("**Class**; dashed: accuracy of the model's own classifier head")
         figure = plots.over_depth_figure(
-            classes, "accuracy", 1 / len(subset.dataset.classes), selection.get_theme(), share=True
+            classes, families, "accuracy", 1 / len(subset.dataset.classes), selection.get_theme(), share=True
         )
         page.figure(figure, "layers.probe_class")
     with right:
         st.markdown("**Token position**; 1: predicted exactly, 0: not at all")
         figure = plots.over_depth_figure(
-            places, "R² of row and column", 0.0, selection.get_theme(), share=False
+            places, families, "R² of row and column", 0.0, selection.get_theme(), share=False
         )
         page.figure(figure, "layers.probe_place")
 

@@ -1,7 +1,6 @@
 // Draw the cosine similarity of the token under the pointer to all others, layer by layer, over the image.
 
-import { legend, lut } from '../../../vitviz/browser/kit/ramp.js';
-import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
+import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
 import { cellAt } from '../../../vitviz/browser/kit/place.js';
 import { signed, tokenName } from '../../../vitviz/browser/kit/words.js';
 import { Panels, tokenOf } from './panels.js';
@@ -9,11 +8,11 @@ import { Panels, tokenOf } from './panels.js';
 const UNIT = 127; // an int8 of this is a cosine of 1
 
 /** The diverging ramp, opaque at its ends and clear in the middle, so that the image shows where cosines are near 0. */
-const VEIL = (() => {
-  const table = lut(PALETTE.DIVERGING);
+function veil() {
+  const table = DIVERGING_LUT.slice();
   for (let i = 0; i < 256; i++) table[4 * i + 3] = Math.round(255 * Math.min(1, 0.12 + Math.abs(i - 127.5) / 110));
   return table;
-})();
+}
 
 /** Returns the query's cosines; the pin's, if the layer sent only those. */
 function row({ arrays }, panel, query) {
@@ -24,11 +23,11 @@ function row({ arrays }, panel, query) {
 
 function paint(message, panel, query) {
   const [rows, cols] = panel.grid;
-  const image = new ImageData(cols, rows);
+  const [image, table] = [new ImageData(cols, rows), veil()];
   const values = row(message, panel, query);
   for (let i = 0; i < rows * cols; i++) {
     const level = Math.round((255 * (values[i] / UNIT + 1)) / 2);
-    image.data.set(VEIL.subarray(4 * level, 4 * level + 4), 4 * i);
+    image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * i);
   }
   return image;
 }
@@ -52,7 +51,7 @@ function describe(message, panel, query) {
 function scale(view, { colors }) {
   const width = view.node.parentElement.clientWidth;
   const words = ['−1 opposite', '0', '1 identical'];
-  legend(view, { table: VEIL, width, words, colors, label: 'Cosine similarity from −1 to 1' });
+  legend(view, { table: veil(), width, words, colors, label: 'Cosine similarity from −1 to 1' });
 }
 
 export default function similar(context) {

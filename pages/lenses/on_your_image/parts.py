@@ -200,6 +200,7 @@ def draw_view(
     answered = [
         Answered(
             model.name,
+            model.family.lower(),
             model.current.by,
             np.concatenate([model.whole.probabilities, model.current.probabilities]),
             np.concatenate([model.whole.views, model.current.views]),

@@ -109,8 +109,8 @@ def draw_view(
 ) -> None:
     """Draw the image with its slider and every model's predictions; the view's state is 'moved'."""
     answered = [
-        plots.Answered(name, swept.by, swept.probabilities, swept.views)
-        for name, swept in zip(compared.names, sweeps, strict=True)
+        plots.Answered(name, choice.config.family, swept.by, swept.probabilities, swept.views)
+        for choice, name, swept in zip(compared.choices, compared.names, sweeps, strict=True)
     ]
     ground = comparison.crop_photo(compared.image, compared.preparation, compared.offset)
     curve = stored_results.build_curve(compared, perturbed.name)

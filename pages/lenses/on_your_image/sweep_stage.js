@@ -168,13 +168,13 @@ export class Stage {
   outline(ctx, side, colors) {
     if (this.covers() && this.now.header.values[this.hand.at]) {
       const [left, top, wide] = coverOf(this.now.header, this.hand, this.now.arrays.frames.shape[1]);
-      frame(ctx, left * side, top * side, wide * side, wide * side, colors.query, 2);
+      frame(ctx, left * side, top * side, wide * side, wide * side);
     }
     if (!this.cuts()) return;
     const cell = side / PIECES;
     for (const [piece, color] of [
       [this.cursor ?? -1, colors.primary],
-      [this.held, colors.query],
+      [this.held, undefined],
     ])
       if (piece >= 0) frame(ctx, (piece % PIECES) * cell, Math.floor(piece / PIECES) * cell, cell, cell, color, 3);
   }

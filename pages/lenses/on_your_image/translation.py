@@ -88,6 +88,7 @@ class ShiftedMaps:
 
     key: str
     name: str
+    family: str
     titles: tuple[str, ...]
     maps: tuple[NDArray[np.float32], ...]
     size_px: int
@@ -211,7 +212,10 @@ def _draw_shifted(
         _draw_rows(plots.payload(rows, HEADS), key="on_picture.moved")
     with right:
         st.markdown("**Does each layer's map shift with the image?**")
-        page.figure(shift_figure(build_lines(models, shift_px), selection.get_theme()), "on_picture.errors")
+        page.figure(
+            shift_figure(build_lines(models, shift_px), [m.family for m in models], selection.get_theme()),
+            "on_picture.errors",
+        )
         page.caption(describe_shift(models, shift_px))
         if sentences := describe_test_images(models, shift_px, rates):
             page.caption(sentences)
@@ -228,7 +232,16 @@ def run_models(compared: Comparison, shift_px: int) -> list[ShiftedMaps]:
                 model.digest, model, compared.image, compared.preparation, compared.offset, shift_px
             )
             titles = tuple(layer.title for layer in list_layers(choice.config))
-            models.append(ShiftedMaps(choice.key, name, titles, maps, compared.input_px, probabilities))
+            shown = ShiftedMaps(
+                choice.key,
+                name,
+                choice.config.family,
+                titles,
+                maps,
+                size_px=compared.input_px,
+                probabilities=probabilities,
+            )
+            models.append(shown)
     return models
 
 

@@ -1,7 +1,8 @@
 // The selected patch: its pixels, their products with a column of E, and the resulting value of its token.
 // A view has `message`, `last` (sizes and images), `detail` (elements and canvases), `column`, `value`.
 
-import { blitPart, number, outline, peak } from './patches_map.js';
+import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { blitPart, number, peak } from './patches_map.js';
 import { el } from '../../../vitviz/browser/kit/dom.js';
 import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT } from '../../../vitviz/browser/kit/ramp.js';
@@ -48,7 +49,7 @@ function drawPrefix(view, token, tall) {
   ctx.fillText(`${dim} values in ${rows} rows`, 0, 12);
   const image = heat(vector, rows, dim / rows, DIVERGING_LUT, -peak(vector), peak(vector));
   blit(ctx, image, 0, 20, view.last.rightWidth, tall);
-  view.detail.scale.textContent = `blue − · white 0 · orange +   ±${number(peak(vector))}`;
+  view.detail.scale.textContent = `blue − · neutral 0 · orange +   ±${number(peak(vector))}`;
 }
 
 function drawPlanes(view, patch, flat, filter, product, tall) {
@@ -77,10 +78,10 @@ function drawPlanes(view, patch, flat, filter, product, tall) {
       const c = Math.floor(view.value / (P * P));
       const y = Math.floor(view.value / P) % P;
       const cell = t / P;
-      outline(ctx, view.message.colors.query, 2, x + (view.value % P) * cell, 20 + c * (t + 4) + y * cell, cell, cell);
+      frame(ctx, x + (view.value % P) * cell, 20 + c * (t + 4) + y * cell, cell, cell);
     }
   });
-  view.detail.scale.textContent = `blue − · white 0 · orange +   x ±${number(view.last.valuePeak, 2)}, E ±${number(peak(filter), 3)}, x ⊙ E ±${number(peak(product), 3)}`;
+  view.detail.scale.textContent = `blue − · neutral 0 · orange +   x ±${number(view.last.valuePeak, 2)}, E ±${number(peak(filter), 3)}, x ⊙ E ±${number(peak(product), 3)}`;
 }
 
 function drawFlat(view, flat) {
@@ -95,7 +96,7 @@ function drawFlat(view, flat) {
   if (view.value < 0) return;
   const width = rightWidth / run;
   const [x, y] = [(view.value % run) * width - 1, 12 * Math.floor(view.value / run)];
-  outline(ctx, view.message.colors.query, 2, x, y, Math.max(3, width), 11);
+  frame(ctx, x, y, Math.max(3, width), 11);
 }
 
 function writeSum(view, flat, filter, product, patch) {
@@ -111,7 +112,7 @@ function writeSum(view, flat, filter, product, patch) {
   shown.forEach((k, i) => {
     const before = i ? shown[i - 1] : -1;
     el(line, 'span', {}, `${i ? ' + ' : ''}${k > before + 1 ? '… + ' : ''}`);
-    const attributes = k === view.value ? { class: 'vv-query pt-strong' } : {};
+    const attributes = k === view.value ? { class: 'vv-chosen pt-strong' } : {};
     el(line, 'span', attributes, `${factor(flat[k])}·${factor(filter[k])}`);
   });
   el(line, 'span', {}, ` + ${factor(bias)}`);
@@ -133,7 +134,7 @@ function drawToken(view, token) {
   const ctx = view.detail.out.size(view.last.rightWidth, 24);
   blit(ctx, heat(vector, 1, dim, DIVERGING_LUT, -top, top), 0, 4, view.last.rightWidth, 16);
   const width = view.last.rightWidth / dim;
-  outline(ctx, view.message.colors.query, 2, view.column * width, 3, Math.max(3, width), 18);
+  frame(ctx, view.column * width, 3, Math.max(3, width), 18);
   view.detail.outLabel.textContent = `Resulting token: D = ${dim} values, before position embeddings`;
   view.detail.outNote.textContent = `value ${view.column + 1}: ${number(vector[view.column], 4)} · range ±${number(top)} · norm ‖·‖ = ${number(Math.hypot(...vector))}`;
 }

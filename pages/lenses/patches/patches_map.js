@@ -1,5 +1,6 @@
 // The image divided into patches, the strip of tokens, and the columns of E, with the number format of the stage.
 
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT } from '../../../vitviz/browser/kit/ramp.js';
 
@@ -26,7 +27,6 @@ export function outline(ctx, color, width, x, y, w, h) {
 export function drawMap(view) {
   const { patch: P, rows, cols, dim } = view.message.header;
   const ctx = view.map.size(view.last.mapWidth, view.last.side);
-  const colors = view.message.colors;
   const chosen = view.patchOf(view.active());
   const pinned = view.patchOf(view.pinned);
   const tokens = view.message.arrays.tokens.data;
@@ -47,14 +47,10 @@ export function drawMap(view) {
     }
     if (view.on.numbers && box.side >= 18) writeNumber(view, ctx, box, i + 1);
   }
-  for (const [index, colour, width] of [
-    [pinned, colors.paper, 4],
-    [pinned, colors.ink, 2],
-    [chosen, colors.query, 3],
-  ]) {
+  for (const index of [pinned, chosen]) {
     if (index < 0) continue;
     const box = view.cellBox(index);
-    outline(ctx, colour, width, box.x + width / 2, box.y + width / 2, box.side - width, box.side - width);
+    frame(ctx, box.x, box.y, box.side, box.side, undefined, index === chosen ? 3 : 1.5);
   }
 }
 
@@ -93,9 +89,9 @@ export function drawStrip(view) {
       ctx.fillText(prefix[t].toUpperCase(), x + THUMB / 2, 24);
     } else blitPart(view, ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, x, 2, THUMB);
     const active = t === view.active();
-    if (active) outline(ctx, colors.query, 3, x, 2, THUMB, THUMB);
+    if (active) frame(ctx, x, 2, THUMB, THUMB);
     else if (t === view.pinned) outline(ctx, colors.ink, 2, x, 2, THUMB, THUMB);
-    ctx.fillStyle = active ? colors.query : colors.muted;
+    ctx.fillStyle = active ? colors.ink : colors.muted;
     ctx.font = `${active ? 600 : 400} 12px ${colors.font}`;
     ctx.fillText(patch < 0 ? '' : String(patch + 1), x + THUMB / 2, THUMB + 18);
   }
@@ -115,7 +111,7 @@ export function drawFilters(view) {
     const x = (d % across) * (TILE + 4);
     const y = Math.floor(d / across) * (TILE + 4);
     blit(ctx, image, x, y, TILE, TILE);
-    if (d === view.column) outline(ctx, view.message.colors.query, 3, x + 1.5, y + 1.5, TILE - 3, TILE - 3);
+    if (d === view.column) frame(ctx, x + 1.5, y + 1.5, TILE - 3, TILE - 3);
   });
 }
 

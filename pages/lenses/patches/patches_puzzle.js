@@ -58,7 +58,7 @@ class PatchesPuzzle {
       ctx.fillText(fit(ctx, label, name - 8), 0, y + 16);
       for (const [k, p, colour] of [
         [0, before, colors.muted],
-        [1, after, colors.query],
+        [1, after, colors.primary],
       ]) {
         ctx.fillStyle = colour;
         ctx.fillRect(name, y + k * 16 + 2, Math.max(2, (room * p) / most), 12);

@@ -1,7 +1,7 @@
 // z0 = [x_class; x1 E; ...; xN E] + E_pos: three heat maps on one scale, one row per token, one column per value.
 // header: {patch, cols, prefix, scale, added, pin}; arrays: shown (S, S, 3) uint8, content (T, D), positions (T, D)
 
-import { outline } from './patches_map.js';
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -123,8 +123,8 @@ class PatchesSequence {
       if (token < 0) return;
       const cell = width / this.dim();
       const [top, tall] = [token * step - 1, Math.max(3, step) + 1];
-      outline(ctx, this.message.colors.query, 2, left, top, width, tall);
-      outline(ctx, this.message.colors.query, 2, left + value * cell - 1, top, Math.max(3, cell) + 1, tall);
+      frame(ctx, left, top, width, tall);
+      frame(ctx, left + value * cell - 1, top, Math.max(3, cell) + 1, tall);
     });
     if (token < 0) {
       this.note.textContent = `Rows: ${this.tokens()} tokens; columns: D = ${this.dim()} values. Point at a value to see its sum.`;
@@ -149,7 +149,7 @@ class PatchesSequence {
         ctx.fillStyle = this.message.colors.muted;
         ctx.fillRect(0, t * step, 20, step);
       } else ctx.drawImage(this.image, (patch % cols) * P, Math.floor(patch / cols) * P, P, P, 0, t * step, 20, step);
-      if (t === active) outline(ctx, this.message.colors.query, 2, 1, t * step - 1, 18, Math.max(3, step) + 1);
+      if (t === active) frame(ctx, 1, t * step - 1, 18, Math.max(3, step) + 1);
     }
   }
 

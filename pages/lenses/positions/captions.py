@@ -86,15 +86,15 @@ def describe_flattening(flat: FloatArray, square: FloatArray) -> str:
         [format_similarity(matrix[pair]) for matrix in (flat, square)] for pair in ((2, 3), (3, 4), (0, 4))
     )
     return (
-        f"In 1-D, positions 3 and 4 at opposite ends of two rows have cosine {across[0]}, like the neighbours 2 and 3"
-        f" ({row[0]}); in 2-D {across[1]} and {row[1]}. Vertical neighbours 0 and 4: 1-D {below[0]}, 2-D {below[1]}."
+        f"In 1-D, positions 4 and 5 at opposite ends of two rows have cosine {across[0]}, like the neighbours 3 and 4"
+        f" ({row[0]}); in 2-D {across[1]} and {row[1]}. Vertical neighbours 1 and 5: 1-D {below[0]}, 2-D {below[1]}."
     )
 
 
 def describe_sum(summed: FloatArray, concatenated: FloatArray, unique: float) -> str:
     """Describe the ambiguity of summed encodings on a 4 x 4 grid, from cosines (16, 16) and the unique share."""
     return (
-        f"PE(1) + PE(2) = PE(2) + PE(1): summed, positions (1, 2) and (2, 1) have cosine"
+        f"PE(1) + PE(2) = PE(2) + PE(1): summed, positions (2, 3) and (3, 2) have cosine"
         f" {format_similarity(summed[6, 9])}; concatenated {format_similarity(concatenated[6, 9])}. Only"
         f" {percent(unique, 0)} of the 16 summed encodings are unique, so telling left, right, above and below apart is"
         " limited to 50 %."

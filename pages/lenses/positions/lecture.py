@@ -93,7 +93,7 @@ def _draw_pair(first: str, second: str, pin: Place, other: Place, key: str) -> t
         plots.Panel(table.title, table.note, SQUARE, matrix[None])
         for table, matrix in zip(tables, (left, right), strict=True)
     ]
-    payload = plots.mosaic(panels, encodings.load_input_image(), pin, key=other, stretched=True)
+    payload = plots.mosaic(panels, encodings.load_input_image(), pin, key=other, own_scale=True)
     draw_mosaics(payload, key=key, triggers=("pin",))
     return left, right
 

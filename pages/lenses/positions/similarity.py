@@ -67,7 +67,7 @@ class SimilarityControls(widgets.ControlValues, page="positions"):
     left: str
     right: str  # or NOTHING
     raw: bool
-    stretched: bool
+    stretched: bool  # each panel's scale to its own values
     seed: int
     parameters: EncodingControls
 
@@ -98,7 +98,7 @@ def draw() -> None:
         selection.get_current().pin.point,
         frame,
         raw=controls.raw,
-        stretched=controls.stretched,
+        own_scale=controls.stretched,
         active=len(panels) - 1,
     )
     draw_mosaics(payload, key=VIEW, triggers=("pin",), on_change=_apply_click)
@@ -167,8 +167,9 @@ def _draw_controls() -> SimilarityControls:
         )
         stretched = widgets.toggle(
             SimilarityControls.key("stretched"),
-            "Stretch the scale to the values",
-            help="Off: −1 to 1, white at zero. On: the range of the values.",
+            "A scale per panel",
+            True,
+            help="On: the values of its different positions. Off: −1 to 1 for both.",
         )
         seed = widgets.number(
             SimilarityControls.key("seed"),

@@ -1,5 +1,6 @@
 // The similarities of every panel at the selected snapshot.
 
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { cellAt, centreOf } from '../../../vitviz/browser/kit/place.js';
 import { blit } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/ramp.js';
@@ -25,9 +26,7 @@ export function drawHighlighted(ctx, image, side, [rows, cols], cells) {
     ctx.clip();
     drawImage();
     ctx.restore();
-    ctx.lineWidth = 2.5;
-    ctx.strokeStyle = color;
-    ctx.strokeRect(x + 1, y + 1, w - 2, h - 2);
+    frame(ctx, x, y, w, h, color);
   }
 }
 
@@ -73,11 +72,11 @@ export class Tables {
   }
 
   place(p, i) {
-    return `(${Math.floor(i / this.panels()[p].grid[1])}, ${i % this.panels()[p].grid[1]})`;
+    return `(${Math.floor(i / this.panels()[p].grid[1]) + 1}, ${(i % this.panels()[p].grid[1]) + 1})`;
   }
 
-  table() {
-    return this.message.header.stretched ? SEQUENTIAL_LUT : DIVERGING_LUT;
+  table(p) {
+    return this.panels()[p].lo < 0 ? DIVERGING_LUT : SEQUENTIAL_LUT;
   }
 
   /** The query's similarity in panel p to the place of position j of the active panel. */

@@ -1,9 +1,10 @@
 // The similarity grid of the ViT paper's figure 7: tile (r, c) of a mosaic maps position (r, c)'s similarity to all others.
-// One canvas per encoding, one scale for all; the place under the pointer is highlighted in all and on the image.
+// One canvas and one scale per encoding; the place under the pointer is highlighted in all and on the image.
 
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { centreOf } from '../../../vitviz/browser/kit/place.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
-import { legend } from '../../../vitviz/browser/kit/ramp.js';
+import { inkOn, legend } from '../../../vitviz/browser/kit/ramp.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { heat, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -37,7 +38,6 @@ class SimilarityView extends Tables {
     this.foot = el(this.root, 'div', { class: 'sim-foot' });
     this.left = el(this.foot, 'div');
     this.right = el(this.foot, 'div', { class: 'sim-pair' });
-    this.scale = canvas(this.left, { role: 'img' });
     this.time = timeline(this.left, {
       class: 'sim-time',
       last: () => this.frames() - 1,
@@ -89,14 +89,13 @@ class SimilarityView extends Tables {
     const name = `${p}:${at}`;
     if (this.images[p]?.name === name) return this.images[p].image;
     const { data } = this.message.arrays[`similarity${p}`];
-    const { gain, start } = this.panels()[p];
-    const { lo, hi } = this.message.header;
+    const { gain, start, lo, hi } = this.panels()[p];
     // Row i of the matrix becomes a rows x cols map; the maps are stacked vertically.
     const image = heat(
       data.subarray(at * n * n, (at + 1) * n * n),
       n * rows,
       cols,
-      this.table(),
+      this.table(p),
       (lo - start) / gain,
       (hi - start) / gain,
     );
@@ -114,19 +113,9 @@ class SimilarityView extends Tables {
     ctx.imageSmoothingEnabled = false;
     const corner = (i) => [HEADINGS + (i % cols) * pitch, HEADINGS + Math.floor(i / cols) * pitch];
     for (let i = 0; i < rows * cols; i++) ctx.drawImage(image, 0, i * rows, cols, rows, ...corner(i), tile, tile);
-    if (this.key) this.drawFrame(ctx, corner(this.keyOf(p)), tile, this.message.colors.ink, 1.5);
-    this.drawFrame(ctx, corner(this.queryOf(p)), tile, this.message.colors.query, 2.5);
-  }
-
-  drawFrame(ctx, [x, y], tile, color, width) {
-    for (const [stroke, wide] of [
-      [this.message.colors.paper, width + 3],
-      [color, width],
-    ]) {
-      ctx.strokeStyle = stroke;
-      ctx.lineWidth = wide;
-      ctx.strokeRect(x - width / 2, y - width / 2, tile + width, tile + width);
-    }
+    const around = (i, color) => frame(ctx, ...corner(i).map((at) => at - 2), tile + 4, tile + 4, color);
+    if (this.key) around(this.keyOf(p), this.message.colors.primary);
+    around(this.queryOf(p));
   }
 
   drawLens() {
@@ -138,16 +127,11 @@ class SimilarityView extends Tables {
     this.drawHeadings(ctx, rows, cols, cell, cell);
     ctx.imageSmoothingEnabled = false;
     ctx.drawImage(this.imageOf(p), 0, i * rows, cols, rows, HEADINGS, HEADINGS, cell * cols, cell * rows);
-    if (cell >= 18 && !this.message.header.raw) this.writeValues(ctx, p, i, cell);
-    const ring = (k, color, width) => {
-      const x = HEADINGS + (k % cols) * cell + width / 2;
-      const y = HEADINGS + Math.floor(k / cols) * cell + width / 2;
-      ctx.strokeStyle = color;
-      ctx.lineWidth = width;
-      ctx.strokeRect(x, y, cell - width, cell - width);
-    };
-    if (this.keyOf(p) >= 0) ring(this.keyOf(p), '#1B2430', 2);
-    ring(i, this.message.colors.query, 3);
+    if (cell >= 24 && !this.message.header.raw) this.writeValues(ctx, p, i, cell);
+    const around = (k, color) =>
+      frame(ctx, HEADINGS + (k % cols) * cell, HEADINGS + Math.floor(k / cols) * cell, cell, cell, color);
+    if (this.keyOf(p) >= 0) around(this.keyOf(p), this.message.colors.primary);
+    around(i);
     this.lens.title.textContent = `Position ${this.place(p, i)}, enlarged`;
     this.lens.note.textContent = this.panels().length > 1 ? this.panels()[p].title : 'similarity to every position';
   }
@@ -155,22 +139,21 @@ class SimilarityView extends Tables {
   /** Writes row and column numbers along the edges, as many as fit. */
   drawHeadings(ctx, rows, cols, pitch, side) {
     const every = Math.ceil((cols > 10 ? 20 : 12) / pitch);
-    ctx.font = `11px ${this.message.colors.font}`;
+    ctx.font = `12px ${this.message.colors.font}`;
     ctx.fillStyle = this.message.colors.muted;
     ctx.textAlign = 'center';
     ctx.textBaseline = 'middle';
-    for (let c = 0; c < cols; c += every) ctx.fillText(c, HEADINGS + c * pitch + side / 2, HEADINGS / 2 - 2);
-    for (let r = 0; r < rows; r += every) ctx.fillText(r, HEADINGS / 2 - 2, HEADINGS + r * pitch + side / 2);
+    for (let c = 0; c < cols; c += every) ctx.fillText(c + 1, HEADINGS + c * pitch + side / 2, HEADINGS / 2 - 2);
+    for (let r = 0; r < rows; r += every) ctx.fillText(r + 1, HEADINGS / 2 - 2, HEADINGS + r * pitch + side / 2);
   }
 
   writeValues(ctx, p, i, cell) {
     const [rows, cols] = this.panels()[p].grid;
-    const { lo, hi, stretched } = this.message.header;
-    ctx.font = `${cell >= 34 ? 12 : cell >= 26 ? 10.5 : 9}px ${this.message.colors.font}`;
+    const { lo, hi } = this.panels()[p];
+    ctx.font = `12px ${this.message.colors.font}`;
     for (let k = 0; k < rows * cols; k++) {
       const v = this.value(p, i, k);
-      const level = (v - lo) / (hi - lo);
-      ctx.fillStyle = (stretched ? level < 0.6 : Math.abs(level - 0.5) > 0.34) ? '#FFFFFF' : '#1B2430';
+      ctx.fillStyle = inkOn(this.table(p), (v - lo) / (hi - lo));
       const text = valueText(v, cell >= 30 ? 2 : 1).replace(/^(−?)0\./, '$1.');
       ctx.fillText(text, HEADINGS + ((k % cols) + 0.5) * cell, HEADINGS + (Math.floor(k / cols) + 0.5) * cell);
     }
@@ -181,21 +164,23 @@ class SimilarityView extends Tables {
     const { colors } = this.message;
     const i = this.queryOf(this.active);
     const j = this.keyOf(this.active);
-    const cells = [...(j < 0 ? [] : [[j, colors.ink]]), [i, colors.query]];
+    const cells = [...(j < 0 ? [] : [[j, colors.primary]]), [i]];
     drawHighlighted(this.photo.size(side, side), this.image, side, this.panels()[this.active].grid, cells);
     const places = cells.map(([cell]) => this.place(this.active, cell)).join(' and ');
     this.photo.node.setAttribute('aria-label', `Image with highlighted positions: ${places}`);
   }
 
-  drawScale() {
-    const { lo, hi, raw, stretched, unit } = this.message.header;
-    const word = (v) => (raw ? v.toPrecision(2) : stretched ? valueText(v) : `${v < 0 ? '−' : ''}${Math.abs(v)}`);
-    legend(this.scale, {
-      table: this.table(),
-      width: this.scale.wanted,
-      words: [word(lo), word((lo + hi) / 2), `${unit} ${word(hi)}`],
+  drawScale(p) {
+    const { raw, unit } = this.message.header;
+    const { lo, hi } = this.panels()[p];
+    const word = (v) => (raw ? v.toPrecision(2) : valueText(v));
+    legend(this.mosaics[p].scale, {
+      table: this.table(p),
+      width: this.mosaics[p].map.width,
+      left: HEADINGS,
+      words: [word(lo), lo < 0 ? '0' : '', `${unit} ${word(hi)}`],
       colors: this.message.colors,
-      label: `Colour scale: ${unit} from ${word(lo)} to ${word(hi)}${stretched ? '' : ', white at zero'}`,
+      label: `Colour scale of ${this.panels()[p].title}: ${unit} from ${word(lo)} to ${word(hi)}`,
     });
   }
 
@@ -224,7 +209,7 @@ class SimilarityView extends Tables {
     this.lines[3].className = 'vv-muted vv-mono';
     this.lines[3].textContent = this.message.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
     this.lines[4].className = 'vv-muted';
-    this.lines[4].textContent = `positions ${i} and ${j} in reading order, counted from 0`;
+    this.lines[4].textContent = `positions ${i + 1} and ${j + 1} in reading order`;
     const values = this.panels().map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
     return `${this.lines[0].textContent}: ${values.join(', ')}`;
   }
@@ -282,6 +267,7 @@ class SimilarityView extends Tables {
       title: el(box, 'div', { class: 'sim-title' }),
       note: el(box, 'div', { class: 'sim-note' }),
       map: canvas(box, { class: 'sim-map' }),
+      scale: canvas(box, { role: 'img', class: 'sim-scale' }),
     };
     this.mosaics[p] = mosaic;
     gridNavigation(mosaic.map.node, {
@@ -315,8 +301,8 @@ class SimilarityView extends Tables {
     this.message = message;
     if (fresh) this.load(message);
     this.layOut(message.width);
-    this.drawScale();
     this.drawAll();
+    this.panels().forEach((_, p) => this.drawScale(p));
   }
 
   load({ header, arrays }) {
@@ -350,7 +336,6 @@ class SimilarityView extends Tables {
     lens.box.style.width = `${lens.width}px`;
     this.left.style.width = `${wide ? width - lens.width - GAP - 1 : width}px`;
     this.right.style.width = `${lens.width}px`;
-    this.scale.wanted = Math.min(320, width);
     this.photo.wanted = Math.min(grown(144), Math.floor(lens.width * 0.45));
   }
 }

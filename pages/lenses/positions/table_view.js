@@ -1,6 +1,7 @@
 // A table of position encodings: rows are positions, columns are dimensions. Beside it are the selected cell's formula
 // and its column as a wave over the positions; above it is the wavelength of every column.
 
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { drawHighlighted } from './similarity_tables.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
@@ -153,12 +154,11 @@ class TableView {
     ctx.textBaseline = 'middle';
     ctx.fillText('position p', 0, 0);
     ctx.restore();
-    ctx.strokeStyle = colors.query;
+    ctx.strokeStyle = colors.ink;
     ctx.lineWidth = 1.5;
     ctx.strokeRect(AXIS, p * h - 0.75, width - AXIS, h + 1.5);
     ctx.strokeRect(AXIS + k * w - 0.75, 0, w + 1.5, height);
-    ctx.lineWidth = 3;
-    ctx.strokeRect(AXIS + k * w - 2, p * h - 2, w + 4, h + 4);
+    frame(ctx, AXIS + k * w - 3, p * h - 3, w + 6, h + 6);
   }
 
   drawStrip() {
@@ -185,7 +185,7 @@ class TableView {
     ctx.fillText(10 ** high >= 1000 ? `${Math.round(10 ** high / 1000)}k` : number(10 ** high, 2), AXIS - 6, 12);
     ctx.fillStyle = colors.primary;
     for (let i = 0; i < this.D(); i++) ctx.fillRect(AXIS + i * w, y(all[i]) - 1.5, Math.max(1, w - 0.5), 3);
-    ctx.fillStyle = colors.query;
+    ctx.fillStyle = colors.ink;
     ctx.fillRect(AXIS + k * w - 1, y(all[k]) - 3, Math.max(4, w + 2), 6);
     this.strip.node.setAttribute(
       'aria-label',
@@ -213,7 +213,7 @@ class TableView {
     ctx.beginPath();
     for (let i = 0; i < count; i++) ctx[i ? 'lineTo' : 'moveTo'](x(i), y(this.value(i, k)));
     ctx.stroke();
-    ctx.fillStyle = colors.query;
+    ctx.fillStyle = colors.ink;
     ctx.beginPath();
     ctx.arc(x(p), y(this.value(p, k)), 5, 0, 7);
     ctx.fill();
@@ -227,7 +227,7 @@ class TableView {
     const { grid } = this.message.header;
     const [p] = this.cell;
     const [r, c] = this.place(p);
-    drawHighlighted(this.photo.size(side, side), this.photoImage, side, grid, [[p, this.message.colors.query]]);
+    drawHighlighted(this.photo.size(side, side), this.photoImage, side, grid, [[p]]);
     this.photoNote.textContent = `Position ${p} is the patch in row ${r}, column ${c} of the ${grid[0]} × ${grid[1]} grid.`;
     this.photo.node.setAttribute('aria-label', this.photoNote.textContent);
   }
@@ -261,7 +261,7 @@ class TableView {
       left: AXIS,
       words: [`−${number(peak, 2)}`, '0', number(peak, 2)],
       colors: message.colors,
-      label: `Colour scale from −${number(peak)} to ${number(peak)}, white at zero`,
+      label: `Colour scale from −${number(peak)} to ${number(peak)}, neutral at zero`,
     });
     this.drawAll();
   }

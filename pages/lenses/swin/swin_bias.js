@@ -2,6 +2,7 @@
 // header: {rows, cols (of the window), heads, head, steps, at}
 // arrays: table (steps, heads, (2Mh-1)(2Mw-1)) float32; index (Mh Mw, Mh Mw) int32
 
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { DIVERGING_LUT, channelsAt, headColor, legend } from '../../../vitviz/browser/kit/ramp.js';
 import { counted } from '../../../vitviz/browser/kit/words.js';
@@ -166,7 +167,7 @@ class SwinBias {
     }
     const box = (t) => [(t % cols) * step, Math.floor(t / cols) * step];
     this.ring(ctx, ...box(this.key), step - 1, '#0F151C', 2.5);
-    this.ring(ctx, ...box(this.query), step - 1, colors.query, 3);
+    frame(ctx, ...box(this.query), step - 1, step - 1, undefined, 3);
     ctx.font = `600 13px ${colors.font}`;
     ctx.textAlign = 'center';
     ctx.textBaseline = 'middle';
@@ -215,7 +216,7 @@ class SwinBias {
     for (let q = 0; q < n; q++)
       for (let k = 0; k < n; k++)
         if (this.indexOf(q, k) === this.lit()) ctx.strokeRect(k * step + 0.5, q * step + 0.5, step - 1, step - 1);
-    if (this.cell < 0) this.ring(ctx, this.key * step - 1, this.query * step - 1, step + 2, this.now.colors.query, 2.5);
+    if (this.cell < 0) frame(ctx, this.key * step - 1, this.query * step - 1, step + 2, step + 2);
     this.matrix.head.textContent = `B, ${n} × ${n}: query (row) × key (column)`;
   }
 
@@ -268,7 +269,7 @@ class SwinBias {
         ctx.fillStyle = this.color(this.value(i, h));
         ctx.fillRect(x0 + (i % this.wide()) * step, y0 + Math.floor(i / this.wide()) * step, step + 0.3, step + 0.3);
       }
-      if (h === this.head) this.ring(ctx, x0, y0, s, colors.query, 2.5);
+      if (h === this.head) frame(ctx, x0, y0, s, s);
     }
     this.headsTitle.textContent = `All ${this.now.header.heads} heads, shared scale`;
   }

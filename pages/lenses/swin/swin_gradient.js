@@ -83,7 +83,7 @@ class SwinGradient {
   drawToken(ctx, { token, rows, cols }, width, height) {
     const w = width / cols;
     const h = height / rows;
-    frame(ctx, (token % cols) * w, Math.floor(token / cols) * h, w, h, this.now.colors.query);
+    frame(ctx, (token % cols) * w, Math.floor(token / cols) * h, w, h);
   }
 
   drawScale() {

@@ -43,7 +43,7 @@ class SwinPyramid {
   }
 
   colors4() {
-    return [PALETTE.HEADS[1], PALETTE.HEADS[2], PALETTE.HEADS[3], PALETTE.HEADS[0]];
+    return PALETTE.HEADS.slice(0, 4);
   }
 
   point() {
@@ -79,7 +79,7 @@ class SwinPyramid {
     const whole = stages[Math.max(level, s)];
     const [r, c] = this.tokenAt(whole, this.point());
     const [wide, tall] = [w / whole.cols, h / whole.rows];
-    frame(ctx, c * wide, r * tall, wide, tall, this.now.colors.query);
+    frame(ctx, c * wide, r * tall, wide, tall);
   }
 
   strip(k, values, width, top, borders) {
@@ -120,7 +120,7 @@ class SwinPyramid {
     this.strip(5, normed.data, room, peakOf(normed.data), this.colors4());
     this.rows[5].shape.textContent = `${4 * C}`;
     this.rows[6].label.textContent = '· W, no bias: 2C';
-    this.strip(6, merged.data, room / 2, peakOf(merged.data), [this.now.colors.query]);
+    this.strip(6, merged.data, room / 2, peakOf(merged.data), [this.now.colors.muted]);
     this.rows[6].shape.textContent = `${2 * C}`;
     const before = stages[merge.stage - 1];
     const after = stages[merge.stage];

@@ -102,7 +102,7 @@ class SwinReach {
     ctx.lineWidth = 0.5;
     lattice(ctx, rows, cols, self.side, step * rows);
     ctx.globalAlpha = 1;
-    frame(ctx, (this.active() % cols) * step, Math.floor(this.active() / cols) * step, step, step, colors.query);
+    frame(ctx, (this.active() % cols) * step, Math.floor(this.active() / cols) * step, step, step);
     const patches = this.reached(k, this.block);
     const share = ((100 * patches) / this.count()).toFixed(0);
     self.note.textContent = `${counted(patches)} of ${counted(this.count())} patches · ${share} %`;
@@ -133,10 +133,10 @@ class SwinReach {
     plot.axisY([0, 0.5, 1], (share) => `${100 * share} %`);
     const steps = Array.from({ length: blocks + 1 }, (_, block) => block);
     plot.axisX(steps, String);
-    plot.upright(this.grown, this.now.colors.query, 1, [3, 3]);
+    plot.upright(this.grown, this.now.colors.ink, 1, [3, 3]);
     const share = (k, block) => this.reached(k, block) / this.count();
     const ends = panels.map(({ title }, k) => {
-      const color = PALETTE.HEADS[[5, 1, 2, 3][k % 4]];
+      const color = PALETTE.HEADS[[4, 0, 1, 2][k % 4]];
       const points = steps.map((block) => [block, share(k, block)]);
       const end = plot.line(points, k, { color, width: 2 });
       plot.dot(plot.x(this.block), plot.y(share(k, this.block)), 4, color);

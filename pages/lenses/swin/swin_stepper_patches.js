@@ -48,7 +48,7 @@ function paintPatch(view, p, x, y) {
   const id = view.regionOf(p);
   if (id) {
     ctx.globalAlpha = 0.62;
-    ctx.fillStyle = PALETTE.HEADS[id - 1];
+    ctx.fillStyle = PALETTE.VARIANTS[id - 1];
     ctx.fillRect(x, y, step, step);
     ctx.globalAlpha = 1;
   }
@@ -84,7 +84,7 @@ export function drawStage(view) {
   ctx.restore();
   if (closed) drawWindows(view, ctx, first);
   const query = view.corner(view.active(), at);
-  frame(ctx, query.x, query.y, step, step, view.now.colors.query, 3);
+  frame(ctx, query.x, query.y, step, step, undefined, 3);
   view.frames += 1;
   view.root.dataset.frames = String(view.frames);
 }

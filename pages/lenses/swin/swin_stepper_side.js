@@ -18,7 +18,7 @@ export function drawMini(view, { kind, head, map: mini, note }) {
   ctx.globalAlpha = 1;
   for (let p = 0; p < view.count(); p++) drawMiniPatch(view, ctx, p, keys.get(p), kind === 'shifted', step);
   const patch = view.active();
-  frame(ctx, (patch % cols) * step, Math.floor(patch / cols) * step, step, step, view.now.colors.query);
+  frame(ctx, (patch % cols) * step, Math.floor(patch / cols) * step, step, step);
   head.textContent = kind === 'shifted' ? `Shifted by ${shift}: SW-MSA` : 'Regular: W-MSA';
   note.textContent = describeKeys([...keys.values()], kind === 'shifted', view.leaking);
   mini.node.setAttribute('role', 'img');
@@ -80,9 +80,7 @@ function drawCells(view, ctx, w, x, y, width, rowLit) {
   ctx.fillRect(x, y, width, width);
   blit(ctx, cellImage(view, w), x, y, width, width);
   if (rowLit >= 0) {
-    ctx.strokeStyle = view.now.colors.query;
-    ctx.lineWidth = 2;
-    ctx.strokeRect(x, y + rowLit * step, width, step);
+    frame(ctx, x, y + rowLit * step, width, step, undefined, 2);
   }
 }
 
@@ -126,11 +124,7 @@ export function drawAllWindows(view) {
     touched += view.masked(i) > 0;
     pairs += view.masked(i);
     drawCells(view, ctx, i, x, y, g.width, -1);
-    if (i === w) {
-      ctx.strokeStyle = view.now.colors.query;
-      ctx.lineWidth = 2;
-      ctx.strokeRect(x + 1, y + 1, g.width - 2, g.width - 2);
-    }
+    if (i === w) frame(ctx, x, y, g.width, g.width, undefined, 2);
   }
   const every = g.total * view.cells() ** 2;
   view.allHead.textContent = !view.isShifted()

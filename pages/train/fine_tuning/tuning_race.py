@@ -88,7 +88,7 @@ def _draw_setup(chosen: RaceSettings) -> None:
             "Start the race",
             key="fine_tuning._start",
             icon=":material/play_arrow:",
-            type=selection.get_primary_button_type(),
+            type="primary",
             width="stretch",
             disabled=guess is None,
             help="Disabled: predict first." if guess is None else None,

@@ -7,10 +7,6 @@ import { brief } from '../../../vitviz/browser/kit/words.js';
 import { nameOf, nearest, placeOf, smoothed } from './curves_data.js';
 import { dragged, drawPanel, place, worded } from './curves_draw.js';
 
-const RUN_COLORS = {
-  light: ['#0072B2', '#C25400', '#00805D', '#A5478A', '#7A6A00', '#566170', '#4B3FA8', '#9C2A2A'],
-  dark: ['#56B4E9', '#F0A23C', '#2FBF95', '#DE93BD', '#D6C630', '#A9B4C2', '#A79CF5', '#F08A80'],
-};
 const AXES = ['step', 'epoch', 'seconds']; // in the order of a series' first rows
 
 // Pointer position in drawing coordinates; presentation mode enlarges the canvas.
@@ -200,8 +196,7 @@ class Curves {
   }
 
   color(run) {
-    const list = RUN_COLORS[this.now.colors.mode];
-    return list[(this.now.header.runs.find((r) => r.id === run)?.color ?? 0) % list.length];
+    return this.now.header.runs.find((r) => r.id === run)?.color ?? this.now.colors.muted;
   }
 
   draw() {

@@ -101,7 +101,7 @@ function drawMarks(view, panel) {
   const inside = (x) => x !== null && x >= x0 && x <= x1;
   drawChanges(view, plot, inside);
   const at = view.moment === null ? null : view.xOfStep(view.moment);
-  if (inside(at)) plot.upright(at, colors.query, 1.5);
+  if (inside(at)) plot.upright(at, colors.primary, 1.5);
   if (panel.metric.name === 'accuracy') for (const run of view.now.header.runs) drawBest(view, plot, run);
   if (inside(cursor)) plot.upright(cursor, colors.muted, 1, [3, 3]);
   if (!dragged(drag)) return;
@@ -171,7 +171,8 @@ function drawLabels(view, panel) {
   labels.forEach(({ name, value, color, strong }, i) => {
     ctx.globalAlpha = strong ? 1 : 0.8;
     plot.font('600 13px');
-    plot.text(value, x, places[i] - 7, { color, align: 'left' });
+    plot.dot(x - 4, places[i] - 7, 3, color);
+    plot.text(value, x + 4, places[i] - 7, { color: plot.colors.ink, align: 'left' });
     ctx.globalAlpha = 1;
     plot.font();
     plot.text(fit(ctx, name, RIGHT - 14), x, places[i] + 8, { align: 'left' });

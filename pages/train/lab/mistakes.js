@@ -1,10 +1,11 @@
 // Mistakes at the selected snapshot: a confusion matrix, and the images of a cell with the probability of their true
 // class over training.
 
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
 import { cover, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
-import { SEQUENTIAL_LUT, channelsAt } from '../../../vitviz/browser/kit/ramp.js';
+import { SEQUENTIAL_LUT, channelsAt, inkOn } from '../../../vitviz/browser/kit/ramp.js';
 
 const MOST_TILES = 36;
 const LEAST_TOP = 5; // smallest count with the brightest color, so that a single mistake stays dark
@@ -141,7 +142,7 @@ export class Mistakes {
     ctx.fillStyle = fill;
     ctx.fillRect(left + col * side + 1, HEAD + row * side + 1, side - 2, side - 2);
     if (text === '' || side < 14) return;
-    ctx.fillStyle = share > 0.62 ? '#1b1b1b' : '#ffffff';
+    ctx.fillStyle = inkOn(SEQUENTIAL_LUT, share);
     ctx.fillText(String(text), left + (col + 0.5) * side, HEAD + (row + 0.5) * side);
   }
 
@@ -149,9 +150,7 @@ export class Mistakes {
     if (!this.pair) return;
     const { left, side } = this.cells;
     const [row, col] = this.pair.split(' ').map(Number);
-    ctx.strokeStyle = this.now.colors.query;
-    ctx.lineWidth = 2;
-    ctx.strokeRect(left + col * side + 1, HEAD + row * side + 1, side - 2, side - 2);
+    frame(ctx, left + col * side, HEAD + row * side, side, side);
   }
 
   drawTiles(shown) {
@@ -196,6 +195,6 @@ export class Mistakes {
     plot.level(0, colors.line);
     const values = Array.from({ length: count }, (_, i) => [i, predictionAt(this.array, i, k).given]);
     plot.line(values, 0, { color: colors.muted, width: 1.5 });
-    plot.dot(plot.x(this.moment), plot.y(values[this.moment][1]), 3, colors.query);
+    plot.dot(plot.x(this.moment), plot.y(values[this.moment][1]), 3, colors.primary);
   }
 }

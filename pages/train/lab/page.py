@@ -104,7 +104,7 @@ def _draw_start_button(config: RunConfig | ValueError) -> None:
     st.button(
         "Start training",
         key="live_lab._start",
-        type=selection.get_primary_button_type(),
+        type="primary",
         icon=":material/play_arrow:",
         width="stretch",
         disabled=isinstance(config, ValueError),

@@ -34,8 +34,6 @@ KINDS = {
 }
 RACE, CURVES = "race", "curves"
 STAGE_VIEWS = {RACE: "Race", CURVES: "Curves"}
-# Indices of the curves' colours that match the race's, grey first.
-HUES = (5, 0, 1, 2, 3, 6, 7, 4)
 
 
 def is_experiment(run: Run | None) -> bool:
@@ -144,7 +142,7 @@ def draw_stage(run: Run) -> None:
         run_view.draw_steering(run, status, _describe_speed(status, len(competitors)))
     if st.session_state.get(StageControls.key("look")) == CURVES:
         chance_text = ""
-        run_view.draw_curves(runs.list_models(run), get_shown_model(run), HUES)
+        run_view.draw_curves(runs.list_models(run), get_shown_model(run))
     else:
         chance_text = f"Dotted line: chance level of {config.model.num_classes} classes."
         chance, waiting = 1 / config.model.num_classes, runs.describe_missing_curve(status)

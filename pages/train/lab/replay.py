@@ -11,6 +11,7 @@ from pages.train.lab import keys, run_view
 from pages.train.lab.browser_views import mount_curves
 from pages.train.lab.recorded_run import Recording
 from vitviz.plots.curves import RunLabel, payload
+from vitviz.plots.theme import family_colors
 from vitviz.text import plain
 
 # Snapshots are spaced evenly on a logarithmic axis, so playback moves at a constant speed along it.
@@ -31,7 +32,8 @@ def draw_stage(recording: Recording) -> None:
 def _draw_curves(recording: Recording) -> None:
     moment, best = keys.load_note(keys.MOMENT), recording.records().best()
     is_selected = moment and moment["run"] == recording.id and not moment["follow"]
-    label = RunLabel(recording.id, recording.choice.title, 0, {}, None if best is None else best[0])
+    (color,) = family_colors([recording.choice.config.family])
+    label = RunLabel(recording.id, recording.choice.title, color, {}, None if best is None else best[0])
     _, selected_step = mount_curves(
         payload(
             [label],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from pages.views.event_values import read_like
 from vitviz.analysis.milestones import time_to
 from vitviz.experiments.lecture_results import find_printed_line
 from vitviz.plots.curves import RunLabel, Series, payload
+from vitviz.plots.theme import variant_colors
 from vitviz.text import percent, plain, reason
 
 if TYPE_CHECKING:
@@ -69,15 +70,15 @@ def get_state_label(status: Status) -> StateLabel:
     return STATES.get(status.state, StateLabel("unknown"))
 
 
-def draw_curves(shown: list[Run], focus: Run | None, colours: Sequence[int] = ()) -> None:
-    """Draw the curves of runs; clicking them selects a step. `colours` are indices into the curves' palette."""
+def draw_curves(shown: list[Run], focus: Run | None) -> None:
+    """Draw the curves of runs; clicking them selects a step."""
     moment = keys.load_note(keys.MOMENT)
     selected_step = None
     if focus is not None and moment and moment["run"] == focus.id and not moment["follow"]:
         selected_step = moment["step"]
     view, marked_step = mount_curves(
         payload(
-            _build_labels(shown, colours or range(len(shown))),
+            _build_labels(shown),
             [series for run in shown for series in build_series(run.id, runs.open_log(run.id).read())]
             + _load_printed_series(focus),
             None if focus is None else focus.id,
@@ -119,17 +120,18 @@ def build_series(run_id: str, log: records.Records) -> list[Series]:
     ]
 
 
-def _build_labels(shown: list[Run], colours: Sequence[int]) -> list[RunLabel]:
+def _build_labels(shown: list[Run]) -> list[RunLabel]:
     best = {run.id: runs.open_log(run.id).read().best() for run in shown}
     top = max((value[1] for value in best.values() if value), default=None)
+    colors = variant_colors([run.config().model.family for run in shown])
     labels = []
-    for run, colour in zip(shown, colours, strict=False):
+    for run, color in zip(shown, colors, strict=True):
         status, config, best_record = run.status(), run.config(), best[run.id]
         labels.append(
             RunLabel(
                 id=run.id,
                 name=runs.name_model(run),
-                color=colour,
+                color=color,
                 total=_get_total(status, config.train),
                 best_step=None if best_record is None else best_record[0],
                 leads=best_record is not None and best_record[1] == top,

@@ -1,6 +1,7 @@
 // Draw the timeline's images from the flip-book at the selected snapshot.
 // A view has `now` (the message), `state.index` (the snapshot), `cards` (one canvas per image).
 
+import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../../vitviz/browser/kit/ramp.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
@@ -8,8 +9,6 @@ import { Plot } from '../../../vitviz/browser/kit/plot.js';
 const GUTTER = 2;
 
 const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
-
-const TABLES = { diverging: DIVERGING_LUT, sequential: SEQUENTIAL_LUT };
 
 /** Return the value that 255 encodes in the shown frame. */
 export function topOf(view, p) {
@@ -50,7 +49,8 @@ export function drawCard(view, i) {
   const g = geometry(view, i);
   const { colors } = view.now;
   const ctx = card.map.size(card.width, g.height);
-  const table = g.p.kind === 'overlay' ? accentLut(colors.query) : TABLES[g.p.ramp];
+  const table =
+    g.p.kind === 'overlay' ? accentLut(colors.query) : g.p.ramp === 'diverging' ? DIVERGING_LUT : SEQUENTIAL_LUT;
   ctx.font = `12px ${colors.font}`;
   ctx.fillStyle = colors.muted;
   ctx.textBaseline = 'middle';
@@ -96,12 +96,10 @@ function drawNames(view, ctx, { p, left, top, gutter, side, tall, h }) {
 /** Mark the selected query on every map. */
 function drawMark(view, ctx, { p, R: rows, C: cols, left, top, gutter, side, tall, h, w }) {
   const [row, col] = p.mark;
-  ctx.strokeStyle = view.now.colors.query;
-  ctx.lineWidth = 1.5;
   for (let R = 0; R < rows; R++)
     for (let C = 0; C < cols; C++) {
       const x = left + C * (side + gutter) + (col * side) / w;
-      ctx.strokeRect(x, top + R * (tall + gutter) + (row * tall) / h, side / w, tall / h);
+      frame(ctx, x, top + R * (tall + gutter) + (row * tall) / h, side / w, tall / h, undefined, 1.5);
     }
 }
 

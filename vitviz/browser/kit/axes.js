@@ -61,8 +61,8 @@ export function dot(ctx, x, y, radius) {
   ctx.fill();
 }
 
-/** Draw a frame just inside a box, on a pale one for contrast. */
-export function frame(ctx, x, y, w, h, color, thick = 2.5) {
+/** Draw a frame just inside a box, on a white one: the pin's double frame, white and ink, or a colour's. */
+export function frame(ctx, x, y, w, h, color = '#0F151C', thick = 2.5) {
   for (const [stroke, wide] of [
     ['#fff', thick + (thick > 2.5 ? 2 : 1.5)],
     [color, thick],

@@ -210,7 +210,7 @@ export class Pad {
       ctx.fillText('Draw a digit here', side / 2, side / 2);
     }
     if (!this.pen) return;
-    ctx.strokeStyle = colors.query;
+    ctx.strokeStyle = colors.primary;
     ctx.lineWidth = 2;
     ctx.beginPath();
     ctx.arc((this.pen[0] * side) / GRID, (this.pen[1] * side) / GRID, this.line ? 4 : 7, 0, 7);

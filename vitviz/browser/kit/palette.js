@@ -2,8 +2,13 @@
 
 export const PALETTE = {
   SEQUENTIAL: ['#440154', '#46327e', '#365c8d', '#277f8e', '#1fa187', '#4ac16d', '#a0da39', '#fde725'],
-  DIVERGING: ['#1B4F8F', '#5B93C7', '#B7D3E8', '#F7F7F5', '#F6CFA1', '#E0913A', '#A6540B'],
-  HEADS: ['#E69F00', '#56B4E9', '#009E73', '#CC79A7', '#0072B2', '#D55E00', '#B8A800', '#7F7F7F'],
+  DIVERGING: {
+    light: ['#1B4F8F', '#5B93C7', '#B7D3E8', '#FBFAF7', '#F6CFA1', '#E0913A', '#A6540B'],
+    dark: ['#B7D8F5', '#5B9BD9', '#2A527D', '#10151C', '#6E4013', '#D08232', '#FBCB8F'],
+  },
+  HEADS: ['#56B4E9', '#009E73', '#CC79A7', '#0072B2', '#D55E00', '#B8A800', '#7F7F7F'],
+  VARIANTS: ['#7F7F7F', '#56B4E9', '#009E73', '#CC79A7', '#0072B2', '#D55E00', '#B8A800', '#7A5BC8'],
+  FAMILIES: { cnn: '#7F7F7F', hybrid: '#56B4E9', swin: '#009E73', vit: '#0072B2', deit: '#CC79A7' },
   light: {
     paper: '#FBFAF7',
     panel: '#F1EFEA',

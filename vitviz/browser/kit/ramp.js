@@ -25,7 +25,14 @@ export function lut(stops) {
 }
 
 export const SEQUENTIAL_LUT = lut(PALETTE.SEQUENTIAL);
-export const DIVERGING_LUT = lut(PALETTE.DIVERGING);
+const DIVERGING_LUTS = { light: lut(PALETTE.DIVERGING.light), dark: lut(PALETTE.DIVERGING.dark) };
+export let DIVERGING_LUT = DIVERGING_LUTS.light; // of the page's theme: `theme` sets it before a view draws
+
+/** Return the ink, dark or white, that is read better on a table's colour at a share in [0, 1]. */
+export function inkOn(table, share) {
+  const level = 4 * Math.round(255 * Math.max(0, Math.min(1, share)));
+  return 0.299 * table[level] + 0.587 * table[level + 1] + 0.114 * table[level + 2] > 128 ? '#0F151C' : '#FFFFFF';
+}
 
 /** Return the table from transparent to one colour, for attention over a grey image. */
 export function accentLut(color) {
@@ -41,7 +48,7 @@ export function channelsAt(table, share) {
   return table.subarray(level, level + 3).join(', ');
 }
 
-/** Return the colour of a head: Okabe-Ito up to eight heads, otherwise an even ramp. */
+/** Return the colour of a head: Okabe-Ito up to seven heads, otherwise an even ramp. */
 export function headColor(head, heads) {
   if (heads <= PALETTE.HEADS.length) return PALETTE.HEADS[head];
   return `rgb(${channelsAt(SEQUENTIAL_LUT, head / (heads - 1))})`;
@@ -82,6 +89,7 @@ export function theme(element) {
   const paper = read('--st-background-color', PALETTE.light.paper);
   const [r, g, b] = rgb(paper);
   const mode = 0.2126 * r + 0.7152 * g + 0.0722 * b < 110 ? 'dark' : 'light';
+  DIVERGING_LUT = DIVERGING_LUTS[mode];
   return {
     mode,
     ...PALETTE[mode],
