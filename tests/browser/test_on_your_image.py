@@ -79,13 +79,13 @@ def test_before_a_guess_no_curve_is_drawn_but_where_the_slider_has_been(visit: V
 
 def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit: Visit) -> None:
     picture = make_image()
-    page = visit("words?model=checkpoint:cifar10_vit&image=cifar10-few:3")
+    page = visit("patches?model=checkpoint:cifar10_vit&image=cifar10-few:3")
     page.get_by_text("Upload", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "waves.png", "mimeType": "image/png", "buffer": encode_png(picture)}
     )
     page.wait_for_function("() => location.search.includes('upload')")
-    page.goto(f"{page.url.replace('/words', '/on_your_picture')}&on_picture.kind=shift")
+    page.goto(f"{page.url.replace('/patches', '/on_your_picture')}&on_picture.kind=shift")
     view = page.locator("[data-component=sweep_view]")
     expect(view).to_have_attribute("data-ready", "true", timeout=120_000)  # five models are loaded
     sent = frames_sent(page)
