@@ -114,10 +114,11 @@ def test_a_hostile_link_is_an_empty_line_up_and_says_so(open_app: OpenApp, execu
 
 def test_its_models_are_seen_as_a_race_and_as_curves_on_every_axis(open_app: OpenApp, run: Run) -> None:
     app = open_app(PAGE, live_lab__run=run.id)
-    assert [racer["title"] for racer in view(app, "race_view")[0]["racers"]] == ["Small", "Slow"]
+    racers = view(app, "race_view")[0]["racers"]
+    assert [racer["title"] for racer in racers] == ["Small", "Slow"]
     app = open_app(PAGE, live_lab__run=run.id, live_lab__look="curves")
     header, arrays = view(app, "curves")
-    assert [label["color"] for label in header["runs"]] == [5, 0], "grey and blue, as in the race"
+    assert [label["color"] for label in header["runs"]] == [racer["color"] for racer in racers]
     assert [one["name"] for one in header["runs"]] == ["Small", "Slow"]
     assert {part["run"] for part in header["series"]} == {f"{run.id}/model_1", f"{run.id}/model_2"}
     steps = [member.status().step for member in run.members()]
