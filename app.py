@@ -18,7 +18,7 @@ def draw() -> None:
     """Draw one run of the page."""
     file_limits.install()
     installation.install()
-    st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=320)
+    st.set_page_config("vitviz", page_icon="static/favicon.svg", layout="wide", initial_sidebar_state=280)
     st.logo("/app/static/logo.svg", size="large", icon_image="/app/static/favicon.svg")
     page = st.navigation(menu.list_pages(), position="top")
     slug = page.url_path or "home"

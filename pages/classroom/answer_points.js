@@ -48,7 +48,7 @@ function drawPoints(ctx, place, counts, color) {
   const most = Math.max(1, ...counts);
   ctx.textAlign = 'center';
   ctx.textBaseline = 'middle';
-  ctx.font = `600 ${Math.max(10, Math.min(14, place.side / 2.5))}px sans-serif`;
+  ctx.font = `600 ${Math.max(12, Math.min(14, place.side / 2.5))}px sans-serif`;
   counts.forEach((count, index) => {
     if (!count) return;
     const x = ((index % place.cols) + 0.5) * place.side;

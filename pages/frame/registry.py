@@ -131,6 +131,8 @@ _ALL = (
         layer="attention.layer",
         parts=("blocks", "classes"),
         requires={"": "attention"},
+        default="cifar10_vit",
+        image="cifar10-few:134",  # of a correct prediction the most concentrated map; a test measures it
     ),
     PageEntry(
         "lenses/attention_distance",

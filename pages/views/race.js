@@ -83,12 +83,25 @@ class Race {
     plot.axisX(plot.x.ticks(count), (epoch) => String(+epoch.toPrecision(4)), 'epochs');
     plot.level(header.chance, colors.muted, 1, [2, 3]);
     plot.text(`chance ${percent(header.chance, 0)}`, right - 8, plot.y(header.chance) + 12, { align: 'right' });
+    if (this.message.arrays.band) this.drawBand(ctx, this.message.arrays.band);
     const ends = header.racers.map((racer, i) => this.drawRacer(racer, i)).filter(Boolean);
     plot.nameEnds(ends);
     if (!ends.length) plot.text(header.waiting, (44 + right) / 2, plot.y(0.625));
     if (this.epochs[this.hovered] !== undefined) plot.upright(this.epochs[this.hovered]);
     const values = this.valuesAt(header.epochs).join(', ');
     nameLines(this.curves.node, `Accuracy over epochs: ${values || header.waiting}`);
+  }
+
+  /** Draw the range of concealed curves: rows of epochs, lowest and highest accuracy. */
+  drawBand(ctx, { data, shape: [, n] }) {
+    const { x, y } = this.plot;
+    const places = [...Array(n).keys()];
+    Object.assign(ctx, { globalAlpha: 0.3, fillStyle: this.message.colors.muted });
+    ctx.beginPath();
+    for (const k of places) ctx.lineTo(x(data[k]), y(data[n + k]));
+    for (const k of places.reverse()) ctx.lineTo(x(data[k]), y(data[2 * n + k]));
+    ctx.fill();
+    ctx.globalAlpha = 1;
   }
 
   drawRacer({ title, color, seeds = 0 }, i) {

@@ -69,23 +69,30 @@ def read_predictions(page: Page) -> list[str]:
     return page.locator("[data-component] .op-answer").all_text_contents()
 
 
-def test_before_a_guess_no_curve_is_drawn_but_where_the_slider_has_been(visit: Visit) -> None:
+def test_before_a_guess_the_range_of_all_models_waits(visit: Visit) -> None:
     page = visit("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:118&on_picture.kind=rotate")
-    chart = "Confidence in each model's initial prediction, "
-    expect(page.get_by_label(f"{chart}at 60°")).to_be_visible()
-    page.locator("[data-component=sweep_view] input[type=range]").first.press("ArrowRight")
-    expect(page.get_by_label(f"{chart}from 60° to 75°")).to_be_visible()
+    view = page.locator("[data-component=sweep_view]")
+    expect(page.get_by_label("Range of all models’ confidence, from −180° to 180°")).to_be_visible()
+    before = read_predictions(page)
+    view.locator("input[type=range]").press("ArrowRight")
+    expect(view).to_have_attribute("data-at", "13")  # it opened on the unchanged image
+    assert read_predictions(page) == before
+    page.get_by_test_id("stButtonGroup").get_by_text("Skip", exact=True).click()
+    expect(page.get_by_label("Confidence in each model’s initial prediction")).to_be_visible()
+    assert read_predictions(page) != before
 
 
 def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit: Visit) -> None:
     picture = make_image()
-    page = visit("patches?model=checkpoint:cifar10_vit&image=cifar10-few:3")
+    page = visit("filters?model=checkpoint:cifar10_vit&image=cifar10-few:3")
     page.get_by_text("Upload", exact=True).click()
     page.locator('input[type="file"]').set_input_files(
         {"name": "waves.png", "mimeType": "image/png", "buffer": encode_png(picture)}
     )
     page.wait_for_function("() => location.search.includes('upload')")
-    page.goto(f"{page.url.replace('/patches', '/on_your_picture')}&on_picture.kind=shift")
+    page.goto(
+        f"{page.url.replace('/filters', '/on_your_picture')}&on_picture.kind=shift&on_picture.guess=shown"
+    )
     view = page.locator("[data-component=sweep_view]")
     expect(view).to_have_attribute("data-ready", "true", timeout=120_000)  # five models are loaded
     sent = frames_sent(page)
@@ -110,7 +117,9 @@ def test_a_slider_on_an_upload_moves_five_answers_that_are_the_models_own(visit:
 
 
 def test_a_cover_is_dragged_and_pieces_change_places(visit: Visit) -> None:
-    page = visit("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:3&on_picture.kind=occlude")
+    page = visit(
+        "on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:3&on_picture.kind=occlude&on_picture.guess=shown"
+    )
     view = page.locator("[data-component=sweep_view]")
     picture = view.locator(".op-picture")
     expect(view).to_have_attribute("data-ready", "true")

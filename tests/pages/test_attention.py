@@ -13,6 +13,9 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+import vitviz
+from pages.frame import registry
+from pages.lenses.attention.map_controls import CONCENTRATED_HEAD
 from pages.selection import attention_maps
 from pages.stores import cached, catalogue
 from pages.stores.session import UserSession
@@ -20,10 +23,13 @@ from tests.messages import message
 from vitviz.analysis.attention import restore_rows
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
+from vitviz.data import datasets
+from vitviz.data.preparation import prepare_batch
 from vitviz.models.abilities import abilities
 from vitviz.models.layout import TokenLayout
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import PRESETS, create_model
+from vitviz.probe.capture import stream_attention
 
 PAGE = "pages/lenses/attention/page.py"
 BLOCK = "pages/lenses/block/page.py"
@@ -407,3 +413,21 @@ def test_the_sentence_is_marked_as_an_illustration(open_app):
     assert " ".join(header["words"]) == "Bark is a dog and he is cute"
     assert any("illustration" in text.value for text in app.main.markdown)
     assert app.main.info  # a Swin has no row over all tokens
+
+
+def test_it_opens_on_the_most_concentrated_map_of_a_correct_prediction() -> None:
+    entry = registry.BY_SLUG["attention"]
+    dataset, _, number = entry.image.partition(":")
+    model, images = vitviz.load(entry.default), datasets.load_dataset(dataset)
+    rows: list[np.ndarray] = []
+
+    def keep(layer: int, attention: np.ndarray) -> None:
+        if layer == model.config.depth - 1:  # type: ignore[union-attr]
+            rows.append(attention[:, :, 0, 1:])  # [CLS] to the patches
+
+    logits = stream_attention(model.model, prepare_batch(images.test_images, model.preparation), keep)
+    weights = np.sort(np.concatenate(rows), -1)
+    held = weights[..., -(weights.shape[-1] // 10) :].sum(-1)
+    held[logits.argmax(1) != images.test_labels] = 0
+    assert np.unravel_index(held.argmax(), held.shape) == (int(number), CONCENTRATED_HEAD - 1)
+    assert held.max() > 0.9

@@ -9,19 +9,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.stores import user_datasets
 from pages.train.fine_tuning import tuning_race
-from tests.messages import body, unpack
+from tests.messages import body, message, unpack
 from tests.pages.conftest import OpenApp, opened_again, said
 from tests.pages.lab.helpers import belongs
 from tests.pages.test_distillation import ship
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import open_model
 from vitviz.config import CNNConfig, TrainConfig
+from vitviz.experiments.result import read_result
 from vitviz.models.abilities import as_vit
 from vitviz.models.presets import RGB_32
 from vitviz.text import FOREIGN, percent, round_share
@@ -313,3 +315,21 @@ def _finished(shipped: Path, folder: Path) -> Run:
     run = Run.create(folder, config, start=start_file(model))
     assert Session(run, "cpu").perform().state == "done"
     return run
+
+
+def test_it_opens_on_a_recorded_race_whose_curves_wait_for_a_prediction(
+    open_app: OpenApp, shipped: Path
+) -> None:
+    app = open_app(PAGE)
+    header, arrays = message(app, "fine_tuning.recorded")
+    assert all(racer["dots"] == [] and racer["told"] == "" for racer in header["racers"])
+    assert {name for name in arrays if arrays[name].size} == {"band"}
+    app.session_state["fine_tuning._guess"] = "tuned"
+    app.run()
+    header, shown = message(app, "fine_tuning.recorded")
+    rows = read_result("transfer").where(source="mnist_vit", a_class=20)
+    tests = {name: [row["test"] for row in rows if row["method"] == name] for name in ("tuned", "scratch")}
+    assert {racer["name"]: racer["dots"] for racer in header["racers"]} == tests
+    curves = np.stack([shown[f"curve{i}_{seed}"] for i in range(2) for seed in range(3)])
+    assert np.allclose(arrays["band"], [curves[0, 0], curves[:, 1].min(axis=0), curves[:, 1].max(axis=0)])
+    assert np.isclose(curves[0, 0, -1], 24)  # 150 updates of 32 of the 200 images

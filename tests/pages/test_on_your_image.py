@@ -26,11 +26,9 @@ from tests.messages import message
 from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.analysis.assembly import Part, assemble, cut_part, encode_parts, fill_holes, misplace_parts
 from vitviz.analysis.changes import CHANGES, WHOLE, apply_change
-from vitviz.checkpoints import open_model
-from vitviz.data.datasets import first_number, load_dataset
+from vitviz.data.datasets import load_dataset
 from vitviz.experiments import result as results
-from vitviz.experiments.result import Result
-from vitviz.probe.robustness import Sweep, chances
+from vitviz.probe.robustness import Sweep
 from vitviz.text import percent
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -44,7 +42,9 @@ VIEW = "on_picture.sweep"
 def test_the_slider_holds_the_models_own_answers(open_app: OpenApp, kind: str) -> None:
     from pages.stores import cached, catalogue, session
 
-    app = open_app(PAGE, on_picture__kind=kind, on_picture__pieces="1023456789abcdef", **OPEN)
+    app = open_app(
+        PAGE, on_picture__kind=kind, on_picture__pieces="1023456789abcdef", on_picture__guess="shown", **OPEN
+    )
     header, arrays = message(app, VIEW)
     assert [model["by"] for model in header["models"]] == ["gradient", "attention"]
     own = np.broadcast_to(cached.load_dataset("digits").test_images[3], (32, 32, 3))
@@ -61,13 +61,26 @@ def test_the_slider_holds_the_models_own_answers(open_app: OpenApp, kind: str) -
 
 
 def test_a_guess_reveals_and_is_answered_from_the_measured_range(open_app: OpenApp) -> None:
-    app = open_app(PAGE, **OPEN)
-    assert not message(app, VIEW)[0]["revealed"] and "on_picture.guess" not in app.query_params
-    told = open_app(PAGE, on_picture__guess="preset:cnn_digits", **OPEN)
+    first = message(open_app(PAGE, **OPEN), VIEW)[1]["chances"][0, 0].argmax()
+    known = OPEN | {"image": f"digits:{np.flatnonzero(load_dataset('digits').labels_of('test') == first)[0]}"}
+    app = open_app(PAGE, **known)
+    concealed, waiting = message(app, VIEW)
+    assert not concealed["revealed"] and "on_picture.guess" not in app.query_params
+    assert (concealed["change"], concealed["hand"]["at"]) == ("rotate", concealed["neutral"])
+    told = open_app(PAGE, on_picture__guess="preset:cnn_digits", **known)
     header, arrays = message(told, VIEW)
     assert header["revealed"]
     answers = arrays["chances"].argmax(axis=-1)
-    steps = [user_prediction.find_stable_range(row, header["neutral"]).steps for row in answers]
+    start = header["neutral"]
+    own = np.stack([rows[:, rows[start].argmax()] for rows in arrays["chances"]])
+    assert np.allclose(waiting["band"], [own.min(axis=0), own.max(axis=0)])
+    assert np.ptp(own, axis=0).max() > 0.01
+    assert waiting["chances"].shape[1] == 1  # of the unchanged image alone
+    assert np.array_equal(waiting["chances"][:, 0], arrays["chances"][:, start])
+    assert all(len(waiting[f"view{i}"]) == 1 for i in range(len(own))) and "curve" not in waiting
+    ranges = [user_prediction.find_stable_range(row, start, header["truth"]) for row in answers]
+    steps = [0 if stable.wrong else stable.steps for stable in ranges]
+    assert steps[0] > 0 == header["truth"] - first
     (text,) = [
         line.value for line in told.main.markdown if "keep" in line.value and "On this image" in line.value
     ]
@@ -87,7 +100,7 @@ def test_a_link_restores_change_slider_and_cover(open_app: OpenApp) -> None:
 def test_a_reload_keeps_the_slider_and_another_change_begins_anew(open_app: OpenApp) -> None:
     app = open_app(PAGE, on_picture__at="12", on_picture__seen="1", **OPEN)
     app.selectbox(key="on_picture.kind").set_value("rotate").run()
-    assert message(app, VIEW)[0]["hand"]["at"] == perturbation_state.default_strength("rotate")
+    assert message(app, VIEW)[0]["hand"]["at"] == CHANGES["rotate"].start
     app = open_app(PAGE, on_picture__at="12", on_picture__seen="1", **OPEN)
     again = opened_again(app, app.session_state["_visit"])
     begun = message(again, VIEW)[0]["hand"]
@@ -111,7 +124,7 @@ def test_a_hostile_link_falls_back(open_app: OpenApp, query: dict[str, str]) -> 
     assert (
         begun["place"] == [0.5, 0.5]
         and begun["pieces"] == list(WHOLE)
-        and begun["at"] == perturbation_state.default_strength(change_page.DEFAULT_CHANGE)
+        and begun["at"] == CHANGES[change_page.ORDER[0]].start
     )
 
 
@@ -143,6 +156,21 @@ def test_how_far_an_answer_is_kept() -> None:
     )
 
 
+def test_a_wrong_prediction_is_never_praised() -> None:
+    wrong, right = (
+        user_prediction.find_stable_range(np.array(row), 1, truth=0) for row in ([1, 1, 1], [1, 0, 0])
+    )
+    assert (wrong.wrong, wrong.steps, right.wrong, right.steps) == (True, 2, False, 1)
+    names = ["a", "b"], ["A", "B"]
+    words = user_prediction.describe_outcome("a", *names, [wrong, right], "blur", 32)
+    assert words.startswith("Your prediction, A, is wrong.") and "**B** keeps its correct prediction" in words
+    assert "A at all strengths, but it is wrong" in user_prediction.describe_outcome(
+        "a", *names, [user_prediction.StableRange(1, 0, 16, wrong=True)] * 2, "blur", 32
+    )
+    none = user_prediction.describe_outcome("a", *names, [wrong, wrong], "blur", 32)
+    assert "**no model** keeps a correct prediction" in none
+
+
 def test_of_models_that_all_change_at_once_none_keeps_its_answer() -> None:
     words = user_prediction.describe_outcome(
         "a",
@@ -156,33 +184,6 @@ def test_of_models_that_all_change_at_once_none_keeps_its_answer() -> None:
         words
         == "Your prediction, A, is wrong. On this image **no model** keeps its prediction. A changes it; B changes it."
     )
-
-
-def test_the_page_opens_on_the_change_that_tells_models_apart() -> None:
-    """On the picture that it opens on, and over the stored test pictures: their distances are added up."""
-    found = results.read_result("robustness")
-    models = [open_model(SHIPPED / f"{name}.safetensors") for name in found.settings["digests"]]
-    opens_on = load_dataset("cifar10-few").test_images[first_number("cifar10-few")]
-    apart = {}
-    for name, change in CHANGES.items():
-        if name != "pieces":  # was not measured over many
-            value = change.values[perturbation_state.default_strength(name)]
-            pair = np.stack([opens_on, apply_change(opens_on, name, value)])
-            told = np.array([chances(model, pair) for model in models])
-            sure = [one[1, one[0].argmax()] for one in told]
-            apart[name] = np.ptp(sure) + np.ptp(measure_losses(found, name, value))
-    assert max(apart, key=apart.__getitem__) == change_page.DEFAULT_CHANGE
-    assert apart[change_page.DEFAULT_CHANGE] > 5 * apart["shift"]
-
-
-def measure_losses(found: Result, name: str, value: float) -> list[float]:
-    """What each model loses of its accuracy at a strength, read between those that were measured."""
-    lost = []
-    for whole in found.where(change="none"):
-        rows = [{**whole, "value": CHANGES[name].neutral}, *found.where(change=name, model=whole["model"])]
-        at = sorted((row["value"], row["right"]) for row in rows)
-        lost.append(whole["right"] - np.interp(value, *zip(*at, strict=True)))
-    return lost
 
 
 def test_maps_are_first_shifted_as_far_as_tells_models_apart() -> None:

@@ -77,7 +77,9 @@ def plan(
     return pack(header, **arrays)
 
 
-def learning(groups: Sequence[Group], chance: float, epochs: float, waiting: str) -> bytes:
+def learning(
+    groups: Sequence[Group], chance: float, epochs: float, waiting: str, *, concealed: bool = False
+) -> bytes:
     """Return the live race for `pages.views.race`: every seed's curve, their mean, and the test accuracies.
 
     Args:
@@ -85,7 +87,13 @@ def learning(groups: Sequence[Group], chance: float, epochs: float, waiting: str
         chance: accuracy of guessing, in [0, 1].
         epochs: of the whole run, which fixes the axis.
         waiting: text shown before the first measurement.
+        concealed: True for the range of all curves in place of them, without a number of either group.
     """
+    band = {}
+    if concealed:
+        curves = np.stack([curve for group in groups for curve in group.curves])
+        band["band"] = np.stack([curves[0, 0], *np.quantile(curves[:, 1], (0, 1), axis=0)]).astype(np.float32)
+        groups = [Group(group.name, group.title, (), ()) for group in groups]
     tested = any(group.tests for group in groups)
     header = {
         "racers": [
@@ -113,7 +121,7 @@ def learning(groups: Sequence[Group], chance: float, epochs: float, waiting: str
     arrays = {f"curve{i}": mean_curve(group.curves).astype(np.float32) for i, group in enumerate(groups)}
     for i, group in enumerate(groups):
         arrays |= {f"curve{i}_{seed}": one.astype(np.float32) for seed, one in enumerate(group.curves)}
-    return pack(header, **arrays)
+    return pack(header, **arrays, **band)
 
 
 def _describe_tests(tests: Sequence[float]) -> str:

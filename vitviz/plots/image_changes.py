@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,8 +91,9 @@ class Start:
     """The initial state of the view.
 
     hand: where slider, cover and pieces are. mark: of this beginning; what the browser says later counts of it alone.
-    truth: the image's class, -1 where nobody says. revealed: whether the whole way of every model is drawn, or as far
-    as the slider has been. place: of the cover to which the models have answered.
+    truth: the image's class, -1 where nobody says. revealed: False conceals which model is which: beyond the unchanged
+    image the message holds only the lowest and the highest confidence of all models. place: of the cover to which the
+    models have answered.
     """
 
     hand: dict[str, Any]
@@ -129,9 +130,29 @@ def payload(
             for one, color in zip(answered, family_colors([one.family for one in answered]), strict=True)
         ],
         "photograph": ground.pixels.shape[0] > changed.frames.shape[1],
-        "pictures": 0 if curve is None else curve.pictures,
+        "pictures": 0 if curve is None or not start.revealed else curve.pictures,
     }
-    return pack(header | vars(start) | ground.header, **_arrays(changed, answered, ground, curve))
+    shown = answered if start.revealed else [_conceal(one, changed.start) for one in answered]
+    arrays = _arrays(changed, shown, ground, curve if start.revealed else None)
+    if not start.revealed:
+        arrays["band"] = find_band([one.probabilities for one in answered], changed.start)
+    return pack(header | vars(start) | ground.header, **arrays)
+
+
+def find_band(probabilities: Sequence[FloatArray], start: int) -> NDArray[np.float32]:
+    """Return (2, strengths): the lowest and the highest of the models' confidences in their initial predictions.
+
+    Args:
+        probabilities: (strengths, classes) of every model.
+        start: the neutral strength.
+    """
+    curves = np.stack([rows[:, rows[start].argmax()] for rows in probabilities])
+    return np.stack([curves.min(axis=0), curves.max(axis=0)]).astype(np.float32)
+
+
+def _conceal(one: Answered, start: int) -> Answered:
+    kept = slice(start, start + 1)
+    return replace(one, probabilities=one.probabilities[kept], views=one.views[kept])
 
 
 def _arrays(

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import page
+from pages.frame import page, registry
 from pages.selection import selection
 from pages.selection.attention_maps import Direction, MapSelection, name_head, select_weights
 from pages.selection.subject import Subject
@@ -24,6 +24,7 @@ from vitviz.plots.attention_images import Drawn, Style
 FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
 DIRECTIONS = {"row": "attends to", "column": "attended by"}
 STYLES = {"overlay": "Overlay", "heat": "Heatmap", "dim": "Dim", "mask": "Mask"}
+CONCENTRATED_HEAD = 3  # of the CIFAR-10 ViT's last layer on the page's first image
 SAME_IMAGE = "The model input equals this image."
 
 
@@ -141,9 +142,12 @@ def read_layer_and_head(subject: Subject) -> tuple[int, Head]:
 def _choose_head(subject: Subject, last_layer: int) -> Head:
     """Return the head that the page opens on.
 
-    For the user's own image: the head of the last layer with the most concentrated map of [CLS] in a photo model, the
-    mean of heads in a model of small images, whose single heads tell little about a photo.
+    On the image that the page opens on: the most concentrated one. For the user's own image: the head of the last layer
+    with the most concentrated map of [CLS] in a photo model, the mean of heads in a model of small images, whose single
+    heads tell little about a photo.
     """
+    if subject.image == registry.BY_SLUG["attention"].image:
+        return CONCENTRATED_HEAD
     if not subject.image.startswith(cached.UPLOAD) or subject.able.windows:
         return 1
     if not (subject.choice.key.startswith(published.KEY) and subject.able.cls_readout):

@@ -41,6 +41,7 @@ class HeadDistance {
     this.stage = el(this.root, 'div', { class: 'hd-stage' });
     this.plotBox = el(this.stage, 'div', { class: 'hd-plot' });
     this.plot = canvas(this.plotBox, { tabindex: '0', role: 'application', 'aria-label': PLOT_LABEL });
+    this.key = el(this.plotBox, 'div', { class: 'hd-key' });
     this.side = el(this.stage, 'div', { class: 'hd-side' });
     this.title = el(this.side, 'div', { class: 'hd-title' });
     this.map = canvas(this.side, { 'aria-hidden': 'true' });
@@ -151,6 +152,9 @@ class HeadDistance {
     for (let s = this.message.header.series.length - 1; s >= 0; s--)
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) this.drawHead(ctx, plot, s, layer, head);
+    this.key.textContent = this.message.header.series
+      .map((label, s) => (s ? `○ ${label}` : `● ${label}, with its spread over the images`))
+      .join('   ');
     for (const { label, value } of this.message.header.lines) this.nameLine(ctx, plot, label, plot.y(value));
     this.inspect(narrow ? Math.min(this.message.width, 280) : this.message.width - width - GAP - 1);
   }

@@ -178,7 +178,7 @@ class TilesView {
       blit(ctx, heat(values, p, p, DIVERGING_LUT, -peak, peak), 0, 0, plane, plane);
       ctx.textAlign = 'center';
       ctx.textBaseline = 'middle';
-      if (plane / p >= 20) this.writeWeights(ctx, values, p, plane / p, peak);
+      if (plane / p >= 26) this.writeWeights(ctx, values, p, plane / p, peak);
       if (name) {
         ctx.font = `12px ${this.message.colors.font}`;
         ctx.fillStyle = this.message.colors.muted;
@@ -190,7 +190,7 @@ class TilesView {
   }
 
   writeWeights(ctx, values, p, cell, peak) {
-    ctx.font = `${cell >= 30 ? 11.5 : 9}px ${this.message.colors.font}`;
+    ctx.font = `12px ${this.message.colors.font}`;
     values.forEach((v, i) => {
       ctx.fillStyle = inkOn(DIVERGING_LUT, (v / peak + 1) / 2);
       ctx.fillText(this.formatWeight(v), ((i % p) + 0.5) * cell, (Math.floor(i / p) + 0.5) * cell);

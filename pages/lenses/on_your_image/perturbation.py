@@ -28,8 +28,12 @@ from vitviz.text import percent, plain
 
 _sweep_view = register(__file__, "sweep_view")
 VIEW = "on_picture.sweep"
-# At its default strength this change separates the models most, on one image and over many; a test checks it.
-DEFAULT_CHANGE = "noise"
+LECTURE = ("rotate", "blur", "occlude", "zoom", "brightness")  # the lecture's list, first
+ORDER = (*LECTURE, *(name for name in CHANGES if name not in LECTURE))
+CONCEALED = (
+    "Grey: the range of all models' confidence in their prediction for the unchanged image. Predict, then see which"
+    " model is which."
+)
 MATHEMATICS = r"""
 A model $f$ predicts the class $\arg\max_c f_c(x)$ for an image $x$. A change $T_s$ of strength $s$, with
 $T_{s_0}(x) = x$, keeps the prediction as long as $\arg\max_c f_c(T_s(x)) = \arg\max_c f_c(x)$. The maps below the
@@ -57,8 +61,8 @@ def draw_controls() -> PerturbationControls:
         kind = widgets.select(
             PerturbationControls.key("kind"),
             "Change",
-            list(CHANGES),
-            DEFAULT_CHANGE,
+            ORDER,
+            ORDER[0],
             format_func=lambda name: CHANGES[name].title,
         )
     if kind not in ("noise", "shuffle"):
@@ -87,7 +91,7 @@ def draw() -> None:
         user_prediction.ask_model(keys, compared.names, user_prediction.write_prompt(change))
     start = plots.Start(initial.view.__dict__, initial.mark, compared.truth, bool(guess), setting.place)
     draw_view(compared, build_perturbation(compared, change, setting), sweeps, start)
-    page.caption(describe_perturbation(compared, change, current, sweeps))
+    page.caption(describe_perturbation(compared, change, current, sweeps) if guess else CONCEALED)
     if guess:
         draw_outcome(compared, change, sweeps, guess)
         selection.link_to(
@@ -100,7 +104,7 @@ def draw() -> None:
         "on_picture.change",
         math=MATHEMATICS,
         code=(changes.apply_change, sweep, CHANGES[change].apply),
-        numbers=partial(draw_numbers, compared, change, sweeps),
+        numbers=partial(draw_numbers, compared, change, sweeps) if guess else None,
     )
 
 
@@ -177,7 +181,7 @@ def draw_outcome(compared: Comparison, change: str, sweeps: Sequence[Sweep], gue
     """Draw the verdict on the user's prediction, and store it."""
     keys, names = [choice.key for choice in compared.choices], compared.names
     start = CHANGES[change].start
-    ranges = [user_prediction.find_stable_range(swept.answers, start) for swept in sweeps]
+    ranges = [user_prediction.find_stable_range(swept.answers, start, compared.truth) for swept in sweeps]
     st.markdown(user_prediction.describe_outcome(guess, keys, names, ranges, change, compared.input_px))
     user_prediction.store_prediction(guess, keys, names, ranges, change)
     user_prediction.draw_retry()

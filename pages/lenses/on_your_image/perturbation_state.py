@@ -61,13 +61,6 @@ class InitialState:
     view: PerturbationView
 
 
-def default_strength(change: str) -> int:
-    """Return the slider's initial position: a third of the way from the neutral strength to the last."""
-    chosen = CHANGES[change]
-    last = len(chosen.values) - 1
-    return chosen.start + max(1, (last - chosen.start) // 3)
-
-
 def read_state(change: str, image: str, view_key: str) -> tuple[PerturbationView, InitialState]:
     """Return the current values and the view's initial state; write the values into the link.
 
@@ -101,7 +94,7 @@ def _create_initial(
     )
     change = subject[0]
     # The slider stays when only the image changes, and after a reload.
-    at = stored.view.at if stored.subject[0] == change else default_strength(change)
+    at = stored.view.at if stored.subject[0] == change else CHANGES[change].start
     view = parse_link(link, replace(stored.view, at=at), change)
     return InitialState(1 if before is None else before.mark + 1, subject, view)
 
@@ -124,7 +117,7 @@ def parse_event(fields: dict[str, Any], default: PerturbationView, change: str) 
     """Return the fields of a browser event, checked one by one; invalid ones from `default`."""
     at, place, pieces, seen = (fields.get(field) for field in asdict(default))
     last = len(CHANGES[change].values) - 1
-    default_at = default.at if 0 <= default.at <= last else default_strength(change)
+    default_at = default.at if 0 <= default.at <= last else CHANGES[change].start
     return PerturbationView(
         at if type(at) is int and 0 <= at <= last else default_at,
         (float(place[0]), float(place[1])) if _is_place(place) else default.place,

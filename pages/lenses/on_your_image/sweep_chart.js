@@ -31,9 +31,9 @@ export class Chart {
 
   /**
    * Draw the lines {name, color, points: [[at, share, kept]], now: share or null}; a stretch that is not `kept` is
-   * drawn thin. words: the label of every strength; at: the slider's position; width, height in px.
+   * drawn thin. band: (2, strengths), the lowest and the highest of the lines, in their place. words: of every strength; at: the slider's position; width, height in px.
    */
-  draw({ lines, words, at, colors, width, height, label }) {
+  draw({ lines, band, words, at, colors, width, height, label }) {
     this.last = words.length - 1;
     const ctx = this.view.size(width, height, grown(1));
     const right =
@@ -49,8 +49,20 @@ export class Chart {
     const ticks = [...new Set([0, ...(this.last > 1 ? [Math.round(this.last / 2)] : []), this.last])];
     this.plot.axisX(ticks, (tick) => words[tick], '', { inside: true });
     this.plot.upright(at, colors.muted, 1, [3, 3]);
-    this.plot.nameEnds(lines.map((shown, i) => this.line(shown, i, at)).filter(Boolean), 15);
+    if (band) this.band(ctx, band, colors);
+    else this.plot.nameEnds(lines.map((shown, i) => this.line(shown, i, at)).filter(Boolean), 15);
     this.view.node.setAttribute('aria-label', label);
+  }
+
+  band(ctx, { data, shape: [, steps] }, colors) {
+    const places = [...Array(steps).keys()];
+    ctx.globalAlpha = 0.3;
+    ctx.fillStyle = colors.muted;
+    ctx.beginPath();
+    for (const at of places) ctx.lineTo(this.plot.x(at), this.plot.y(data[at]));
+    for (const at of places.reverse()) ctx.lineTo(this.plot.x(at), this.plot.y(data[steps + at]));
+    ctx.fill();
+    ctx.globalAlpha = 1;
   }
 
   line({ name, color, points, now }, i, at) {

@@ -19,9 +19,9 @@ export function frameOf({ data, shape: [, rows, cols] }, at) {
   return offscreen(image);
 }
 
-/** Returns a model's probabilities at a strength. */
+/** Returns a model's probabilities at a strength; while they are concealed there are those of one strength. */
 export function chancesOf({ data, shape: [, steps, classes] }, model, at) {
-  const from = (model * steps + at) * classes;
+  const from = (model * steps + Math.min(at, steps - 1)) * classes;
   return data.subarray(from, from + classes);
 }
 
@@ -52,15 +52,16 @@ export class Panels {
 
   draw({ header, arrays, colors }, hand) {
     if (this.panels.length !== header.models.length) this.build(header.models);
-    const seen = frameOf(arrays.frames, hand.at);
+    const at = arrays.band ? header.neutral : hand.at; // concealed: the unchanged image alone
+    const seen = frameOf(arrays.frames, at);
     const table = accentLut(colors.query);
     this.panels.forEach((panel, m) => {
       const model = header.models[m];
       panel.chip.style.background = model.color;
       panel.name.textContent = model.name;
       panel.by.textContent = BY[model.by];
-      this.answer(panel, header, arrays, m, hand.at);
-      this.view(panel, arrays[`view${m}`], seen, table, hand.at);
+      this.answer(panel, header, arrays, m, at);
+      this.view(panel, arrays[`view${m}`], seen, table, at);
       panel.view.setAttribute('aria-label', `${model.name}: ${BY[model.by]}`);
     });
   }
@@ -105,13 +106,13 @@ export class Panels {
   }
 
   /** Draws the image in grey and the map over it. */
-  view({ view }, { data, shape: [, rows, cols] }, seen, table, at) {
+  view({ view }, { data, shape: [steps, rows, cols] }, seen, table, at) {
     const side = 8 * seen.width;
     if (view.width !== side) view.width = view.height = side;
     const ctx = view.getContext('2d');
     ctx.filter = 'grayscale(1) brightness(0.92) contrast(0.8)';
     blit(ctx, seen, 0, 0, side, side);
     ctx.filter = 'none';
-    blit(ctx, heat(data, rows, cols, table, 0, 255, at * rows * cols), 0, 0, side, side);
+    blit(ctx, heat(data, rows, cols, table, 0, 255, Math.min(at, steps - 1) * rows * cols), 0, 0, side, side);
   }
 }

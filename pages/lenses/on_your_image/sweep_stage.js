@@ -66,7 +66,8 @@ export class Stage {
   }
 
   cover(event, done) {
-    this.tell({ place: this.placeOf(event).map((at) => Number(at.toFixed(3))) }, done);
+    const place = this.placeOf(event).map((at) => Number(at.toFixed(3)));
+    this.tell({ place, at: this.hand.at || 2 }, done); // a drag on the unchanged image covers a part
   }
 
   /** Swaps two pieces: by a drag from one to the other, or by a click on each. */

@@ -32,7 +32,6 @@ class SweepView {
     if (mark !== this.mark) {
       this.mark = mark;
       this.hand = { ...hand };
-      this.seen = [hand.at, hand.at]; // the full range would reveal half of the answer
     }
     this.draw();
     this.requests.receive();
@@ -41,8 +40,6 @@ class SweepView {
   /** Draws moved values at once; sends them at the end of a drag, and during it for the occluding square. */
   move(changes, done) {
     this.hand = { ...this.hand, ...changes };
-    const { at } = this.hand;
-    this.seen = [Math.min(this.seen[0], at), Math.max(this.seen[1], at)];
     this.draw();
     if (done) this.requests.sendNow();
     else if ('place' in changes) this.requests.sendSoon();
@@ -71,23 +68,23 @@ class SweepView {
 
   drawCurrent(width) {
     const { header, arrays, colors } = this.now;
-    const [from, to] = header.revealed ? [0, header.words.length - 1] : this.seen;
+    const { words, revealed, neutral } = header;
     const lines = header.models.map(({ name, color }, m) => {
-      const first = predictedOf(chancesOf(arrays.chances, m, header.neutral));
+      const first = predictedOf(chancesOf(arrays.chances, m, neutral));
       const points = [];
-      for (let at = from; at <= to; at++) {
+      for (let at = 0; revealed && at < words.length; at++) {
         const chances = chancesOf(arrays.chances, m, at);
         points.push([at, chances[first], predictedOf(chances) === first]);
       }
       return { name, color, points, now: chancesOf(arrays.chances, m, this.hand.at)[first] };
     });
-    this.current.note.textContent = header.revealed
+    this.current.note.textContent = revealed
       ? 'Bold: the model still predicts that class. Drag in the chart to move the slider.'
-      : 'Drawn for the slider positions visited so far.';
-    const { words } = header;
-    const range = from === to ? `at ${words[from]}` : `from ${words[from]} to ${words[to]}`;
-    const label = `Confidence in each model's initial prediction, ${range}`;
-    this.current.draw({ lines, words, at: this.hand.at, colors, width, height: this.height(), label });
+      : 'Grey: the range of all models. Predict to see which is which.';
+    const whose = revealed ? 'Confidence in each model’s initial prediction' : 'Range of all models’ confidence';
+    const label = `${whose}, from ${words[0]} to ${words.at(-1)}`;
+    const { band } = arrays;
+    this.current.draw({ lines, band, words, at: this.hand.at, colors, width, height: this.height(), label });
   }
 
   /** Returns the chart's height; alone it is as high as the image. */

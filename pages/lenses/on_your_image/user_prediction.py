@@ -30,11 +30,13 @@ class StableRange:
         predicted: the index of that class.
         first: the lowest strength, by its position on the slider.
         last: the highest strength, likewise.
+        wrong: True if the image is known to be of another class.
     """
 
     predicted: int
     first: int
     last: int
+    wrong: bool = False
 
     @property
     def steps(self) -> int:
@@ -42,9 +44,14 @@ class StableRange:
         return self.last - self.first
 
 
-def find_stable_range(predictions: NDArray[np.int64], start: int) -> StableRange:
-    """Return the range around the neutral strength `start`; predictions: (strengths,) of one model."""
-    return StableRange(int(predictions[start]), *find_unchanged_range(predictions, start))
+def find_stable_range(predictions: NDArray[np.int64], start: int, truth: int = -1) -> StableRange:
+    """Return the range around the neutral strength `start`; predictions: (strengths,) of one model.
+
+    Args:
+        truth: the image's class; -1 if it is unknown.
+    """
+    predicted = int(predictions[start])
+    return StableRange(predicted, *find_unchanged_range(predictions, start), truth not in (-1, predicted))
 
 
 def read_prediction(keys: Sequence[str], question: tuple[str, ...]) -> str:
@@ -69,7 +76,7 @@ def describe_outcome(
     most, best = _find_longest(ranges)
     total = len(CHANGES[change].values) - 1
     by_model = "; ".join(
-        f"{plain(name)} {_format_range(stable, change, input_px)}"
+        f"{plain(name)} {_format_range(stable, change, input_px)}{', but it is wrong' if stable.wrong else ''}"
         for name, stable in zip(names, ranges, strict=True)
     )
     verdict = ""
@@ -79,10 +86,12 @@ def describe_outcome(
             f"Your prediction, {plain(names[guessed])}, is {'correct' if guessed in best else 'wrong'}. "
         )
     if not best:
-        return f"{verdict}On this image **no model** keeps its prediction. {by_model}."
+        kept = "a correct" if any(stable.wrong for stable in ranges) else "its"
+        return f"{verdict}On this image **no model** keeps {kept} prediction. {by_model}."
     winners = join_words([plain(names[i]) for i in best])
     return (
-        f"{verdict}On this image **{winners}** {'keeps its' if len(best) == 1 else 'keep their'} prediction"
+        f"{verdict}On this image **{winners}** {'keeps its' if len(best) == 1 else 'keep their'}"
+        f"{' correct' if any(stable.wrong for stable in ranges) else ''} prediction"
         f"{f' longest, over {most} of {total} steps' if total > 1 else ''}. {by_model}."
     )
 
@@ -107,9 +116,10 @@ def draw_retry() -> None:
 
 
 def _find_longest(ranges: Sequence[StableRange]) -> tuple[int, list[int]]:
-    """Return the most steps and the models that reach them; none if all models change at the first step."""
-    most = max(stable.steps for stable in ranges)
-    return most, [i for i, stable in enumerate(ranges) if stable.steps == most > 0]
+    """Return the most steps and the models that reach them, wrong predictions aside; no model for none."""
+    steps = [0 if stable.wrong else stable.steps for stable in ranges]
+    most = max(steps)
+    return most, [i for i, count in enumerate(steps) if count == most > 0]
 
 
 def _format_range(stable: StableRange, change: str, input_px: int) -> str:

@@ -55,7 +55,7 @@ export function drawMap(view) {
 }
 
 function writeNumber(view, ctx, box, text) {
-  const px = Math.max(10, Math.min(14, box.side * 0.34));
+  const px = Math.max(12, Math.min(14, box.side * 0.34));
   ctx.font = `600 ${px}px ${view.message.colors.font}`;
   ctx.textAlign = 'left';
   ctx.textBaseline = 'top';
@@ -85,7 +85,7 @@ export function drawStrip(view) {
       ctx.fillRect(x, 2, THUMB, THUMB);
       outline(ctx, colors.muted, 1, x + 0.5, 2.5, THUMB - 1, THUMB - 1);
       ctx.fillStyle = colors.ink;
-      ctx.font = `600 11px ${colors.font}`;
+      ctx.font = `600 12px ${colors.font}`;
       ctx.fillText(prefix[t].toUpperCase(), x + THUMB / 2, 24);
     } else blitPart(view, ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, x, 2, THUMB);
     const active = t === view.active();

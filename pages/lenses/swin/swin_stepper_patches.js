@@ -52,12 +52,12 @@ function paintPatch(view, p, x, y) {
     ctx.fillRect(x, y, step, step);
     ctx.globalAlpha = 1;
   }
-  const px = Math.max(9, Math.min(15, step * 0.32));
+  const px = Math.max(12, Math.min(15, step * 0.32));
   const font = (size) => `600 ${size}px ${view.now.colors.font}`;
   if (step >= 17)
     for (const layer of [view.sheet, view.tinted]) write(layer.ctx, font(px), `${p + 1}`, x + 3, y + 2, 'left', 'top');
   if (step >= 24) write(ctx, font(Math.min(px, 12)), `id ${id}`, x + step - 3, y + step - 3, 'right', 'bottom');
-  else write(ctx, font(Math.max(9, px)), `${id}`, x + step - 2, y + step - 1, 'right', 'bottom');
+  else write(ctx, font(px), `${id}`, x + step - 2, y + step - 1, 'right', 'bottom');
 }
 
 export function drawStage(view) {

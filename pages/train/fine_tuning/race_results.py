@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pages.stores import runs
 from vitviz.analysis.fine_tuning import Group
+from vitviz.experiments.result import Result
 from vitviz.training.fine_tuning import SCRATCH, TITLES, TUNED, part_of
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
@@ -16,6 +19,20 @@ def load_groups(run: Run) -> tuple[Group, Group]:
         groups[part_of(member.directory.name)[0]].append(member)
     tuned, scratch = (_make_group(name, groups[name]) for name in (TUNED, SCRATCH))
     return tuned, scratch
+
+
+def load_recorded(stored: Result, epochs: float) -> tuple[Group, Group]:
+    """Return (fine-tuned, from scratch) of the stored MNIST ViT with 20 images per class, over so many epochs."""
+
+    def read_group(name: str) -> Group:
+        rows = stored.where(source="mnist_vit", a_class=20, method=name)
+        curves = [np.array([[step, accuracy] for step, _, accuracy in row["curve"]]).T for row in rows]
+        scale = np.array([[epochs / stored.settings["updates"]], [1.0]])
+        return Group(
+            name, TITLES[name], tuple(curve * scale for curve in curves), tuple(row["test"] for row in rows)
+        )
+
+    return read_group(TUNED), read_group(SCRATCH)
 
 
 def _make_group(name: str, members: list[Run]) -> Group:

@@ -21,6 +21,7 @@ from pages.views.race import draw_race
 from vitviz.analysis import fine_tuning as analysis
 from vitviz.checkpoints import CheckpointError
 from vitviz.data.uploaded_datasets import is_uploaded
+from vitviz.experiments.result import read_result_if_any
 from vitviz.plots import fine_tuning as plots
 from vitviz.text import plain, plural, reason
 from vitviz.training.executor import ExecutorError
@@ -30,6 +31,7 @@ from vitviz.training.run_directory import Run, RunError, Status
 from vitviz.training.start_weights import start_file
 
 POLL_S = 0.5
+RECORDED_IMAGES = 200  # of the stored race: 20 per class
 GUESSES = {"tuned": "Fine-tuned", "scratch": "From scratch", "neither": "No clear difference"}
 STORED = "The race stores your weights on this server until you delete it in the live lab's table."
 RANDOM = (
@@ -52,7 +54,7 @@ def draw() -> None:
         st.warning(plain(notice), icon=":material/info:")
     run = race_selection.choose_race()
     if run is None:
-        st.caption("No race yet. Predict, then start one.")
+        _draw_recorded()
     else:
         active = runs.read_status(run).active
         st.session_state[_WATCHED] = active
@@ -62,6 +64,26 @@ def draw() -> None:
 
 
 # ---------------------------------------------------------------- before the start
+
+
+def _draw_recorded() -> None:
+    """Draw a stored race until the first of the user's own: its range, and after a prediction its curves."""
+    stored = read_result_if_any("transfer")
+    if stored is None:
+        st.caption("No race yet. Predict, then start one.")
+        return
+    epochs = stored.settings["updates"] * stored.settings["batch_size"] / RECORDED_IMAGES
+    groups = race_results.load_recorded(stored, epochs)
+    guess = st.session_state.get(_GUESS)
+    draw_race(plots.learning(groups, 0.1, epochs, "", concealed=guess is None), key="fine_tuning.recorded")
+    setup = f"Recorded race: MNIST ViT on {RECORDED_IMAGES} digits, {plural(len(groups[0].tests), 'seed')}"
+    if guess is None:
+        page.caption(f"{setup}. Grey: the range of both models. Predict to see which is which.")
+    else:
+        page.caption(
+            f"{setup}. {analysis.describe_test_accuracies(*groups, stored.settings['test_pictures'])} Your prediction:"
+            f" {GUESSES[guess].lower()}. Start the race to train your own."
+        )
 
 
 def _draw_setup(chosen: RaceSettings) -> None:
