@@ -25,7 +25,7 @@ def test_the_whole_slider_travels_with_every_models_own_scale() -> None:
             ],
             encode_photo(np.zeros((8, 8, 3), np.uint8)),
             ("cat", "dog"),
-            Start({"at": 1}, 7, -1, False),
+            Start({"at": 1}, 7, -1, True),
             Curve(np.array([0.0, 1.0]), np.array([[0.9, 0.5], [0.8, np.nan]]), 1000),
         )
     )
