@@ -172,9 +172,9 @@ def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_
 
     page.locator('[data-testid="stSidebar"]').get_by_role(
         "button",
-        name=re.compile("Back to .?Digits"),  # a word joiner stands before another's words
+        name=re.compile("Back to .?MNIST"),  # a word joiner stands before another's words
     ).click()
-    expect(page).to_have_url(re.compile("model=checkpoint%3Adigits_vit"))
+    expect(page).to_have_url(re.compile("model=checkpoint%3Amnist_vit"))
     settle(page)
     assert said(page)["image"] == upload and said(page)["pin"] == before["pin"]
 
