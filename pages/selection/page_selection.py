@@ -31,7 +31,9 @@ class Shown:
 
 
 def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
-    """Return the model on which a page opens until the user selects a model or an image."""
+    """Return the model on which a page opens until the user selects a model or an image; a lesson has its own."""
+    if st.session_state.get(session_keys.LESSON) is not None:
+        return catalogue.get_default_model()
     key = f"checkpoint:{entry.default}"
     chosen = (
         "image" in session_keys.get_control_values()

@@ -47,12 +47,12 @@ function introWide(parts, width, ratio) {
       ...{ x, y: 0, w, h: y + (i ? strip + CAPTION : TOOLS) },
       tile: { x, y: TITLE, w, h },
       strip: { x, y, w, h: STRIP },
-      note: i ? { x, y: y + strip - 4, w: w + Math.min(gap, 40) } : null,
+      note: i ? { x, y: y + strip - 4, w: w + (i < count ? Math.min(gap, 40) : 0) } : null,
       tools: i ? null : { x, y, w: Math.max(w, 204) },
     };
     const arrow = { from: parts[i - 1]?.id, to: part.id, band: 'intro', along: 'x' };
     if (i) arrows.push({ ...arrow, x: x - gap, y: TITLE + (side * ratio) / 2, w: gap });
-    x = Math.round(x + w + gap);
+    x = Math.floor(x + w + gap);
   });
   const seen = Math.min(56, gap - 12);
   boxes[parts[0].id].seen = { x: large + (gap - seen) / 2, y: TITLE + (side * ratio) / 2 + 14, w: seen };
