@@ -25,7 +25,7 @@ def draw(studies: Sequence[Study[Any]]) -> None:
 
 def _draw_card(study: Study[Any]) -> None:
     if sketch := _sketch(study.name, study):
-        st.image(sketch, width="stretch")
+        st.image(sketch, alt=f"Sketch of the curves of {study.title}", width="stretch")
     selection.link_to(
         "studies", study.title, icon=":material/arrow_forward:", **{"studies.study": study.name}
     )
