@@ -43,7 +43,7 @@ class PreviousModel:
 
 def suggest_for_image(image: str) -> None:
     """Switch from the default model to a photo model, or else to a colour model, when the user adds a colour image."""
-    model = selection.list_models().get(selection.get_current().model)
+    model = _get_replaced_model()
     if model is None or st.session_state.get(session_keys.MODEL_CHOSEN) or not cached.is_coloured(image):
         return
     photo_model = photo_offer.find_photo_model(_get_need())
@@ -54,8 +54,17 @@ def suggest_for_image(image: str) -> None:
         return
     current, values = selection.get_current(), session_keys.get_control_values()
     layers = tuple((entry.layer, values.get(entry.layer)) for entry in registry.PAGES if entry.layer)
-    _switch(target, PreviousModel(model.key, current.step, current.pin, layers, target.key))
+    step = current.step if model.key == current.model else model.last_step
+    _switch(target, PreviousModel(model.key, step, current.pin, layers, target.key))
     values["pin"] = Pin(None, "cls") if abilities(target.config).cls_readout else Pin()
+
+
+def _get_replaced_model() -> ModelChoice | None:
+    """Return the model that would read an added image: the app's default, as a page's own holds only without one."""
+    if session_keys.PREVIOUS_MODEL in st.session_state:
+        return selection.list_models().get(selection.get_current().model)
+    page = st.session_state.get(session_keys.PAGE, "")
+    return selection.list_models().get(catalogue.get_default_model(page))
 
 
 def _switch(target: ModelChoice, previous: PreviousModel) -> None:

@@ -87,8 +87,9 @@ def sentences(app: AppTest) -> str:
 
 
 def test_a_photo_takes_a_grey_vit_that_nobody_chose_to_the_best_that_is_no_plain_vit(
-    open_app: OpenApp,
+    open_app: OpenApp, checkpoints: Path
 ) -> None:
+    (checkpoints / "cifar10_vit.safetensors").unlink()  # without the page's own default
     app = open_app(ATTENTION)
     assert app.query_params["model"] == GREY
     app.select_slider(key="step").set_value(0).run()
@@ -112,6 +113,12 @@ def test_a_photo_takes_a_grey_vit_that_nobody_chose_to_the_best_that_is_no_plain
     app = upload(app, png((30, 200, 30)))
     assert app.query_params["model"] == GREY
     assert button(app, "nouns.fitting").label.replace(FOREIGN, "") == "Show CIFAR\\-10 hybrid instead"
+
+
+def test_a_photo_leaves_the_page_s_own_model_as_well(open_app: OpenApp) -> None:
+    app = open_app(ATTENTION)
+    assert app.query_params["model"] == VIT
+    assert upload(app, png()).query_params["model"] == HYBRID
 
 
 def test_a_plain_vit_is_gone_to_where_nothing_else_fits(open_app: OpenApp, checkpoints: Path) -> None:
@@ -217,8 +224,7 @@ def test_a_reload_is_no_choice_and_somebody_else_s_link_is(open_app: OpenApp) ->
         opened_again(reloaded, app.session_state["_visit"]), "nouns.undo"
     )  # the way back survives too
     theirs = upload(opened_again(app, UserSession("somebody-else")), png())
-    assert theirs.query_params["model"] == GREY
-    assert button(theirs, "nouns.fitting")
+    assert theirs.query_params["model"] == VIT
 
 
 def test_a_grey_photo_moves_nothing(open_app: OpenApp) -> None:
