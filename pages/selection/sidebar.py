@@ -210,6 +210,7 @@ def _resolve_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
         st.session_state.pop(session_keys.MISSING_MODEL)
     elif why:
         st.warning(why, icon=":material/info:")
+    query_params.set_value("model", key)  # first in the link
     return key
 
 
