@@ -34,6 +34,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(command, "load_dataset", lambda name: sixty)
     with serving() as running:
         monkeypatch.setenv("HF_ENDPOINT", running.url)
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))  # another test's file has the same name
         monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
         yield running
 
