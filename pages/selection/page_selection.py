@@ -24,10 +24,10 @@ OWN_IMAGE = "own"  # query parameter: 1 shows the selected image although the mo
 
 @dataclass(frozen=True)
 class Shown:
-    """What a page shows in place of the selection, and why; the reason is '' for the selection itself."""
+    """A model or image that a page shows, and the reason if it replaces the selected one."""
 
     value: str  # key of a model or of an image
-    reason: str = ""
+    reason: str = ""  # '' for the selection itself
 
 
 def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
@@ -75,4 +75,5 @@ def resolve_image(model: ModelChoice, selected: str, substituted: bool) -> Shown
     if not substituted or session_keys.get_control_values().get(OWN_IMAGE):
         return Shown(selected)
     matching = find_matching_image(model, selected)
-    return Shown(matching, "" if matching == selected else f"{describe_training(model)}.")
+    unchosen = "image" not in session_keys.get_control_values()  # a default needs no apology
+    return Shown(matching, "" if unchosen or matching == selected else f"{describe_training(model)}.")

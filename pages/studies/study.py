@@ -72,7 +72,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class View:
-    """What a study shows for one selection.
+    """The picture, sentences and numbers of a study for one selection.
 
     Attributes:
         picture: drawn as a grey range until the prediction is made.

@@ -77,6 +77,12 @@ def test_an_image_that_the_substitute_did_not_learn_is_replaced_until_the_user_a
     assert selected(again).image == "digits:3"
 
 
+def test_an_image_that_nobody_selected_is_replaced_without_a_reason(open_app: OpenApp) -> None:
+    app = open_app("pages/lenses/hybrids/page.py", model="preset:vit_digits")
+    assert selected(app).image.startswith("photos:")
+    assert not [button for button in app.sidebar.button if button.key == "nouns.own_image"]
+
+
 def test_a_page_opens_on_its_own_model_until_something_is_selected(
     open_app: OpenApp, no_shipped_checkpoints: Path
 ) -> None:
