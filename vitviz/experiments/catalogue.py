@@ -15,7 +15,10 @@ from vitviz.experiments import (
     face_training,
     faces,
     gradients,
+    lecture_results,
+    lecture_training,
     one_change,
+    position_errors,
     robustness,
     teaching,
     transfer,
@@ -30,6 +33,9 @@ EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
     for dataset in data_size.GRIDS
 }
 EXPERIMENTS["early_stopping_cifar10"] = data_training.early_stopping
+EXPERIMENTS["patch_size_cifar10"] = data_training.patch_sizes
+EXPERIMENTS[lecture_results.NAME] = lecture_training.lecture_experiment
+EXPERIMENTS[position_errors.NAME] = lecture_training.position_experiment
 EXPERIMENTS[conv_nets.NAME] = conv_attention.experiment
 EXPERIMENTS[robustness.NAME] = robustness.experiment
 EXPERIMENTS |= {f"teaching_{dataset}": partial(teaching.experiment, dataset) for dataset in teaching.SIZES}

@@ -127,6 +127,12 @@ EARLY_STOPPING: dict[str, Grid] = {
     )
 }
 
+# The same early stopping with smaller and larger patches; patches of 4 px are the ViT of `EARLY_STOPPING`.
+PATCH_SIZES = replace(
+    EARLY_STOPPING["cifar10"],
+    models={f"patch_{side_px}": replace(_VIT, patch_size=side_px) for side_px in (8, 2)},
+)
+
 
 def race(dataset: str, pictures: int, seed: int = 0, augmented: bool = True) -> RunConfig:
     """Return one size of a grid as a run that trains its models in turn.

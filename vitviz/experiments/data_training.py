@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, SEEDS, Grid
+from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, PATCH_SIZES, SEEDS, Grid
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.single_run import PATIENCE, Trained, train_until_best, trained
 from vitviz.models.zoo import create_model
@@ -59,7 +59,6 @@ def experiment(dataset: str) -> Experiment:
 
 def early_stopping() -> Experiment:
     """Return the experiment that trains every size of CIFAR-10 until validation accuracy stops improving."""
-    grid = EARLY_STOPPING["cifar10"]
     cells: list[Cell] = [
         {"model": model, "pictures": pictures, "augmented": True, "seed": seed}
         for models, sizes, seeds in PHASES
@@ -67,6 +66,21 @@ def early_stopping() -> Experiment:
         for pictures in sizes
         for model in models
     ]
+    title = "How much data? Trained until validation accuracy stops improving (cifar10)"
+    return _stop_early("early_stopping_cifar10", title, EARLY_STOPPING["cifar10"], cells)
+
+
+def patch_sizes() -> Experiment:
+    """Return ViTs with patches of 8 and 2 px on growing numbers of images, trained like `early_stopping`."""
+    cells: list[Cell] = [
+        {"model": model, "pictures": pictures, "augmented": True, "seed": 0}
+        for model, sizes in (("patch_8", (250, 4_000, 48_000, 1_000, 16_000)), ("patch_2", _SIZES))
+        for pictures in sizes
+    ]
+    return _stop_early("patch_size_cifar10", "Patch size and number of images (cifar10)", PATCH_SIZES, cells)
+
+
+def _stop_early(name: str, title: str, grid: Grid, cells: Sequence[Cell]) -> Experiment:
     settings = {
         "dataset": "cifar10",
         "most_updates": grid.updates,
@@ -80,8 +94,7 @@ def early_stopping() -> Experiment:
         "seeds": "of weights, order and augmentation; the training images are the same ones",
         "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
-    title = "How much data? Trained until validation accuracy stops improving (cifar10)"
-    return Experiment("early_stopping_cifar10", title, cells, Measure(grid, train_until_best), settings)
+    return Experiment(name, title, cells, Measure(grid, train_until_best), settings)
 
 
 @dataclass(frozen=True)

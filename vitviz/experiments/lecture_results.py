@@ -1,4 +1,4 @@
-"""Store the accuracies and losses printed in the lectures, for comparison with a run of the same recipe."""
+"""Store the accuracies and losses printed in the lectures, and name the recipes trained for comparison."""
 
 from __future__ import annotations
 
@@ -44,6 +44,35 @@ PRINTED = {  # by preset
     "recipe_a": PrintedLine("lecture A", "loss", (2.0053, 1.8314, 1.7352, 1.6735, 1.6252, 1.5944, 1.5660)),
     "recipe_d": PrintedLine("lecture D", "accuracy", tuple(round(value / 100, 4) for value in _D)),
 }
+
+
+@dataclass(frozen=True)
+class PrintedAccuracy:
+    """A test accuracy printed in a lecture.
+
+    Attributes:
+        recipe: its letter, and what distinguishes two results of one recipe.
+        accuracy: in [0, 1].
+        written: preset of the recipe as written.
+        improved: presets that correct it or replace it.
+    """
+
+    recipe: str
+    accuracy: float
+    written: str
+    improved: tuple[str, ...] = ()
+
+
+NAME = "lecture_results"
+SEEDS = (0, 1, 2)
+ACCURACIES = (
+    PrintedAccuracy("A", 0.5676, "recipe_a", ("recipe_a_corrected", "cifar10_fast")),
+    PrintedAccuracy("B", 0.98, "recipe_b", ("mnist_fast",)),
+    PrintedAccuracy("D", 0.9065, "recipe_d", ("recipe_d_corrected", "mnist_90")),
+    PrintedAccuracy("E", 0.9704, "recipe_e", ("mnist_fast",)),
+    PrintedAccuracy("F, poor table", 0.68, "recipe_f_poor"),
+    PrintedAccuracy("F, good table", 0.95, "recipe_f_good"),
+)
 
 
 def find_printed_line(config: RunConfig) -> PrintedLine | None:

@@ -1,0 +1,98 @@
+"""Define wrong position tables on MNIST, to find what gives the 68 % that the lecture printed for a poor one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.models.presets import GREY_28, PRESETS
+from vitviz.sinusoids import sincos_1d, sincos_1d_slip, sincos_2d_concat, sincos_2d_sum
+from vitviz.training.races import RACES
+
+NAME = "position_errors"
+PREPARATION = GREY_28
+POOR, GOOD = 0.68, 0.95  # printed for two tables after ten epochs on MNIST (recipe F)
+_C = PRESETS["recipe_c"]
+assert isinstance(_C.config, ViTConfig) and _C.train is not None
+_TRAIN = replace(RACES["mnist"].train, precision="fp32", threads=1, snapshots=1)
+Table = Callable[[int, int, int], NDArray[np.float64]]  # (rows, columns, D) -> (rows * columns, D)
+
+
+@dataclass(frozen=True)
+class PositionModel:
+    """A model whose positions are replaced, and its recipe."""
+
+    title: str
+    config: ViTConfig
+    train: TrainConfig
+
+
+@dataclass(frozen=True)
+class PositionError:
+    """A position table, or none; a mistake where `wrong`."""
+
+    title: str
+    table: Table | None
+    wrong: bool = True
+
+
+MODELS = {
+    "small": PositionModel("D = 64, patch 7", RACES["mnist"].model, _TRAIN),
+    "recipe_c": PositionModel(
+        "lecture C, D = 8, softmax before the loss",
+        _C.config,
+        replace(
+            _TRAIN,
+            **{name: getattr(_C.train, name) for name in ("optimizer", "schedule")},
+            weight_decay=0.0,
+            batch_size=_C.train.batch_size,
+            learning_rate=_C.train.learning_rate,
+        ),
+    ),
+}
+
+
+def _reading_order(rows: int, cols: int) -> NDArray[np.float64]:
+    return np.arange(rows * cols, dtype=np.float64)[:, None]
+
+
+def _random(scale: float, rows: int, cols: int, dim: int) -> NDArray[np.float64]:
+    return scale * np.random.default_rng(0).standard_normal((rows * cols, dim))
+
+
+def _one_d(
+    function: Callable[[int, int], NDArray[np.float64]], rows: int, cols: int, dim: int
+) -> NDArray[np.float64]:
+    return function(rows * cols, dim)
+
+
+ERRORS = {
+    "none": PositionError("No positions", None),
+    "sincos_2d": PositionError("2-D, concatenated", sincos_2d_concat, wrong=False),
+    "sincos_1d": PositionError("1-D", partial(_one_d, sincos_1d), wrong=False),
+    "sum": PositionError("2-D, summed", sincos_2d_sum, wrong=False),
+    "exponent": PositionError("1-D, exponent k/D", partial(_one_d, sincos_1d_slip)),
+    "multiplied": PositionError(  # p * 10000^(2i/D), not divided
+        "1-D, multiplied by the base", lambda r, c, d: sincos_1d(r * c, d, base=1e-4)
+    ),
+    "integer": PositionError(  # 2i // D is 0 for every column
+        "1-D, integer division", lambda r, c, d: sincos_1d(r * c, d, base=1.0)
+    ),
+    "scaled_1d": PositionError("1-D, ten times as large", lambda r, c, d: 10 * sincos_1d(r * c, d)),
+    "constant": PositionError(
+        "One vector for all", lambda r, c, d: np.repeat(_random(1.0, 1, 1, d), r * c, 0)
+    ),
+    "index": PositionError(
+        "Index added to all channels", lambda r, c, d: np.repeat(_reading_order(r, c), d, 1)
+    ),
+    "row": PositionError("Only the row", lambda r, c, d: np.repeat(sincos_1d(r, d), c, axis=0)),
+    "random_1": PositionError("Random, deviation 1", partial(_random, 1.0)),
+    "random_10": PositionError("Random, deviation 10", partial(_random, 10.0)),
+    "random_30": PositionError("Random, deviation 30", partial(_random, 30.0)),
+    "random_100": PositionError("Random, deviation 100", partial(_random, 100.0)),
+}
