@@ -98,6 +98,7 @@ class ViTConfig:
             "sincos_2d_sum": "2-D summed",
             "sincos_2d_concat": "2-D concatenated",
             "learned": "Learned",
+            "rotary": "2-D rotary",
             "pixels": "A second linear map of the pixels",
         },
     )
@@ -158,7 +159,14 @@ class ViTConfig:
     dist_head: bool = declare(True, "Head of the distillation token")
     pooled_norm: bool = declare(False, "LayerNorm after pooling")  # timm's fc_norm
     projection: int = declare(0, "Width of the image embedding", within="[0, inf)")  # CLIP; 0: none
-    rope_theta: float = declare(100.0, "Base of the rotary frequencies", within="(0, inf)")
+    rope_theta: float = declare(
+        100.0,
+        "Base of rotary positions",
+        "Larger: the slowest pairs of values turn more slowly.",
+        "[1, inf)",
+        step=10.0,
+        only=Condition("positions", ("rotary",), "only 2-D rotary positions have a base"),
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)

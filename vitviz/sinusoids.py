@@ -52,6 +52,26 @@ def sincos_2d_concat(rows: int, cols: int, dim: int, base: float = 10000.0) -> F
     return np.concatenate([np.sin(xw), np.cos(xw), np.sin(yw), np.cos(yw)], axis=1)
 
 
+def rotary_2d(rows: int, cols: int, dim: int, base: float = 100.0) -> FloatArray:
+    """Return the angles by which axial rotary positions turn the pairs of a query or key (Siméoni et al. 2025).
+
+    Patch centres lie in [-1, 1] along both axes; dim / 4 pairs per axis turn by 2 pi w_k times the centre, with
+    w_k = base^(-4k / dim). Pair k holds the values k and k + dim / 2.
+
+    Returns:
+        (rows * cols, dim / 2), in reading order; the pairs of the row come before those of the column.
+
+    Raises:
+        ValueError: if 4 does not divide dim.
+    """
+    if dim % 4:
+        raise ValueError(f"dim must be divisible by 4, received {dim}")
+    omega = 2 * np.pi * base ** (-np.arange(dim // 4) / (dim // 4))
+    y, x = np.divmod(np.arange(rows * cols), cols)
+    centres = (2 * (y + 0.5) / rows - 1, 2 * (x + 0.5) / cols - 1)
+    return np.concatenate([centre[:, None] * omega for centre in centres], axis=1)
+
+
 def sincos_1d_slip(length: int, dim: int, base: float = 10000.0) -> FloatArray:
     """Return the common bug: exponent k/D for every column k, so a sine and its cosine no longer share a frequency.
 

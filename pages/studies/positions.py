@@ -195,7 +195,8 @@ def _describe_measurement(race: StoredRace) -> str:
     config, train = race["config"], race["train"]
     return (
         f"Measured {race['measured']} at commit {race['commit']}, not live: seed {train['seed']}, one recipe for all"
-        f" five: width D = {config['embed_dim']}, {config['depth']} layers, patch {config['patch_size']} px,"
+        f" {len(race['runs'])}: width D = {config['embed_dim']}, {config['depth']} layers, patch {config['patch_size']}"
+        " px,"
         f" {train['epochs']:g} epochs, {race['processor_s']:,.0f} s of processor time in total. `{race['command']}`"
     )
 

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from vitviz.models.formats import open_model
 from vitviz.models.parameter_count import parameters
+from vitviz.torchvision_fix import import_torchvision
 
 Draw = random.Random
 TOLERANCE = 1e-5  # of the largest number on the publisher's side
@@ -226,6 +227,7 @@ def saved(model: Any, folder: Path, side: int, draw: Draw, features: str = "logi
 
 
 def hf(name: str) -> Any:
+    import_torchvision()  # transformers needs it, too
     return getattr(importlib.import_module("transformers"), name)
 
 
@@ -276,6 +278,7 @@ def hf_dinov3(draw: Draw, folder: Path) -> Peer:
         num_register_tokens=draw.choice([1, 4]),
         mlp_bias=draw.choice([True, False]),
         hidden_act=draw.choice(["gelu", "silu"]),
+        rope_theta=draw.choice([20.0, 100.0]),
     )
     return saved(
         hf("DINOv3ViTModel")(hf("DINOv3ViTConfig")(**config)), folder, side, draw, "last_hidden_state"

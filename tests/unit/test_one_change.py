@@ -176,7 +176,7 @@ def test_what_a_visitor_asks_of_a_knob_is_checked() -> None:
     heads = HYPERPARAMETERS["num_heads"]
     assert heads.parse(" 1, 4,4,16 ") == (1, 4, 16)
     assert HYPERPARAMETERS["dropout"].parse("0, .25") == (0.0, 0.25)
-    for text, why in (("2", "received 1"), ("1,2,3,4,5,6,7", "received 7"), ("1, two", "whole numbers")):
+    for text, why in (("2", "received 1"), ("1,2,3,4,5,6,7,8", "received 8"), ("1, two", "whole numbers")):
         with pytest.raises(ValueError, match=why):
             heads.parse(text)
     with pytest.raises(ValueError, match="num_heads 3 does not divide"):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
+from vitviz import sinusoids
+from vitviz.models import layers
 from vitviz.sinusoids import sincos_1d, sincos_2d_concat, sincos_2d_sum
 
 
@@ -53,3 +56,34 @@ def test_bad_widths_are_refused() -> None:
         sincos_1d(3, 7)
     with pytest.raises(ValueError, match="divisible by 4, received 6"):
         sincos_2d_concat(3, 3, 6)
+
+
+@pytest.mark.parametrize(
+    ("grid", "dim", "base"), [((4, 4), 16, 100.0), ((3, 5), 8, 1000.0), ((1, 2), 28, 10.0)]
+)
+def test_rotary_positions_are_a_product_of_complex_numbers(
+    grid: tuple[int, int], dim: int, base: float
+) -> None:
+    """(q R_i) . (k R_j) = Re sum q conj(k) exp(i w (p_i - p_j)): it depends on the offset alone (Su et al. 2021)."""
+    rows, cols = grid
+    rng, half, quarter = np.random.default_rng(0), dim // 2, dim // 4
+    q, k = rng.standard_normal((2, dim))
+    turn = layers.rotary_angles(grid, dim, base, torch.device("cpu"))
+    tiled = [torch.from_numpy(np.tile(v, (rows * cols, 1))[None, None]).float() for v in (q, k)]
+    scores = layers.rotate(tiled[0], turn)[0, 0] @ layers.rotate(tiled[1], turn)[0, 0].T
+    pairs = (q[:half] + 1j * q[half:]) * np.conj(k[:half] + 1j * k[half:])
+    for i in range(rows * cols):
+        for j in range(rows * cols):
+            down, right = (i // cols - j // cols) / rows, (i % cols - j % cols) / cols
+            angle = [
+                4 * np.pi * (down, right)[n // quarter] * base ** (-4 * (n % quarter) / dim)
+                for n in range(half)
+            ]
+            assert float(scores[i, j]) == pytest.approx(
+                (pairs * np.exp(1j * np.array(angle))).sum().real, abs=1e-4
+            )
+
+
+def test_rotary_positions_refuse_a_width_that_four_does_not_divide() -> None:
+    with pytest.raises(ValueError, match="divisible by 4, received 6"):
+        sinusoids.rotary_2d(2, 2, 6)

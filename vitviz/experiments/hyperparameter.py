@@ -10,7 +10,7 @@ from vitviz.config import ModelConfig, Preparation, TrainConfig, ViTConfig
 from vitviz.config_fields import OFF, Setting
 from vitviz.training.races import RACES
 
-MOST_VALUES = 6
+MOST_VALUES = 7
 Value = bool | int | float | str | tuple[int, ...] | tuple[str, ...] | None
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import pi, sqrt
+from math import sqrt
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vitviz import sinusoids
 from vitviz.config import ViTConfig
 from vitviz.config_models import mlp_width
 from vitviz.models.fast_layers import attend, can_attend, drawn_from, dropout, linear, softmax
@@ -102,12 +103,9 @@ class SliceLinear(nn.Module):
 def rotary_angles(grid: tuple[int, int], per_head: int, theta: float, device: torch.device) -> Rotation:
     """Return the rotation of every patch's query and key (Siméoni et al. 2025, DINOv3): (N, d_head) each.
 
-    Patch centres lie in [-1, 1] along both axes; d_head / 4 frequencies per axis fall from 1 to 1 / theta.
+    `vitviz.sinusoids.rotary_2d` gives the angles.
     """
-    rows, cols = (2 * (torch.arange(side, device=device) + 0.5) / side - 1 for side in grid)
-    centres = torch.cartesian_prod(rows, cols)  # (N, 2), y before x
-    frequencies = 1 / theta ** torch.arange(0, 1, 4 / per_head, device=device)
-    angles = (2 * pi * centres[:, :, None] * frequencies).flatten(1).tile(2)
+    angles = torch.from_numpy(sinusoids.rotary_2d(*grid, per_head, theta)).float().tile(2).to(device)
     return angles.cos(), angles.sin()
 
 

@@ -1,4 +1,4 @@
-"""Define the comparison of five position embeddings, used by the lab and the benchmark."""
+"""Define the comparison of six position embeddings, used by the lab and the benchmark."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ QUESTIONS = {
 }
 CODES: dict[Positions, str] = {
     code: SETTINGS["positions"].options[code]
-    for code in ("none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned")
+    for code in ("none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "learned", "rotary")
 }
 _SMALL = ViTConfig(image_size=32, patch_size=8, embed_dim=64, depth=2, num_heads=4, mlp_ratio=2.0)
 
 
 @dataclass(frozen=True)
 class Race:
-    """The settings that five models on one dataset share; each member sets its own position embedding."""
+    """The settings that six models on one dataset share; each member sets its own position embedding."""
 
     model: ViTConfig
     preparation: Preparation

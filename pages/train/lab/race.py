@@ -18,7 +18,7 @@ from pages.views.race import draw_race
 from vitviz.analysis import race as results
 from vitviz.plots import race as plots
 from vitviz.text import plain
-from vitviz.training.races import POSITIONS_RACE, RACES, TITLE, positions_race
+from vitviz.training.races import CODES, POSITIONS_RACE, RACES, TITLE, positions_race
 
 if TYPE_CHECKING:
     from vitviz.analysis.race import Racer
@@ -95,12 +95,12 @@ def _draw_controls() -> RaceControls:
         hint = "One epoch uses every training image once per model."
         epochs = widgets.real(RaceControls.key("race_epochs"), "Epochs", default_epochs, 1.0, help=hint)
     with columns[2]:
-        hint = "All five models share initialization seed and image order."
+        hint = f"All {len(CODES)} models share initialization seed and image order."
         seed = widgets.number(RaceControls.key("race_seed"), "Seed", 0, 1_000_000, 0, help=hint)
     with columns[3]:
         page.caption(
-            "Five positional encodings, otherwise the same model and recipe; all are also tested on images with"
-            " shuffled patches."
+            f"{len(CODES)} positional encodings, otherwise the same model and recipe; all are also tested on images"
+            " with shuffled patches."
         )
     return RaceControls(EXPERIMENT, dataset, epochs, seed)
 
