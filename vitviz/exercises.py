@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1] / "exercises"
 SOLUTION = "solution.py"
+EXPLAIN = "explain.py"  # turns a failure into one sentence
 GIVEN = ("given_heads.py", "given_block.py", "given_vit.py")  # each imports the previous ones
 
 
@@ -138,9 +140,78 @@ def zip_exercises(slugs: tuple[str, ...]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         given = {name for slug in slugs for name in BY_SLUG[slug].given}
-        for name in ("README.md", "pytest.ini", *sorted(given)):
+        for name in ("README.md", "pytest.ini", "conftest.py", EXPLAIN, *sorted(given)):
             archive.write(ROOT / name, f"exercises/{name}")
         for slug in slugs:
             for name, text in BY_SLUG[slug].files().items():
                 archive.writestr(f"exercises/{slug}/{name}", text)
     return buffer.getvalue()
+
+
+_NOTEBOOK_SETUP = """\
+#@title Set-up: run this cell first. It holds the tests, so that the notebook needs no other file and no network.
+import linecache, sys, types
+FILES = {files}
+
+def load(name, text):
+    module = sys.modules[name] = types.ModuleType(name)
+    linecache.cache[f"{{name}}.py"] = (len(text), None, text.splitlines(True), f"{{name}}.py")
+    exec(compile(text, f"{{name}}.py", "exec"), module.__dict__)
+    return module
+
+def check(exercise):
+    \"\"\"Run the tests of an exercise on what the notebook defines and print a sentence for each.\"\"\"
+    task = sys.modules["task"] = types.ModuleType("task")
+    task.__dict__.update(globals())
+    for name, test in vars(load("test_task", FILES[exercise + "/test_task.py"])).items():
+        if name.startswith("test_"):
+            sentence = "passed"
+            try:
+                test()
+            except AssertionError as mistake:
+                sentence = str(mistake)
+            print(f"{{name}}: {{sentence}}")
+
+for name in {given}:
+    load(name, FILES[name + ".py"])
+"""
+
+
+def create_notebook(slugs: tuple[str, ...]) -> bytes:
+    """Create a notebook of some exercises, by slug, that holds their tests and needs no other file.
+
+    Raises:
+        KeyError: if there is no such exercise.
+    """
+    exercises = [BY_SLUG[slug] for slug in slugs]
+    given = [EXPLAIN, *(name for name in GIVEN if any(name in exercise.given for exercise in exercises))]
+    files = {name: (ROOT / name).read_text("utf-8") for name in given}
+    for exercise in exercises:
+        for name, text in exercise.files().items():
+            if name == "test_task.py":
+                files[f"{exercise.slug}/{name}"] = text
+            elif name != "task.py":
+                files[name] = text
+    modules = [name.removesuffix(".py") for name in files if "/" not in name]
+    hidden = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    setup = _NOTEBOOK_SETUP.format(files=json.dumps(files), given=modules)
+    title = (
+        "# vitviz exercises\n\nComplete a cell and run it; the cell below it names the mistake. Needs torch."
+    )
+    cells = [_cell("markdown", title), _cell("code", setup, hidden)]
+    for number, exercise in enumerate(exercises, start=1):
+        cells += [
+            _cell("markdown", f"## {number}. {exercise.title}\n\n{exercise.task}"),
+            _cell("code", exercise.files()["task.py"]),
+            _cell("code", f'check("{exercise.slug}")'),
+        ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    for index, cell in enumerate(cells):
+        cell["id"] = f"cell-{index}"
+    return json.dumps(book, indent=1).encode()
+
+
+def _cell(kind: str, source: str, metadata: dict[str, object] | None = None) -> dict[str, object]:
+    code = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    return {"cell_type": kind, "metadata": metadata or {}, "source": source, **code}

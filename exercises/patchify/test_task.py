@@ -1,6 +1,7 @@
 """Run `pytest` in this folder: a failing test names the mistake."""
 
 import torch
+from explain import call, check_tensor, check_values
 from task import patchify
 
 
@@ -16,25 +17,34 @@ def cut_patches(images, n, columns_first=False, channels_last=False):
     return torch.stack(patches, dim=1)
 
 
-def name_mistake(output, images, n):
-    mistakes = {
-        "reshape for patchify: it cuts rows of pixels, not squares": images.reshape(len(images), n * n, -1),
-        "columns before rows: patches must run row by row": cut_patches(images, n, columns_first=True),
-        "channels last: a patch's values run C, row, column": cut_patches(images, n, channels_last=True),
-    }
-    named = [
-        name for name, value in mistakes.items() if output.shape == value.shape and torch.equal(output, value)
-    ]
-    return named[0] if named else "wrong result, unknown mistake"
+def run(images, n):
+    batch, channels, height, width = images.shape
+    shape = (batch, n * n, channels * (height // n) * (width // n))
+    return check_tensor(call(patchify, images, n), shape, "patchify", "(B, n², C·(H/n)·(W/n))")
 
 
 def test_shapes():
-    for size, n, expected in (((2, 1, 28, 28), 2, (2, 4, 196)), ((16, 3, 56, 56), 7, (16, 49, 192))):
-        output = tuple(patchify(torch.zeros(size), n).shape)
-        assert output == expected, f"expected {expected} for {size} with n_patches={n}, received {output}"
+    run(torch.zeros(2, 1, 28, 28), 2)
+    run(torch.zeros(16, 3, 56, 56), 7)
 
 
 def test_patches_are_squares():
     images = torch.arange(2 * 3 * 12 * 12.0).reshape(2, 3, 12, 12)
-    output = patchify(images, 3)
-    assert torch.equal(output, cut_patches(images, 3)), name_mistake(output, images, 3)
+    columns, last = cut_patches(images, 3, columns_first=True), cut_patches(images, 3, channels_last=True)
+    mistakes = {
+        "reshape for patchify: it cuts rows of pixels, not squares": images.reshape(2, 9, -1),
+        "columns before rows: patches must run row by row": columns,
+        "channels last: a patch's values run C, row, column": last,
+        "rows and columns swapped inside a patch: its values run C, row, column": cut_patches(
+            images.mT, 3, columns_first=True
+        ),
+        "batch and patches mixed up: move the patch axes behind the batch axis": cut_patches(images, 3)
+        .transpose(0, 1)
+        .reshape(2, 9, -1),
+    }
+    check_values(run(images, 3), cut_patches(images, 3), mistakes, "patchify")
+
+
+def test_images_that_are_not_square():
+    images = torch.arange(2 * 1 * 8 * 12.0).reshape(2, 1, 8, 12)
+    check_values(run(images, 4), cut_patches(images, 4), {}, "patchify for images of 8 × 12 px")

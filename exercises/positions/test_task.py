@@ -3,6 +3,7 @@
 import math
 
 import torch
+from explain import call, check_tensor, check_values, expect
 from task import get_positional_embeddings
 from torch.nn.functional import cosine_similarity
 
@@ -16,10 +17,21 @@ def build_table(length, d, exponent, first=math.sin, second=math.cos, start=0):
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def name_mistake(output, length, d):
+def run(length, d):
+    return check_tensor(
+        call(get_positional_embeddings, length, d),
+        (length, d),
+        "get_positional_embeddings",
+        "(sequence_length, d)",
+    )
+
+
+def check(length, d):
     def correct(k):
         return (k - k % 2) / d
 
+    table = build_table(length, d, correct)
+    halves = torch.cat([table[:, 0::2], table[:, 1::2]], dim=1)
     mistakes = {
         "exponent k/D for every k: a sine and its cosine must share 2i/D": build_table(
             length, d, lambda k: k / d
@@ -29,26 +41,28 @@ def name_mistake(output, length, d):
         ),
         "positions from 1: they start at 0": build_table(length, d, correct, start=1),
         "exponent i/D: it is 2i/D": build_table(length, d, lambda k: k // 2 / d),
+        "all sines, then all cosines: sine and cosine alternate": halves,
+        "sines only: odd columns are cosines": build_table(length, d, correct, math.sin, math.sin),
+        "multiplied by 10000^(2i/d): divide by it": build_table(length, d, lambda k: -correct(k)),
     }
-    for name, value in mistakes.items():
-        if output.shape == value.shape and torch.allclose(output.double(), value, atol=1e-4):
-            return name
-    return "wrong result, unknown mistake"
+    check_values(run(length, d), table, mistakes, "get_positional_embeddings", atol=1e-4)
 
 
 def test_shape():
-    assert tuple(get_positional_embeddings(50, 8).shape) == (50, 8)
+    run(50, 8)
 
 
 def test_known_values():
+    check(50, 50)
     expected = torch.tensor([[0, 1, 0, 1], [0.841, 0.540, 0.638, 0.770], [0.909, -0.416, 0.983, 0.186]])
-    output = get_positional_embeddings(50, 50)
-    assert torch.allclose(output[:3, :4].float(), expected, atol=2e-3), name_mistake(output, 50, 50)
+    check_values(run(50, 50)[:3, :4], expected, {}, "the lecture's table", atol=2e-3)
 
 
 def test_similarity_depends_on_the_distance_alone():
-    output = get_positional_embeddings(16, 64).double()
-    near = [float(cosine_similarity(output[p], output[p + 1], dim=0)) for p in (5, 6, 7)]
-    assert all(abs(value - 0.9662) < 2e-4 for value in near), (
-        f"{name_mistake(output, 16, 64)}; neighbours: {near}"
+    check(16, 64)
+    table = run(16, 64).double()
+    near = [float(cosine_similarity(table[p], table[p + 1], dim=0)) for p in (5, 6, 7)]
+    expect(
+        all(abs(value - 0.9662) < 2e-4 for value in near),
+        f"neighbours have similarities {near}, expected 0.9662",
     )

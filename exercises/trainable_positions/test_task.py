@@ -1,6 +1,7 @@
 """Run `pytest` in this folder: a failing test names the mistake."""
 
 import torch
+from explain import call, expect
 from given_vit import ViT
 from task import make_positions_trainable
 from torch import nn
@@ -10,29 +11,49 @@ def make_inputs():
     torch.manual_seed(4)
     model = ViT((1, 28, 28))
     before = model.positions.clone()
-    return make_positions_trainable(model), before, torch.rand(4, 1, 28, 28)
+    trainable = call(make_positions_trainable, model)
+    expect(trainable is not None, "missing return: make_positions_trainable returns None, expected the model")
+    kind = type(trainable).__name__
+    expect(isinstance(trainable, ViT), f"make_positions_trainable returns a {kind}, expected the model")
+    positions = getattr(trainable, "positions", None)
+    expect(
+        isinstance(positions, torch.Tensor),
+        "the model has no positions any more: assign the parameter to them",
+    )
+    return trainable, before, torch.rand(4, 1, 28, 28)
 
 
 def test_initial_values():
     model, before, _ = make_inputs()
-    same = model.positions.shape == before.shape and torch.allclose(model.positions.detach(), before)
-    assert same, "positions are reinitialised: they must start as the sinusoidal table"
+    shape = tuple(model.positions.shape)
+    expect(
+        shape == tuple(before.shape), f"wrong shape: positions are {shape}, expected {tuple(before.shape)}"
+    )
+    same = torch.allclose(model.positions.detach(), before)
+    expect(same, "positions are reinitialised: they must start as the sinusoidal table")
 
 
 def test_positions_are_parameters():
     model, _, _ = make_inputs()
-    named = dict(model.named_parameters())
-    hint = "requires_grad on a buffer: an optimiser receives only parameters, use nn.Parameter"
-    assert "positions" in named, (
-        hint if model.positions.requires_grad else "positions must be an nn.Parameter"
-    )
-    assert model.positions.requires_grad, "requires_grad is False: the positions are not trained"
+    listed = "positions" in dict(model.named_parameters())
+    if model.positions.requires_grad:
+        expect(listed, "requires_grad on a buffer: an optimiser receives only parameters, use nn.Parameter")
+    expect(listed, "positions are no parameter: assign an nn.Parameter")
+    expect(model.positions.requires_grad, "requires_grad is False: the positions are not trained")
+
+
+def test_the_other_parameters_are_still_trained():
+    model, _, _ = make_inputs()
+    names = {name for name, value in model.named_parameters() if value.requires_grad}
+    missing = sorted({name for name, _ in ViT((1, 28, 28)).named_parameters()} - names)
+    expect(not missing, f"parameters that are no longer trained: {', '.join(missing[:3])}")
 
 
 def test_a_step_updates_all_positions():
     model, before, images = make_inputs()
     optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
-    nn.functional.cross_entropy(model(images), torch.tensor([0, 1, 2, 3])).backward()
+    loss = nn.functional.cross_entropy(call(model, images), torch.tensor([0, 1, 2, 3]))
+    call(loss.backward)
     optimiser.step()
     moved = (model.positions.detach() - before).abs().amax(dim=1) > 0
-    assert moved.all(), f"{int((~moved).sum())} of {len(moved)} positions were not updated"
+    expect(bool(moved.all()), f"{int((~moved).sum())} of {len(moved)} positions were not updated")

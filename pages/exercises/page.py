@@ -11,7 +11,7 @@ from pages.controls import widgets
 from pages.exercises import solution_figures
 from pages.frame import page, registry
 from pages.selection import selection
-from vitviz.exercises import BY_SLUG, EXERCISES, Exercise, zip_exercises
+from vitviz.exercises import BY_SLUG, EXERCISES, Exercise, create_notebook, zip_exercises
 from vitviz.text import plural
 
 
@@ -23,7 +23,7 @@ class ExerciseControls(widgets.ControlValues, page="exercises"):
 
 
 def choose_exercise() -> Exercise:
-    select_column, download_column = st.columns([3, 1], vertical_alignment="bottom")
+    select_column, download_column, notebook_column = st.columns([4, 1, 1], vertical_alignment="bottom")
     order = list(BY_SLUG)
     with select_column:
         slug = widgets.select(
@@ -37,6 +37,9 @@ def choose_exercise() -> Exercise:
         page.download(
             label, partial(zip_exercises, tuple(order)), "exercises.zip", "exercises.all", stretch=True
         )
+    with notebook_column:
+        make = partial(create_notebook, tuple(order))
+        page.download("All in a notebook", make, "exercises.ipynb", "exercises.all_notebook", stretch=True)
     return BY_SLUG[slug]
 
 
@@ -51,6 +54,9 @@ def draw_task(exercise: Exercise) -> None:
             partial(zip_exercises, (exercise.slug,)),
             f"{exercise.slug}.zip",
             "exercises.one",
+        )
+        page.download(
+            "Notebook", partial(create_notebook, (exercise.slug,)), f"{exercise.slug}.ipynb", "exercises.notebook"
         )
         selection.link_to(exercise.page, f"Open page: {registry.BY_SLUG[exercise.page].title}")
     page.source("cd exercises/" + exercise.slug + " && python -m pytest -q")

@@ -36,6 +36,7 @@ MISSING = "–"  # for missing values in a table
 _MIME = {
     ".csv": "text/csv",
     ".html": "text/html",
+    ".ipynb": "application/x-ipynb+json",
     ".json": "application/json",
     ".npz": "application/octet-stream",
     ".png": "image/png",
@@ -193,7 +194,7 @@ def download(
 
     Args:
         make: returns the file when it is requested; it runs without a session.
-        file_name: ends in .csv, .html, .json, .npz, .png, .toml, .webp or .zip.
+        file_name: ends in .csv, .html, .ipynb, .json, .npz, .png, .toml, .webp or .zip.
         why_not: why the file is unavailable; None if it is available.
         stretch: True for the width of the column.
     """

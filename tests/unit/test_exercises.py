@@ -13,30 +13,60 @@ from pathlib import Path
 import pytest
 import torch
 
-from vitviz.exercises import BY_SLUG, EXERCISES, GIVEN, ROOT, Exercise, zip_exercises
+from vitviz.exercises import (
+    BY_SLUG,
+    EXERCISES,
+    EXPLAIN,
+    GIVEN,
+    ROOT,
+    Exercise,
+    create_notebook,
+    zip_exercises,
+)
 
-# Slug -> (named mistake, replaced code of the solution, replacement). `accuracy` is tested below.
+# Slug -> (named mistake, replaced code of the solution, replacement): at least eight wrong solutions an exercise.
 MISTAKES: dict[str, list[tuple[str, str, str]]] = {
     "patchify": [
         ("reshape for patchify", "cut.permute(0, 2, 4, 1, 3, 5)", "images"),
         ("columns before rows", "permute(0, 2, 4, 1, 3, 5)", "permute(0, 4, 2, 1, 3, 5)"),
         ("channels last", "permute(0, 2, 4, 1, 3, 5)", "permute(0, 2, 4, 3, 5, 1)"),
+        ("rows and columns swapped inside a patch", "permute(0, 2, 4, 1, 3, 5)", "permute(0, 2, 4, 1, 5, 3)"),
+        ("batch and patches mixed up", "permute(0, 2, 4, 1, 3, 5)", "permute(2, 4, 0, 1, 3, 5)"),
+        ("missing return: patchify returns None", "return cut", "cut"),
+        ("patchify returns 2 values", "return cut", "return images, cut"),
+        ("wrong shape: patchify returns (2, 4, 1, 14, 14)", "n_patches**2, channels * rows * cols)",
+         "n_patches**2, channels, rows, cols)"),
+        ("a reshape must keep the number of values; patchify stops in line", "height // n_patches, width",
+         "n_patches, width"),
+        ("is not written yet", "batch, channels, height, width = images.shape", "raise NotImplementedError"),
     ],
     "positions": [
-        (
-            "exponent k/D",
-            "return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()",
-            "k = torch.arange(d); a = position / 10000 ** (k / d); return torch.where(k % 2 == 0, a.sin(), a.cos())",
-        ),
+        ("exponent k/D", "return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()",
+         "k = torch.arange(d); a = position / 10000 ** (k / d); return torch.where(k % 2 == 0, a.sin(), a.cos())"),
         ("sine and cosine swapped", "[angle.sin(), angle.cos()]", "[angle.cos(), angle.sin()]"),
         ("positions from 1", "torch.arange(sequence_length, dtype=", "torch.arange(1, sequence_length + 1, dtype="),
         ("exponent i/D", "torch.arange(0, d, 2, dtype=torch.float64)", "torch.arange(d // 2, dtype=torch.float64)"),
+        ("all sines, then all cosines", "torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)",
+         "torch.cat([angle.sin(), angle.cos()], dim=1)"),
+        ("sines only", "angle.cos()", "angle.sin()"),
+        ("multiplied by 10000^(2i/d)", "position / 10000", "position * 10000"),
+        ("missing return", "return torch.stack", "torch.stack"),
+        ("wrong shape: get_positional_embeddings returns (50, 4, 2)", ".flatten(1)", ""),
+        ("get_positional_embeddings returns 50 values", ".float()",
+         ".tolist()"),
     ],
     "one_head": [
         ("softmax over the wrong axis", "softmax(dim=-1)", "softmax(dim=-2)"),
         ("missing scale", " / q.shape[-1] ** 0.5", ""),
         ("scale by d", "q.shape[-1] ** 0.5", "q.shape[-1]"),
         ("value product transposed", "weights @ v", "weights.mT @ v"),
+        ("swapped return values", "return weights @ v, weights", "return weights, weights @ v"),
+        ("missing return: attention returns None", "return weights @ v, weights", "weights @ v, weights"),
+        ("missing return value", "return weights @ v, weights", "return weights @ v"),
+        ("queries and keys swapped", "q @ k.transpose(-2, -1)", "k @ q.transpose(-2, -1)"),
+        ("keys instead of values", "weights @ v, weights", "weights @ k, weights"),
+        ("transpose one factor; attention stops in line", "k.transpose(-2, -1)", "k"),
+        ("no softmax", "scores.softmax(dim=-1)", "scores"),
     ],
     "multi_head": [
         ("shared heads", "nn.ModuleList(nn.Linear(self.width, self.width) for _ in range(n_heads))",
@@ -45,6 +75,15 @@ MISTAKES: dict[str, list[tuple[str, str, str]]] = {
         ("missing scale", " / self.width**0.5", ""),
         ("scale by the width d", "self.width**0.5", "(self.width * len(self.q))**0.5"),
         ("softmax over the wrong axis", "softmax(dim=-1)", "softmax(dim=-2)"),
+        ("missing return: MultiHead returns None", "return torch.cat", "torch.cat"),
+        ("only an nn.ModuleList is trained", "nn.ModuleList(nn.Linear(self.width, self.width) for _ in range(n_heads))",
+         "[nn.Linear(self.width, self.width) for _ in range(n_heads)]"),
+        ("heads joined in reverse", "for h, part in enumerate(slices)]",
+         "for h, part in reversed([*enumerate(slices)])]"),
+        ("transpose one factor; MultiHead stops in line", "k.mT", "k"),
+        ("call super().__init__() first", "super().__init__()", "pass"),
+        ("wrong shape: MultiHead returns (2, 21, 4), expected (2, 7, 12)", "for h, part in enumerate(slices)], dim=-1)",
+         "for h, part in enumerate(slices)], dim=1)"),
     ],
     "block": [
         ("post-norm", "z = z + self.attn(self.norm1(z))\n        return z + self.mlp(self.norm2(z))",
@@ -53,6 +92,15 @@ MISTAKES: dict[str, list[tuple[str, str, str]]] = {
          "z = self.attn(self.norm1(z))\n        return "),
         ("no GELU", "nn.GELU()", "nn.ReLU()"),
         ("no LayerNorm before the MLP", "self.mlp(self.norm2(z))", "self.mlp(z)"),
+        ("the second residual addition is missing", "return z + ", "return "),
+        ("no LayerNorm before attention", "self.attn(self.norm1(z))", "self.attn(z)"),
+        ("MLP before attention", "z = z + self.attn(self.norm1(z))\n        return z + self.mlp(self.norm2(z))",
+         "z = z + self.mlp(self.norm2(z))\n        return z + self.attn(self.norm1(z))"),
+        ("missing return: Block returns None", "return z + self.mlp", "z + self.mlp"),
+        ("MLP ratio 4", "nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d)",
+         "nn.Linear(d, 2 * d), nn.GELU(), nn.Linear(2 * d, d)"),
+        ("no MLP: the second branch is missing", "return z + self.mlp(self.norm2(z))", "return z"),
+        ("Block stops in line", "nn.Linear(4 * d, d)", "nn.Linear(d, d)"),
     ],
     "vit": [
         ("E is not a parameter", "self.embed = nn.Linear(", "self.embed = frozen("),
@@ -60,11 +108,33 @@ MISTAKES: dict[str, list[tuple[str, str, str]]] = {
          "self.head(self.norm(z[:, 0])).softmax(-1)"),
         ("logits not read from [CLS]", "z[:, 0]", "z[:, 1]"),
         ("no positions", "z], dim=1) + self.positions", "z], dim=1)"),
+        ("missing return: ViT returns None", "return self.head", "self.head"),
+        ("[CLS] is not a parameter", "nn.Parameter(torch.randn(1, 1, d) * 0.02)", "torch.randn(1, 1, d) * 0.02"),
+        ("the blocks are not registered", "nn.ModuleList(Block(d, n_heads) for _ in range(n_blocks))",
+         "[Block(d, n_heads) for _ in range(n_blocks)]"),
+        ("no LayerNorm before the head", "self.head(self.norm(z[:, 0]))", "self.head(z[:, 0])"),
+        ("all other sizes must agree; ViT stops in line", "self.class_token.expand(len(z), -1, -1)",
+         "self.class_token"),
+        ("wrong shape: ViT returns (3, 50, 10), expected (3, 10)", "self.norm(z[:, 0])", "self.norm(z)"),
     ],
     "trainable_positions": [
         ("requires_grad on a buffer", "model.positions = nn.Parameter(start)",
          "model.register_buffer('positions', start.requires_grad_())"),
         ("positions are reinitialised", "nn.Parameter(start)", "nn.Parameter(torch.randn_like(start))"),
+        ("missing return", "    return model", "    model"),
+        ("returns a Parameter, expected the model", "return model", "return model.positions"),
+        ("positions are no parameter",
+         "model.positions = nn.Parameter(start)", "model.register_buffer('positions', start)"),
+        ("requires_grad is False", "nn.Parameter(start)", "nn.Parameter(start, requires_grad=False)"),
+        (
+            "wrap the tensor in nn.Parameter; make_positions_trainable stops in line",
+            "del model.positions\n    model.positions = nn.Parameter(start)",
+            "model.positions = start.numpy()",
+        ),
+        ("no positions any more", "model.positions = nn.Parameter(start)", "model.table = nn.Parameter(start)"),
+        ("wrong shape: positions are (1, 50, 8), expected (50, 8)", "nn.Parameter(start)", "nn.Parameter(start[None])"),
+        ("parameters that are no longer trained", "    return model",
+         "    model.head.weight.requires_grad_(False)\n    return model"),
     ],
     "without_cls": [
         ("[CLS] is still in the sequence", "z = self.embed(patchify(images, self.n_patches)) + self.positions\n"
@@ -75,6 +145,15 @@ MISTAKES: dict[str, list[tuple[str, str, str]]] = {
         ("only the first patch is read", "self.norm(z).mean(dim=1)", "self.norm(z[:, 0])"),
         ("sum instead of mean", "self.norm(z).mean(dim=1)", "self.norm(z).sum(dim=1)"),
         ("mean before LayerNorm", "self.norm(z).mean(dim=1)", "self.norm(z.mean(dim=1))"),
+        ("[CLS] is still a parameter", "del self.class_token", "pass"),
+        ("wrong number of positions: expected 49 rows, received 50",
+         "get_positional_embeddings(self.n_patches**2, ", "get_positional_embeddings(self.n_patches**2 + 1, "),
+        ("no LayerNorm before the head", "self.norm(z).mean(dim=1)", "z.mean(dim=1)"),
+        ("no positions: add them to the patches", "patchify(images, self.n_patches)) + self.positions",
+         "patchify(images, self.n_patches))"),
+        ("missing return: WithoutCLS returns None", "return self.head", "self.head"),
+        ("wrong shape: WithoutCLS returns (3, 49, 10), expected (3, 10)", ".mean(dim=1)", ""),
+        ("the blocks are not used", "for block in self.blocks:", "for block in []:"),
     ],
 }  # fmt: skip
 FROZEN = """
@@ -104,12 +183,12 @@ def one_thread() -> Iterator[None]:
 def failures(exercise: Exercise, solution: str) -> list[str]:
     """Run an exercise's tests on a solution in this process and return the message of every failing test."""
     messages = []
-    files = {Path(name).stem: (ROOT / name).read_text("utf-8") for name in exercise.given}
+    files = {Path(name).stem: (ROOT / name).read_text("utf-8") for name in (EXPLAIN, *exercise.given)}
     files |= {Path(name).stem: text for name, text in exercise.files().items()}
     files["task"] = solution
     before = {name: sys.modules.get(name) for name in files}
     try:
-        order = [*(Path(name).stem for name in GIVEN), "budget", "task", "test_task"]
+        order = ["explain", *(Path(name).stem for name in GIVEN), "budget", "task", "test_task"]
         for name in sorted(files, key=order.index):
             module = types.ModuleType(name)
             sys.modules[name] = module
@@ -148,23 +227,41 @@ def test_a_mistake_is_named(slug: str, name: str, old: str, new: str) -> None:
 def test_every_listed_mistake_is_tested() -> None:
     for exercise in EXERCISES:
         if exercise.slug != "accuracy":
-            assert tuple(name for name, _, _ in MISTAKES[exercise.slug]) == exercise.mistakes
+            mistakes = [name for name, _, _ in MISTAKES[exercise.slug]]
+            assert len(mistakes) >= 8 and tuple(mistakes[: len(exercise.mistakes)]) == exercise.mistakes
 
 
-def test_the_budget_is_kept() -> None:
-    accuracy = BY_SLUG["accuracy"]
-    idle = accuracy.solution().replace("for step in range(steps)", "for step in range(0)")
-    wide = failures(accuracy, idle.replace("d=32", "d=64"))
-    assert any("too many parameters" in one for one in wide) and any(
-        "images of the budget are left" in one for one in wide
-    )
-    shares = failures(accuracy, idle.replace("model = ViT(", "model = Shares(") + SHARES)
-    assert any("softmax before the cross-entropy" in one for one in shares)
-    with pytest.raises(RuntimeError, match="the image budget is used up"):
-        failures(
-            accuracy,
-            idle.replace("for step in range(0)", "for step in range(0 * budget.batch(10**6)[0].ndim)"),
-        )
+@pytest.mark.parametrize(
+    ("sentence", "old", "new"),
+    [
+        ("too many parameters", "d=32", "d=64"),
+        ("images of the budget are left", "d=32", "d=32"),
+        ("softmax before the cross-entropy", "model = ViT(", "model = Shares("),
+        (
+            "ask for at most `budget.left` images; train stops",
+            "budget.left // 64",
+            "1 + 0 * len(budget.batch(10**6))",
+        ),
+        ("missing return: train returns None", "return model", "model"),
+        ("train returns a Parameter, expected the trained model", "return model", "return model.positions"),
+        (
+            "frozen parameters: head.weight",
+            "return model",
+            "model.head.weight.requires_grad_(False); return model",
+        ),
+        (
+            "wrong shape: the model returns (360, 9), expected (360, 10)",
+            "n_heads=4)",
+            "n_heads=4, n_classes=9)",
+        ),
+        ("create the attribute in __init__", "model.positions.clone()", "model.position.clone()"),
+    ],
+)
+def test_a_mistake_of_the_free_training_is_named(sentence: str, old: str, new: str) -> None:
+    solution = BY_SLUG["accuracy"].solution()
+    idle = solution.replace("for step in range(steps)", "for step in range(0)")
+    messages = failures(BY_SLUG["accuracy"], idle.replace(old, new) + SHARES)
+    assert any(sentence in message for message in messages), messages
 
 
 @pytest.mark.parametrize("slug", ["patchify", "accuracy"])
@@ -190,7 +287,26 @@ def test_pytest_itself_runs_a_downloaded_exercise(tmp_path: Path, slug: str) -> 
     folder = tmp_path / "exercises" / slug
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     empty = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert empty.returncode == 1 and "NotImplementedError" in empty.stdout
+    assert empty.returncode == 1 and "is not written yet: replace `raise NotImplementedError`" in empty.stdout
+    assert (
+        "Traceback" not in empty.stdout and "AssertionError" not in empty.stdout and "..." not in empty.stdout
+    )
     (folder / "task.py").write_text(BY_SLUG[slug].solution(), "utf-8")
     solved = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert solved.returncode == 0, solved.stdout + solved.stderr
+
+
+@pytest.mark.slow  # a kernel of its own
+def test_the_notebook_names_a_mistake_and_passes_the_solutions(tmp_path: Path) -> None:
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    book = nbformat.reads(create_notebook(tuple(BY_SLUG)).decode(), as_version=4)
+    nbformat.validate(book)
+    nbclient.NotebookClient(book, kernel_name="python3", allow_errors=True).execute(cwd=str(tmp_path))
+    said = ["".join(out.get("text", "") for out in cell.get("outputs", [])) for cell in book.cells]
+    assert all("is not written yet" in text for text in said[4:-1:3]), said
+    for cell, slug in zip(book.cells[3::3], BY_SLUG, strict=True):
+        cell.source = BY_SLUG[slug].solution()
+    nbclient.NotebookClient(book, kernel_name="python3").execute(cwd=str(tmp_path))
+    for cell in book.cells[4::3]:
+        lines = cell.outputs[0]["text"].splitlines()
+        assert lines and all(line.endswith(": passed") for line in lines), lines
