@@ -56,7 +56,10 @@ def draw_task(exercise: Exercise) -> None:
             "exercises.one",
         )
         page.download(
-            "Notebook", partial(create_notebook, (exercise.slug,)), f"{exercise.slug}.ipynb", "exercises.notebook"
+            "Notebook",
+            partial(create_notebook, (exercise.slug,)),
+            f"{exercise.slug}.ipynb",
+            "exercises.notebook",
         )
         selection.link_to(exercise.page, f"Open page: {registry.BY_SLUG[exercise.page].title}")
     page.source("cd exercises/" + exercise.slug + " && python -m pytest -q")
