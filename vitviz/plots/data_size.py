@@ -7,20 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from vitviz.analysis.data_size import Curve, FloatArray, Lines
+from vitviz.analysis.data_size import Curve, Lines
 from vitviz.plots.plotly_dict import PlainFigure
-from vitviz.plots.theme import FAMILIES, PALETTES, Mode, family_colors
+from vitviz.plots.theme import FAMILIES, PALETTES, VARIANTS, Mode, family_colors
 from vitviz.plots.theme import SYMBOLS as SHAPES
 
 ORDER = ("cnn", "hybrid", "swin", "vit", "deit")
-COLOURS = FAMILIES
+COLOURS = FAMILIES | {"patch_2": VARIANTS[1], "patch_4": FAMILIES["vit"], "patch_8": VARIANTS[2]}
 SYMBOLS = {"cnn": "square", "hybrid": "diamond", "swin": "triangle-up", "vit": "circle", "deit": "cross"}
+SYMBOLS |= {"patch_2": "diamond", "patch_4": "circle", "patch_8": "square"}
 HEIGHT_PX = 440
-LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
 
 
 @dataclass(frozen=True)
@@ -58,14 +56,11 @@ def size_figure(
         _over_sizes(figure, curve, sizes)
     for point in own:
         _star(figure, point, PALETTES[mode].ink)
-    figure.layout(
-        height=HEIGHT_PX,
-        showlegend=True,
-        legend=LEGEND,
+    return figure.with_legend(
+        HEIGHT_PX,
         xaxis=sizes_axis(sizes, "training images") | {"range": full_axis(sizes)},
         yaxis={"title": {"text": f"{what}, %"}, "rangemode": "tozero"},
     )
-    return figure.figure()
 
 
 def full_axis(sizes: Sequence[float]) -> list[float]:
@@ -89,52 +84,16 @@ def _over_sizes(figure: PlainFigure, curve: Curve, sizes: Sequence[int]) -> None
             showlegend=False,
             hoverinfo="skip",
         )
-    shares = np.array([np.nan if at is None else curve.mean[at] for at in places])
-    more: dict[str, Any] = (
-        {} if curve.seeds.max() == 1 else {"error_y": span(curve, COLOURS[curve.name], places)}
+    mean, low, high = (
+        [float("nan") if at is None else 100 * float(values[at]) for at in places]
+        for values in (curve.mean, curve.low, curve.high)
     )
-    _line(figure, curve.name, curve.title, np.array(within), shares, "images", **more)
+    ends = None if curve.seeds.max() == 1 else (low, high)
+    figure.curve(curve.title, within, mean, _style(curve.name), "%{x:,} images: %{y:.1f} %", ends)
 
 
-def _line(
-    figure: PlainFigure,
-    name: str,
-    title: str,
-    x: NDArray[Any],
-    share: FloatArray,
-    unit: str,
-    hover_value: str = "%{y:.1f} %",
-    **more: Any,
-) -> None:
-    figure.add(
-        "scatter",
-        name=title,
-        x=x.tolist(),
-        y=[100 * value if math.isfinite(value) else None for value in share.tolist()],
-        mode="lines+markers",
-        line={"color": COLOURS[name], "width": 2.5},
-        marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 9},
-        hovertemplate=f"{title}, %{{x:,}} {unit}: {hover_value}<extra></extra>",
-        **more,
-    )
-
-
-def span(curve: Curve, colour: str, places: Sequence[int | None] | None = None) -> dict[str, Any]:
-    """Return Plotly error bars from the lowest to the highest seed, in percent.
-
-    Args:
-        places: indices of the drawn points, None for a gap; by default all.
-    """
-    at = range(len(curve.mean)) if places is None else places
-    ends = {"array": curve.high - curve.mean, "arrayminus": curve.mean - curve.low}
-    return {
-        "type": "data",
-        "symmetric": False,
-        **{name: [0.0 if i is None else 100 * float(values[i]) for i in at] for name, values in ends.items()},
-        "color": colour,
-        "thickness": 1.5,
-        "width": 5,
-    }
+def _style(name: str) -> tuple[str, str]:
+    return COLOURS[name], SYMBOLS[name]
 
 
 def _star(figure: PlainFigure, point: Own, ink: str) -> None:
@@ -175,16 +134,15 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int |
     figure = PlainFigure(mode)
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for name, (title, (seconds, accuracy)) in lines.items():
-        _line(figure, name, title, seconds[:points].round(1), accuracy[:points], "s")
+        figure.curve(
+            title, seconds[:points].round(1), 100 * accuracy[:points], _style(name), "%{x:,} s: %{y:.1f} %"
+        )
     longest = max((float(line[0, -1]) for _, line in lines.values()), default=1.0)
-    figure.layout(
-        height=HEIGHT_PX,
-        showlegend=True,
-        legend=LEGEND,
+    return figure.with_legend(
+        HEIGHT_PX,
         xaxis={"title": {"text": "core-seconds"}, "range": [0, 1.04 * longest]},
         yaxis={"title": {"text": "validation accuracy, %"}, "range": [0, 102]},
     )
-    return figure.figure()
 
 
 def pretraining_figure(
@@ -198,25 +156,13 @@ def pretraining_figure(
     symbols = sorted(SHAPES, key=lambda symbol: symbol != "square")
     colours = family_colors(["cnn", *["vit"] * (len(lines) - 1)])
     for index, (title, values) in enumerate(lines.items()):
-        colour, symbol = colours[index], symbols[index]
-        figure.add(
-            "scatter",
-            name=title,
-            x=list(sizes_million),
-            y=list(values),
-            mode="lines+markers",
-            line={"color": colour, "width": 2.5, "dash": "solid" if index else "dash"},
-            marker={"color": colour, "symbol": symbol, "size": 9},
-            hovertemplate=f"{title}, %{{x}} M images: %{{y:.2f}} %<extra></extra>",
-        )
-    figure.layout(
-        height=HEIGHT_PX,
-        showlegend=True,
-        legend=LEGEND,
+        style, line = (colours[index], symbols[index]), {"dash": "solid" if index else "dash"}
+        figure.curve(title, sizes_million, values, style, "%{x} M images: %{y:.2f} %", line=line)
+    return figure.with_legend(
+        HEIGHT_PX,
         xaxis=sizes_axis(sizes_million, "pre-training images", " M"),
         yaxis={"title": {"text": "ImageNet accuracy after fine-tuning, %"}},
     )
-    return figure.figure()
 
 
 def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
@@ -224,22 +170,11 @@ def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
     figure = PlainFigure(mode)
     figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
     for gain in gains:
-        more: dict[str, Any] = {} if gain.seeds.max() == 1 else {"error_y": span(gain, COLOURS[gain.name])}
-        _line(
-            figure,
-            gain.name,
-            gain.title,
-            gain.pictures,
-            gain.mean,
-            "images",
-            hover_value="%{y:+.1f} points",
-            **more,
-        )
-    figure.layout(
-        height=360,
-        showlegend=True,
-        legend=LEGEND,
+        ends = None if gain.seeds.max() == 1 else (100 * gain.low, 100 * gain.high)
+        hover = "%{x:,} images: %{y:+.1f} points"
+        figure.curve(gain.title, gain.pictures.tolist(), 100 * gain.mean, _style(gain.name), hover, ends)
+    return figure.with_legend(
+        360,
         xaxis=sizes_axis(sorted({int(size) for gain in gains for size in gain.pictures}), "training images"),
         yaxis={"title": {"text": "augmented minus unaugmented, points"}},
     )
-    return figure.figure()

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve
-from vitviz.plots.data_size import HEIGHT_PX, LEGEND, sizes_axis, span
+from vitviz.plots.data_size import HEIGHT_PX, sizes_axis
 from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.theme import HEADS, PALETTES, SEQUENTIAL, Mode, colorscale
 
@@ -120,32 +120,23 @@ def teacher_gain_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Fig
     figure.hline(0, {"color": palette.muted, "width": 1.5})
     for index, curve in enumerate(curves):
         colour = HEADS[index]
-        figure.add(
-            "scatter",
-            name=curve.title,
-            x=[float(size) * (1 + 0.03 * (index - 1.5)) for size in curve.pictures],  # keep the spans apart
-            y=(100 * curve.mean).tolist(),
-            **({"error_y": span(curve, colour)} if index < COMBINED else {}),
-            mode="lines+markers",
-            line={
-                "color": colour,
-                "width": 3 if not index else 1.5,
-                "dash": "solid" if index < COMBINED else "dot",
-            },
-            marker={"color": colour, "symbol": _ANSWER_SYMBOLS[index], "size": 9},
+        combined = index < COMBINED
+        figure.curve(
+            curve.title,
+            [float(size) * (1 + 0.03 * (index - 1.5)) for size in curve.pictures],  # keep the spans apart
+            100 * curve.mean,
+            (colour, _ANSWER_SYMBOLS[index]),
+            "%{customdata:,} images: %{y:+.1f} points",
+            (100 * curve.low, 100 * curve.high) if combined else None,
+            line={"width": 1.5 if index else 3, "dash": "solid" if combined else "dot"},
             customdata=curve.pictures.tolist(),
-            hovertemplate=f"{curve.title}, %{{customdata:,}} images: %{{y:+.1f}} points<extra></extra>",
         )
-    figure.layout(
-        height=HEIGHT_PX,
-        showlegend=True,
-        legend=LEGEND,
-        xaxis=sizes_axis(
-            sorted({int(size) for curve in curves for size in curve.pictures}), "training images"
-        ),
+    sizes = sorted({int(size) for curve in curves for size in curve.pictures})
+    return figure.with_legend(
+        HEIGHT_PX,
+        xaxis=sizes_axis(sizes, "training images"),
         yaxis={"title": {"text": "student minus twin, points"}},
     )
-    return figure.figure()
 
 
 def lessons_figure(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import plotly.graph_objects as go
 
 from vitviz.plots.plotly_dict import PlainFigure
@@ -29,34 +28,18 @@ def faces_figure(
     for m, (title, by_row) in enumerate(shares.items()):
         color, off = family_colors(families)[m], 0.24 * (m - (len(shares) - 1) / 2)
         for row, values in enumerate(by_row):
-            mean = 100 * float(np.mean(values))
-            figure.add(
-                "scatter",
+            figure.seeds(
+                [100 * value for value in values],
+                row + off,
+                0.1,
+                (color, SYMBOLS[m % len(SYMBOLS)], PALETTES[mode].ink),
+                f"{title}, {rows[row]}: %{{x:.1f}} %",
                 name=title,
                 legendgroup=title,
                 showlegend=not row,
-                x=[100 * value for value in values],
-                y=[row + off] * len(values),
-                orientation="h",
-                mode="markers",
-                marker={"size": 9, "color": color, "symbol": SYMBOLS[m % len(SYMBOLS)], "opacity": 0.75},
-                hovertemplate=f"{title}, {rows[row]}: %{{x:.1f}} %<extra></extra>",
             )
-            figure.add(
-                "scatter",
-                legendgroup=title,
-                showlegend=False,
-                x=[mean, mean],
-                y=[row + off - 0.1, row + off + 0.1],
-                orientation="h",
-                mode="lines",
-                line={"color": PALETTES[mode].ink, "width": 3},
-                hoverinfo="skip",
-            )
-    figure.layout(
-        height=ROW_PX * len(rows) + 90,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    return figure.with_legend(
+        ROW_PX * len(rows) + 90,
         xaxis={"title": {"text": "predicted as face, %"}, "range": [-3, 103]},
         yaxis={
             "tickvals": list(range(len(rows))),
@@ -65,4 +48,3 @@ def faces_figure(
             "showgrid": False,
         },
     )
-    return figure.figure()

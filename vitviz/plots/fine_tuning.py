@@ -15,7 +15,7 @@ from vitviz.analysis.data_size import Curve
 from vitviz.analysis.fine_tuning import Group, mean_curve, sort_parts
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.plots.data_size import LEGEND, full_axis, sizes_axis, span
+from vitviz.plots.data_size import full_axis, sizes_axis
 from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.ticks import log_axis
 from vitviz.text import percent
@@ -142,24 +142,11 @@ def weight_changes_figure(
     figure = PlainFigure(mode)
     every = sort_parts(dict.fromkeys(part for parts in changes.values() for part in parts))
     for name, parts in changes.items():
-        figure.add(
-            "scatter",
-            x=every,
-            y=[100 * parts[part] if parts.get(part) else None for part in every],
-            mode="lines+markers",
-            name=titles[name],
-            line={"color": COLOURS[name], "width": 2.5},
-            marker={"color": COLOURS[name], "symbol": SYMBOLS[name], "size": 9},
-            hovertemplate=f"{titles[name]}, %{{x}}: %{{y:.2f}} %<extra></extra>",
-        )
+        shares = [100 * parts[part] if parts.get(part) else None for part in every]
+        figure.curve(titles[name], every, shares, (COLOURS[name], SYMBOLS[name]), "%{x}: %{y:.2f} %")
     drawn = [100 * share for parts in changes.values() for share in parts.values() if share]
-    figure.layout(
-        height=360,
-        showlegend=True,
-        legend=LEGEND,
-        yaxis={"title": {"text": "weight change, % of the norm"}, **log_axis(drawn or [1.0])},
-    )
-    return figure.figure()
+    yaxis = {"title": {"text": "weight change, % of the norm"}, **log_axis(drawn or [1.0])}
+    return figure.with_legend(360, yaxis=yaxis)
 
 
 def image_count_figure(
@@ -172,23 +159,20 @@ def image_count_figure(
     figure = PlainFigure(mode)
     figure.hline(100 * (1 - chance), {"color": theme.PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for curve in curves:
-        bars = span(curve, COLOURS[curve.name])
-        figure.add(
-            "scatter",
-            name=curve.title,
-            x=curve.pictures.tolist(),
-            y=(100 * (1 - curve.mean)).clip(FEWEST_WRONG).tolist(),
+        mean, high, low = (
+            (100 * (1 - shares)).clip(FEWEST_WRONG) for shares in (curve.mean, curve.low, curve.high)
+        )  # of errors
+        figure.curve(
+            curve.title,
+            curve.pictures.tolist(),
+            mean,
+            (COLOURS[curve.name], SYMBOLS[curve.name]),
+            "%{x} per class: %{customdata:.1f} %",
+            (low, high),
             customdata=(100 * curve.mean).tolist(),
-            mode="lines+markers",
-            line={"color": COLOURS[curve.name], "width": 2.5},
-            marker={"color": COLOURS[curve.name], "symbol": SYMBOLS[curve.name], "size": 9},
-            error_y=bars | {"array": bars["arrayminus"], "arrayminus": bars["array"]},
-            hovertemplate=f"{curve.title}, %{{x}} per class: %{{customdata:.1f}} %<extra></extra>",
         )
-    figure.layout(
-        height=420,
-        showlegend=True,
-        legend=LEGEND,
+    return figure.with_legend(
+        420,
         xaxis=sizes_axis(sizes, "training images per class") | {"range": full_axis(sizes)},
         yaxis={
             "type": "log",
@@ -198,4 +182,3 @@ def image_count_figure(
             "ticktext": [f"{accuracy:g}" for accuracy in MARKS],
         },
     )
-    return figure.figure()

@@ -147,40 +147,44 @@ def courses_figure(
 
 
 def seeds_figure(
-    names: Sequence[str], found: Sequence[Sequence[float]], marked: int, mode: theme.Mode = "light"
+    names: Sequence[str],
+    found: Sequence[Sequence[float]],
+    marked: int,
+    mode: theme.Mode = "light",
+    printed: Sequence[float] = (),
 ) -> go.Figure:
-    """Accuracy of every seed as a dot, a row a net, its mean as a bar of its own; `marked` is the control's row."""
-    palette = theme.PALETTES[mode]
-    figure = PlainFigure(mode)
+    """Draw the accuracy of every seed as a dot in the row of its net, and their mean as a bar.
+
+    Args:
+        names: titles of the rows.
+        found: accuracies of each row's seeds, in [0, 1].
+        marked: the control's row.
+        mode: theme.
+        printed: an accuracy of each row that a lecture printed: a cross, or one line if all are the same.
+    """
+    palette, figure = theme.PALETTES[mode], PlainFigure(mode)
     for row, values in enumerate(found):
-        color = palette.muted if row == marked else palette.primary
+        color, symbol = (palette.muted, "diamond") if row == marked else (palette.primary, "circle")
+        shares = [100 * value for value in values]
+        figure.seeds(shares, row, 0.3, (color, symbol, palette.ink), f"{names[row]}: %{{x:.2f}} %")
+    if len({*printed}) == 1:
+        line = {"color": palette.query, "width": 2, "dash": "dash"}
+        figure.vline(100 * printed[0], line, {"text": "printed", "font": {"color": palette.ink}, "xshift": 4})
+        printed = ()
+    for row, value in enumerate(printed):
         figure.add(
             "scatter",
-            x=[100 * value for value in values],
-            y=[row] * len(values),
+            x=[100 * value],
+            y=[row],
             orientation="h",
             mode="markers",
-            marker={
-                "size": 10,
-                "color": color,
-                "symbol": "diamond" if row == marked else "circle",
-                "opacity": 0.75,
-            },
-            hovertemplate=f"{names[row]}: %{{x:.2f}} %<extra></extra>",
+            marker={"size": 12, "color": palette.query, "symbol": "x"},
+            hovertemplate="printed in the lecture: %{x:.2f} %<extra></extra>",
         )
-        mean = 100 * float(np.mean(values))
-        figure.add(
-            "scatter",
-            x=[mean, mean],
-            y=[row - 0.3, row + 0.3],
-            orientation="h",
-            mode="lines",
-            line={"color": palette.ink, "width": 3},
-            hoverinfo="skip",
-        )
+    crosses = " (× printed in the lecture)" if printed else ""
     figure.layout(
         height=52 * len(names) + 70,
-        xaxis={"title": {"text": "test accuracy, %"}},
+        xaxis={"title": {"text": f"test accuracy, %{crosses}"}},
         yaxis={
             "tickvals": list(range(len(names))),
             "ticktext": list(names),

@@ -15,7 +15,6 @@ from vitviz.plots.theme import DIVERGING, PALETTES, SYMBOLS, VARIANTS, Mode, col
 from vitviz.plots.ticks import log_axis
 
 HEIGHT_PX = 420
-LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
 GAP = 0.02  # between the panels of the norms, of the whole width
 # Below: beside the panels it takes half of a phone's width from them.
 BAR = {"orientation": "h", "thickness": 10, "len": 0.6, "y": -0.14, "yanchor": "top", "outlinewidth": 0}
@@ -26,34 +25,13 @@ def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> go.Figure:
     """Draw the gradient norm over blocks, one line per variant with the span of its seeds."""
     figure = PlainFigure(mode)
     for one, colour, symbol in zip(found, VARIANTS[1:], SYMBOLS, strict=False):
-        blocks = list(range(1, len(one.mean) + 1))
-        figure.add(
-            "scatter",
-            name=one.title,
-            x=blocks,
-            y=one.mean.tolist(),
-            mode="lines+markers",
-            line={"color": colour, "width": 2.5},
-            marker={"color": colour, "symbol": symbol, "size": 9},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": (one.high - one.mean).tolist(),
-                "arrayminus": (one.mean - one.low).tolist(),
-                "color": colour,
-                "thickness": 1.5,
-                "width": 4,
-            },
-            hovertemplate=f"{one.title}, block %{{x}}: %{{y:.3g}}<extra></extra>",
-        )
-    figure.layout(
-        height=HEIGHT_PX,
-        showlegend=True,
-        legend=LEGEND,
+        blocks, ends = range(1, len(one.mean) + 1), (one.low, one.high)
+        figure.curve(one.title, blocks, one.mean, (colour, symbol), "block %{x}: %{y:.3g}", ends)
+    return figure.with_legend(
+        HEIGHT_PX,
         xaxis={"title": {"text": "block, from the image to the head"}, "dtick": 1},
         yaxis={"title": {"text": "norm of the gradient"}, **_log_axis(found)},
     )
-    return figure.figure()
 
 
 def _log_axis(found: Sequence[Norms]) -> dict[str, Any]:

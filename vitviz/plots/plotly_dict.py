@@ -8,7 +8,9 @@ tests, and are written out as they stand.
 from __future__ import annotations
 
 import importlib
+import math
 import sys
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -45,6 +47,7 @@ _TEMPLATE: dict[str, Any] = {
         "yaxis": _AXIS,
     },
 }
+LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 14}}
 _END = {"right": (1, "right"), "left": (0, "left"), "top": (1, "top"), "bottom": (0, "bottom")}
 
 
@@ -63,6 +66,82 @@ class PlainFigure:
     def add(self, kind: str, **trace: Any) -> None:
         """Add a trace such as 'scatter', 'bar' or 'heatmap'."""
         self._traces.append({"type": kind, **trace})
+
+    def curve(
+        self,
+        title: str,
+        x: Iterable[Any],
+        y: Iterable[float | None],
+        style: tuple[str, str],
+        hover: str,
+        ends: tuple[Iterable[float], Iterable[float]] | None = None,
+        **trace: Any,
+    ) -> None:
+        """Add a line with a marker at each point.
+
+        Args:
+            style: colour and symbol.
+            hover: text of a point in Plotly's template, after the title.
+            ends: lowest and highest value at each point, drawn as a bar.
+            trace: further parts of the trace, such as a `line` of another width.
+        """
+        heights = [None if value is None or not math.isfinite(value) else float(value) for value in y]
+        color, symbol = style
+        line = {"color": color, "width": 2.5, **trace.pop("line", {})}
+        if ends is not None:
+            middle = [value or 0.0 for value in heights]
+            trace["error_y"] = {
+                "type": "data",
+                "symmetric": False,
+                "array": [float(high) - at for high, at in zip(ends[1], middle, strict=True)],
+                "arrayminus": [at - float(low) for low, at in zip(ends[0], middle, strict=True)],
+                "color": color,
+                "thickness": 1.5,
+                "width": 5,
+            }
+        self.add(
+            "scatter",
+            name=title,
+            x=list(x),
+            y=heights,
+            mode="lines+markers",
+            line=line,
+            marker={"color": color, "symbol": symbol, "size": 9},
+            hovertemplate=f"{title}, {hover}<extra></extra>",
+            **trace,
+        )
+
+    def seeds(
+        self,
+        values: Sequence[float],
+        row: float,
+        half: float,
+        style: tuple[str, str, str],
+        hover: str,
+        **dots: Any,
+    ) -> None:
+        """Add a dot for each of the values along x, and a bar of 2 `half` rows at their mean.
+
+        Args:
+            style: colour and symbol of the dots, and colour of the bar.
+            hover: text of a dot in Plotly's template.
+            dots: further parts of the dots' trace.
+        """
+        color, symbol, ink = style
+        mean = float(np.mean(values))
+        marker = {"size": 10, "color": color, "symbol": symbol, "opacity": 0.75}
+        bar = {"mode": "lines", "line": {"color": ink, "width": 3}, "hoverinfo": "skip", "showlegend": False}
+        named = {"mode": "markers", "marker": marker, "hovertemplate": f"{hover}<extra></extra>", **dots}
+        for x, y, trace in (
+            ([*values], [row] * len(values), named),
+            ([mean] * 2, [row - half, row + half], bar),
+        ):
+            self.add("scatter", x=x, y=y, orientation="h", **trace)
+
+    def with_legend(self, height: int, **axes: Any) -> go.Figure:
+        """Return the figure with a legend above it; `axes` are parts of the layout."""
+        self.layout(height=height, showlegend=True, legend=LEGEND, **axes)
+        return self.figure()
 
     def layout(self, **changes: Any) -> None:
         """Merge parts into the layout, including nested dictionaries."""

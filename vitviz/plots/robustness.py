@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from vitviz.plots.data_size import HEIGHT_PX, LEGEND
+from vitviz.plots.data_size import HEIGHT_PX
 from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.scoreboard import FAMILY, SYMBOLS
 from vitviz.plots.theme import PALETTES, Mode
@@ -25,21 +25,16 @@ def robustness_figure(
     figure = PlainFigure(mode)
     figure.vline(neutral, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for family, shares in accuracy.items():
-        figure.add(
-            "scatter",
-            name=family,
-            x=list(range(len(shares))),
-            y=[100 * share for share in shares],
+        figure.curve(
+            family,
+            range(len(shares)),
+            [100 * share for share in shares],
+            (FAMILY[family], SYMBOLS[family]),
+            "%{customdata}: %{y:.1f} %",
             customdata=list(strengths),
-            mode="lines+markers",
-            line={"color": FAMILY[family], "width": 2.5},
-            marker={"color": FAMILY[family], "symbol": SYMBOLS[family], "size": 9},
-            hovertemplate=f"{family}, %{{customdata}}: %{{y:.1f}} %<extra></extra>",
         )
-    figure.layout(
-        height=HEIGHT_PX,
-        showlegend=True,
-        legend=LEGEND,
+    return figure.with_legend(
+        HEIGHT_PX,
         xaxis={
             "tickvals": list(range(len(strengths))),
             "ticktext": list(strengths),
@@ -47,4 +42,3 @@ def robustness_figure(
         },
         yaxis={"title": {"text": "test accuracy, %"}, "range": [0, 102]},
     )
-    return figure.figure()
