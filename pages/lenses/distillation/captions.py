@@ -79,10 +79,11 @@ def describe_differences(entry: dict[str, Any]) -> str:
         gain = percent_difference(accuracy[both], accuracy[twin])
         noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
         sentences.append(
-            f"Distillation {'gains' if gain >= 0 else 'loses'} {abs(gain):.1f} points ({percent(accuracy[both])}"
-            f" against {percent(accuracy[twin])} for the twin without a teacher, after as many updates),"
-            f" {'more than' if abs(gain) > noise else 'within'} two standard errors ({noise:.1f} points) of the test"
-            f" set. The twin disagrees with the teacher on {percent(differs[0, twin])}. One seed each."
+            f"With one seed each, distillation {'gains' if gain >= 0 else 'loses'} {abs(gain):.1f} points"
+            f" ({percent(accuracy[both])} against {percent(accuracy[twin])} for the twin without a teacher,"
+            f" after as many updates), {'more than' if abs(gain) > noise else 'within'} two standard errors"
+            f" ({noise:.1f} points) of the test set. The twin disagrees with the teacher on"
+            f" {percent(differs[0, twin])}."
         )
     added = "both, added"
     if added in names:
