@@ -78,6 +78,12 @@ def join_words(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def split_sentence(text: str) -> tuple[str, str]:
+    """Return the first sentence of a text, and the rest; a full stop ends it before a space."""
+    first, *rest = re.split(r"(?<=[.!?]) (?=[A-Z0-9'`*])", text, maxsplit=1)
+    return first, "".join(rest)
+
+
 def plural(count: int, one: str, many: str = "") -> str:
     """Return a count with its noun: '1 patch', '1,024 patches'; the plural takes an s where none is given."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from statistics import mean, stdev
 
 import streamlit as st
 
-from pages.controls import widgets
 from pages.questions.prediction_gate import create_choice
 from pages.studies.study import Evidence, Study, Table, View
 from vitviz.experiments.conv_nets import MODELS, NAME, TITLES
@@ -41,6 +39,7 @@ with two bugs: $1/\sqrt d$ is missing and $A$ is transposed, so a pixel sums ove
 weights do not sum to 1. Fixed: $A = \mathrm{softmax}(QK^\top/\sqrt d)$, $y = AV$. The control has $y = V$: one
 convolution and the same classifier head.
 """
+GUESS = "hybrids.question"
 _FORMATS = {
     "Parameters": st.column_config.NumberColumn(format="localized"),
     "Multiply-adds": st.column_config.NumberColumn(format="localized"),
@@ -49,15 +48,11 @@ _FORMATS = {
 }
 
 
-@dataclass(frozen=True)
-class ResultControls(widgets.ControlValues, page="hybrids"):
-    """The model that is predicted to be most accurate, by its index."""
-
-    question: str
-
-
-def build(stored: Result, mode: Mode) -> View:
+def build(mode: Mode) -> View | None:
     """Return the test accuracy of every seed of every model."""
+    stored = load_stored_result()
+    if stored is None:
+        return None
     names = [name for name in MODELS if list_accuracies(stored, name)]
     tests = [list_accuracies(stored, name) for name in names]
     marked = names.index("control") if "control" in names else -1
@@ -67,11 +62,10 @@ def build(stored: Result, mode: Mode) -> View:
         describe_results(stored),
         None
         if answer is None
-        else create_choice(
-            ResultControls.key("question"), QUESTION.prompt, KIND, lambda: answer, question=QUESTION
-        ),
+        else create_choice(GUESS, QUESTION.prompt, KIND, lambda: answer, question=QUESTION),
         (create_evidence(stored),),
-        table=Table(build_columns(stored, names), {"Mean accuracy": percent}, "conv_attention.csv", _FORMATS),
+        describe_bugs(stored),
+        Table(build_columns(stored, names), {"Mean accuracy": percent}, "conv_attention.csv", _FORMATS),
     )
 
 
@@ -86,7 +80,7 @@ def create_evidence(stored: Result) -> Evidence:
 
 
 def describe_results(stored: Result) -> str:
-    """Return what attention adds to the convolutional net, and the effect of the two bugs."""
+    """Return what attention adds to the convolutional net."""
     tests = {name: list_accuracies(stored, name) for name in MODELS if list_accuracies(stored, name)}
     if not {"written", "control"} <= tests.keys():
         return "The experiment is incomplete: the lecture's net or its control is missing."
@@ -99,18 +93,22 @@ def describe_results(stored: Result) -> str:
     if min(len(tests[best]), len(control)) == 1:
         seeds = "one seed"
     cost = stored.settings["multiply_adds"]
-    finding = (
+    return (
         f"Attention over convolutions {'gains' if gain > 0 else 'loses'} {abs(gain):.1f} points against the same net"
         f" without attention ({TITLES[best]}: {percent(mean(tests[best]))}; control: {percent(mean(control))};"
         f" {seeds}), for {cost[best] / cost['control']:.0f} times the multiply-adds."
     )
-    if "corrected" not in tests:
-        return finding
-    written, corrected = tests["written"], tests["corrected"]
+
+
+def describe_bugs(stored: Result) -> str:
+    """Return the effect of the lecture's two bugs; '' if it was not measured."""
+    written, corrected = (list_accuracies(stored, name) for name in ("written", "corrected"))
+    if not written or not corrected:
+        return ""
     difference = percent_difference(mean(written), mean(corrected))
     overlap = max(min(written), min(corrected)) <= min(max(written), max(corrected))
     return (
-        f"{finding} As written it reaches {percent(mean(written))}, with both bugs fixed {percent(mean(corrected))}:"
+        f"As written it reaches {percent(mean(written))}, with both bugs fixed {percent(mean(corrected))}:"
         f" {abs(difference):.1f} points {'more' if difference > 0 else 'less'} as written"
         f"{', within the spread of the seeds' if overlap else ''}."
     )
@@ -142,10 +140,8 @@ STUDY = Study(
     "Does attention help if convolutions compute its queries, keys and values?",
     4,
     (NAME,),
-    choose=load_stored_result,
-    build=build,
-    example=load_stored_result,
-    controls=(ResultControls,),
+    build,
+    keys=(GUESS,),
     math=MATHEMATICS,
     code=_list_code,
 )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction
 from pages.stores import cached
 from pages.studies import data_grids
-from pages.studies.data_grids import GridControls
+from pages.studies.data_grids import Grid
 from pages.studies.study import Study, Table, View
 from vitviz.analysis.data_size import Curve, compute_augmentation_gains, find_leads
 from vitviz.config import TrainConfig
@@ -25,31 +23,24 @@ from vitviz.plots.theme import Mode
 from vitviz.tables import Columns
 from vitviz.text import gained, plural
 
+GUESS = "data.gain_guess"
 SHOWN = 7
 ONE_SEED = " One seed each; other seeds may differ."
 _PX = 96
 
 
-@dataclass(frozen=True)
-class AugmentationControls(widgets.ControlValues, page="data"):
-    """The model that is predicted to gain most."""
-
-    gain_guess: str
-
-
-def build(grid: GridControls, mode: Mode) -> View:
+def build(mode: Mode, dataset: str) -> View:
     """Return the gains of all models by number of images."""
-    gains = compute_augmentation_gains(grid.stored.rows, data_size.TITLES)
+    gains = compute_augmentation_gains(data_grids.load_grids()[dataset].rows, data_size.TITLES)
     return View(
         picture=gain_figure(gains, mode) if gains else None,
         caption=_describe_gains(gains)
         if gains
         else "Trainings without augmentation are missing for this dataset.",
-        prediction=_ask(grid.dataset, gains),
-        evidence=(data_grids.create_evidence(grid),),
-        notes=data_grids.describe_coverage(),
+        prediction=_ask(dataset, gains),
+        evidence=(data_grids.create_evidence(Grid(dataset, True)),),
         table=_create_table(gains),
-        above=partial(_draw_augmented_images, grid.dataset),
+        above=partial(_draw_augmented_images, dataset),
     )
 
 
@@ -65,7 +56,7 @@ def _ask(dataset: str, gains: Sequence[Curve]) -> Prediction | None:
         if (place := gain.find_size(pictures)) is not None
     }
     return Prediction(
-        AugmentationControls.key("gain_guess"),
+        GUESS,
         dataset,
         f"With {plural(pictures, 'image')}, which model gains most from augmentation?",
         {name: title for name, (title, _) in points.items()},
@@ -179,9 +170,8 @@ STUDY = Study(
     question="Which model gains most from augmented images?",
     minutes=3,
     experiments=data_grids.EXPERIMENTS,
-    choose=data_grids.choose_grid,
     build=build,
-    example=data_grids.get_example,
-    controls=(GridControls, AugmentationControls),
+    choices=data_grids.CHOICES[:1],
+    keys=(GUESS,),
     code=_list_code,
 )

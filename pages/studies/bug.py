@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from pages.controls import widgets
@@ -11,7 +10,7 @@ from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.studies import live_runs
-from pages.studies.study import Evidence, Race, Study, Table, View
+from pages.studies.study import Choice, Evidence, Race, Study, Table, View
 from vitviz.analysis.one_change import Variant, create_variant, describe_bug
 from vitviz.analysis.race import format_epochs
 from vitviz.experiments import bugs
@@ -23,6 +22,7 @@ from vitviz.models import parameter_count
 from vitviz.plots.theme import Mode
 from vitviz.text import gained, percent, plural
 
+GUESS, RUN = "experiments.slip_guess", "experiments.slip_run"
 CHANCE = {"digits": 0.1, "shapes": 0.25}
 MATH = r"""
 Both models have the same seed, images, order and recipe. The cost of a bug is the difference of their test
@@ -37,31 +37,8 @@ the scores to variance 1. With $1/\sqrt D$, $D = h d$, their variance is $1/h$.
 """
 
 
-@dataclass(frozen=True)
-class BugControls(widgets.ControlValues, page="experiments"):
-    """The bug, the dataset, the predicted effect, and the live run."""
-
-    slip: str
-    slip_set: str
-    slip_guess: str
-    slip_run: str
-
-
-def choose() -> tuple[str, str]:
-    """Draw the selection of a bug and a dataset."""
-    name = widgets.select(
-        BugControls.key("slip"),
-        "Bug",
-        tuple(BUGS),
-        "softmax",
-        format_func=lambda name: BUGS[name].title,
-    )
-    return name, live_runs.choose_dataset(BugControls.key("slip_set"), tuple(bugs.SEEDS))
-
-
-def build(selected: tuple[str, str], _mode: Mode) -> View:
+def build(_mode: Mode, name: str, dataset: str) -> View:
     """Return the curves and seeds with and without the bug, and the cost of all bugs."""
-    name, dataset = selected
     bug = BUGS[name]
     above = partial(page.markdown, f"**{bug.title}** ({bug.where}). {bug.why}")
     live = partial(_draw_live, name, dataset)
@@ -73,7 +50,7 @@ def build(selected: tuple[str, str], _mode: Mode) -> View:
     return View(
         create_race(stored, sides),
         describe_bug(sides[1], sides[0]),
-        prediction_gate.create_prediction(BugControls.key("slip_guess"), write_question(name, dataset)),
+        prediction_gate.create_prediction(GUESS, write_question(name, dataset)),
         (Evidence(stored, rows, describe_recipe(stored, rows)),),
         table=Table(build_columns(stored), _WRITTEN, f"one_slip_{dataset}.csv"),
         above=above,
@@ -100,11 +77,15 @@ def create_race(stored: Result, sides: Sequence[Variant]) -> Race:
 
 def write_question(name: str, dataset: str) -> Question:
     """Return the prediction question that precedes a bug's cost."""
-    proof = {"slip": name, "slip_set": dataset, "slip_guess": prediction_gate.SKIPPED}
     return Question(
         f"{BUGS[name].title}: how does it change the test accuracy on {dataset}?",
         BugCost(name, dataset),
-        (("studies.study", "bug"), *((BugControls.key(key), value) for key, value in proof.items())),
+        (
+            ("studies.study", "bug"),
+            ("experiments.slip", name),
+            ("experiments.slip_set", dataset),
+            (GUESS, prediction_gate.SKIPPED),
+        ),
     )
 
 
@@ -148,14 +129,14 @@ def _draw_live(name: str, dataset: str) -> None:
     config = bugs.build_run_config(dataset, name)
     with page.row():
         label = f"Train both models, {plural(len(bugs.LIVE_SEEDS), 'seed')} each"
-        live_runs.draw_start_button(config, "studies.bug", label, BugControls.key("slip_run"))
+        live_runs.draw_start_button(config, "studies.bug", label, RUN)
         sizes = [sum(parameter_count.parameters(member.model).values()) for member in config.members]
         length = format_epochs(config.train.epochs or 0)
         page.caption(
             f"{len(config.members)} models, {length} each{_note_shorter_run(name)}; {sizes[0]:,} parameters without the"
             f" bug, {sizes[-1]:,} with it."
         )
-    run = live_runs.find_shown_run(BugControls.key("slip_run"), f"{bugs.PRESET}:{name}", dataset)
+    run = live_runs.find_shown_run(RUN, f"{bugs.PRESET}:{name}", dataset)
     if run is not None:
         live_runs.draw(run, live_runs.build_seed_panels(_describe_run))
     selection.link_to("live_lab", "Open the lectures' recipes in the live lab", **{"live_lab.train": "one"})
@@ -172,10 +153,18 @@ STUDY = Study(
     "What does a bug of the lecture's code cost?",
     minutes=4,
     experiments=("one_slip_digits", "one_slip_shapes"),
-    choose=choose,
     build=build,
-    example=lambda: ("reshape", "shapes"),
-    controls=(BugControls,),
+    choices=(
+        Choice(
+            "experiments.slip",
+            "Bug",
+            lambda: {name: bug.title for name, bug in BUGS.items()},
+            "softmax",
+            widgets.select,
+        ),
+        Choice("experiments.slip_set", "Dataset", lambda name: live_runs.list_datasets(bugs.SEEDS)),
+    ),
+    keys=(GUESS, RUN),
     math=MATH,
     code=(bugs.configure_fixed, bugs.configure_with_bug, bugs.build_run_config),
 )

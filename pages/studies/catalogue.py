@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pages.studies import (
     attention_over_convolutions,
     augmentation,
@@ -13,8 +11,11 @@ from pages.studies import (
     hybrid_training,
     hyperparameter,
     image_count,
+    lecture_results,
     norms,
     one_token,
+    patch_size,
+    position_errors,
     positions,
     published_sizes,
     residuals,
@@ -26,14 +27,17 @@ from pages.studies import (
 )
 from pages.studies.study import Study
 
-STUDIES: dict[str, Study[Any]] = {
+STUDIES: dict[str, Study] = {
     study.name: study
     for study in (
         data_size.STUDY,
         training_time.STUDY,
         augmentation.STUDY,
         published_sizes.STUDY,
+        patch_size.STUDY,
         positions.STUDY,
+        position_errors.STUDY,
+        lecture_results.STUDY,
         hyperparameter.STUDY,
         bug.STUDY,
         spot_the_bug.STUDY,

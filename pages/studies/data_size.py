@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from statistics import mean
 
@@ -13,8 +13,8 @@ from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
 from pages.stores import runs, session
 from pages.studies import data_grids
-from pages.studies.data_grids import GridControls
-from pages.studies.study import Evidence, Study, Table, View, create_curve_table
+from pages.studies.data_grids import Grid
+from pages.studies.study import Choice, Evidence, Study, Table, View, create_curve_table
 from vitviz.analysis.data_size import (
     Curve,
     Lead,
@@ -50,82 +50,49 @@ correct bias helps when images are few; many images can replace it.
 **Equal time** compares validation accuracy at the moment when the fastest model of that size finished on the same
 machine; models with costlier updates have made fewer of them.
 """
+GUESS = "data.guess"
 UPDATES, TIME, STOPPED = "updates", "time", "stopped"
 BUDGETS = {STOPPED: "Until it stops improving", UPDATES: "Equal updates", TIME: "Equal time"}
 
 
-@dataclass(frozen=True)
-class SizeControls(widgets.ControlValues, page="data"):
-    """The training budget, a key of `BUDGETS`, and the predicted best model."""
-
-    equal: str
-    guess: str
-
-
-@dataclass(frozen=True)
-class SizeSelection:
-    """The selected results and the training budget."""
-
-    grid: GridControls
-    budget: str
-    points: tuple[Own, ...] = ()  # of the user's own races
-
-
-def load_stopped(grid: GridControls) -> Result | None:
+def load_stopped(grid: Grid) -> Result | None:
     """Load the trainings that ended when validation stopped improving; None if there are none."""
     stored = read_result_if_any(f"early_stopping_{grid.dataset}")
     return stored if stored is not None and stored.where(augmented=grid.augmented) else None
 
 
-def get_example() -> SizeSelection | None:
-    grid = data_grids.get_example()
-    return None if grid is None else SizeSelection(grid, list_budgets(grid)[0])
+def list_budgets(dataset: str, augmented: bool) -> dict[str, str]:
+    """Return the measured training budgets."""
+    stopped = load_stopped(Grid(dataset, augmented))
+    return {name: title for name, title in BUDGETS.items() if name != STOPPED or stopped is not None}
 
 
-def list_budgets(grid: GridControls) -> tuple[str, ...]:
-    """Return the measured budgets, the default first."""
-    return tuple(BUDGETS) if load_stopped(grid) is not None else (UPDATES, TIME)
-
-
-def choose() -> SizeSelection | None:
-    grid = data_grids.choose_grid()
-    if grid is None:
-        return None
-    budgets = list_budgets(grid)
-    budget = widgets.segmented(
-        SizeControls.key("equal"), "Training length", budgets, format_func=BUDGETS.__getitem__
-    )
-    points = list_user_points(grid.dataset, grid.augmented) if budget == UPDATES else []
-    return SizeSelection(grid, budget, tuple(points))
-
-
-def build(selected: SizeSelection, mode: Mode) -> View:
-    """Return accuracy over images for the selected budget, with the user's own races as stars."""
-    grid, budget = selected.grid, selected.budget
+def build(mode: Mode, dataset: str, augmented: bool, budget: str) -> View:
+    """Return accuracy over images for a training budget, with the user's own races as stars."""
+    grid = Grid(dataset, augmented)
     stopped = load_stopped(grid) if budget == STOPPED else None
     stored = grid.stored if stopped is None else stopped
-    half = stored.where(augmented=grid.augmented)
+    half = stored.where(augmented=augmented)
     comparable = select_one_machine(half, stored.machine_of) if budget == TIME else half
     rows: Sequence[Row] = add_equal_time_accuracy(comparable) if budget == TIME else half
-    lines = group_curves(rows, data_size.TITLES, grid.augmented, "timed" if budget == TIME else "test")
-    points = selected.points
-    sizes = data_size.GRIDS[grid.dataset].sizes
+    lines = group_curves(rows, data_size.TITLES, augmented, "timed" if budget == TIME else "test")
+    points = list_user_points(dataset, augmented) if budget == UPDATES else []
+    sizes = data_size.GRIDS[dataset].sizes
     leads = find_leads(lines)
     notes = (
-        describe_missing_sizes(group_curves(half, data_size.TITLES, grid.augmented), sizes, data_size.TITLES),
+        describe_missing_sizes(group_curves(half, data_size.TITLES, augmented), sizes, data_size.TITLES),
         describe_excluded_rows(half, comparable, data_size.TITLES),
-        data_grids.describe_coverage(),
     )
     measure = "validation accuracy" if budget == TIME else "test accuracy"
     evidence = data_grids.create_evidence(grid) if stopped is None else create_stopped_evidence(stopped, half)
     return View(
         picture=size_figure(lines, sizes, data_grids.CHANCE, measure, points, mode),
-        caption=" ".join((describe_sizes(lines), *(_describe_user_point(point, lines) for point in points))),
-        prediction=_ask(selected, leads[0], lines) if leads and not points else None,
+        caption=describe_sizes(lines),
+        prediction=_ask(grid, leads[0], lines) if leads and not points else None,
         evidence=(evidence,),
         notes=" ".join(filter(None, notes)),
         table=_create_table(stored, lines),
-        below=partial(_draw_live_race, grid),
+        below=partial(_draw_live_race, grid, [_describe_user_point(point, lines) for point in points]),
     )
 
 
@@ -144,12 +111,12 @@ def create_stopped_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
     )
 
 
-def _ask(selected: SizeSelection, lead: Lead, lines: Sequence[Curve]) -> Prediction:
+def _ask(grid: Grid, lead: Lead, lines: Sequence[Curve]) -> Prediction:
     """Ask which model is best with the fewest images."""
     candidates = {line.name: line for line in lines if line.find_size(lead.pictures) is not None}
     return Prediction(
-        SizeControls.key("guess"),
-        (selected.grid.dataset, selected.grid.augmented),
+        GUESS,
+        (grid.dataset, grid.augmented),
         f"With {plural(lead.pictures, 'image')}, which model is best?",
         {name: line.title for name, line in candidates.items()},
         lambda guess: describe_prediction(lead, candidates[guess]),
@@ -196,8 +163,10 @@ def sum_race_seconds(stored: Result, augmented: bool) -> float | None:
     return sum(mean(each) for each in spans) if all(spans) else None
 
 
-def _draw_live_race(grid: GridControls) -> None:
-    """Draw the link that trains four models live with the stored recipe."""
+def _draw_live_race(grid: Grid, user_points: Sequence[str]) -> None:
+    """Describe the user's own races, and draw the link that trains four models live with the stored recipe."""
+    if user_points:
+        page.caption(" ".join(user_points))
     if grid.dataset != "digits":
         page.caption("On Digits four of the models can be trained live with the same recipe.")
         return
@@ -229,10 +198,9 @@ STUDY = Study(
     question="Which model needs the fewest training images?",
     minutes=4,
     experiments=data_grids.EXPERIMENTS,
-    choose=choose,
     build=build,
-    example=get_example,
-    controls=(GridControls, SizeControls),
+    choices=(*data_grids.CHOICES, Choice("data.equal", "Training length", list_budgets)),
+    keys=(GUESS,),
     math=MATH,
     code=_list_code,
 )

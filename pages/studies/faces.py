@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import mean
 
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
 from pages.questions.prediction_gate import ask_highest
 from pages.stores import cached
 from pages.studies.study import Evidence, Study, Table, View
@@ -29,25 +27,16 @@ ARRANGEMENTS = {
     BACKGROUND: "no face",
 }
 TRAINING_FACES = EACH - TEST
-WRONG_ARRANGEMENTS = ("wrong", "shuffled")  # those of the lecture's claim
+GUESS = "studies.faces_guess"
 _PX = 96
 _EXAMPLE = 1  # index of the test face that is drawn
 
 
-@dataclass(frozen=True)
-class FaceControls(widgets.ControlValues, page="studies"):
-    """The model predicted to accept most faces with shuffled patches."""
-
-    faces_guess: str
-
-
-def load_faces() -> Result | None:
-    """Return the stored experiment; None if there is none."""
-    return read_result_if_any(NAME)
-
-
-def build(stored: Result, mode: Mode) -> View:
+def build(mode: Mode) -> View | None:
     """Return the share of images classified as a face, by arrangement, model and seed."""
+    stored = read_result_if_any(NAME)
+    if stored is None:
+        return None
     shares = compute_shares(stored)
     by_title = {TITLES[name]: list(rows.values()) for name, rows in shares.items()}
     return View(
@@ -56,7 +45,7 @@ def build(stored: Result, mode: Mode) -> View:
         ),
         caption=describe_faces(stored),
         prediction=ask_highest(
-            FaceControls.key("faces_guess"),
+            GUESS,
             NAME,
             "With patches shuffled, which model still accepts most faces?",
             {TITLES[name]: mean(rows["shuffled"]) for name, rows in shares.items()},
@@ -71,7 +60,8 @@ def build(stored: Result, mode: Mode) -> View:
                 " *Labeled Faces in the Wild*, none of them rearranged; one recipe for all models",
             ),
         ),
-        notes="Telling faces from backgrounds does not require learning where the parts belong.",
+        notes=f"{describe_faces(stored, 'wrong')} {stored.rows[0]['of']} test faces. Telling faces from backgrounds"
+        " does not require learning where the parts belong.",
         table=Table(
             {
                 "faces": list(ARRANGEMENTS.values()),
@@ -94,16 +84,16 @@ def compute_shares(stored: Result) -> dict[str, dict[str, list[float]]]:
     }
 
 
-def describe_faces(stored: Result) -> str:
-    """Return a caption on the share of rearranged faces still classified as faces."""
+def describe_faces(stored: Result, arrangement: str = "shuffled") -> str:
+    """Compare the models' shares of rearranged faces that are still classified as faces."""
     shares = compute_shares(stored)
-    sentences = []
-    for row in WRONG_ARRANGEMENTS:
-        by_model = "; ".join(f"{TITLES[name]} {_format_share(rows[row])}" for name, rows in shares.items())
-        sentences.append(f"Accepted as faces with {ARRANGEMENTS[row]}: {by_model}.")
-        if {"cnn", "vit"} <= shares.keys():
-            sentences.append(compare_seeds(shares["cnn"][row], shares["vit"][row]))
-    return " ".join([*sentences, f"{stored.rows[0]['of']} test faces."])
+    by_model = "; ".join(
+        f"{TITLES[name]} {_format_share(rows[arrangement])}" for name, rows in shares.items()
+    )
+    if not {"cnn", "vit"} <= shares.keys():
+        return f"Accepted as faces with {ARRANGEMENTS[arrangement]}: {by_model}."
+    compared = compare_seeds(shares["cnn"][arrangement], shares["vit"][arrangement])
+    return f"With {ARRANGEMENTS[arrangement]}, {compared[0].lower()}{compared[1:-1]}: {by_model}."
 
 
 def compare_seeds(cnn: Sequence[float], vit: Sequence[float]) -> str:
@@ -111,14 +101,14 @@ def compare_seeds(cnn: Sequence[float], vit: Sequence[float]) -> str:
     if len(cnn) == len(vit) == 1:
         return "One seed each does not decide the lecture's claim."
     if min(cnn) > max(vit):
-        more = "Every CNN classifies more of them as faces than any ViT"
+        more = "Every CNN accepts more of the faces than any ViT"
         if max(vit) < 0.5:
             return f"{more}, as the lecture claims."
         return (
             f"{more}, as the lecture claims, but the ViTs also accept most of them ({percent(mean(vit), 0)})."
         )
     if min(vit) > max(cnn):
-        return "Every ViT classifies more of them as faces than any CNN, the opposite of the lecture's claim."
+        return "Every ViT accepts more of the faces than any CNN, the opposite of the lecture's claim."
     return "The seeds of CNN and ViT overlap, so the claimed difference does not show."
 
 
@@ -162,9 +152,7 @@ STUDY = Study(
     "Which model still accepts a face with its parts in wrong places?",
     3,
     (NAME,),
-    choose=load_faces,
-    build=build,
-    example=load_faces,
-    controls=(FaceControls,),
+    build,
+    keys=(GUESS,),
     code=(arranged,),
 )

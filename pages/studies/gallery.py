@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -15,7 +14,7 @@ from vitviz.plots.concealed import draw_sketch, list_lines
 COLUMNS = 4
 
 
-def draw(studies: Sequence[Study[Any]]) -> None:
+def draw(studies: Sequence[Study]) -> None:
     """Draw the cards in rows."""
     for start in range(0, len(studies), COLUMNS):
         for place, study in zip(st.columns(COLUMNS), studies[start : start + COLUMNS], strict=False):
@@ -23,7 +22,7 @@ def draw(studies: Sequence[Study[Any]]) -> None:
                 _draw_card(study)
 
 
-def _draw_card(study: Study[Any]) -> None:
+def _draw_card(study: Study) -> None:
     if sketch := _sketch(study.name, study):
         st.image(sketch, alt=f"Sketch of the curves of {study.title}", width="stretch")
     selection.link_to(
@@ -33,16 +32,17 @@ def _draw_card(study: Study[Any]) -> None:
 
 
 @cached.shared(max_entries=64)
-def _sketch(name: str, _study: Study[Any]) -> str:
+def _sketch(name: str, _study: Study) -> str:
     return draw_card_sketch(_study)
 
 
-def draw_card_sketch(study: Study[Any]) -> str:
+def draw_card_sketch(study: Study) -> str:
     """Return an SVG of the curves of a study's example, which does not say which is whose; '' without results."""
-    selected = study.example()
-    if selected is None:
+    if study.sketch is not None:
+        return draw_sketch(list(study.sketch()))
+    view = study.build_example()
+    if view is None or view.picture is None:
         return ""
-    picture = study.build(selected, "light").picture
-    if isinstance(picture, Race):
-        return draw_sketch([(variant.curve[0], variant.curve[1]) for variant in picture.variants])
-    return "" if picture is None else draw_sketch(list_lines(picture))
+    if isinstance(view.picture, Race):
+        return draw_sketch([(variant.curve[0], variant.curve[1]) for variant in view.picture.variants])
+    return draw_sketch(list_lines(view.picture))

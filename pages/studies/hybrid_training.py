@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import streamlit as st
 
-from pages.controls import widgets
 from pages.questions.prediction_gate import Prediction
 from pages.stores import catalogue
-from pages.studies.study import Study, Table, View
+from pages.studies.study import Choice, Study, Table, View
 from vitviz.analysis.hybrids import time_to_accuracy
 from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.checkpoint_header import Header
@@ -31,17 +28,10 @@ PREDICTIONS = {
     "2": "2 to 4 times as soon",
     "4": "More than 4 times as soon",
 }
+GUESS = "hybrids.sooner"
 AXES = {"seconds": "Seconds", "pictures": "Images seen"}
 TITLES = {"seconds": "seconds of training", "pictures": "images seen"}
 UNITS = {"seconds": "s", "pictures": "images"}
-
-
-@dataclass(frozen=True)
-class CurveControls(widgets.ControlValues, page="hybrids"):
-    """The x axis, a key of `AXES`, and the predicted speed of the hybrid, a key of `PREDICTIONS`."""
-
-    over: str
-    sooner: str
 
 
 def load_headers() -> dict[str, Header]:
@@ -53,28 +43,16 @@ def list_machines(headers: Mapping[str, Header]) -> list[str]:
     return sorted({str(header.card.get("machine", "an unnamed machine")) for header in headers.values()})
 
 
-def list_axes() -> tuple[str, ...]:
+def list_axes() -> dict[str, str]:
     """Return the axes on which the trainings can be compared; none if a model is missing."""
     headers = load_headers()
     if not {"Hybrid", "ViT"} <= headers.keys():
-        return ()
-    return tuple(AXES) if len(list_machines(headers)) == 1 else ("pictures",)
+        return {}
+    comparable = len(list_machines(headers)) == 1  # seconds of different machines are not
+    return {axis: title for axis, title in AXES.items() if comparable or axis == "pictures"}
 
 
-def get_example() -> str | None:
-    return next(iter(list_axes()), None)
-
-
-def choose() -> str | None:
-    axes = list_axes()
-    if not axes:
-        st.info("The CIFAR-10 checkpoints and their training records are missing.", icon=":material/block:")
-        return None
-    why = None if "seconds" in axes else "Seconds on different machines are not comparable."
-    return widgets.segmented(CurveControls.key("over"), "Over", axes, format_func=AXES.__getitem__, help=why)
-
-
-def build(over: str, mode: Mode) -> View:
+def build(mode: Mode, over: str) -> View:
     """Return validation accuracy over one of `AXES`."""
     headers, unit = load_headers(), UNITS[over]
     courses = [build_course(family, header, over) for family, header in headers.items()]
@@ -112,7 +90,7 @@ def _ask(hybrid: Course, vit: Course, unit: str) -> Prediction:
     best = float(vit.accuracy.max())
     vit_x, hybrid_x = (time_to_accuracy(course.x, course.accuracy, best) for course in (vit, hybrid))
     return Prediction(
-        CurveControls.key("sooner"),
+        GUESS,
         unit,
         f"The ViT reaches {percent(best)} after {vit_x or 0:,.0f}\N{NO-BREAK SPACE}{unit}."
         " When does the hybrid reach it?",
@@ -189,9 +167,8 @@ STUDY = Study(
     "Does a hybrid reach the ViT's accuracy sooner?",
     3,
     (),
-    choose=choose,
     build=build,
-    example=get_example,
-    controls=(CurveControls,),
+    choices=(Choice("hybrids.over", "Over", list_axes),),
+    keys=(GUESS,),
     code=(time_to_accuracy,),
 )

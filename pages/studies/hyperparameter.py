@@ -13,8 +13,18 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.studies import live_runs
-from pages.studies.study import Evidence, Race, Study, Table, View
-from vitviz.analysis.one_change import Variant, compute_gain, describe_hyperparameter
+from pages.studies.study import (
+    DIFFERENCE,
+    SHARES,
+    Choice,
+    Evidence,
+    Race,
+    Study,
+    Table,
+    View,
+    create_variant_columns,
+)
+from vitviz.analysis.one_change import Variant, describe_hyperparameter
 from vitviz.analysis.race import format_epochs
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameter import BASES, MOST_VALUES, Hyperparameter, Value
@@ -28,12 +38,14 @@ from vitviz.lessons.experiment_measures import (
 from vitviz.lessons.lesson import Question
 from vitviz.models import parameter_count
 from vitviz.plots.theme import Mode
+from vitviz.tables import Columns
 from vitviz.text import gained, percent
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
 EXPERIMENT = "one_knob_digits"
+GUESS = "experiments.knob_guess"
 SHUFFLED, SEEDS = "shuffled", "seeds"
 PANELS = {SHUFFLED: "Shuffled patches", SEEDS: "Every seed"}
 MAX_LENGTH = 60
@@ -51,10 +63,8 @@ scale and norm do not change this number; it grows linearly with depth and quadr
 
 @dataclass(frozen=True)
 class HyperparameterControls(widgets.ControlValues, page="experiments"):
-    """The hyperparameter, the predicted best value, the live form, and its run."""
+    """The live form, and its run."""
 
-    knob: str
-    knob_guess: str
     knob_set: str
     knob_values: str
     knob_picked: tuple[str, ...]
@@ -64,18 +74,7 @@ class HyperparameterControls(widgets.ControlValues, page="experiments"):
     knob_look: str
 
 
-def choose() -> str:
-    return widgets.select(
-        HyperparameterControls.key("knob"),
-        "Hyperparameter",
-        tuple(SUBJECT_OF),
-        "num_heads",
-        format_func=lambda name: f"{SUBJECT_OF[name]} · {HYPERPARAMETERS[name].title}",
-        help="Type part of a name to find it.",
-    )
-
-
-def build(name: str, _mode: Mode) -> View:
+def build(_mode: Mode, name: str) -> View:
     """Return the curves and seeds of every value, and the form that trains them."""
     hyperparameter, stored = HYPERPARAMETERS[name], read_result_if_any(EXPERIMENT)
     findings, live = f"hyperparameter.{name}", partial(_draw_live, hyperparameter)
@@ -93,11 +92,11 @@ def build(name: str, _mode: Mode) -> View:
             "test images of digits, evaluated once at the end",
         ),
         describe_hyperparameter(variants, base),
-        prediction_gate.create_prediction(
-            HyperparameterControls.key("knob_guess"), write_question(hyperparameter)
-        ),
+        prediction_gate.create_prediction(GUESS, write_question(hyperparameter)),
         (Evidence(stored, rows, describe_recipe(stored, rows)),),
-        table=Table(columns, _WRITTEN, f"{EXPERIMENT}_{name}.csv", format_columns(columns)),
+        table=Table(
+            columns, SHARES | {DIFFERENCE: gained}, f"{EXPERIMENT}_{name}.csv", format_columns(columns)
+        ),
         findings=findings,
         live=live,
     )
@@ -105,13 +104,13 @@ def build(name: str, _mode: Mode) -> View:
 
 def write_question(hyperparameter: Hyperparameter) -> Question:
     """Return the prediction question that precedes a hyperparameter's results."""
-    proof = {"knob": hyperparameter.name, "knob_guess": prediction_gate.SKIPPED}
     return Question(
         f"Which value of '{hyperparameter.title}' has the highest mean accuracy on the digits?",
         BestHyperparameterValue(hyperparameter.name),
         (
             ("studies.study", "hyperparameter"),
-            *((HyperparameterControls.key(key), value) for key, value in proof.items()),
+            ("experiments.knob", hyperparameter.name),
+            (GUESS, prediction_gate.SKIPPED),
         ),
     )
 
@@ -121,12 +120,10 @@ def get_base_name(hyperparameter: Hyperparameter) -> str:
     return f"{hyperparameter.base(BASES['digits'])}"
 
 
-DIFFERENCE = "Difference to base, points"
-_WRITTEN = dict.fromkeys(("Mean", "Lowest", "Highest"), percent) | {DIFFERENCE: gained}
 COSTS = {"Training, core-seconds": "%.1f", "Parameters": "localized"}
 
 
-def format_columns(columns: dict[str, list[object]]) -> dict[str, Any]:
+def format_columns(columns: Columns) -> dict[str, Any]:
     """Return column formats that draw training time and parameters as bars from 0."""
     tops = {name: max((float(str(v)) for v in columns[name] if v is not None), default=1.0) for name in COSTS}
     return {
@@ -135,20 +132,11 @@ def format_columns(columns: dict[str, list[object]]) -> dict[str, Any]:
     }
 
 
-def build_columns(variants: list[Variant], base: str) -> dict[str, list[object]]:
+def build_columns(variants: Sequence[Variant], base: str) -> Columns:
     """Return the table's columns: every variant's accuracies, training time and parameters."""
-    base_variant = next((variant for variant in variants if variant.name == base), None)
-    gains = [None if base_variant is None else compute_gain(variant, base_variant) for variant in variants]
     return {
         "Value": [variant.title for variant in variants],
-        "Mean": [variant.mean if variant.test else None for variant in variants],
-        "Lowest": [min(variant.test.values()) if variant.test else None for variant in variants],
-        "Highest": [max(variant.test.values()) if variant.test else None for variant in variants],
-        DIFFERENCE: [None if gain is None else gain.mean for gain in gains],
-        "Seeds": [len(variant.test) for variant in variants],
-        "Training, core-seconds": [
-            sum(variant.seconds) / len(variant.seconds) if variant.seconds else None for variant in variants
-        ],
+        **create_variant_columns(variants, base),
         "Parameters": [variant.parameters for variant in variants],
     }
 
@@ -208,7 +196,13 @@ def _describe_variants(hyperparameter: Hyperparameter, dataset: str, variants: S
 def _draw_form(hyperparameter: Hyperparameter) -> tuple[str, RunConfig | ValueError]:
     """Draw the live form; return the dataset and the run's configuration, or the error in the form."""
     with page.row():
-        dataset = live_runs.choose_dataset(HyperparameterControls.key("knob_set"), tuple(BASES))
+        datasets = live_runs.list_datasets(BASES)
+        dataset = widgets.segmented(
+            HyperparameterControls.key("knob_set"),
+            "Dataset",
+            tuple(datasets),
+            format_func=datasets.__getitem__,
+        )
         text = _type_values(hyperparameter, dataset) if hyperparameter.numeric else ""
         epochs = _choose_epochs(hyperparameter, float(BASES[dataset].train.epochs or 1.0))
         seeds = widgets.segmented(
@@ -262,10 +256,20 @@ STUDY = Study(
     "Which value of a hyperparameter is best?",
     minutes=4,
     experiments=(EXPERIMENT,),
-    choose=choose,
     build=build,
-    example=lambda: "learning_rate",
-    controls=(HyperparameterControls,),
+    choices=(
+        Choice(
+            "experiments.knob",
+            "Hyperparameter",
+            lambda: {
+                name: f"{subject} · {HYPERPARAMETERS[name].title}" for name, subject in SUBJECT_OF.items()
+            },
+            "num_heads",
+            widgets.select,
+            lambda: "Type part of a name to find it.",
+        ),
+    ),
+    keys=(GUESS, *HyperparameterControls.keys()),
     math=MATH,
     code=(Hyperparameter.with_value, hyperparameters.build_run_config),
 )

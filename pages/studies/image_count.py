@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from pages.controls import widgets
 from pages.questions.prediction_gate import Prediction
-from pages.studies.study import Evidence, Study, View, create_curve_table
+from pages.studies.study import Choice, Evidence, Study, View, create_curve_table
 from vitviz.analysis.data_size import Curve, Lead, describe_prediction, find_leads
 from vitviz.analysis.transfer import (
     LEVEL,
@@ -23,6 +21,7 @@ from vitviz.plots.fine_tuning import image_count_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import plural
 
+GUESS = "fine_tuning.grown_guess"
 MATH = r"""
 Every point is the mean over seeds; a seed selects the images of every class, the initial weights (of the head, or all)
 and the order. All models make the same number of updates, except one from scratch that makes several times as many: it
@@ -31,42 +30,18 @@ for a logistic regression: the backbone is not updated, which takes seconds.
 """
 
 
-@dataclass(frozen=True)
-class ImageCountControls(widgets.ControlValues, page="fine_tuning"):
-    """The backbone, and the method that is predicted to be best with few images."""
-
-    body_of: str
-    grown_guess: str
-
-
-def list_backbones() -> tuple[str, ...]:
-    """Return the backbones whose fine-tuning was measured."""
+def list_backbones() -> dict[str, str]:
+    """Return the backbones whose fine-tuning was measured, with their target dataset."""
     results = {name: stored for name in PLANS if (stored := read_result_if_any(name)) is not None}
-    return tuple(
-        source
+    return {
+        source: f"{BODIES[source]} → {data_title(PLANS[name].dataset)}"
         for name, stored in results.items()
         for source in PLANS[name].sources
         if stored.where(source=source)
-    )
+    }
 
 
-def get_example() -> str | None:
-    return next(iter(list_backbones()), None)
-
-
-def choose() -> str | None:
-    backbones = list_backbones()
-    if not backbones:
-        return None
-    return widgets.segmented(
-        ImageCountControls.key("body_of"),
-        "Backbone → target dataset",
-        backbones,
-        format_func=lambda source: f"{BODIES[source]} → {data_title(PLAN_OF[source].dataset)}",
-    )
-
-
-def build(source: str, mode: Mode) -> View:
+def build(mode: Mode, source: str) -> View:
     """Return test accuracy over images per class of one backbone."""
     plan = PLAN_OF[source]
     stored = read_result(plan.name)
@@ -112,7 +87,7 @@ def _ask(source: str, lead: Lead, curves: Sequence[Curve]) -> Prediction:
     """Ask which method is best with the fewest images."""
     methods = {curve.name: curve for curve in curves if curve.find_size(lead.pictures) is not None}
     return Prediction(
-        ImageCountControls.key("grown_guess"),
+        GUESS,
         source,
         f"With {plural(lead.pictures, 'image')} per class, which method is best?",
         {name: curve.title for name, curve in methods.items()},
@@ -126,10 +101,9 @@ STUDY = Study(
     "From how many images on does training from scratch match fine-tuning?",
     4,
     tuple(PLANS),
-    choose=choose,
     build=build,
-    example=get_example,
-    controls=(ImageCountControls,),
+    choices=(Choice("fine_tuning.body_of", "Backbone → target dataset", list_backbones),),
+    keys=(GUESS,),
     math=MATH,
     code=(group_method_curves, describe_crossing),
 )

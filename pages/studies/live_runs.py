@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +18,7 @@ from vitviz.analysis import race
 from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import Racer
 from vitviz.config import name_fields
+from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.models import parameter_count
 from vitviz.plots import race as plots
 from vitviz.plots.one_change import payload
@@ -258,9 +259,7 @@ def _average_curves(curves: Sequence[np.ndarray]) -> np.ndarray:
     return np.asarray(np.mean([curve[:, :length] for curve in curves], axis=0))
 
 
-def choose_dataset(key: str, options: Sequence[str]) -> str:
-    """Draw the selection among the datasets that are on this machine."""
-    from vitviz.data.datasets import DATASETS, available_datasets
-
-    available = tuple(name for name in options if name in available_datasets())
-    return widgets.segmented(key, "Dataset", available, format_func=lambda name: DATASETS[name].title)
+def list_datasets(names: Iterable[str]) -> dict[str, str]:
+    """Return the titles of those datasets that are on this machine."""
+    available = available_datasets()
+    return {name: DATASETS[name].title for name in names if name in available}

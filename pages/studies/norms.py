@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,7 +13,7 @@ from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
-from pages.studies.study import Study, Table, View
+from pages.studies.study import Choice, Line, Study, Table, View
 from vitviz.analysis.norms import GROUPS, NORMS, Normed, batch_influence, normalise
 from vitviz.data.datasets import default_pictures, find_note, tested
 from vitviz.models.abilities import abilities
@@ -24,6 +23,7 @@ from vitviz.tables import Columns
 from vitviz.text import join_words, plural, signed
 
 PICTURES, TOKENS, CHANNELS = 3, 8, 16  # drawn; more would be too small to distinguish
+GUESS = "experiments.norm_guess"
 NONE = "none"  # an answer
 MATH = r"""
 All four compute $y = \gamma \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$; they differ in the numbers of the
@@ -41,26 +41,6 @@ running means replace them.
 """
 
 
-@dataclass(frozen=True)
-class NormControls(widgets.ControlValues, page="experiments"):
-    """The norm that is predicted to mix images, and the value whose mean is shown: its position, counted from 1."""
-
-    norm_guess: str
-    norm_picture: int
-    norm_token: int
-    norm_channel: int
-
-
-@dataclass(frozen=True, eq=False)
-class NormSelection:
-    """Tokens (images, tokens, channels) of a dataset, those of other images, and the value whose mean is shown."""
-
-    pictures: str
-    tokens: np.ndarray
-    others: np.ndarray
-    at: tuple[int, int, int]
-
-
 def get_model() -> ModelChoice:
     """Return the model whose tokens are normalised: the selected one, or the app's default if it has no blocks."""
     selected = selection.get_model_choice()
@@ -69,28 +49,25 @@ def get_model() -> ModelChoice:
     return selection.list_models()[catalogue.get_default_model()]
 
 
-def choose() -> NormSelection:
-    """Draw the selection of a value."""
-    model = get_model()
-    pictures = default_pictures(model.trained_on, model.preparation.in_chans)
-    tokens, others = _load_tokens(pictures, 0), _load_tokens(pictures, PICTURES)
-    picture, token, channel = _choose_value(*tokens.shape[1:])
-    return NormSelection(pictures, tokens, others, (picture - 1, token - 1, channel - 1))
+def get_images(model: ModelChoice) -> str:
+    """Return the dataset whose test images are normalised."""
+    return default_pictures(model.trained_on, model.preparation.in_chans)
 
 
-def build(selected: NormSelection, mode: Mode) -> View:
+def build(mode: Mode, image: int, token: int, channel: int) -> View:
     """Return the values that share a mean under each norm, and the influence of the other images."""
-    tokens, at = selected.tokens, selected.at
+    tokens, others = load_tokens(), load_tokens(PICTURES)
+    at = image - 1, token - 1, channel - 1
     shown = tokens[:, :TOKENS, :CHANNELS]
     groups = max(count for count in range(1, GROUPS + 1) if tokens.shape[2] % count == 0)
     outputs = {name: normalise(tokens, name, at, groups) for name in NORMS}
     members = {NORMS[name]: output.members[:, :TOKENS, :CHANNELS] for name, output in outputs.items()}
-    moves = {name: round(batch_influence(tokens, name, selected.others, groups), 4) for name in NORMS}
+    moves = {name: round(batch_influence(tokens, name, others, groups), 4) for name in NORMS}
     return View(
         norms_figure(shown, members, at, mode),
         describe_batch_dependence(list(NORMS.values()), list(moves.values())),
         Prediction(
-            NormControls.key("norm_guess"),
+            GUESS,
             "norms",
             "Bright values share their mean with the framed value. Under which norm does image 1 depend on the other"
             f" {PICTURES - 1} images of its batch?",
@@ -99,20 +76,21 @@ def build(selected: NormSelection, mode: Mode) -> View:
         ),
         table=_create_table(outputs, at, moves),
         conceals=False,
-        above=partial(_draw_conditions, selected, shown, groups),
+        above=partial(_draw_conditions, tokens, at, groups),
     )
 
 
-def _draw_conditions(selected: NormSelection, shown: np.ndarray, groups: int) -> None:
+def _draw_conditions(tokens: np.ndarray, at: tuple[int, int, int], groups: int) -> None:
     """Draw which model, images and part of the tokens the picture shows."""
-    choice, tokens = get_model(), selected.tokens
-    page.untrained_note(choice.trained_on)
+    model = get_model()
+    images = get_images(model)
+    page.untrained_note(model.trained_on)
     page.caption(
-        f"Input of block 1 of {choice.shown} for the first {plural(PICTURES, 'test image')} of"
-        f" {find_note(selected.pictures).title}{_note_other_dataset(choice.trained_on, selected.pictures)}: the first"
-        f" {shown.shape[1]} of {plural(tokens.shape[1], 'token')}, the first {shown.shape[2]} of {tokens.shape[2]}"
-        f" channels, for group norm in {plural(groups, 'group')}; the framed value is"
-        f" {signed(float(tokens[selected.at]), 3)}."
+        f"Input of block 1 of {model.shown} for the first {plural(PICTURES, 'test image')} of"
+        f" {find_note(images).title}{_note_other_dataset(model.trained_on, images)}: the first"
+        f" {min(TOKENS, tokens.shape[1])} of {plural(tokens.shape[1], 'token')}, the first"
+        f" {min(CHANNELS, tokens.shape[2])} of {tokens.shape[2]} channels, for group norm in"
+        f" {plural(groups, 'group')}; the framed value is {signed(float(tokens[at]), 3)}."
     )
 
 
@@ -151,28 +129,32 @@ def describe_batch_dependence(names: list[str], moves: list[float]) -> str:
     )
 
 
-def _choose_value(tokens: int, channels: int) -> tuple[int, int, int]:
-    """Draw the sliders that select a value among the drawn ones; return its image, token and channel."""
-    limits = [min(TOKENS, tokens), min(CHANNELS, channels)]
-    with page.row():
-        picture = widgets.slider(NormControls.key("norm_picture"), "Image", 1, PICTURES, 1)
-        token = widgets.slider(NormControls.key("norm_token"), "Token", 1, limits[0], min(3, limits[0]))
-        channel = widgets.slider(NormControls.key("norm_channel"), "Channel", 1, limits[1], min(6, limits[1]))
-    return picture, token, channel
-
-
 def _note_other_dataset(trained_on: str | None, pictures: str) -> str:
     return "" if trained_on in (None, pictures, tested(pictures)) else ", a dataset it was not trained on"
 
 
-def _load_tokens(pictures: str, first: int) -> np.ndarray:
-    """Load the input (images, tokens, channels) of block 1 for a dataset's test images from index `first` on."""
-    choice = get_model()
-    keys = [f"{pictures}:{index}" for index in range(first, first + PICTURES)]
-    captures = [
-        cached.capture_activations(choice, None, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys
-    ]
+def load_tokens(first: int = 0) -> np.ndarray:
+    """Load the input (images, tokens, channels) of block 1 for test images from index `first` on."""
+    model = get_model()
+    keys = [f"{get_images(model)}:{index}" for index in range(first, first + PICTURES)]
+    captures = [cached.capture_activations(model, None, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys]
     return np.concatenate([capture["blocks.0.input"] for capture in captures])
+
+
+def list_places(axis: int, limit: int, *_earlier: int) -> dict[int, str]:
+    """Return the drawn images, tokens or channels, counted from 1."""
+    return {place: str(place) for place in range(1, min(limit, load_tokens().shape[axis]) + 1)}
+
+
+def sketch_members() -> list[Line]:
+    """Return a plane of tokens and channels for each norm, and the values in it that share a mean."""
+    tokens, lines = np.zeros((PICTURES, 4, 4)), []
+    for place, name in enumerate(NORMS):
+        members = np.argwhere(normalise(tokens, name, (0, 1, 1), 2).members[0])
+        for (top, left), (bottom, right) in (((0, 0), (4, 4)), (members.min(0), members.max(0) + 1)):
+            x = 5.0 * place + np.array([left, right, right, left, left])
+            lines.append((x, -np.array([top, top, bottom, bottom, top], float)))
+    return lines
 
 
 STUDY = Study(
@@ -181,10 +163,18 @@ STUDY = Study(
     "Which norm mixes the images of a batch?",
     minutes=3,
     experiments=(),
-    choose=choose,
     build=build,
-    example=lambda: None,
-    controls=(NormControls,),
+    choices=(
+        Choice(
+            "experiments.norm_picture", "Image", partial(list_places, 0, PICTURES), 1, widgets.select_slider
+        ),
+        Choice("experiments.norm_token", "Token", partial(list_places, 1, TOKENS), 3, widgets.select_slider),
+        Choice(
+            "experiments.norm_channel", "Channel", partial(list_places, 2, CHANNELS), 6, widgets.select_slider
+        ),
+    ),
+    keys=(GUESS,),
+    sketch=sketch_members,
     math=MATH,
     code=(normalise, batch_influence),
 )

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
 from pages.selection.selection import Selection
 from pages.stores import cached
-from pages.studies.study import Study, View
+from pages.studies.study import Line, Study, View
 from vitviz.models.presets import GREY_28, PRESETS
 from vitviz.plots.theme import Mode
+from vitviz.softmax import softmax
 from vitviz.text import percent, signed
 
 if TYPE_CHECKING:
     from vitviz.probe.one_token import OneToken
 
 PRESET = "recipe_e"
+GUESS = "hybrids.weight"
 PREDICTIONS = {"0": "0", "0.5": "0.5", "1": "1", "picture": "Depends on the image"}
 MATHEMATICS = r"""
 The flattened image is the only token: $X \in \mathbb{R}^{1 \times D}$, so $QK^\top$ is one number, and
@@ -39,21 +39,15 @@ equation 1) compares at least two tokens.
 _LECTURE_ACCURACY = 97.04  # percent on MNIST's test images, as printed in the lecture
 
 
-@dataclass(frozen=True)
-class WeightPrediction(widgets.ControlValues, page="hybrids"):
-    """The predicted attention weight, a key of `PREDICTIONS`."""
-
-    weight: str
-
-
-def build(selected: Selection, _mode: Mode) -> View:
+def build(_mode: Mode) -> View:
     """Return the image as a token, and its attention weights."""
+    selected = selection.get_current()
     net = _compute_attention(selected.image, selected.offset)
     return View(
         None,
         describe_one_token(net),
         Prediction(
-            WeightPrediction.key("weight"),
+            GUESS,
             PRESET,
             "The whole image is one token. With which weight does it attend to itself?",
             PREDICTIONS,
@@ -109,6 +103,12 @@ def describe_one_token(net: OneToken) -> str:
     )
 
 
+def sketch_weights() -> list[Line]:
+    """Return scores of one token, and their softmax: 1 for each of them."""
+    places, scores = np.arange(12.0), np.random.default_rng(0).standard_normal(12)
+    return [(places, scores), (places, softmax(scores[:, None])[:, 0].astype(float))]
+
+
 def _list_code() -> tuple[Callable[..., object], ...]:
     from vitviz.models.lecture_nets import FlatAttention, FlatAttentionLayer
     from vitviz.probe.one_token import record_one_token
@@ -122,10 +122,9 @@ STUDY = Study(
     "What does attention learn if the image is one token?",
     2,
     (),
-    choose=selection.get_current,
-    build=build,
-    example=lambda: None,
-    controls=(WeightPrediction,),
+    build,
+    keys=(GUESS,),
+    sketch=sketch_weights,
     math=MATHEMATICS,
     code=_list_code,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.controls import widgets
+from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.selection import selection
 from pages.studies import gallery, renderer
@@ -23,7 +23,7 @@ if name:
     study = STUDIES[name]
     widgets.store_value(StudyControls.key("study"), name)
     page.header("studies", study.title, study.question)
-    widgets.keep_pending(*study.controls)
+    query_params.keep_pending((*(choice.key for choice in study.choices), *study.keys))
     selection.link_to("studies", "All studies", icon=":material/apps:", **{"studies.study": ""})
     renderer.draw(study)
 else:

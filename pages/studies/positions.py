@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
 from pages.frame import race_question
 from pages.questions.prediction_gate import Prediction
 from pages.selection import selection
 from pages.stores import catalogue
 from pages.studies import hyperparameter
-from pages.studies.study import Race, Study, Table, View
+from pages.studies.study import Choice, Race, Study, Table, View
 from pages.views.race import MATH as SHUFFLING
 from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import (
@@ -33,6 +31,7 @@ from vitviz.text import percent, percent_difference
 from vitviz.training.races import CODES, RACES
 
 RACE_FILE = "positions_race.json"
+GUESS = "experiments.positions_guess"
 SEEDS = "seeds"  # the option of the digits over seeds
 LECTURE_POOR, LECTURE_GOOD = 0.68, 0.95  # after ten epochs on MNIST, recipe F; the tables are not named
 GAP_RANGES = {  # gap of a model without positions to the best table: largest points of each answer
@@ -53,20 +52,6 @@ obscure the patch without encoding its position.
 """
 
 
-@dataclass(frozen=True)
-class RaceControls(widgets.ControlValues, page="positions"):
-    """The dataset of the race, or `SEEDS`."""
-
-    dataset: str
-
-
-@dataclass(frozen=True)
-class PositionControls(widgets.ControlValues, page="experiments"):
-    """The predicted gap between a model without positions and the best table: a key of `GAP_RANGES`."""
-
-    positions_guess: str
-
-
 def load_races() -> dict[str, StoredRace]:
     """Load the stored race of every dataset; none if there is no file."""
     path = catalogue.CHECKPOINTS / RACE_FILE
@@ -74,16 +59,14 @@ def load_races() -> dict[str, StoredRace]:
     return {name: races[name] for name in RACES if name in races}
 
 
-def choose() -> str:
-    titles = {name: note.title for name, note in DATASETS.items()} | {SEEDS: "Digits, several seeds"}
-    return widgets.segmented(
-        RaceControls.key("dataset"), "Dataset", (*load_races(), SEEDS), format_func=titles.__getitem__
-    )
+def list_races() -> dict[str, str]:
+    """Return the datasets whose race is stored, and the digits over seeds."""
+    return {name: DATASETS[name].title for name in load_races()} | {SEEDS: "Digits, several seeds"}
 
 
-def build(name: str, mode: Mode) -> View:
+def build(mode: Mode, name: str) -> View:
     """Return the curves of every encoding, and what they lose on shuffled patches or over seeds."""
-    return hyperparameter.build("positions", mode) if name == SEEDS else _build_race_view(name)
+    return hyperparameter.build(mode, "positions") if name == SEEDS else _build_race_view(name)
 
 
 def _build_race_view(name: str) -> View:
@@ -131,7 +114,7 @@ def _ask(dataset: str, epochs: float, reached: Mapping[str, float]) -> Predictio
     """Ask for the gap between no positions and the best table."""
     none, _, good = find_extremes(reached)
     return Prediction(
-        PositionControls.key("positions_guess"),
+        GUESS,
         dataset,
         f"How far below the best table is a model **without** positions on {DATASETS[dataset].title} after"
         f" {format_epochs(epochs)}?",
@@ -221,9 +204,8 @@ STUDY = Study(
     "How much accuracy do position encodings add?",
     minutes=4,
     experiments=(hyperparameter.EXPERIMENT,),
-    choose=choose,
     build=build,
-    example=lambda: next(iter(load_races()), SEEDS),
-    controls=(RaceControls, PositionControls, hyperparameter.HyperparameterControls),
+    choices=(Choice("positions.dataset", "Dataset", list_races),),
+    keys=(GUESS, *hyperparameter.STUDY.keys),
     math=BAG + SHUFFLING,
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from pages.controls import widgets
 from pages.questions.prediction_gate import Prediction
 from pages.studies.study import Study, Table, View
 from vitviz.plots.data_size import pretraining_figure
@@ -21,30 +18,24 @@ ACCURACY: dict[str, tuple[float | None, float, float]] = {
     "ViT-L/16": (76.53, 85.15, 87.12),
     "ViT-H/14": (None, 85.13, 88.04),  # not trained on the smallest
 }
+GUESS = "data.papers_guess"
 NEVER = "never"  # the answer that no ViT leads after any dataset
 
 
-@dataclass(frozen=True)
-class PaperControls(widgets.ControlValues, page="data"):
-    """The first dataset after which a ViT is predicted to lead."""
-
-    papers_guess: str
-
-
-def build(_selected: bool, mode: Mode) -> View:
+def build(mode: Mode) -> View:
     """Return the cited curves."""
     return View(
         pretraining_figure(ACCURACY, tuple(MILLIONS_OF_IMAGES.values()), mode),
         describe_leaders(),
         Prediction(
-            PaperControls.key("papers_guess"),
+            GUESS,
             "papers",
             f"{next(iter(ACCURACY))} is a CNN. From which pretraining dataset on is the best ViT more accurate?",
             {name: f"{name}, {size:g} million images" for name, size in MILLIONS_OF_IMAGES.items()}
             | {NEVER: "None of them"},
             describe_prediction,
         ),
-        notes="Cited, not measured here.",
+        notes=f"Cited, not measured here. {_compare_sizes('ViT-L/16', 'ViT-B/16')}",
         table=Table(
             {
                 "dataset": list(MILLIONS_OF_IMAGES),
@@ -73,7 +64,7 @@ def describe_leaders() -> str:
     return (
         f"Pretrained on {names[0]} ({MILLIONS_OF_IMAGES[names[0]]:g} million images) the best ViT, {few[0]}, is"
         f" {_format_points(few[1])} the CNN; on {names[-1]} ({MILLIONS_OF_IMAGES[names[-1]]:g} million) the best,"
-        f" {many[0]}, is {_format_points(many[1])}. {_compare_sizes('ViT-L/16', 'ViT-B/16')}"
+        f" {many[0]}, is {_format_points(many[1])}."
     )
 
 
@@ -106,8 +97,6 @@ STUDY = Study(
     question="From how many images on does a ViT lead?",
     minutes=3,
     experiments=(),
-    choose=lambda: True,
     build=build,
-    example=lambda: True,
-    controls=(PaperControls,),
+    keys=(GUESS,),
 )

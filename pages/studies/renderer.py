@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
@@ -15,32 +14,32 @@ from vitviz.experiments.result import describe_provenance
 from vitviz.plots import race
 from vitviz.plots.concealed import conceal
 from vitviz.plots.one_change import payload
-from vitviz.text import plain, plural
+from vitviz.text import plain, plural, split_sentence
 
 
-def draw(study: Study[Any]) -> None:
+def draw(study: Study) -> None:
     """Draw a study with the selection of its controls."""
     with page.row():
-        selected = study.choose()
-    if selected is None:
-        if study.experiments:
-            draw_missing_note(study.experiments)
+        values = study.choose()
+    view = None if values is None else study.build(selection.get_theme(), *values)
+    if view is None:
+        draw_missing_note(study.experiments)
         return
-    view = study.build(selected, selection.get_theme())
     if view.above is not None:
         view.above()
     answered = view.prediction is None or view.prediction.is_answered()
     draw_picture(view, f"studies.{study.name}", answered)
-    if caption := view.caption if answered else "Predict, or skip, to see the answer.":
+    finding, details = split_sentence(view.caption)
+    if caption := finding if answered else "Predict, or skip, to see the answer.":
         page.caption(caption)
     if view.below is not None and answered:
         view.below()
     if view.live is not None:
         view.live()
     page.findings(view.findings or study.name)
-    notes = view.notes if answered else ""
-    if view.evidence or notes:
-        page.provenance("  \n".join(filter(None, (*map(describe_evidence, view.evidence), notes))))
+    notes = [details, view.notes] if answered else []
+    if lines := [*filter(None, (*notes, *map(describe_evidence, view.evidence)))]:
+        page.provenance("  \n".join(lines))
     page.drawers(
         f"studies.{study.name}",
         math=study.math,
@@ -52,7 +51,12 @@ def draw(study: Study[Any]) -> None:
 def draw_missing_note(experiments: tuple[str, ...]) -> None:
     """Draw the commands that measure what is missing."""
     commands = " and ".join(f"`python -m vitviz.experiment {name}`" for name in experiments)
-    st.info(f"No results are stored here. Run {commands}.", icon=":material/timer:")
+    text = (
+        f"No results are stored here. Run {commands}."
+        if commands
+        else "This study needs the shipped CIFAR-10 checkpoints, which are missing here."
+    )
+    st.info(text, icon=":material/timer:")
 
 
 def draw_picture(view: View, key: str, answered: bool) -> None:

@@ -14,10 +14,10 @@ from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import cached
-from pages.studies.study import Evidence, Study, Table, View
+from pages.studies.study import Choice, Evidence, Study, Table, View
 from vitviz.analysis.gradients import Norms, describe_gradient_shares, select_norms
 from vitviz.experiments.deep_models import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
-from vitviz.experiments.result import Result, describe_recipe, read_result_if_any
+from vitviz.experiments.result import Result, describe_recipe, read_result, read_result_if_any
 from vitviz.lessons.experiment_measures import EARLY_UPDATES, WeakestGradient
 from vitviz.lessons.lesson import Question
 from vitviz.plots.normalisation import gradient_figure
@@ -26,11 +26,12 @@ from vitviz.tables import Columns
 from vitviz.text import percent, plural
 
 DEPTHS = (2, 4, 8, 12, 16, 24)
+GUESS = "experiments.gradient_guess"
 QUESTION = Question(
     f"After {EARLY_UPDATES} updates of a ViT of {DEPTH} blocks: in which of the {len(VARIANTS)}"
     " variants is the first block's gradient norm smallest, relative to the last block's?",
     WeakestGradient(),
-    (("studies.study", "residuals"), ("experiments.gradient_guess", prediction_gate.SKIPPED)),
+    (("studies.study", "residuals"), (GUESS, prediction_gate.SKIPPED)),
 )
 MATH = r"""
 With residual connections a block is $z_{l} = z_{l-1} + f_l(z_{l-1})$, so
@@ -50,41 +51,27 @@ the same number.
 
 @dataclass(frozen=True)
 class GradientControls(widgets.ControlValues, page="experiments"):
-    """The predicted variant, the number of updates, and the depth of the live models."""
+    """If untrained models are measured live, and their depth."""
 
-    gradient_guess: str
-    updates: int
     here: bool
     deep: int
 
 
-def choose() -> int | None:
-    """Draw the selection of the number of updates; return its index among the measured moments."""
+def list_marks() -> dict[int, str]:
+    """Return the numbers of updates after which gradients were measured."""
     stored = read_result_if_any(NAME)
-    if stored is None:
-        return None
-    marks = tuple(int(mark) for mark in stored.settings["marks"])
-    updates = widgets.select_slider(
-        GradientControls.key("updates"), "Updates", marks, EARLY_UPDATES, format_func=lambda mark: f"{mark:,}"
-    )
-    return marks.index(updates)
+    return {} if stored is None else {int(mark): f"{mark:,}" for mark in stored.settings["marks"]}
 
 
-def get_example() -> int | None:
-    stored = read_result_if_any(NAME)
-    return None if stored is None else list(stored.settings["marks"]).index(EARLY_UPDATES)
-
-
-def build(mark: int, mode: Mode) -> View:
-    """Return the gradient norms of every variant at one moment."""
-    stored = read_result_if_any(NAME)
-    assert stored is not None
-    updates = int(stored.settings["marks"][mark])
+def build(mode: Mode, updates: int) -> View:
+    """Return the gradient norms of every variant after so many updates."""
+    stored = read_result(NAME)
+    mark = [*list_marks()].index(updates)
     norms = select_norms(stored.rows, mark, VARIANTS)
     return View(
         gradient_figure(norms, mode),
         f"{describe_gradient_shares(norms, updates)} {describe_accuracies(stored)}",
-        prediction_gate.create_prediction(GradientControls.key("gradient_guess"), QUESTION),
+        prediction_gate.create_prediction(GUESS, QUESTION),
         (Evidence(stored, stored.rows, describe_recipe(stored, stored.rows)),),
         table=Table(
             _build_columns(stored, mark), {"Test accuracy": percent}, f"gradient_norms_{updates}.csv"
@@ -168,10 +155,9 @@ STUDY = Study(
     "Which block's gradient vanishes without residual connections?",
     minutes=4,
     experiments=(NAME,),
-    choose=choose,
     build=build,
-    example=get_example,
-    controls=(GradientControls,),
+    choices=(Choice("experiments.updates", "Updates", list_marks, EARLY_UPDATES, widgets.select_slider),),
+    keys=(GUESS, *GradientControls.keys()),
     math=MATH,
     code=_list_code,
 )

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import streamlit as st
 
 from pages.controls import widgets
 from pages.questions.prediction_gate import ask_highest
 from pages.selection import selection
 from pages.stores import catalogue
-from pages.studies.study import Evidence, Study, Table, View
+from pages.studies.study import Choice, Evidence, Study, Table, View
 from vitviz.analysis.changes import CHANGES
 from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.analysis.robustness import NAME, NONE, Losses, collect_losses, describe_error
@@ -31,41 +29,21 @@ FAMILIES = {  # by checkpoint
     "cifar10_deit_soft": "DeiT",
 }
 IMAGE_PX = 32
+GUESS = "studies.robust_guess"
 DEFAULT = "noise"  # it separates the models most
 
 
-@dataclass(frozen=True)
-class RobustnessControls(widgets.ControlValues, page="studies"):
-    """The change of the images, and the family predicted to lose least accuracy."""
-
-    robust_change: str
-    robust_guess: str
-
-
-def list_changes() -> tuple[str, ...]:
+def list_changes() -> dict[str, str]:
+    """Return the measured changes."""
     stored = read_result_if_any(NAME)
-    return () if stored is None else tuple(name for name in CHANGES if stored.where(change=name))
+    return {
+        name: change.title
+        for name, change in CHANGES.items()
+        if stored is not None and stored.where(change=name)
+    }
 
 
-def get_example() -> str | None:
-    return DEFAULT if DEFAULT in list_changes() else next(iter(list_changes()), None)
-
-
-def choose() -> str | None:
-    changes = list_changes()
-    if not changes:
-        return None
-    with st.container(width=200):
-        return widgets.select(
-            RobustnessControls.key("robust_change"),
-            "Change",
-            changes,
-            get_example(),
-            format_func=lambda name: CHANGES[name].title,
-        )
-
-
-def build(change: str, mode: Mode) -> View:
+def build(mode: Mode, change: str) -> View:
     """Return test accuracy over the strength of a change."""
     stored = read_result(NAME)
     losses, images = collect_losses(stored, change, FAMILIES), int(stored.settings["pictures"])
@@ -75,7 +53,7 @@ def build(change: str, mode: Mode) -> View:
         picture=robustness_figure(losses.accuracy, names, losses.neutral, mode),
         caption=describe_losses(losses, names[-1]),
         prediction=ask_highest(
-            RobustnessControls.key("robust_guess"),
+            GUESS,
             change,
             f"{CHANGES[change].title}, up to {names[-1]}: which model loses least accuracy?",
             {family: -100 * lost for family, lost in losses.lost.items()},
@@ -142,9 +120,8 @@ STUDY = Study(
     "Which model keeps its accuracy when images change?",
     3,
     (NAME,),
-    choose=choose,
     build=build,
-    example=get_example,
-    controls=(RobustnessControls,),
+    choices=(Choice("studies.robust_change", "Change", list_changes, DEFAULT, widgets.select),),
+    keys=(GUESS,),
     code=_list_code,
 )

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
-from pages.controls import widgets
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction
 from pages.studies import bug as bug_study
-from pages.studies.study import Evidence, Study, View
+from pages.studies.study import Choice, Evidence, Study, View
 from vitviz.analysis.one_change import describe_bug
 from vitviz.experiments.bugs import BUGS, SEEDS, Bug
 from vitviz.experiments.result import Result, describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import measure_bug_gain
 from vitviz.plots.theme import Mode
 
-
-@dataclass(frozen=True)
-class PuzzleControls(widgets.ControlValues, page="experiments"):
-    """The selected puzzle, counted from 1, and the line that is taken for the bug, counted from 0."""
-
-    puzzle: int
-    line: str
+LINE = "experiments.line"  # taken for the bug, counted from 0
 
 
-def choose() -> str:
-    puzzles = tuple(BUGS)
-    return puzzles[
-        widgets.segmented(PuzzleControls.key("puzzle"), "Code", tuple(range(1, len(puzzles) + 1))) - 1
-    ]
-
-
-def build(name: str, _mode: Mode) -> View:
-    """Return a code listing with its training's curves, on the dataset that separates them most."""
-    bug = BUGS[name]
+def build(_mode: Mode, puzzle: int) -> View:
+    """Return a code listing, counted from 1, with its training's curves on the dataset that separates them most."""
+    name, bug = [*BUGS.items()][puzzle - 1]
     measured = [
         stored
         for dataset in SEEDS
@@ -49,7 +34,7 @@ def build(name: str, _mode: Mode) -> View:
         bug_study.create_race(*pairs[0][:2]) if pairs else None,
         " ".join((_describe_solution(bug), *costs)),
         Prediction(
-            key=PuzzleControls.key("line"),
+            key=LINE,
             about=name,
             prompt="One of these lines is wrong. Which?",
             options={str(place): f"{place + 1}" for place in range(len(bug.lines))},
@@ -76,8 +61,8 @@ def describe_prediction(bug: Bug, line: int) -> str:
 def _describe_solution(bug: Bug) -> str:
     line = bug.wrong[0]
     code = bug.lines[line].strip(" ,")
-    correction = f"It should read `{bug.right.strip()}`." if bug.right else "It should not be there."
-    return f"Line {line + 1}, `{code}`. {correction} {bug.title}: {bug.why}"
+    correction = f"should read `{bug.right.strip()}`" if bug.right else "should not be there"
+    return f"Line {line + 1}, `{code}`, {correction}: {bug.why}"
 
 
 STUDY = Study(
@@ -86,8 +71,11 @@ STUDY = Study(
     "Which line of this code is wrong?",
     minutes=3,
     experiments=("one_slip_digits", "one_slip_shapes"),
-    choose=choose,
     build=build,
-    example=lambda: "embedding",
-    controls=(PuzzleControls,),
+    choices=(
+        Choice(
+            "experiments.puzzle", "Code", lambda: {place: str(place) for place in range(1, len(BUGS) + 1)}
+        ),
+    ),
+    keys=(LINE,),
 )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pages.controls import widgets
 from pages.frame.page import Formatters
 from pages.questions.prediction_gate import Prediction
 from vitviz.analysis.data_size import Curve
-from vitviz.analysis.one_change import Variant
+from vitviz.analysis.one_change import Variant, compute_gain
 from vitviz.analysis.race import Racer
 from vitviz.experiments.result import Result, Row
 from vitviz.tables import Columns
@@ -20,10 +23,54 @@ from vitviz.text import percent
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from pages.controls.widgets import ControlValues
     from vitviz.plots.theme import Mode
 
-Selected = TypeVar("Selected")
+Options = Mapping[Any, str]
+Line = tuple[NDArray[np.float64], NDArray[np.float64]]  # x and y
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A control of a study.
+
+    Attributes:
+        key: of the session and the link.
+        options: (values of the earlier choices) -> titles of the measured options; none if there are no results.
+        default: an option, or (values of the earlier choices) -> one; the first if it was not measured.
+        widget: `segmented`, `select`, `select_slider` or `toggle` of `widgets`.
+        help: of the control, for the values of the earlier choices.
+        why_not: why a toggle with a single option is disabled.
+        is_drawn: (values of the earlier choices) -> False takes the default without a control.
+    """
+
+    key: str
+    label: str
+    options: Callable[..., Options]
+    default: Hashable | Callable[..., Hashable] = None
+    widget: Callable[..., Any] = widgets.segmented
+    help: Callable[..., str] | None = None
+    why_not: str = ""
+    is_drawn: Callable[..., bool] = lambda *earlier: True
+
+    def find_default(self, *earlier: Any) -> Any:
+        """Return the option of an untouched control; None if nothing was measured."""
+        options = self.options(*earlier)
+        default = self.default(*earlier) if callable(self.default) else self.default
+        return default if default in options else next(iter(options), None)
+
+    def draw(self, *earlier: Any) -> Any:
+        """Draw the control and return the selected option; None if nothing was measured."""
+        options, default = self.options(*earlier), self.find_default(*earlier)
+        if not options or not self.is_drawn(*earlier):
+            return default
+        help_text = None if self.help is None else self.help(*earlier)
+        if self.widget is widgets.toggle:
+            why_not = self.why_not if len(options) == 1 else None
+            is_on = widgets.toggle(self.key, self.label, bool(default), help=help_text, why_not=why_not)
+            return default if why_not else is_on
+        return self.widget(
+            self.key, self.label, tuple(options), default, format_func=options.__getitem__, help=help_text
+        )
 
 
 @dataclass(frozen=True)
@@ -76,7 +123,8 @@ class View:
 
     Attributes:
         picture: drawn as a grey range until the prediction is made.
-        caption: one sentence, finding first; shown with the whole picture.
+        caption: the finding in its first sentence, which is shown with the whole picture; further sentences stand
+            under 'How this was measured'.
         prediction: asked before the picture is shown; None shows it at once.
         evidence: named under 'How this was measured'.
         notes: further conditions, in the same place, once the prediction was made.
@@ -101,7 +149,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Study(Generic[Selected]):
+class Study:
     """A question, the controls that select among its results, and the view of a selection.
 
     Attributes:
@@ -109,9 +157,10 @@ class Study(Generic[Selected]):
         question: at most twelve words.
         minutes: a user needs about so many.
         experiments: result files, named where there are none.
-        choose: draws the controls and returns what they select; None without results.
-        build: returns the view of a selection; draws nothing.
-        example: the selection of the gallery's card; None draws no picture there.
+        build: (theme, values of the choices) -> the view; None without results. Draws nothing.
+        choices: in the order in which they depend on each other.
+        keys: of further controls, such as the prediction.
+        sketch: lines of the gallery's card; by default those of the picture of the default options.
         code: functions and classes whose source is shown.
     """
 
@@ -120,12 +169,52 @@ class Study(Generic[Selected]):
     question: str
     minutes: int
     experiments: tuple[str, ...]
-    choose: Callable[[], Selected | None]
-    build: Callable[[Selected, Mode], View]
-    example: Callable[[], Selected | None]
-    controls: tuple[type[ControlValues], ...] = ()
+    build: Callable[..., View | None]
+    choices: tuple[Choice, ...] = ()
+    keys: tuple[str, ...] = ()
+    sketch: Callable[[], Sequence[Line]] | None = None
     math: str | None = None
     code: Callable[[], Sequence[Callable[..., object]]] | Sequence[Callable[..., object]] = ()
+
+    def choose(self, draw: bool = True) -> list[Any] | None:
+        """Return the selected options, or the default ones without drawing; None if an option was not measured."""
+        values: list[Any] = []
+        for choice in self.choices:
+            values.append(choice.draw(*values) if draw else choice.find_default(*values))
+            if values[-1] is None:
+                return None
+        return values
+
+    def build_example(self, mode: Mode = "light") -> View | None:
+        """Return the view of the default options; None without results."""
+        values = self.choose(draw=False)
+        return None if values is None else self.build(mode, *values)
+
+
+SHARES = dict.fromkeys(("Mean", "Lowest", "Highest"), percent)
+DIFFERENCE = "Difference to base, points"
+
+
+def create_seed_columns(tests: Sequence[Sequence[float]]) -> Columns:
+    """Return the columns of `SHARES` and the number of seeds; one row for the accuracies of each model's seeds."""
+    ends: dict[str, Callable[[Sequence[float]], float]] = {"Mean": fmean, "Lowest": min, "Highest": max}
+    columns: Columns = {
+        name: [end(values) if values else None for values in tests] for name, end in ends.items()
+    }
+    return {**columns, "Seeds": [len(values) for values in tests]}
+
+
+def create_variant_columns(variants: Sequence[Variant], base: str) -> Columns:
+    """Return accuracies, difference to the base (by name), seeds and training time of each variant."""
+    base_variant = next((variant for variant in variants if variant.name == base), None)
+    gains = [None if base_variant is None else compute_gain(variant, base_variant) for variant in variants]
+    return {
+        **create_seed_columns([[*variant.test.values()] for variant in variants]),
+        DIFFERENCE: [None if gain is None else gain.mean for gain in gains],
+        "Training, core-seconds": [
+            fmean(variant.seconds) if variant.seconds else None for variant in variants
+        ],
+    }
 
 
 def create_curve_table(curves: Sequence[Curve], size: str, file_name: str) -> Table:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from pages.controls import widgets
 from pages.questions.prediction_gate import Prediction, ask_highest
 from pages.selection import selection
 from pages.studies import data_grids
-from pages.studies.study import Evidence, Study, Table, View, create_curve_table
+from pages.studies.data_grids import Grid
+from pages.studies.study import Choice, Evidence, Study, Table, View, create_curve_table
 from vitviz.analysis.data_size import group_curves
 from vitviz.analysis.teacher_effect import (
     Duel,
@@ -50,99 +51,54 @@ ROLES = {"cnn": "Teacher, a CNN", "vit": "Twin, no teacher", "deit": "Student"}
 PREDICTIONS = {"wins": "the student", "loses": "its twin", "even": "no difference beyond the seeds"}
 
 
-@dataclass(frozen=True)
-class TeacherControls(widgets.ControlValues, page="distillation"):
-    """Dataset, augmentation, a key of `PICTURES`, images for which methods are compared, and the predictions."""
-
-    teaching_set: str
-    teaching_augmented: bool
-    teaching_shown: str
-    teaching_pictures: int
-    teaching_guess: str
-    teaching_method: str
+GUESS, METHOD = "distillation.teaching_guess", "distillation.teaching_method"
 
 
-@dataclass(frozen=True)
-class TeacherSelection:
-    """The dataset, augmentation, picture, and number of images for which methods are compared."""
-
-    dataset: str
-    augmented: bool
-    shown: str
-    pictures: int = 0
+def list_augmentations(dataset: str, *_: object) -> dict[bool, str]:
+    """Return if student and twin were trained with, and without, augmentation on a dataset."""
+    rows = data_grids.load_grids()[dataset].rows
+    return {
+        half: title for half, title in ((True, "augmented"), (False, "plain")) if compute_duels(rows, half)
+    }
 
 
-def list_halves(name: str) -> list[bool]:
-    """Return with which augmentation student and twin were trained on a dataset."""
-    rows = data_grids.load_grids()[name].rows
-    return [half for half in (True, False) if compute_duels(rows, half)]
-
-
-def load_methods(name: str) -> Result | None:
+def load_methods(dataset: str) -> Result | None:
     """Load the methods of distillation that were compared on a dataset."""
-    return read_result_if_any(f"teaching_{name}")
+    return read_result_if_any(f"teaching_{dataset}")
 
 
-def get_example() -> TeacherSelection | None:
-    grids = data_grids.load_grids()
-    return TeacherSelection(next(iter(grids)), True, ACCURACY) if grids else None
+def list_pictures(dataset: str) -> dict[str, str]:
+    measured = load_methods(dataset) is not None
+    return {name: title for name, title in PICTURES.items() if measured or name != METHODS}
 
 
-def choose() -> TeacherSelection | None:
-    grids = data_grids.load_grids()
-    if not grids:
-        return None
-    name = widgets.segmented(
-        TeacherControls.key("teaching_set"),
-        "Dataset",
-        tuple(grids),
-        format_func=lambda key: DATASETS[key].title,
-    )
-    methods = load_methods(name)
-    shown = widgets.segmented(
-        TeacherControls.key("teaching_shown"),
-        "Figure",
-        tuple(PICTURES) if methods else (ACCURACY, GAINS),
-        format_func=PICTURES.__getitem__,
-    )
-    if methods is not None and shown == METHODS:
-        pictures = widgets.segmented(
-            TeacherControls.key("teaching_pictures"),
-            "Training images",
-            tuple(sorted({method.pictures for method in group_lessons(methods.rows)})),
-            format_func=lambda count: f"{count:,}",
-        )
-        return TeacherSelection(name, True, shown, pictures)
-    halves = list_halves(name)
-    missing = None if len(halves) > 1 else "Student and twin were trained in one of both ways only."
-    augmented = widgets.toggle(
-        TeacherControls.key("teaching_augmented"), "Augmented images", True, why_not=missing
-    )
-    return TeacherSelection(name, augmented if len(halves) == 2 else halves != [False], shown)
+def list_sizes(dataset: str, _picture: str) -> dict[int, str]:
+    """Return the numbers of images for which methods were compared; 0 stands for none."""
+    methods = load_methods(dataset)
+    sizes = {0} if methods is None else {method.pictures for method in group_lessons(methods.rows)}
+    return {size: f"{size:,}" for size in sorted(sizes)}
 
 
-def build(selected: TeacherSelection, mode: Mode) -> View:
+def build(mode: Mode, dataset: str, picture: str, size: int, augmented: bool) -> View:
     """Return accuracies, their differences, or methods of distillation."""
-    methods = load_methods(selected.dataset)
-    if selected.shown == METHODS and methods is not None:
-        return _build_methods(selected, methods, mode)
-    grid = data_grids.GridControls(selected.dataset, selected.augmented)
-    duels = compute_duels(grid.stored.rows, selected.augmented)
-    effects = compute_teacher_gains(grid.stored.rows, selected.augmented)
-    lines = group_curves(grid.stored.rows, ROLES, selected.augmented)
+    methods = load_methods(dataset)
+    if picture == METHODS and methods is not None:
+        return _build_methods(dataset, size, methods, mode)
+    grid = Grid(dataset, augmented)
+    duels = compute_duels(grid.stored.rows, augmented)
+    effects = compute_teacher_gains(grid.stored.rows, augmented)
+    lines = group_curves(grid.stored.rows, ROLES, augmented)
     view = View(
-        picture=size_figure(
-            lines, GRIDS[selected.dataset].sizes, data_grids.CHANCE, "test accuracy", (), mode
-        ),
+        picture=size_figure(lines, GRIDS[dataset].sizes, data_grids.CHANCE, "test accuracy", (), mode),
         caption=describe_duels(duels),
-        prediction=_ask_winner(selected, duels[0]) if duels else None,
+        prediction=_ask_winner(grid, duels[0]) if duels else None,
         evidence=(data_grids.create_evidence(grid),),
         notes="Student and twin share seed, images and number of updates. The teacher, a CNN of the same images,"
         " provides hard labels. 'More than the seed spread': the mean difference exceeds its range over the seeds.",
         table=create_curve_table(lines, "images", "teacher.csv"),
-        below=partial(_draw_link, selected),
+        below=partial(_draw_link, grid),
     )
-    if selected.shown == ACCURACY:
+    if picture == ACCURACY:
         return view
     return replace(
         view,
@@ -151,47 +107,45 @@ def build(selected: TeacherSelection, mode: Mode) -> View:
     )
 
 
-def _ask_winner(selected: TeacherSelection, fewest: Duel) -> Prediction:
+def _ask_winner(grid: Grid, fewest: Duel) -> Prediction:
     """Ask which model is better with the fewest images."""
     options = {key: text for key, text in PREDICTIONS.items() if key != "even" or fewest.verdict != "one"}
     return Prediction(
-        TeacherControls.key("teaching_guess"),
-        (selected.dataset, selected.augmented),
+        GUESS,
+        (grid.dataset, grid.augmented),
         f"With {plural(fewest.pictures, 'image')}, which is better?",
         options,
         lambda guess: f"Your prediction: {options[guess]}. {describe_duel(fewest)}",
     )
 
 
-def _draw_link(selected: TeacherSelection) -> None:
+def _draw_link(grid: Grid) -> None:
     selection.link_to(
         "studies",
         "Compare all five models of this experiment",
         **{
             "studies.study": "data_size",
-            "data.dataset": selected.dataset,
-            "data.augmented": widgets.encode_value(selected.augmented),
+            "data.dataset": grid.dataset,
+            "data.augmented": widgets.encode_value(grid.augmented),
         },
     )
 
 
-def _build_methods(selected: TeacherSelection, stored: Result, mode: Mode) -> View:
-    methods = [method for method in group_lessons(stored.rows) if method.pictures == selected.pictures]
+def _build_methods(dataset: str, size: int, stored: Result, mode: Mode) -> View:
+    methods = [method for method in group_lessons(stored.rows) if method.pictures == size]
     ends = [(min(method.test), max(method.test)) for method in methods]
     names, means = [method.name for method in methods], [method.mean_test for method in methods]
     return View(
         picture=lessons_figure(names, means, ends, mode),
         caption=describe_lessons(methods),
         prediction=ask_highest(
-            TeacherControls.key("teaching_method"),
-            (selected.dataset, selected.pictures),
-            f"With {plural(selected.pictures, 'image')}, which method has the highest test accuracy?",
+            METHOD,
+            (dataset, size),
+            f"With {plural(size, 'image')}, which method has the highest test accuracy?",
             dict(zip(names, means, strict=True)),
             percent,
         ),
-        evidence=(
-            Evidence(stored, stored.where(pictures=selected.pictures), DATASETS[selected.dataset].title),
-        ),
+        evidence=(Evidence(stored, stored.where(pictures=size), DATASETS[dataset].title),),
         notes=METHOD_NOTES,
         table=Table(
             {
@@ -211,10 +165,27 @@ STUDY = Study(
     "How much more accurate does a teacher make a ViT?",
     4,
     data_grids.EXPERIMENTS,
-    choose=choose,
     build=build,
-    example=get_example,
-    controls=(TeacherControls,),
+    choices=(
+        Choice("distillation.teaching_set", "Dataset", data_grids.list_datasets),
+        Choice("distillation.teaching_shown", "Figure", list_pictures),
+        Choice(
+            "distillation.teaching_pictures",
+            "Training images",
+            list_sizes,
+            is_drawn=lambda _dataset, picture: picture == METHODS,
+        ),
+        Choice(
+            "distillation.teaching_augmented",
+            "Augmented images",
+            list_augmentations,
+            True,
+            widgets.toggle,
+            why_not="Student and twin were trained in one of both ways only.",
+            is_drawn=lambda _dataset, picture, _size: picture != METHODS,
+        ),
+    ),
+    keys=(GUESS, METHOD),
     math=MATH,
     code=(compute_duels, Duel),
 )

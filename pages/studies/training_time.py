@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pages.controls import widgets
 from pages.questions.prediction_gate import Prediction
 from pages.studies import data_grids
-from pages.studies.data_grids import GridControls
-from pages.studies.study import Study, View
+from pages.studies.data_grids import Grid
+from pages.studies.study import Choice, Study, View
 from vitviz.analysis.data_size import (
     Lines,
-    Row,
     compute_mean_lines,
     describe_crossings,
     describe_excluded_rows,
@@ -28,66 +26,31 @@ from vitviz.plots.data_size import time_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, percent_difference
 
-
-@dataclass(frozen=True)
-class TimeControls(widgets.ControlValues, page="data"):
-    """The number of training images, and the model predicted to be best when the fastest finishes."""
-
-    pictures: int
-    time_guess: str
+GUESS = "data.time_guess"
 
 
-@dataclass(frozen=True)
-class TimeSelection:
-    """The selected results and the number of training images."""
-
-    grid: GridControls
-    pictures: int
-
-    @property
-    def rows(self) -> list[Row]:
-        """The trainings that recorded a curve."""
-        return [row for row in self.grid.rows if row["pictures"] == self.pictures and row.get("curve")]
-
-
-def list_sizes(grid: GridControls) -> tuple[int, ...]:
+def list_sizes(dataset: str, augmented: bool) -> dict[int, str]:
     """Return the numbers of images whose trainings recorded a curve."""
-    return tuple(sorted({int(row["pictures"]) for row in grid.rows if row.get("curve")}))
+    sizes = sorted({int(row["pictures"]) for row in Grid(dataset, augmented).rows if row.get("curve")})
+    return {size: f"{size:,}" for size in sizes}
 
 
-def get_example() -> TimeSelection | None:
-    grid = data_grids.get_example()
-    sizes = () if grid is None else list_sizes(grid)
-    return TimeSelection(grid, sizes[-1]) if grid is not None and sizes else None
+def find_most(dataset: str, augmented: bool) -> int | None:
+    """Return the largest number of images whose trainings recorded a curve; None if none did."""
+    return max(list_sizes(dataset, augmented), default=None)
 
 
-def choose() -> TimeSelection | None:
-    grid = data_grids.choose_grid()
-    sizes = () if grid is None else list_sizes(grid)
-    if grid is None or not sizes:
-        return None
-    pictures = widgets.select_slider(
-        TimeControls.key("pictures"),
-        "Training images",
-        sizes,
-        sizes[-1],
-        format_func=lambda size: f"{size:,}",
-    )
-    return TimeSelection(grid, pictures)
-
-
-def build(selected: TimeSelection, mode: Mode) -> View:
+def build(mode: Mode, dataset: str, augmented: bool, pictures: int) -> View:
     """Return validation accuracy over core-seconds of the trainings on one machine."""
-    grid = selected.grid
-    comparable = select_one_machine(selected.rows, grid.stored.machine_of)
+    grid = Grid(dataset, augmented)
+    rows = [row for row in grid.rows if row["pictures"] == pictures and row.get("curve")]
+    comparable = select_one_machine(rows, grid.stored.machine_of)
     lines = compute_mean_lines(comparable, TITLES)
-    sizes = (selected.pictures,)
     notes = (
-        describe_seeds(group_curves(comparable, TITLES, grid.augmented), "line"),
-        _describe_ends(lines, min(GRIDS[grid.dataset].held_out, CURVE_PICTURES)),
-        describe_missing_sizes(group_curves(selected.rows, TITLES, grid.augmented), sizes, TITLES),
-        describe_excluded_rows(selected.rows, comparable, TITLES),
-        data_grids.describe_coverage(),
+        describe_seeds(group_curves(comparable, TITLES, augmented), "line"),
+        _describe_ends(lines, min(GRIDS[dataset].held_out, CURVE_PICTURES)),
+        describe_missing_sizes(group_curves(rows, TITLES, augmented), (pictures,), TITLES),
+        describe_excluded_rows(rows, comparable, TITLES),
     )
     return View(
         time_figure(lines, data_grids.CHANCE, mode),
@@ -98,7 +61,7 @@ def build(selected: TimeSelection, mode: Mode) -> View:
     )
 
 
-def _ask(grid: GridControls, lines: Lines) -> Prediction | None:
+def _ask(grid: Grid, lines: Lines) -> Prediction | None:
     """Ask which model is best when the fastest finishes."""
     last = read_common_end(lines)
     if last is None:
@@ -107,7 +70,7 @@ def _ask(grid: GridControls, lines: Lines) -> Prediction | None:
     titles = {name: title for name, (title, _) in lines.items()}
     fastest = min(lines, key=lambda name: lines[name][1][0, -1])
     return Prediction(
-        TimeControls.key("time_guess"),
+        GUESS,
         (grid.dataset, grid.augmented),
         f"{titles[fastest]} finishes first, after {seconds:.0f}\N{NO-BREAK SPACE}s. Which model is best then?",
         titles,
@@ -143,9 +106,11 @@ STUDY = Study(
     question="Which model is best after the same training time?",
     minutes=3,
     experiments=data_grids.EXPERIMENTS,
-    choose=choose,
     build=build,
-    example=get_example,
-    controls=(GridControls, TimeControls),
+    choices=(
+        *data_grids.CHOICES,
+        Choice("data.pictures", "Training images", list_sizes, find_most, widgets.select_slider),
+    ),
+    keys=(GUESS,),
     code=(compute_mean_lines, describe_crossings),
 )

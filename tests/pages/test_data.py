@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.studies import data_grids, data_size, published_sizes
+from pages.studies import data_size, published_sizes
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from tests.pages.told import words
@@ -63,7 +63,6 @@ def test_the_caption_says_what_the_file_holds(open_app: OpenApp) -> None:
     assert re.search(r"CNN [^.]*\b50 [^%]*81\.7 %", text)
     assert re.search(r"ViT [^.]*1,295 [^%]*94\.0 %", text)
     assert "3 of 11" in text and "python -m x" in text
-    assert re.search(r"Digits 8 of 90 [^;]*2 seeds[^;]* of 90 [^;]*; CIFAR-10 [^;]*; MNIST ", text)
     assert "Hybrid, Swin and DeiT with 50; Hybrid, Swin and DeiT with 1,295;" in text and "100, 200" in text
     timed = open_study(open_app, **GUESSED, **{"data.equal": "time"})
     assert not timed.exception
@@ -236,7 +235,7 @@ def test_a_visits_own_race_stands_among_the_points(
 
 
 def test_the_cited_numbers_say_what_the_caption_says() -> None:
-    text = published_sizes.describe_leaders()
+    text = f"{published_sizes.describe_leaders()} {published_sizes._compare_sizes('ViT-L/16', 'ViT-B/16')}"
     assert re.search(r"ImageNet-1k .*ViT-B/16\D* 3\.4 points below .*ViT-H/14\D* 0\.5 points above", text)
     assert re.search(r"ViT-L/16 .*above ViT-B/16 .*ImageNet-21k and JFT-300M, .*below .*ImageNet-1k\.$", text)
 
@@ -247,17 +246,6 @@ def test_the_labs_form_is_the_grids_recipe(open_app: OpenApp) -> None:
     text = captions(app)
     assert re.search(r"4 models [^.]*\(CNN, Hybrid, Swin, ViT\); [\d,]+ to [\d,]+ parameters", text)
     assert f"{GRIDS['digits'].updates} updates each" in text
-
-
-def test_seeds_that_some_cells_lack_are_said_to_be_the_most() -> None:
-    rows = tuple(
-        {"model": "cnn", "pictures": size, "augmented": True, "seed": seed}
-        for size, seeds in ((50, 3), (100, 2))
-        for seed in range(seeds)
-    )
-    found = Result("data_size_digits", "", "", {}, (), rows, 0)
-    assert data_grids._describe_half(found, True, 90) == "5 of 90 augmented (up to 3 seeds)"
-    assert data_grids._describe_half(replace(found, rows=rows[:3]), True, 90) == "3 of 90 augmented (3 seeds)"
 
 
 def test_trainings_that_end_when_validation_stops_improving_come_first(open_app: OpenApp) -> None:

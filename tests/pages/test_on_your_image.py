@@ -28,6 +28,7 @@ from vitviz.analysis.assembly import Part, assemble, cut_part, encode_parts, fil
 from vitviz.analysis.changes import CHANGES, WHOLE, apply_change
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments import result as results
+from vitviz.experiments.result import read_result_if_any
 from vitviz.probe.robustness import Sweep
 from vitviz.text import percent
 
@@ -342,7 +343,7 @@ def test_what_a_browser_says_of_parts_is_checked() -> None:
 
 def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:
     app = open_app("pages/studies/page.py", studies__study="faces", studies__faces_guess="shown", **OPEN)
-    found = faces.load_faces()
+    found = read_result_if_any(faces.NAME)
     assert found is not None
     (spec,) = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
     drawn = {trace["name"]: [] for trace in spec["data"] if "name" in trace}
@@ -353,7 +354,7 @@ def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:
         rows = found.where(model=name)
         mine = [100 * row["faces"][kind] / row["of"] for kind in faces.ARRANGEMENTS for row in rows]
         assert drawn[title] == pytest.approx(mine)
-        for kind in faces.WRONG_ARRANGEMENTS:
+        for kind in ("wrong", "shuffled"):
             own = [row["faces"][kind] / row["of"] for row in rows]
             ends = f"{100 * min(own):.0f} to {100 * max(own):.0f} over 5" if len({*own}) > 1 else "all 5"
             words = f"{title} {percent(sum(own) / len(own), 0)} ({ends} seeds)"

@@ -9,6 +9,7 @@ import numpy as np
 from pages.lenses.on_your_image import parts
 from pages.studies import faces
 from vitviz.analysis.assembly import Part
+from vitviz.experiments.result import read_result_if_any
 from vitviz.probe.robustness import Sweep
 
 
@@ -17,7 +18,7 @@ def test_one_seed_decides_nothing() -> None:
 
 
 def test_faces_that_were_not_counted_are_left_out() -> None:
-    found = faces.load_faces()
+    found = read_result_if_any(faces.NAME)
     assert found is not None
     one = {name: next(row for row in found.rows if row["model"] == name) for name in ("cnn", "vit")}
     lost = {key: value for key, value in one["vit"].items() if key != "faces"}

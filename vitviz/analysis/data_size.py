@@ -193,7 +193,7 @@ def describe_sizes(curves: Sequence[Curve]) -> str:
     if not all_leads:
         return f"Only one model was measured at each size. {describe_seeds(curves)}"
     ends = [all_leads[0]] if len(all_leads) == 1 else [all_leads[0], all_leads[-1]]
-    sentences = [_describe_lead(lead) for lead in ends]
+    sentences = ["; ".join(_describe_lead(lead)[:-1] for lead in ends) + "."]
     sentences += [
         _describe_change(before, after)
         for before, after in pairwise(all_leads)

@@ -39,7 +39,7 @@ def describe_leads(curves: Sequence[Curve]) -> str:
     """Describe the leading method with the fewest and with the most images."""
     leads = find_leads(curves)
     ends = leads[:1] + leads[1:][-1:]
-    return " ".join(map(describe_lead, ends))
+    return f"{'; '.join(describe_lead(lead)[:-1] for lead in ends)}." if ends else ""
 
 
 def describe_lead(lead: Lead) -> str:

@@ -1,0 +1,88 @@
+"""Study wrong position tables: which one gives the 68 % that the lecture printed for a poor table?"""
+
+from __future__ import annotations
+
+from statistics import mean
+
+from pages.questions.prediction_gate import ask_highest
+from pages.studies.study import SHARES, Choice, Evidence, Study, Table, View, create_seed_columns
+from vitviz.experiments.position_errors import ERRORS, MODELS, NAME, POOR
+from vitviz.experiments.result import read_result, read_result_if_any
+from vitviz.plots.hybrids import seeds_figure
+from vitviz.plots.theme import Mode
+from vitviz.text import percent, plural
+
+GUESS = "studies.table_guess"
+NEAR = 0.02  # of an accuracy that reproduces the printed one
+
+
+def list_models() -> dict[str, str]:
+    """Return the models that were measured."""
+    stored = read_result_if_any(NAME)
+    return {name: model.title for name, model in MODELS.items() if stored and stored.where(model=name)}
+
+
+def build(mode: Mode, model: str) -> View:
+    """Return the test accuracy of every seed with every table."""
+    stored = read_result(NAME)
+    rows = [row for row in stored.where(model=model) if "test" in row]
+    tests = {
+        name: [float(row["test"]) for row in rows if row["positions"] == name]
+        for name in ERRORS
+        if any(row["positions"] == name for row in rows)
+    }
+    titles = {name: ERRORS[name].title for name in tests}
+    epochs = {float(row["epochs"]) for row in rows}
+    means = {name: mean(values) for name, values in tests.items()}
+    return View(
+        seeds_figure([*titles.values()], [*tests.values()], [*tests].index("none"), mode, [POOR]),
+        describe_closest(means, max(epochs)),
+        ask_highest(
+            GUESS,
+            model,
+            "Which position table gives the lowest test accuracy?",
+            {name: -value for name, value in means.items()},
+            lambda value: percent(-value),
+            titles,
+        ),
+        (
+            Evidence(
+                stored, rows, f"MNIST, {plural(int(max(epochs)), 'epoch')}, fp32, tables that are not trained"
+            ),
+        ),
+        f"The lecture printed {percent(POOR, 0)} after ten epochs and does not name the table. A table with deviation 1"
+        " has numbers as large as those of a sinusoidal table.",
+        Table(
+            {
+                "Positions": [*titles.values()],
+                "Mistake": ["yes" if ERRORS[name].wrong else "no" for name in tests],
+                **create_seed_columns([*tests.values()]),
+            },
+            SHARES,
+            f"{NAME}.csv",
+        ),
+    )
+
+
+def describe_closest(means: dict[str, float], epochs: float) -> str:
+    """Describe the table whose accuracy is closest to the printed one."""
+    name = min(means, key=lambda table: abs(means[table] - POOR))
+    reached = f"'{ERRORS[name].title}' gives {percent(means[name])} after {epochs:g} epochs"
+    if abs(means[name] - POOR) <= NEAR:
+        return f"{reached}, the lecture's {percent(POOR, 0)} within {100 * NEAR:.0f} points."
+    return (
+        f"None of {plural(len(means), 'table')} gives the lecture's {percent(POOR, 0)} with this model: the closest,"
+        f" {reached}."
+    )
+
+
+STUDY = Study(
+    NAME,
+    "A poor position table",
+    "Which mistake gives the lecture's 68 %?",
+    3,
+    (NAME,),
+    build=build,
+    choices=(Choice("studies.table_model", "Model", list_models),),
+    keys=(GUESS,),
+)
