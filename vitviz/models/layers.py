@@ -169,8 +169,7 @@ class Attention(nn.Module):
         if head_mask is not None:
             y = y * head_mask[None, :, None, None]
         y = y.transpose(1, 2).reshape(B, N, -1)
-        record(f"{name}.heads", y)
-        return linear(self.proj, y)
+        return linear(self.proj, record.replace(f"{name}.heads", y))
 
 
 class Mlp(nn.Module):
@@ -263,5 +262,4 @@ class Block(nn.Module):
         if not self.pre_norm:
             x = self.norm2(x)
             record(f"{name}.norm2", x)
-        record(name, x)
-        return x
+        return record.replace(name, x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast, overload
 
@@ -16,7 +16,7 @@ from vitviz.config_models import mlp_width
 from vitviz.models.fast_layers import attend, can_attend, dropout, linear, softmax
 from vitviz.models.layers import Mlp, drop_path
 from vitviz.models.layout import TokenLayout
-from vitviz.models.record import ATTENTION_PARTS, Observer, Recorder, RecordRequest
+from vitviz.models.record import ATTENTION_PARTS, Observer, Recorder, RecordRequest, Replacement
 
 
 class _Rearrange(torch.autograd.Function):
@@ -64,7 +64,7 @@ class WindowAttention(nn.Module):
         if mask is not None:
             bias = bias + mask.to(bias.dtype)[:, None]  # (windows, heads, M*M, M*M)
         inside = head_mask is not None or self.attn_drop and self.training
-        if not inside and can_attend(qkv) and not record.wants_any(name, ATTENTION_PARTS):
+        if not inside and can_attend(qkv) and not record.wants_any(name, (*ATTENTION_PARTS, "heads")):
             y = attend(qkv.view(B * W, N, 3 * C), self.num_heads, self.scale, bias)
             return linear(self.proj, y.view(B, W, N, C))
         q, k, v = qkv.view(B, W, N, 3, self.num_heads, -1).permute(3, 0, 1, 4, 2, 5).unbind(0)
@@ -76,7 +76,8 @@ class WindowAttention(nn.Module):
         y = attn @ v
         if head_mask is not None:
             y = y * head_mask[:, None, None]
-        return linear(self.proj, y.transpose(2, 3).reshape(B, W, N, C))
+        y = record.replace(f"{name}.heads", y.transpose(2, 3).reshape(B, W, N, C))
+        return linear(self.proj, y)
 
 
 class SwinBlock(nn.Module):
@@ -137,9 +138,7 @@ class SwinBlock(nn.Module):
         record(f"{name}.mid", x)
         y = self.mlp(self.norm2(x), record, name)
         record(f"{name}.mlp_out", y)
-        x = x + self._branch(y)
-        record(name, x)
-        return x
+        return record.replace(name, x + self._branch(y))
 
 
 class PatchMerging(nn.Module):
@@ -261,6 +260,7 @@ class SwinTransformer(nn.Module):
         *,
         head_mask: Tensor | None = None,
         token_mask: Tensor | None = None,
+        replaced: Mapping[str, Replacement] | None = None,
     ) -> Tensor: ...
 
     @overload
@@ -271,6 +271,7 @@ class SwinTransformer(nn.Module):
         *,
         head_mask: Tensor | None = None,
         token_mask: Tensor | None = None,
+        replaced: Mapping[str, Replacement] | None = None,
     ) -> tuple[Tensor, dict[str, Tensor]]: ...
 
     def forward(
@@ -280,6 +281,7 @@ class SwinTransformer(nn.Module):
         *,
         head_mask: Tensor | None = None,
         token_mask: Tensor | None = None,
+        replaced: Mapping[str, Replacement] | None = None,
     ) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
         """Return the logits of images (B, C, H, W), and with `record` the named intermediates.
 
@@ -289,9 +291,12 @@ class SwinTransformer(nn.Module):
             head_mask: (all blocks, most heads), factors on the heads' outputs, blocks in order of depth; a
                 stage of fewer heads reads the first columns.
             token_mask: refused: a merged token mixes four patches, so a patch cannot be dropped as a key.
+            replaced: what takes the place of heads' outputs ('layers.0.blocks.1.heads', (B, windows, M M, C)) of the
+                embedding or of a block's output ('patch_embed', 'layers.0.blocks.1', (B, H, W, C)).
 
         Raises:
-            ValueError: if the image, its channels or the head mask do not fit, or a token mask is given.
+            ValueError: if the image, its channels, the head mask or a replacement's name do not fit, or a token mask
+                is given.
         """
         if token_mask is not None:
             raise ValueError(
@@ -306,10 +311,10 @@ class SwinTransformer(nn.Module):
             raise ValueError(
                 f"head_mask must be (blocks, heads) = {expected}, received {tuple(head_mask.shape)}"
             )
-        recorder = Recorder(record)
-        x = self.patch_embed(x)
-        recorder("patch_embed", x)
+        recorder = Recorder(record, replaced)
+        x = recorder.replace("patch_embed", self.patch_embed(x))
         x = self._stages(x, recorder, head_mask)
+        recorder.check_replaced()
         x = self.norm(x)
         recorder("norm", x)
         logits: Tensor = self.head(x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast, overload
 
 import torch
@@ -15,7 +15,7 @@ from vitviz.models.fast_layers import dropout
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.layers import Block, PatchEmbed, Rotation, rotary_angles, unfold_patches
 from vitviz.models.layout import TokenLayout
-from vitviz.models.record import Observer, Recorder, RecordRequest
+from vitviz.models.record import Observer, Recorder, RecordRequest, Replacement
 
 
 class VisionTransformer(nn.Module):
@@ -164,8 +164,7 @@ class VisionTransformer(nn.Module):
         if table is not None:
             record("pos_embed", table)
         z = self.norm_pre(z)
-        record("embedded", z)
-        return dropout(z, self.config.dropout, self.training)
+        return dropout(record.replace("embedded", z), self.config.dropout, self.training)
 
     def _rotation(self, x: Tensor) -> Rotation | None:
         config = self.config
@@ -195,6 +194,7 @@ class VisionTransformer(nn.Module):
         *,
         head_mask: Tensor | None = None,
         token_mask: Tensor | None = None,
+        replaced: Mapping[str, Replacement] | None = None,
     ) -> Tensor: ...
 
     @overload
@@ -205,6 +205,7 @@ class VisionTransformer(nn.Module):
         *,
         head_mask: Tensor | None = None,
         token_mask: Tensor | None = None,
+        replaced: Mapping[str, Replacement] | None = None,
     ) -> tuple[Tensor, dict[str, Tensor]]: ...
 
     def forward(
@@ -214,6 +215,7 @@ class VisionTransformer(nn.Module):
         *,
         head_mask: Tensor | None = None,
         token_mask: Tensor | None = None,
+        replaced: Mapping[str, Replacement] | None = None,
     ) -> Tensor | tuple[Tensor, dict[str, Tensor]]:
         """Return the logits of images (B, C, H, W), and with `record` the named intermediates.
 
@@ -222,11 +224,13 @@ class VisionTransformer(nn.Module):
             record: True, names (with * and ?), or an observer called as each intermediate appears.
             head_mask: (depth, heads), factors on the heads' outputs; 0 silences a head.
             token_mask: (patches,) or (B, patches), boolean; dropped patches get no attention as keys.
+            replaced: what takes the place of heads' outputs ('blocks.2.heads', (B, N, heads * d)), of the embedding
+                or of a block's output ('embedded', 'blocks.2').
 
         Raises:
-            ValueError: if the image, its channels or a mask do not fit the model.
+            ValueError: if the image, its channels, a mask or a replacement's name do not fit the model.
         """
-        recorder = Recorder(record)
+        recorder = Recorder(record, replaced)
         z = self._embed(x, recorder)
         if head_mask is not None and head_mask.shape != (self.config.depth, self.config.num_heads):
             raise ValueError(
@@ -238,6 +242,7 @@ class VisionTransformer(nn.Module):
         for index, block in enumerate(self.blocks):
             factors = None if head_mask is None else head_mask[index]
             z = block(z, recorder, f"blocks.{index}", factors, key_mask, rotation)
+        recorder.check_replaced()
         z = self.norm(z)
         recorder("norm", z)
         logits = self.readout(z, recorder)

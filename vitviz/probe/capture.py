@@ -82,12 +82,12 @@ def capture(
     images: FloatArray,
     record: bool | Iterable[str] = True,
     batch_size: int = 32,
-    **masks: Tensor,
+    **changes: Any,
 ) -> Capture:
     """Run the model on images (B, C, H, W) and keep the named intermediates as arrays.
 
     Intermediates are joined along the batch; those that the model names in `unbatched_records` (a position
-    table, window indices) are kept once. `masks` are the model's own `head_mask` and `token_mask`.
+    table, window indices) are kept once. `changes` are the model's own `head_mask`, `token_mask` and `replaced`.
 
     Raises:
         ValueError: if images are not (B, C, H, W), or the model refuses them.
@@ -97,7 +97,7 @@ def capture(
     parts: dict[str, list[NDArray[Any]]] = {}
     with torch.inference_mode(), _limit_threads(images):
         for x in _batches(model, images, batch_size):
-            out, tensors = model(x, record=request or ("logits",), **masks)
+            out, tensors = model(x, record=request or ("logits",), **changes)
             logits.append(as_array(out))
             for name, tensor in tensors.items():
                 parts.setdefault(name, []).append(as_array(tensor))
