@@ -146,6 +146,12 @@ def colour_tokens(components: Components, tokens: FloatArray) -> Uint8:
     return np.asarray(np.rint(255 * share.clip(0, 1)), np.uint8)
 
 
+def explained_share(components: Components, tokens: FloatArray) -> float:
+    """Return the share of the variance of tokens (n, D) that lies along the components; 0 without variance."""
+    total = float(tokens.var(axis=0).sum())
+    return float(components.scores(tokens).var(axis=0).sum()) / total if total > 0 else 0.0
+
+
 def mean_correlation(before: FloatArray, now: FloatArray) -> float:
     """Return the mean correlation of the three components between two layers.
 
