@@ -263,6 +263,10 @@ TERMS: tuple[Term, ...] = (
             " not the model.", "attention", "adebayo2018"),
         _build_row("logit lens", "The classifier head applied after every block: the prediction if the model stopped"
             " there.", "attention", "belrose2023"),
+        _build_row("mutual nearest neighbours", "Two patches of two images whose tokens are each the most similar to"
+            " the other.", "two_images", "amir2021", "", "", "", "mutual nearest neighbour"),
+        _build_row("activation patching", "Putting an activation of one image's run into another's, to measure its"
+            " effect on the prediction.", "two_images", "meng2022"),
         _build_row("receptive field", "The part of the image that a position in a layer can depend on.",
             "attention_distance", "luo2016"),
         _build_row("inductive bias", "A model's built-in assumptions: locality in a CNN, almost none in a ViT.",

@@ -17,6 +17,7 @@ ADDRESSES = {  # by the view that is the page's first picture; what comes first 
     "positions": "similarity_view",
     "block": "block_view",
     "layers": "colours",
+    "two_images": "match",
     "on_your_picture": "sweep_view",
     "swin": "swin_stepper",
     "live_lab": "curves",

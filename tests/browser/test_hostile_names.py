@@ -28,6 +28,7 @@ ADDRESSES = (
     *(f"attention?attention.view={view}" for view in ("methods", "ablate", "depth", "truth")),
     "attention_distance",
     "layers",
+    "two_images",
     "data",
     "live_lab",
     "swin",

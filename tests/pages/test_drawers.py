@@ -80,6 +80,7 @@ def test_every_drawer_opens(
 
 COMPARING = {
     "lenses/layers": ("layers", ("colours", "channels", "token", "alike", "probe", "sinks")),
+    "lenses/two_images": ("two_images", ("match", "colours", "patching", "uses")),
     "lenses/on_your_image": ("on_picture", ("change", "parts", "shift", "kernels")),
     "lenses/hybrids": ("hybrids", ("stem",)),
     "which_model": ("which_model", ("board", "papers", "length", "guide")),

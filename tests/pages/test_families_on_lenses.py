@@ -63,6 +63,7 @@ PAGES = [page for page in registry.PAGES if page.path.startswith("pages/lenses/"
 VIEWS = {
     "attention": ("maps", "matrix", "compare", "depth", "methods", "truth", "ablate"),
     "swin": ("attention", "bias", "merge"),
+    "two_images": ("match", "colours", "patching", "uses"),
 }
 
 

@@ -1,0 +1,134 @@
+"""Describe what two images show: matches, shared colours, patched activations and segments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis.correspondence import share_at_true_place
+from vitviz.analysis.token_colours import explained_share
+from vitviz.data.image_copies import locate_cells
+from vitviz.probe.capture import FloatArray
+from vitviz.text import gained, percent, percent_difference, plain, signed
+
+if TYPE_CHECKING:
+    from pages.lenses.two_images.colours import ColouredPair
+    from pages.lenses.two_images.image_pair import ImagePair
+    from pages.lenses.two_images.match import MatchedPair
+    from pages.lenses.two_images.uses import SegmentedPair
+
+
+def describe_cell(cell: int, grid: tuple[int, int]) -> str:
+    """Return 'row 3, column 5', counted from 1."""
+    return f"row {cell // grid[1] + 1}, column {cell % grid[1] + 1}"
+
+
+def describe_matches(
+    pair: ImagePair, layer: int, shown: MatchedPair, other: MatchedPair | None, *, before: bool
+) -> str:
+    """Describe the matches of a layer, beside those of the other weights.
+
+    For a copy the true places are known: the finding is the share of patches that find theirs. Otherwise it is the
+    number of mutual nearest neighbours, and the strongest pair.
+
+    Args:
+        other: the same with the weights before training, or with the trained ones if `shown` is before training.
+        before: True if `shown` is before training.
+    """
+    grids = pair.first.grid(layer), pair.second.grid(layer)
+    copy, ending = pair.second.source.copy, ""
+    if copy:
+        cells = locate_cells(copy, grids[0])
+        counts = [
+            percent(share_at_true_place(matched.cosines, cells, grids[1]), 0)
+            for matched in (shown, other)
+            if matched is not None
+        ]
+        finding = f"{counts[0]} of the patches find their own place in the copy, within one patch,"
+    else:
+        counts = [str(len(matched.matches)) for matched in (shown, other) if matched is not None]
+        finding = f"{counts[0]} of {len(shown.cosines)} patches have a mutual nearest neighbour"
+        if len(shown.matches):
+            first, second = int(shown.matches.first[0]), int(shown.matches.second[0])
+            ending = (
+                f"; the strongest pair: {describe_cell(first, grids[0])} and {describe_cell(second, grids[1])},"
+                f" cosine {signed(shown.matches.cosines[0])}"
+            )
+    weights = "before training " if before else ""
+    compared = f" ({'after' if before else 'before'} training: {counts[1]})" if len(counts) > 1 else ""
+    return f"{finding} {weights}in {pair.layers[layer].said}{compared}{ending}."
+
+
+def describe_colours(pair: ImagePair, layer: int, coloured: ColouredPair) -> str:
+    """Describe the variance of each image's tokens that three components hold, and what they are fitted on."""
+    first, second = (
+        percent(explained_share(coloured.components, image.tokens(layer)[mask]), 0)
+        for image, mask in zip(pair.images, coloured.foregrounds, strict=True)
+    )
+    return (
+        f"Three components hold {first} of the variance of the first image's tokens and {second} of the second's in"
+        f" {pair.layers[layer].said}; fitted on {coloured.fitted_on}."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PatchedRuns:
+    """The probability of one class in runs on the second image with parts of the first.
+
+    part: 'head' or 'token'. layer: whose tokens are replaced. grid: of the tokens. prefix: names of prefix tokens.
+    target: the class. first, second: its probability for each image alone. after: (layers, heads) or (tokens,).
+    """
+
+    part: str
+    layer: str
+    grid: tuple[int, int]
+    prefix: tuple[str, ...]
+    target: str
+    first: float
+    second: float
+    after: FloatArray
+
+    @property
+    def points(self) -> NDArray[np.float32]:
+        """Return the change of the probability, in points."""
+        return np.asarray(100 * (self.after - self.second), np.float32)
+
+
+def name_token(runs: PatchedRuns, token: int) -> str:
+    """Return '[CLS]' or 'row 3, column 5'."""
+    prefix = len(runs.prefix)
+    return f"[{runs.prefix[token].upper()}]" if token < prefix else describe_cell(token - prefix, runs.grid)
+
+
+def describe_patching(runs: PatchedRuns) -> str:
+    """Describe the replacement that changes the class probability most, and the probabilities without it."""
+    points = runs.points
+    best = int(np.nanargmax(np.abs(points)))
+    if runs.part == "head":
+        layer, head = np.unravel_index(best, points.shape)
+        name = f"Head {head + 1} of layer {layer + 1}"
+    else:
+        name = f"The token {name_token(runs, best)} of {runs.layer}"
+    after, target = float(runs.after.ravel()[best]), plain(runs.target)
+    return (
+        f"{name} of the first image changes P({target}) in the second most: by"
+        f" {gained(percent_difference(after, runs.second))} points, from {percent(runs.second)} to {percent(after)}"
+        f" (first image alone: {percent(runs.first)})."
+    )
+
+
+def describe_segments(pair: ImagePair, layer: int, segmented: SegmentedPair) -> str:
+    """Describe the foreground's size, its most common segment, and that segment's size in both images."""
+    foreground = segmented.foreground
+    inside = np.bincount(segmented.first[foreground].ravel(), minlength=1)
+    label = int(inside.argmax())
+    rule = "attention" if segmented.by_attention else "first component"
+    return (
+        f"The foreground by {rule} covers {percent(foreground.mean(), 0)} of the first image;"
+        f" {percent(inside[label] / max(int(inside.sum()), 1), 0)} of it lies in segment {label + 1}, which covers"
+        f" {percent((segmented.first == label).mean(), 0)} of the first image and"
+        f" {percent((segmented.second == label).mean(), 0)} of the second ({pair.layers[layer].said})."
+    )

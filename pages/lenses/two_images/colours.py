@@ -1,0 +1,165 @@
+"""Draw the tokens of two images as colours of the same principal components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
+from threadpoolctl import threadpool_limits
+
+from pages.controls import widgets
+from pages.frame import page
+from pages.lenses.two_images import captions, pair_controls, second_image
+from pages.lenses.two_images.image_pair import ImagePair
+from pages.lenses.two_images.pair_controls import Foreground
+from pages.stores import cached
+from pages.views.register import register
+from vitviz.analysis import token_colours
+from vitviz.analysis.correspondence import FloatArray
+from vitviz.analysis.token_colours import Components
+from vitviz.data.datasets import default_pictures, find_note
+from vitviz.data.preparation import prepare_batch
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.plots import image_pair as plots
+from vitviz.probe.layers import stream_layer_outputs
+
+_view = register(__file__, "frames")
+VIEW = "two_images.colours"
+SET_IMAGES, LARGE_SET = 64, 8  # of a dataset that components are fitted on; the second for large models
+OPAQUE, OVER = 255, 165
+FITS = {"first": "this image", "both": "both", "set": "a dataset"}
+
+
+@dataclass(frozen=True)
+class ColourControls(widgets.ControlValues, page="two_images"):
+    """What the components are fitted on, and whether the images show through."""
+
+    fit: str
+    over: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ColouredPair:
+    """The components, where they were fitted, and both images' foreground (rows, cols)."""
+
+    components: Components
+    fitted_on: str
+    foregrounds: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+
+
+def draw(pair: ImagePair, row: DeltaGenerator) -> None:
+    with row:
+        layer = pair_controls.choose_layer(pair)
+        with st.container(width="content"):
+            fit = widgets.segmented(
+                ColourControls.key("fit"),
+                "Components fitted on",
+                list(FITS),
+                "both",
+                format_func=FITS.__getitem__,
+                help="Fitted on both images or a dataset, a colour means the same in both images.",
+            )
+        with page.options("two_images.colours"):
+            over = widgets.toggle(ColourControls.key("over"), "Overlay on the images", True)
+            foreground = pair_controls.choose_foreground(pair, "off")
+        second_image.draw_own_image()
+    page.untrained_note(pair.model.trained_on)
+    coloured = fit_pair(pair, layer, fit, foreground)
+    _view(build_message(pair, layer, coloured, OVER if over else OPAQUE), key=VIEW)
+    page.caption(captions.describe_colours(pair, layer, coloured) + foreground.describe())
+    page.findings("two_images.colours")
+    page.drawers(
+        "two_images.colours",
+        math=MATHEMATICS,
+        code=(token_colours.fit_components, token_colours.colour_tokens),
+        numbers=partial(draw_numbers, pair, layer, coloured),
+    )
+
+
+def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: Foreground) -> ColouredPair:
+    """Fit the components of a layer on the first image, on both images or on a dataset.
+
+    Only tokens of the foreground count, except in a dataset.
+    """
+    masks = tuple(image.foreground(foreground.method, foreground.share, layer) for image in pair.images)
+    kept = [image.tokens(layer)[mask] for image, mask in zip(pair.images, masks, strict=True)]
+    if fit == "set":
+        model = pair.model
+        name = default_pictures(model.trained_on, model.preparation.in_chans)
+        count = SET_IMAGES if pair.is_small else LARGE_SET
+        components = _fit_dataset(f"{model.digest}@{model.step}", model, name, count, layer)
+        fitted_on = f"{count} test images of {find_note(name).title}"
+    else:
+        tokens = np.concatenate(kept if fit == "both" else kept[:1])
+        fitted_on = ("both images" if fit == "both" else "this image") + (
+            " (foreground only)" if foreground.method != "off" else ""
+        )
+        with threadpool_limits(1 if pair.is_small else None):
+            components = token_colours.fit_components(tokens if len(tokens) > 1 else pair.first.flat(layer))
+    first = pair.first
+    brightness = first.prepared.shown.mean(axis=-1)[None, ..., None]
+    components = token_colours.orient_by_brightness(
+        components, first.flat(layer), token_colours.resample_grid(brightness, first.grid(layer)).ravel()
+    )
+    return ColouredPair(components, fitted_on, (masks[0], masks[1]))
+
+
+@cached.shared(max_entries=24, spinner="Fitting the components …")
+def _fit_dataset(weights_key: str, _model: LoadedModel, name: str, count: int, layer: int) -> Components:
+    images = prepare_batch(cached.load_dataset(name).test_images[:count], _model.preparation)
+    with threadpool_limits(1 if _model.preparation.image_size <= 64 else None):
+        tokens: list[FloatArray] = [
+            outputs[layer].places.reshape(-1, outputs[layer].places.shape[-1])
+            for outputs in stream_layer_outputs(_model, images, 8)
+        ]
+        return token_colours.fit_components(np.concatenate(tokens))
+
+
+def build_message(pair: ImagePair, layer: int, coloured: ColouredPair, alpha: int) -> bytes:
+    """Pack both images with their colours; patches of the background are clear."""
+    facts = [plots.Fact(name, 1, " σ") for name in ("red", "green", "blue")]
+    spread = np.where(coloured.components.spread > 1e-12, coloured.components.spread, 1.0)
+    frames = []
+    for image, mask in zip(pair.images, coloured.foregrounds, strict=True):
+        tokens = image.tokens(layer)
+        colours = token_colours.colour_tokens(coloured.components, tokens)
+        cells = np.concatenate([colours, np.where(mask, alpha, 0)[..., None].astype(np.uint8)], axis=-1)
+        scores = (coloured.components.scores(tokens) / spread).reshape(-1, token_colours.COUNT).T
+        values = np.where(mask.ravel(), scores, np.nan)
+        frames.append(plots.Frame(image.title, image.grid(layer), facts, values, image.photo, cells))
+    return plots.pack_frames(frames)
+
+
+def draw_numbers(pair: ImagePair, layer: int, coloured: ColouredPair) -> None:
+    """Draw every patch's scores as a table, with its download."""
+    columns: dict[str, list[object]] = {"image": [], "row": [], "column": [], "foreground": []}
+    scores: list[NDArray[np.float64]] = []
+    for number, (image, mask) in enumerate(zip(pair.images, coloured.foregrounds, strict=True), start=1):
+        rows, cols = np.indices(image.grid(layer)).reshape(2, -1)
+        columns["image"] += [number] * len(rows)
+        columns["row"] += (rows + 1).tolist()
+        columns["column"] += (cols + 1).tolist()
+        columns["foreground"] += mask.ravel().tolist()
+        scores.append(coloured.components.scores(image.flat(layer)))
+    for name, column in zip(("red", "green", "blue"), np.concatenate(scores).T, strict=True):
+        columns[name] = column.tolist()
+    st.dataframe(columns, hide_index=True, height=240)
+    page.csv("Scores (CSV)", columns, "two_images_components.csv", "two_images.csv.colours")
+
+
+MATHEMATICS = r"""
+$$
+C = \frac{1}{n}\sum_i (z_i - \bar z)(z_i - \bar z)^\top = V \Lambda V^\top,\qquad
+\text{colour}_c(z) = \frac12 + \frac{v_c^\top (z - \bar z)}{4\sqrt{\lambda_c}},\quad c = 1, 2, 3
+$$
+
+The $z_i$ are the tokens of the patches that the components are fitted on: of this image, of both, or of a dataset; of
+the foreground alone if that is selected. Both images are coloured by the same $\bar z$, $v_c$ and $\lambda_c$. The sign
+of a component is arbitrary; each grows with the brightness of the first image. A colour saturates at two standard
+deviations. The foreground by the first component follows Oquab et al. 2024: tokens on one side of zero, and the border
+of the image belongs to the background.
+"""

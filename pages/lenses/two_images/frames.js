@@ -1,0 +1,221 @@
+// Draw images side by side with cells over them: colours or signed values. The pointer reads the cell under it, and
+// marks the same cell in the other frames of an equal grid.
+
+import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
+import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
+import { mark } from '../../../vitviz/browser/kit/place.js';
+import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { signed } from '../../../vitviz/browser/kit/words.js';
+
+const SHOWN_ALPHA = 200; // of a signed value over an image
+const MOST_NUMBERS = 96; // cells of a map that also shows its values as text
+
+/** Return 'row 3, column 5', counted from 1. */
+export const nameCell = (cell, cols) => `row ${Math.floor(cell / cols) + 1}, column ${(cell % cols) + 1}`;
+
+/** Return the diverging ramp, opaque at its ends and clear in the middle. */
+export function veil(most = 255) {
+  const table = DIVERGING_LUT.slice();
+  for (let i = 0; i < 256; i++)
+    table[4 * i + 3] = Math.round(most * Math.min(1, 0.06 + (Math.abs(i - 127.5) / 127.5) ** 1.2));
+  return table;
+}
+
+export class Frames {
+  /**
+   * acts: {hover(side, cell, event), pick(side, cell) (optional), start(side) (optional), label(side)}
+   */
+  constructor({ root, trigger }, acts) {
+    Object.assign(this, { root, trigger, acts, frames: [], message: null });
+    this.page = el(root, 'div', { class: 'ti' });
+    this.row = el(this.page, 'div', { class: 'ti-row' });
+    this.facts = el(this.page, 'div', { class: 'vv-mono ti-facts' });
+    this.announce = live(root);
+  }
+
+  /** Create the frames anew if their number has changed. */
+  build(count) {
+    if (this.frames.length === count) return;
+    this.row.replaceChildren();
+    this.frames = Array.from({ length: count }, (_, side) => this.add(side));
+  }
+
+  add(side) {
+    const figure = el(this.row, 'figure', { class: 'ti-figure' });
+    const frame = { photo: photo(this.root) };
+    frame.cols = el(figure, 'div', { class: 'ti-cols', 'aria-hidden': 'true' });
+    const band = el(figure, 'div', { class: 'ti-band' });
+    frame.rows = el(band, 'div', { class: 'ti-rows', 'aria-hidden': 'true' });
+    frame.node = el(band, 'div', { class: 'ti-frame' });
+    frame.picture = el(frame.node, 'canvas', { class: 'ti-picture', 'aria-hidden': 'true' });
+    frame.cells = el(frame.node, 'canvas', { class: 'ti-cells', 'aria-hidden': 'true' });
+    frame.numbers = el(frame.node, 'div', { class: 'ti-numbers', 'aria-hidden': 'true' });
+    frame.pin = el(frame.node, 'div', { class: 'ti-pin', hidden: '' });
+    frame.seen = el(frame.node, 'div', { class: 'ti-seen', hidden: '' });
+    frame.title = el(figure, 'figcaption', { class: 'ti-title' });
+    frame.figure = figure;
+    frame.navigation = gridNavigation(frame.node, {
+      label: '',
+      rows: () => this.grid(side)[0],
+      cols: () => this.grid(side)[1],
+      hover: (cell, event) => this.acts.hover(side, cell, event),
+      pick: (cell) => this.acts.pick?.(side, cell),
+      start: () => this.acts.start?.(side) ?? 0,
+    });
+    frame.node.style.touchAction = 'pan-y';
+    return frame;
+  }
+
+  grid(side) {
+    return this.message.header.frames[side].grid;
+  }
+
+  /** Draw an image of cells over a frame, scaled to it. */
+  fill(side, image) {
+    const { cells } = this.frames[side];
+    Object.assign(cells, { width: image.width, height: image.height });
+    cells.getContext('2d').putImageData(image, 0, 0);
+  }
+
+  mark(side, cell) {
+    mark(this.frames[side].seen, this.grid(side), cell);
+  }
+
+  say(text, event) {
+    this.facts.textContent = text;
+    if (event?.type === 'keydown') this.announce(text);
+  }
+
+  update(message) {
+    this.message = message;
+    const { header, arrays } = message;
+    this.build(header.frames.length);
+    this.row.classList.toggle('ti-three', header.frames.length === 3);
+    header.frames.forEach((given, side) => {
+      const frame = this.frames[side];
+      const [rows, cols] = given.grid;
+      frame.title.textContent = given.title;
+      frame.title.title = given.title;
+      nameGrid(frame.node, this.acts.label(side));
+      frame.node.style.aspectRatio = given.photo || cols > 1 ? '1' : `2 / ${rows}`;
+      frame.figure.classList.toggle('ti-bare', !given.photo);
+      frame.figure.classList.toggle('ti-thin', !given.photo && cols === 1);
+      frame.picture.hidden = !given.photo;
+      if (given.photo)
+        frame.photo.show({ header: given, arrays: { photo: arrays[`photo${side}`] } }, (bitmap) => {
+          coverOnce(frame.picture, bitmap);
+          this.acts.shown?.(side, bitmap);
+        });
+    });
+  }
+}
+
+class StaticFrames extends Frames {
+  constructor(context) {
+    super(context, {
+      hover: (side, cell, event) => this.point(side, cell, event),
+      label: (side) => this.message.header.frames[side].title,
+    });
+    this.legend = canvas(el(this.page, 'div', { class: 'ti-legend' }));
+  }
+
+  point(side, cell, event) {
+    const { frames } = this.message.header;
+    const shape = String(frames[side].grid);
+    frames.forEach((frame, other) => {
+      const alike = other === side || (frame.photo && frames[side].photo && String(frame.grid) === shape);
+      this.mark(other, alike && frame.facts.length ? cell : -1);
+    });
+    this.say(cell < 0 ? this.rest() : this.describe(side, cell), event);
+    this.root.dataset.cell = `${side}:${cell}`;
+  }
+
+  rest() {
+    return 'Point at a patch to read its numbers.';
+  }
+
+  /** Return the numbers of a cell, and of the same cell in the other frames of an equal grid. */
+  describe(side, cell) {
+    const { header, arrays } = this.message;
+    const { grid, rows, cols, facts, title } = header.frames[side];
+    const place =
+      rows.length && cols.length && cols[0]
+        ? `layer ${rows[Math.floor(cell / grid[1])]}, head ${cols[cell % grid[1]]}`
+        : rows.length
+          ? rows[cell]
+          : nameCell(cell, grid[1]);
+    const values = facts.map(([name, digits, unit], k) => {
+      const value = arrays[`values${side}`].data[k * grid[0] * grid[1] + cell];
+      return `${name} ${Number.isNaN(value) ? '–' : signed(value, digits) + unit}`;
+    });
+    return facts.length ? `${title}: ${place} · ${values.join(' · ')}` : title;
+  }
+
+  /** Return an image of the cells: their colours, or signed values on the ramp. */
+  paint(side) {
+    const { header, arrays } = this.message;
+    const { grid, span, photo: behind } = header.frames[side];
+    const given = arrays[`colours${side}`];
+    const [rows, cols] = given ? given.shape : grid;
+    const image = new ImageData(cols, rows);
+    if (given) {
+      image.data.set(given.data);
+      return image;
+    }
+    const table = behind ? veil(SHOWN_ALPHA) : DIVERGING_LUT;
+    const { data } = arrays[`values${side}`];
+    for (let i = 0; i < rows * cols; i++) {
+      if (Number.isNaN(data[i])) continue;
+      const level = Math.max(0, Math.min(255, Math.round(127.5 + (127.5 * data[i]) / span)));
+      image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * i);
+    }
+    return image;
+  }
+
+  label(frame, given) {
+    frame.cols.replaceChildren(...given.cols.map((name) => el(null, 'span', {}, name)));
+    frame.rows.replaceChildren(...given.rows.map((name) => el(null, 'span', {}, name)));
+  }
+
+  /** Write the values of a small map without an image into its cells. */
+  write(side) {
+    const { grid, photo: behind, span } = this.message.header.frames[side];
+    const { numbers } = this.frames[side];
+    numbers.replaceChildren();
+    if (behind || grid[0] * grid[1] > MOST_NUMBERS) return;
+    numbers.style.gridTemplate = `repeat(${grid[0]}, 1fr) / repeat(${grid[1]}, 1fr)`;
+    this.message.arrays[`values${side}`].data.forEach((value) => {
+      const node = el(numbers, 'span', {}, Number.isNaN(value) ? '' : signed(value, 1));
+      node.style.color = inkOn(DIVERGING_LUT, 0.5 + value / span / 2);
+    });
+  }
+
+  update(message) {
+    super.update(message);
+    const { header, colors } = message;
+    header.frames.forEach((given, side) => {
+      this.label(this.frames[side], given);
+      this.write(side);
+      this.fill(side, this.paint(side));
+    });
+    this.legend.node.parentElement.hidden = !header.legend.length;
+    if (header.legend.length) {
+      const width = Math.min(this.page.clientWidth, 480);
+      legend(this.legend, {
+        table: DIVERGING_LUT,
+        width,
+        words: header.legend,
+        colors,
+        label: header.legend.join(', '),
+      });
+    }
+    if (!this.facts.textContent) this.say(this.rest());
+    this.root.dataset.frames = String(header.frames.length);
+  }
+}
+
+export default function frames(context) {
+  const view = new StaticFrames(context);
+  return (message) => view.update(message);
+}

@@ -1,0 +1,192 @@
+"""Run the selected model on two images, and cache its tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from pages.selection.subject import Subject
+from pages.stores import cached
+from pages.stores.model_choice import ModelChoice
+from vitviz.analysis.attention import kept_by_mass, readout_row
+from vitviz.analysis.correspondence import FloatArray
+from vitviz.analysis.segments import split_by_component
+from vitviz.analysis.token_colours import resample_grid
+from vitviz.config import Preparation
+from vitviz.data.image_copies import copy_image
+from vitviz.data.preparation import Prepared, prepare, seen_crop
+from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.plots.photo import Photo, encode_photo
+from vitviz.probe.capture import capture
+from vitviz.probe.layers import Layer, list_layers, read_layer_outputs
+
+SMALL_PX = 64  # up to this image size one thread is fastest
+MAX_SIDE = 32  # of a grid; larger grids are averaged first
+
+
+@dataclass(frozen=True)
+class ImageSource:
+    """An image key, the position of its crop, and the kind of copy made of the crop; '' for none."""
+
+    image: str
+    offset: cached.Offset
+    copy: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Activations:
+    """Activations of one model on one image.
+
+    layers: (rows, cols, D) of every layer, grids of more than `MAX_SIDE` averaged.
+    probabilities: (classes,); empty without a classification head.
+    attention: (rows, cols), the readout's attention in the last layer, mean of the heads; None without one.
+    """
+
+    layers: tuple[FloatArray, ...]
+    probabilities: FloatArray
+    attention: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class PairedImage:
+    """One image of the pair with its title and its activations."""
+
+    model: LoadedModel
+    source: ImageSource
+    title: str
+
+    @property
+    def prepared(self) -> Prepared:
+        return prepare_source(self.source, self.model.preparation)
+
+    @property
+    def photo(self) -> Photo:
+        """Return the original crop, on which cells are drawn."""
+        source = self.source
+        if not source.copy:
+            return cached.encode_photo(source.image, self.model.preparation, source.offset, False)
+        return _encode_copy(source.image, self.model.preparation, source.offset, source.copy)
+
+    @cached_property
+    def activations(self) -> Activations:
+        source = self.source
+        return _run(
+            f"{self.model.digest}@{self.model.step}", self.model, source.image, source.offset, source.copy
+        )
+
+    def tokens(self, layer: int) -> FloatArray:
+        """Return (rows, cols, D) of a layer."""
+        return self.activations.layers[layer]
+
+    def grid(self, layer: int) -> tuple[int, int]:
+        rows, cols = self.tokens(layer).shape[:2]
+        return rows, cols
+
+    def flat(self, layer: int) -> FloatArray:
+        """Return (rows * cols, D) of a layer."""
+        tokens = self.tokens(layer)
+        return tokens.reshape(-1, tokens.shape[-1])
+
+    def foreground(self, method: str, share: float, layer: int) -> NDArray[np.bool_]:
+        """Return (rows, cols), True for the foreground, on the grid of a layer.
+
+        Args:
+            method: 'attention' (the patches with the share of the readout's attention), 'component' or 'off'.
+        """
+        if method == "component":
+            return split_by_component(self.tokens(layer))
+        attention = self.activations.attention
+        if method == "off" or attention is None:
+            return np.ones(self.grid(layer), bool)
+        return kept_by_mass(attention.ravel(), share).reshape(attention.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class ImagePair:
+    """One model at one step on two images."""
+
+    subject: Subject
+    model: LoadedModel  # of the subject, or before training
+    first: PairedImage
+    second: PairedImage
+
+    @property
+    def images(self) -> tuple[PairedImage, PairedImage]:
+        return self.first, self.second
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        return list_layers(self.model.config)
+
+    @property
+    def is_small(self) -> bool:
+        """Return True if a forward pass takes only milliseconds."""
+        return self.model.preparation.image_size <= SMALL_PX
+
+    def before_training(self) -> ImagePair:
+        """Return the same images before training: the snapshot of step 0, or random weights from a fixed seed."""
+        choice, trained = self.subject.choice, self.subject.model
+        model = cached.load_model(choice, 0) if has_start(choice) else cached.load_untrained(trained)
+        first, second = (PairedImage(model, image.source, image.title) for image in self.images)
+        return replace(self, model=model, first=first, second=second)
+
+
+def has_start(choice: ModelChoice) -> bool:
+    """Return True if the weights before training are a snapshot."""
+    return choice.steps[0] == 0 and len(choice.steps) > 1
+
+
+def build_pair(subject: Subject, first_title: str, second: ImageSource, second_title: str) -> ImagePair:
+    model = subject.model
+    first = PairedImage(model, ImageSource(subject.image, subject.offset), first_title)
+    return ImagePair(subject, model, first, PairedImage(model, second, second_title))
+
+
+def prepare_source(source: ImageSource, preparation: Preparation) -> Prepared:
+    """Return an image or a copy of its crop as the model takes it."""
+    if not source.copy:
+        return cached.prepare_image(source.image, preparation, source.offset)
+    return _prepare_copy(source.image, preparation, source.offset, source.copy)
+
+
+@cached.per_image(shared=32, upload=8)
+def _prepare_copy(image: str, preparation: Preparation, offset: cached.Offset, copy: str) -> Prepared:
+    square = copy_image(seen_crop(cached.load_image(image), preparation, offset), copy)
+    return prepare(square, replace(preparation, crop_fraction=1.0))
+
+
+@cached.per_image(shared=16, upload=4)
+def _encode_copy(image: str, preparation: Preparation, offset: cached.Offset, copy: str) -> Photo:
+    return encode_photo(copy_image(seen_crop(cached.load_image(image), preparation, offset), copy))
+
+
+@cached.per_image(shared=16, upload=6)
+def _run(weights_key: str, _model: LoadedModel, image: str, offset: cached.Offset, copy: str) -> Activations:
+    pixels = prepare_source(ImageSource(image, offset, copy), _model.preparation).input
+    size = (pixels.shape[-2], pixels.shape[-1])
+    able, layers = abilities(_model.config), list_layers(_model.config)
+    last = f"blocks.{as_vit(_model.config).depth - 1}.attn" if able.heads_over_all else ""
+    with threadpool_limits(1 if max(size) <= SMALL_PX else None):
+        run = capture(_model.model, pixels[None], record=(*(layer.record for layer in layers), last))
+    outputs = read_layer_outputs(_model, run.arrays, size)
+    attention = None
+    if last:
+        config, layout = as_vit(_model.config), _model.layout(*size)
+        row = readout_row(run[last][0].mean(axis=0), layout.prefix, config.readout)
+        attention = _reduce_grid(row.reshape(*layout.grid, 1))[..., 0]
+    return Activations(
+        tuple(_reduce_grid(output.places[0]) for output in outputs),
+        _model.probabilities(run.logits[0]) if able.class_head else np.empty(0, np.float32),
+        attention,
+    )
+
+
+def _reduce_grid(values: FloatArray) -> FloatArray:
+    """Return (rows, cols, D) averaged to at most `MAX_SIDE` rows and columns."""
+    grid = tuple(min(side, MAX_SIDE) for side in values.shape[:2])
+    return values if grid == values.shape[:2] else resample_grid(values[None], grid)[0].astype(np.float32)

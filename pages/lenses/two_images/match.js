@@ -1,0 +1,189 @@
+// Match the patches of two images: the patch under the pointer, its cosine to every patch of the other image and its
+// nearest neighbour; lines join mutual nearest neighbours.
+
+import { el } from '../../../vitviz/browser/kit/dom.js';
+import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
+import { coverOnce } from '../../../vitviz/browser/kit/photo.js';
+import { cellAt, centreOf, mark, pinOf } from '../../../vitviz/browser/kit/place.js';
+import { signed } from '../../../vitviz/browser/kit/words.js';
+import { Frames, nameCell, veil } from './frames.js';
+
+const UNIT = 127; // an int8 of this is a cosine of 1
+const SVG = 'http://www.w3.org/2000/svg';
+const SIDES = ['first', 'second'];
+
+class Match extends Frames {
+  constructor(context) {
+    super(context, {
+      hover: (side, cell, event) => this.point(side, cell, event),
+      pick: (side, cell) => this.pin(side, cell),
+      start: (side) => (side ? this.nearest(0, this.home()).cell : this.home()),
+      shown: (side) => side && this.small.children.length && this.drawLayers(),
+      label: (side) => `The ${SIDES[side]} image, ${this.message.header.frames[side].title}`,
+    });
+    this.query = null;
+    this.lines = document.createElementNS(SVG, 'svg');
+    this.lines.setAttribute('class', 'ti-lines');
+    this.lines.setAttribute('aria-hidden', 'true');
+    this.small = el(this.page, 'div', { class: 'ti-layers' });
+  }
+
+  /** Return the pinned patch of the first image. */
+  home() {
+    const at = this.message.header.pin.split(',').map(Number);
+    return cellAt(this.grid(0), at.length === 2 && at.every(Number.isFinite) ? at : [0.5, 0.5]);
+  }
+
+  /** Pin a patch of the first image; a patch of the second pins its nearest neighbour. */
+  pin(side, cell) {
+    this.trigger('pin', pinOf(this.grid(0), side ? this.nearest(1, cell).cell : cell));
+  }
+
+  /** Return the cosine of a patch of one image with one of the other. */
+  cosine(side, cell, other) {
+    const { data, shape } = this.message.arrays.cosines;
+    return data[side ? other * shape[1] + cell : cell * shape[1] + other] / UNIT;
+  }
+
+  count(side) {
+    return this.message.arrays.cosines.shape[side];
+  }
+
+  /** Return the other image's patch with the largest cosine, and that cosine. */
+  nearest(side, cell) {
+    let best = { cell: 0, cosine: -2 };
+    for (let other = 0; other < this.count(1 - side); other++) {
+      const cosine = this.cosine(side, cell, other);
+      if (cosine > best.cosine) best = { cell: other, cosine };
+    }
+    return best;
+  }
+
+  point(side, cell, event) {
+    this.query = cell < 0 ? null : { side, cell };
+    this.draw(event);
+  }
+
+  draw(event) {
+    const { side, cell } = this.query ?? { side: 0, cell: this.home() };
+    const best = this.nearest(side, cell);
+    this.fill(1 - side, this.paint(side, cell));
+    this.fill(side, new ImageData(1, 1));
+    this.mark(side, this.query ? cell : -1);
+    this.mark(1 - side, best.cell);
+    mark(this.frames[0].pin, this.grid(0), this.home());
+    this.say(this.describe(side, cell, best), event);
+    this.drawLines(side, cell, best.cell);
+    Object.assign(this.root.dataset, { query: `${side}:${cell}`, best: String(best.cell) });
+  }
+
+  paint(side, cell) {
+    const [rows, cols] = this.grid(1 - side);
+    const [image, table] = [new ImageData(cols, rows), veil(225)];
+    for (let other = 0; other < rows * cols; other++) {
+      const level = Math.round((255 * (this.cosine(side, cell, other) + 1)) / 2);
+      image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * other);
+    }
+    return image;
+  }
+
+  describe(side, cell, best) {
+    const others = [...Array(this.count(1 - side)).keys()]
+      .sort((a, b) => this.cosine(side, cell, b) - this.cosine(side, cell, a))
+      .slice(1, 3);
+    const name = (other) => nameCell(other, this.grid(1 - side)[1]);
+    const back = this.nearest(1 - side, best.cell);
+    const mutual = back.cosine === this.cosine(side, cell, best.cell) ? 'mutual' : 'not mutual';
+    const also = others.map((other) => `${name(other)} ${signed(this.cosine(side, cell, other))}`);
+    return [
+      `${SIDES[side]} image, ${nameCell(cell, this.grid(side)[1])} → ${name(best.cell)}: cosine ${signed(best.cosine)}, ${mutual}`,
+      also.length ? `next: ${also.join('; ')}` : '',
+    ].join('\n');
+  }
+
+  /** Draw the strongest pairs as lines, and the line from the query to its nearest neighbour. */
+  drawLines(side, cell, best) {
+    const { header, arrays } = this.message;
+    const box = this.row.getBoundingClientRect();
+    if (this.lines.parentElement !== this.row) this.row.append(this.lines);
+    this.lines.setAttribute('viewBox', `0 0 ${box.width} ${box.height}`);
+    this.lines.replaceChildren();
+    const pairs = arrays.pairs.data;
+    const shown = Math.min(header.count, pairs.length / 2);
+    for (let i = shown - 1; i >= 0; i--) this.line(pairs[2 * i], pairs[2 * i + 1], box, i);
+    this.lines.classList.toggle('ti-dim', Boolean(this.query));
+    if (this.query) this.line(...(side ? [best, cell] : [cell, best]), box, -1);
+    this.root.dataset.lines = String(shown);
+  }
+
+  line(first, second, box, rank) {
+    const ends = [first, second].map((cell, side) => {
+      const frame = this.frames[side].node.getBoundingClientRect();
+      const [x, y] = centreOf(this.grid(side), cell);
+      return [frame.left - box.left + x * frame.width, frame.top - box.top + y * frame.height];
+    });
+    const color = rank < 0 ? this.message.colors.primary : PALETTE.HEADS[rank % PALETTE.HEADS.length];
+    for (const [stroke, width] of [
+      ['#fff', 4],
+      [color, 2],
+    ]) {
+      const line = document.createElementNS(SVG, 'path');
+      line.setAttribute('d', `M${ends[0].join(' ')}L${ends[1].join(' ')}`);
+      Object.assign(line.style, { stroke, strokeWidth: width });
+      line.setAttribute('class', rank < 0 ? 'ti-query' : 'ti-pair');
+      this.lines.append(line);
+    }
+    for (const [x, y] of ends) {
+      const dot = document.createElementNS(SVG, 'circle');
+      Object.entries({ cx: x, cy: y, r: 4, fill: color, stroke: '#fff', class: 'ti-pair' }).forEach((pair) =>
+        dot.setAttribute(...pair),
+      );
+      if (rank >= 0) this.lines.append(dot);
+    }
+  }
+
+  /** Draw the pinned patch's cosines in every layer, small. */
+  drawLayers() {
+    const { header, arrays } = this.message;
+    while (this.small.children.length > header.layers.length) this.small.lastChild.remove();
+    header.layers.forEach((layer, index) => {
+      const node = this.small.children[index] ?? this.addLayer(index);
+      const [rows, cols] = layer.grid;
+      const [image, table] = [new ImageData(cols, rows), veil(225)];
+      arrays[`layer${index}`].data.forEach((code, i) => {
+        const level = Math.round((255 * (code / UNIT + 1)) / 2);
+        image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * i);
+      });
+      const [picture, cells] = node.querySelectorAll('canvas');
+      Object.assign(cells, { width: cols, height: rows });
+      cells.getContext('2d').putImageData(image, 0, 0);
+      if (this.frames[1].photo.bitmap) coverOnce(picture, this.frames[1].photo.bitmap);
+      node.lastChild.textContent = layer.title;
+      node.setAttribute('aria-label', `Enlarge ${layer.title}`);
+      node.setAttribute('aria-pressed', String(index === header.chosen));
+    });
+  }
+
+  addLayer(index) {
+    const node = el(this.small, 'button', { type: 'button', class: 'ti-small' });
+    const frame = el(node, 'span', { class: 'ti-frame' });
+    el(frame, 'canvas', { class: 'ti-picture', 'aria-hidden': 'true' });
+    el(frame, 'canvas', { class: 'ti-cells', 'aria-hidden': 'true' });
+    el(node, 'span', { class: 'ti-name' });
+    node.onclick = () => this.trigger('layer', index);
+    return node;
+  }
+
+  update(message) {
+    super.update(message);
+    if (this.query && this.query.cell >= this.count(this.query.side)) this.query = null;
+    this.draw();
+    this.drawLayers();
+    this.root.dataset.layer = String(message.header.chosen);
+  }
+}
+
+export default function match(context) {
+  const view = new Match(context);
+  return (message) => view.update(message);
+}

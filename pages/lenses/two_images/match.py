@@ -1,0 +1,180 @@
+"""Match the patches of two images by the cosine similarity of their tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
+from threadpoolctl import threadpool_limits
+
+from pages.controls import widgets
+from pages.frame import page
+from pages.lenses.two_images import captions, pair_controls, second_image
+from pages.lenses.two_images.image_pair import ImagePair, has_start
+from pages.lenses.two_images.pair_controls import Foreground, PairControls
+from pages.selection import selection
+from pages.views.event_values import read_events, read_index, read_pin
+from pages.views.register import register
+from vitviz.analysis import correspondence
+from vitviz.analysis.correspondence import Matches
+from vitviz.analysis.token_similarity import token_cosines
+from vitviz.plots import image_pair as plots
+
+_view = register(__file__, "match", "frames")
+VIEW = "two_images.match"
+MOST_LINES = 64
+
+
+@dataclass(frozen=True)
+class MatchControls(widgets.ControlValues, page="two_images"):
+    """The number of lines, the weights before training, and the subtraction of the mean token."""
+
+    lines: int
+    before: bool
+    centred: bool
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedPair:
+    """The cosines (N, M) between both images' patches in one layer, and their mutual nearest neighbours."""
+
+    cosines: NDArray[np.float64]
+    matches: Matches
+
+
+def draw(pair: ImagePair, row: DeltaGenerator) -> None:
+    with row:
+        layer = pair_controls.choose_layer(pair)
+        before, lines, centred, foreground = _read_controls(pair)
+    shown = pair.before_training() if before else pair
+    page.untrained_note(shown.model.trained_on)
+    matched = match_layer(shown, layer, centred, foreground)
+    _view(
+        build_message(shown, layer, matched, centred, lines),
+        key=VIEW,
+        triggers=("pin", "layer"),
+        on_change=_apply_events,
+    )
+    other = None
+    if pair.is_small and pair.subject.model.trained_on:
+        other = match_layer(pair if before else pair.before_training(), layer, centred, foreground)
+    page.caption(
+        captions.describe_matches(shown, layer, matched, other, before=before) + foreground.describe()
+    )
+    page.findings("two_images.match")
+    page.drawers(
+        "two_images.match",
+        math=MATHEMATICS,
+        code=(correspondence.cosines_between, correspondence.find_mutual_neighbours),
+        numbers=partial(draw_numbers, shown, layer, matched),
+    )
+
+
+def _read_controls(pair: ImagePair) -> tuple[bool, int, bool, Foreground]:
+    with st.container(width=110):
+        lines = widgets.slider(
+            MatchControls.key("lines"),
+            "Lines",
+            0,
+            MOST_LINES,
+            12,
+            help="The strongest pairs of patches that are each other's nearest neighbour.",
+        )
+    untrained = pair.subject.model.trained_on is None
+    with st.container(width="content"):
+        before = widgets.toggle(
+            MatchControls.key("before"),
+            "Before training" if has_start(pair.subject.choice) else "Random weights",
+            why_not="This model is not trained." if untrained else None,
+        )
+    with page.options("two_images.match"):
+        centred = widgets.toggle(
+            MatchControls.key("centred"),
+            "Subtract the mean token",
+            True,
+            help="Removes the component that all tokens of both images share.",
+        )
+        # A photo's background is often uniform: all of its patches are each other's best matches.
+        foreground = pair_controls.choose_foreground(pair, "off" if pair.is_small else "component")
+    second_image.draw_own_image()
+    return before and not untrained, int(lines), centred, foreground
+
+
+def match_layer(pair: ImagePair, layer: int, centred: bool, foreground: Foreground) -> MatchedPair:
+    """Return the cosines between both images' patches, and the mutual nearest neighbours on the foreground."""
+    first, second = pair.images
+    with threadpool_limits(1 if pair.is_small else None):
+        cosines = correspondence.cosines_between(first.flat(layer), second.flat(layer), without_mean=centred)
+    masks = [image.foreground(foreground.method, foreground.share, layer).ravel() for image in pair.images]
+    return MatchedPair(cosines, correspondence.find_mutual_neighbours(cosines, *masks))
+
+
+def build_message(pair: ImagePair, layer: int, matched: MatchedPair, centred: bool, lines: int) -> bytes:
+    """Pack both images, the cosines of a layer, and the pinned patch's cosines in every layer."""
+    pin = selection.get_current().pin
+    layers = []
+    for index, described in enumerate(pair.layers):
+        grids = (pair.first.grid(index), pair.second.grid(index))
+        query = pair.first.flat(index)[[pin.cell(grids[0])]]
+        pinned = _pinned_cosines(pair, index, query, centred)
+        layers.append(plots.MatchedLayer(described.title, grids, pinned))
+    return plots.pack_matches(
+        (pair.first.title, pair.second.title),
+        (pair.first.photo, pair.second.photo),
+        str(pin),
+        layers,
+        layer,
+        matched.cosines,
+        matched.matches,
+        lines,
+    )
+
+
+def _pinned_cosines(
+    pair: ImagePair, layer: int, query: NDArray[np.floating[Any]], centred: bool
+) -> NDArray[np.float64]:
+    """Return (cells,), the cosines of one patch of the first image to the second image's."""
+    first, second = pair.first.flat(layer), pair.second.flat(layer)
+    mean = np.concatenate([first, second]).mean(axis=0) if centred else 0.0
+    return token_cosines(query - mean, second - mean, without_mean=False)[0]
+
+
+def _apply_events() -> None:
+    """Pin the clicked patch or enlarge the clicked layer; ignore malformed events."""
+    events = read_events(VIEW)
+    pinned, layer = read_pin(events.get("pin")), read_index(events.get("layer"))
+    if pinned is not None:
+        selection.set_pin(pinned)
+    if layer is not None:
+        PairControls.change(layer=layer)
+
+
+def draw_numbers(pair: ImagePair, layer: int, matched: MatchedPair) -> None:
+    """Draw all mutual nearest neighbours as a table, with its download."""
+    matches, (first, second) = matched.matches, (pair.first.grid(layer), pair.second.grid(layer))
+    columns: dict[str, list[object]] = {
+        "row": (matches.first // first[1] + 1).tolist(),
+        "column": (matches.first % first[1] + 1).tolist(),
+        "row in the second": (matches.second // second[1] + 1).tolist(),
+        "column in the second": (matches.second % second[1] + 1).tolist(),
+        "cosine": matches.cosines.tolist(),
+    }
+    st.dataframe(columns, hide_index=True)
+    page.csv("Mutual neighbours (CSV)", columns, "mutual_neighbours.csv", "two_images.csv.match")
+
+
+MATHEMATICS = r"""
+$$
+s_{ij} = \frac{(a_i - m)^\top (b_j - m)}{\lVert a_i - m\rVert\,\lVert b_j - m\rVert},\qquad
+i \leftrightarrow j \iff j = \arg\max_{j'} s_{ij'} \text{ and } i = \arg\max_{i'} s_{i'j}
+$$
+
+$a_i$ and $b_j$ are a layer's outputs at the patches of the first and the second image, and $m$ is the mean over the
+patches of both; without its subtraction, $m = 0$. Lines join mutual nearest neighbours (Amir et al. 2021 call them best
+buddies). Grids larger than 32 × 32 are averaged to 32 × 32 first.
+"""

@@ -1,0 +1,54 @@
+"""Compare two images by the tokens that one model computes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.controls import widgets
+from pages.frame import page
+from pages.lenses.two_images import colours, match, pair_controls, patching, second_image, uses
+from pages.lenses.two_images.image_pair import build_pair
+from pages.selection import selection, subject
+
+VIEWS = {
+    "match": ("Matching patches", match.draw),
+    "colours": ("Colours together", colours.draw),
+    "patching": ("Activation patching", patching.draw),
+    "uses": ("What it is used for", uses.draw),
+}
+
+
+@dataclass(frozen=True)
+class ViewControls(widgets.ControlValues, page="two_images"):
+    """The selected section, a key of `VIEWS`."""
+
+    view: str
+
+
+@st.fragment
+@page.show_file_errors()
+def draw() -> None:
+    """Draw the selected section; its controls rerun only this fragment."""
+    widgets.keep_pending(
+        second_image.SecondImageControls,
+        pair_controls.PairControls,
+        match.MatchControls,
+        colours.ColourControls,
+        patching.PatchingControls,
+        uses.UseControls,
+    )
+    current = subject.load_current()
+    key = ViewControls.key("view")
+    with st.container(gap="xxsmall"):
+        draw_section = widgets.choose_section(key, VIEWS)
+        row = page.row()
+        with row:
+            same_class = st.session_state.get(key) != "patching"
+            second, title = second_image.choose_second(current, same_class=same_class)
+        draw_section(build_pair(current, selection.get_image_title(current.image), second, title), row)
+
+
+page.header("two_images")
+draw()

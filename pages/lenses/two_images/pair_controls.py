@@ -1,0 +1,92 @@
+"""Draw the controls that sections of Two images share: layer, foreground and weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.controls import widgets
+from pages.lenses.two_images.image_pair import ImagePair
+from vitviz.config import CNNConfig, ModelConfig
+from vitviz.probe.layers import Layer
+
+FOREGROUND = {"off": "all patches", "attention": "attention", "component": "first component"}
+
+
+@dataclass(frozen=True)
+class PairControls(widgets.ControlValues, page="two_images"):
+    """The layer (an index of the model's layers), the foreground's method and its share of attention."""
+
+    layer: int
+    foreground: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Foreground:
+    """How the foreground is found: 'off', 'attention' or 'component', and the share of attention that it holds."""
+
+    method: str
+    share: float
+
+    def describe(self) -> str:
+        """Return a condition for a caption, or ''."""
+        return {
+            "off": "",
+            "attention": f" Foreground: the patches with {100 * self.share:.0f} % of the attention.",
+            "component": " Foreground: one side of the first component.",
+        }[self.method]
+
+
+def choose_layer(pair: ImagePair, why_not: str | None = None) -> int:
+    """Draw the layer slider, disabled with a reason if there is one; return the layer's index."""
+    layers = pair.layers
+    default = find_default_layer(layers, pair.model.config)
+    key = PairControls.key("layer")
+    widgets.follow_default(key, default)
+    with st.container(width=140):
+        return widgets.select_slider(
+            key,
+            "Layer",
+            range(len(layers)),
+            default,
+            format_func=lambda index: layers[index].title,
+            why_not=why_not,
+        )
+
+
+def find_default_layer(layers: tuple[Layer, ...], config: ModelConfig) -> int:
+    """Return the last layer of a model without classes, and of a classifier the middle one.
+
+    A classifier's last tokens carry the class rather than the place.
+    """
+    last = len(layers) - 1
+    if not config.num_classes:
+        return last
+    return last // 2 if isinstance(config, CNNConfig) else (last + 1) // 2
+
+
+def choose_foreground(pair: ImagePair, default: str) -> Foreground:
+    """Draw the foreground's method, and its share of attention, within an options popover."""
+    able = pair.subject.able
+    methods = [name for name in FOREGROUND if name != "attention" or able.heads_over_all]
+    widgets.follow_default(PairControls.key("foreground"), default)
+    method = widgets.segmented(
+        PairControls.key("foreground"),
+        "Foreground",
+        methods,
+        default,
+        format_func=FOREGROUND.__getitem__,
+        help=None if able.heads_over_all else able.heads_over_all.why_not,
+    )
+    share = widgets.slider(
+        PairControls.key("share"),
+        "Share of the attention",
+        0.3,
+        0.9,
+        0.6,
+        0.05,
+        why_not=None if method == "attention" else "Only the foreground by attention has a share.",
+    )
+    return Foreground(method, float(share))

@@ -1,0 +1,196 @@
+"""Put one head's output or one token of the first image into the run on the second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from threadpoolctl import threadpool_limits
+
+from pages.controls import widgets
+from pages.frame import page
+from pages.lenses.two_images import captions, pair_controls, second_image
+from pages.lenses.two_images.captions import PatchedRuns
+from pages.lenses.two_images.image_pair import (
+    SMALL_PX,
+    ImagePair,
+    ImageSource,
+    PairedImage,
+    prepare_source,
+)
+from pages.stores import cached
+from pages.views.register import register
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.plots import image_pair as plots
+from vitviz.plots.image_pair import Fact, Frame
+from vitviz.probe import activation_patching
+from vitviz.probe.capture import FloatArray
+from vitviz.text import percent, signed
+
+_view = register(__file__, "frames")
+VIEW = "two_images.patching"
+PARTS = {"head": "one head", "token": "one token"}
+QUICK_S = 0.7  # shorter computations show no progress
+
+
+@dataclass(frozen=True)
+class PatchingControls(widgets.ControlValues, page="two_images"):
+    """What is replaced, a key of `PARTS`, and the image whose predicted class is followed: 'first' or 'second'."""
+
+    part: str
+    target: str
+
+
+def draw(pair: ImagePair, row: DeltaGenerator) -> None:
+    able = pair.subject.able
+    missing = [ability.why_not for ability in (able.class_head, able.attention) if not ability]
+    if missing:
+        st.info(missing[0], icon=":material/block:")
+        return
+    with row:
+        part, target, layer = _read_controls(pair)
+        second_image.draw_own_image()
+    page.untrained_note(pair.model.trained_on)
+    runs = patch_pair(pair, part, layer, target, st.empty())
+    _view(build_message(pair, runs), key=VIEW)
+    page.caption(captions.describe_patching(runs))
+    page.findings("two_images.patching")
+    page.drawers(
+        "two_images.patching",
+        math=MATHEMATICS,
+        code=(activation_patching.patch_heads if part == "head" else activation_patching.patch_tokens,),
+        numbers=partial(draw_numbers, runs),
+    )
+
+
+def _read_controls(pair: ImagePair) -> tuple[str, str, int]:
+    with st.container(width="content"):
+        part = widgets.segmented(
+            PatchingControls.key("part"), "Replace", list(PARTS), format_func=PARTS.__getitem__
+        )
+    layer = pair_controls.choose_layer(
+        pair, None if part == "token" else "The map shows the heads of all layers."
+    )
+    with st.container(width="content"):
+        target = widgets.segmented(
+            PatchingControls.key("target"),
+            "Class of the",
+            ["first", "second"],
+            format_func="{} image".format,
+            help="The probability of the class predicted for this image is followed.",
+        )
+    return part, target, layer
+
+
+def patch_pair(pair: ImagePair, part: str, layer: int, target: str, progress: DeltaGenerator) -> PatchedRuns:
+    """Return the runs on the second image with every head, or every token of a layer, of the first."""
+    first, second = pair.images
+    key = f"{pair.model.digest}@{pair.model.step}"
+    sources = (first.source, second.source)
+    private = next((source.image for source in sources if source.image.startswith(cached.UPLOAD)), "")
+    probabilities = _patch(key, pair.model, private, *sources, layer if part == "token" else -1, progress)
+    followed = pair.first if target == "first" else pair.second
+    index = int(followed.activations.probabilities.argmax())
+    return PatchedRuns(
+        part,
+        pair.layers[layer].said if part == "token" else "",
+        pair.second.grid(layer),
+        pair.model.layout(*second.prepared.input.shape[-2:]).prefix,
+        pair.model.classes[index],
+        float(first.activations.probabilities[index]),
+        float(second.activations.probabilities[index]),
+        probabilities[..., index],
+    )
+
+
+@cached.per_image(shared=16, upload=4)
+def _patch(
+    weights_key: str,
+    _model: LoadedModel,
+    image: str,
+    first: ImageSource,
+    second: ImageSource,
+    layer: int,
+    _progress: DeltaGenerator,
+) -> FloatArray:
+    """Run the patched model; layer -1 for heads. `image` is the upload with which the result is removed."""
+    donor, receiver = (prepare_source(source, _model.preparation).input for source in (first, second))
+    began = time.monotonic()
+
+    def report(share: float) -> None:
+        if time.monotonic() - began > QUICK_S and share < 1:
+            _progress.progress(share, f"Running the model on patched activations: {100 * share:.0f} % done.")
+
+    with threadpool_limits(1 if _model.preparation.image_size <= SMALL_PX else None):
+        if layer < 0:
+            patched = activation_patching.patch_heads(_model, donor, receiver, report)
+        else:
+            patched = activation_patching.patch_tokens(_model, donor, receiver, layer, report)
+    _progress.empty()
+    return patched
+
+
+def build_message(pair: ImagePair, runs: PatchedRuns) -> bytes:
+    """Pack both images and the change of the class probability by head, or by token on the second image."""
+    points = runs.points
+    span = max(float(np.nanmax(np.abs(points))), 0.1)
+    facts = [Fact("change", 1, " points")]
+    first, second = (_title_prediction(image, pair.model.classes) for image in pair.images)
+    frames = [plots.photo_frame(first, pair.first.photo)]
+    if runs.part == "head":
+        rows, cols = ([f"{number + 1}" for number in range(count)] for count in points.shape)
+        frames += [
+            plots.photo_frame(second, pair.second.photo),
+            Frame("Layer × head", points.shape, facts, points.reshape(1, -1), None, None, span, rows, cols),
+        ]
+    else:
+        prefix = len(runs.prefix)
+        if prefix:
+            names = [f"[{name.upper()}]" for name in runs.prefix]
+            frames.append(
+                Frame("Prefix", (prefix, 1), facts, points[None, :prefix], None, None, span, names, [""])
+            )
+        frames.append(Frame(second, runs.grid, facts, points[None, prefix:], pair.second.photo, None, span))
+    words = (f"{signed(-span, 1)} points", f"change of P({runs.target})", f"+{span:.1f} points")
+    return plots.pack_frames(frames, words)
+
+
+def _title_prediction(image: PairedImage, classes: Sequence[str]) -> str:
+    """Return an image's title and its prediction."""
+    chances = image.activations.probabilities
+    return f"{image.title} · predicted {classes[int(chances.argmax())]}, {percent(float(chances.max()), 0)}"
+
+
+def draw_numbers(runs: PatchedRuns) -> None:
+    """Draw the probability after every replacement as a table, with its download."""
+    columns: dict[str, list[object]]
+    if runs.part == "head":
+        layers, heads = np.indices(runs.after.shape).reshape(2, -1) + 1
+        present = np.isfinite(runs.after.ravel())
+        columns = {"layer": layers[present].tolist(), "head": heads[present].tolist()}
+        after = runs.after.ravel()[present]
+    else:
+        columns = {"token": [captions.name_token(runs, token) for token in range(len(runs.after))]}
+        after = runs.after
+    columns["probability"] = after.tolist()
+    columns["change in points"] = (100 * (after - runs.second)).tolist()
+    st.dataframe(columns, hide_index=True, height=240)
+    page.csv("Probabilities (CSV)", columns, "activation_patching.csv", "two_images.csv.patching")
+
+
+MATHEMATICS = r"""
+$$
+\Delta_{\ell h} = p_c\big(x_2 \mid y_{\ell h} := y_{\ell h}(x_1)\big) - p_c(x_2)
+$$
+
+The model runs on the first image $x_1$ once and keeps the output $y_{\ell h} = A_{\ell h} V_{\ell h}$ of every head. It
+then runs on the second image $x_2$ once for each head, with that head's output replaced before the output projection;
+later layers see the replaced value. For tokens, the residual stream at one token after the selected layer is replaced
+instead. $p_c$ is the probability of the followed class. Such activation patching (Meng et al. 2022) measures an effect
+in this pair of images, not a head's role in general.
+"""

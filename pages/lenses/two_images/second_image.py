@@ -1,0 +1,162 @@
+"""Choose the second image: a test image, a sample, a copy of the first, a drawing or an upload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from pages.controls import popover, session_keys, widgets
+from pages.lenses.two_images.image_pair import ImageSource
+from pages.selection import selection, upload
+from pages.selection.subject import Subject
+from pages.stores import cached, catalogue, session, uploads
+from pages.views.event_values import read_events
+from pages.views.register import register
+from vitviz.data.datasets import default_pictures
+from vitviz.data.drawings import is_drawing
+from vitviz.data.image_copies import COPIES
+from vitviz.plots.blob import pack
+
+_pad = register(__file__, "drawing_pad")
+PAD = "two_images.pad"
+TEST, DRAWING = "test", "drawing:"
+_OWN = "two_images._own"  # session key: image keys of drawings and uploads
+MOST_OWN = 4
+CENTRE = (0.5, 0.5)
+
+
+@dataclass(frozen=True)
+class SecondImageControls(widgets.ControlValues, page="two_images"):
+    """The second image: 'test', a kind of copy or an image key; and the number of the test image."""
+
+    second: str
+    number: int
+
+
+def choose_second(subject: Subject, *, same_class: bool) -> tuple[ImageSource, str]:
+    """Draw the controls of the second image; return it with its title.
+
+    Args:
+        same_class: whether the default is a test image of the first image's class, or of another one.
+    """
+    options = _list_options(subject)
+    kind = subject.image.partition(":")[0]
+    default = TEST if kind in catalogue.list_datasets() else "flip"
+    widgets.follow_default(SecondImageControls.key("second"), default)
+    with st.container(width=170):
+        second = widgets.select(
+            SecondImageControls.key("second"),
+            "Second image",
+            options,
+            default,
+            format_func=_name_option,
+        )
+    number = _choose_number(subject, same_class) if second == TEST else ""
+    if number:
+        return ImageSource(number, CENTRE), cached.get_image_title(number)
+    if second in COPIES:
+        return ImageSource(subject.image, subject.offset, second), COPIES[second]
+    return ImageSource(second, CENTRE), selection.get_image_title(second)
+
+
+def _list_options(subject: Subject) -> list[str]:
+    """Return the second images on offer: those of the session's own that are still stored at the end."""
+    key = SecondImageControls.key("second")
+    selected = st.session_state.get(key, session_keys.get_control_values().get(key, ""))
+    linked = session_keys.get_dict(session_keys.REQUESTED).get(key, "")
+    own: list[str] = st.session_state.setdefault(_OWN, [])
+    own += [image for image in (str(selected), str(linked)) if image not in own and _is_own(image)]
+    samples = [f"sample:{name}" for name in catalogue.list_samples()]
+    others = [image for image in samples if image != subject.image]
+    return [TEST, *COPIES, *others, *filter(_is_own, own[-MOST_OWN:])]
+
+
+def _is_own(key: str) -> bool:
+    """Return True for a drawing, or an upload that is still stored."""
+    kind, _, name = key.partition(":")
+    return kind == "upload" and uploads.STORE.get(name) is not None or kind == "drawing" and is_drawing(name)
+
+
+def _name_option(option: str) -> str:
+    if option == TEST:
+        return "Test image"
+    if option in COPIES:
+        return COPIES[option]
+    return "Your drawing" if option.startswith(DRAWING) else selection.get_image_title(option)
+
+
+def _choose_number(subject: Subject, same_class: bool) -> str:
+    """Draw the number of the test image; return its key."""
+    model, (kind, _, number) = subject.model, subject.image.partition(":")
+    name = (
+        kind
+        if kind in catalogue.list_datasets()
+        else default_pictures(model.trained_on, model.preparation.in_chans)
+    )
+    first = int(number) if kind == name else -1
+    default = find_partner(cached.load_dataset(name).test_labels, first, same_class)
+    key = SecondImageControls.key("number")
+    widgets.follow_default(key, default)
+    with st.container(width=120):
+        index = widgets.number(key, "Number", 0, cached.count_test_images(name) - 1, default)
+    return f"{name}:{index}"
+
+
+def find_partner(labels: np.ndarray | None, first: int, same_class: bool) -> int:
+    """Return the next test image of the same or of another class, from the beginning again after the last.
+
+    Args:
+        labels: (images,); None without classes.
+        first: index of the first image; -1 if it is none of them.
+    """
+    if labels is None or first < 0:
+        return first + 1 if first == 0 else 0
+    order = np.roll(np.arange(len(labels)), -first - 1)[:-1]
+    fitting = order[(labels[order] == labels[first]) == same_class]
+    return int(fitting[0]) if len(fitting) else int(order[0])
+
+
+def draw_own_image() -> None:
+    """Draw the popover in which an image is drawn or uploaded."""
+    with popover.draw_popover("Own image", "draw", "two_images.own"):
+        if popover.is_closed():
+            return
+        current = str(session_keys.get_control_values().get(SecondImageControls.key("second"), ""))
+        strokes = current.removeprefix(DRAWING) if current.startswith(DRAWING) else ""
+        _pad(pack({"strokes": strokes}), key=PAD, triggers=("draw",), on_change=_select_drawing)
+        number = st.session_state.setdefault("two_images._turn", 0)
+        key = f"two_images.upload.{number}"
+        st.file_uploader(
+            "Your image",
+            type="image",
+            key=key,
+            max_upload_size=20,
+            label_visibility="collapsed",
+            on_change=_store_upload,
+            args=(key,),
+        )
+        notice = st.session_state.pop(session_keys.NOTICE, None)
+        if notice:
+            st.warning(notice, icon=":material/info:")
+        st.caption(uploads.PRIVACY)
+
+
+def _select_drawing() -> None:
+    strokes = read_events(PAD).get("draw")
+    if isinstance(strokes, str) and is_drawing(strokes):
+        SecondImageControls.change(second=f"{DRAWING}{strokes}")
+
+
+def _store_upload(key: str) -> None:
+    from vitviz.data.images import ImageError
+
+    file = upload.take_file(key)
+    if file is None:
+        return
+    try:
+        SecondImageControls.change(second=uploads.store_image(session.get_current(), file.data))
+    except ImageError as error:
+        st.session_state[session_keys.NOTICE] = str(error)
+    st.session_state["two_images._turn"] += 1

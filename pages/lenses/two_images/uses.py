@@ -1,0 +1,157 @@
+"""Show what tokens are used for: foreground, segments, and the same segments on a second image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
+from threadpoolctl import threadpool_limits
+
+from pages.controls import widgets
+from pages.frame import page
+from pages.lenses.two_images import captions, pair_controls, second_image
+from pages.lenses.two_images.image_pair import ImagePair
+from pages.lenses.two_images.pair_controls import PairControls
+from pages.views.register import register
+from vitviz.analysis import segments
+from vitviz.analysis.attention import kept_by_mass
+from vitviz.papers import cite
+from vitviz.plots import image_pair as plots
+from vitviz.plots.image_pair import Fact, Frame
+from vitviz.plots.theme import HEADS, PALETTES
+
+_view = register(__file__, "frames")
+VIEW = "two_images.uses"
+MOST_SEGMENTS = len(HEADS)
+ALPHA = 165
+
+
+@dataclass(frozen=True)
+class UseControls(widgets.ControlValues, page="two_images"):
+    """The number of segments."""
+
+    segments: int
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentedPair:
+    """The first image's foreground, and both images' segments (rows, cols), counted from 0."""
+
+    foreground: NDArray[np.bool_]
+    by_attention: bool
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+
+
+def draw(pair: ImagePair, row: DeltaGenerator) -> None:
+    with row:
+        layer = pair_controls.choose_layer(pair)
+        with st.container(width=130):
+            count = widgets.slider(UseControls.key("segments"), "Segments", 2, MOST_SEGMENTS, 4)
+        able = pair.subject.able
+        with st.container(width=150):
+            share = widgets.slider(
+                PairControls.key("share"),
+                "Share of attention",
+                0.3,
+                0.9,
+                0.6,
+                0.05,
+                why_not=None if able.heads_over_all else able.heads_over_all.why_not,
+            )
+        second_image.draw_own_image()
+    page.untrained_note(pair.model.trained_on)
+    segmented = segment_pair(pair, layer, int(count), float(share))
+    _view(build_message(pair, layer, segmented), key=VIEW)
+    page.caption(captions.describe_segments(pair, layer, segmented))
+    page.markdown(cite(USES))
+    page.drawers(
+        "two_images.uses",
+        math=MATHEMATICS,
+        code=(kept_by_mass, segments.cluster_tokens, segments.split_by_component),
+        numbers=partial(draw_numbers, segmented),
+    )
+
+
+def segment_pair(pair: ImagePair, layer: int, count: int, share: float) -> SegmentedPair:
+    """Cluster the first image's tokens, and assign the second image's tokens to the nearest cluster."""
+    first, second = pair.images
+    by_attention = first.activations.attention is not None
+    count = min(count, len(first.flat(layer)))
+    with threadpool_limits(1 if pair.is_small else None):
+        centres = segments.cluster_tokens(first.flat(layer), count)
+        labels = [
+            segments.assign_tokens(image.flat(layer), centres).reshape(image.grid(layer))
+            for image in pair.images
+        ]
+    method = "attention" if by_attention else "component"
+    return SegmentedPair(first.foreground(method, share, layer), by_attention, labels[0], labels[1])
+
+
+def build_message(pair: ImagePair, layer: int, segmented: SegmentedPair) -> bytes:
+    """Pack the foreground, the segments, and the same segments on the second image."""
+    first, second = pair.images
+    mask = segmented.foreground
+    cells = np.zeros((*mask.shape, 4), np.uint8)
+    cells[mask] = _rgba(PALETTES["light"].query)
+    weights = first.activations.attention if segmented.by_attention else None
+    values = mask.astype(np.float32) if weights is None else 100 * weights / max(float(weights.sum()), 1e-12)
+    fact = Fact("foreground") if weights is None else Fact("attention", 1, " %")
+    frames = [Frame("Foreground", first.grid(layer), [fact], values.reshape(1, -1), first.photo, cells)]
+    for title, image, labels in (
+        ("Segments", first, segmented.first),
+        (f"The same segments: {second.title}", second, segmented.second),
+    ):
+        values, cells = labels.reshape(1, -1) + 1.0, _colour_labels(labels)
+        frames.append(Frame(title, image.grid(layer), [Fact("segment")], values, image.photo, cells))
+    return plots.pack_frames(frames)
+
+
+def _colour_labels(labels: NDArray[np.intp]) -> NDArray[np.uint8]:
+    table = np.array([_rgba(color) for color in HEADS], np.uint8)
+    return table[labels]
+
+
+def _rgba(color: str) -> tuple[int, ...]:
+    return *bytes.fromhex(color[1:]), ALPHA
+
+
+def draw_numbers(segmented: SegmentedPair) -> None:
+    """Draw every patch's segment as a table, with its download."""
+    columns: dict[str, list[object]] = {"image": [], "row": [], "column": [], "segment": []}
+    for number, labels in enumerate((segmented.first, segmented.second), start=1):
+        rows, cols = np.indices(labels.shape).reshape(2, -1) + 1
+        columns["image"] += [number] * labels.size
+        columns["row"] += rows.tolist()
+        columns["column"] += cols.tolist()
+        columns["segment"] += (labels.ravel() + 1).tolist()
+    st.dataframe(columns, hide_index=True, height=240)
+    page.csv("Segments (CSV)", columns, "segments.csv", "two_images.csv.uses")
+
+
+USES = """
+- **Detection**: a decoder reads boxes from the patch tokens ({carion2020}); a plain ViT can be the backbone ({li2022}).
+- **Segmentation**: a linear layer or a small Transformer labels each patch token ({strudel2021}); the model of
+  {kirillov2023} segments what a click points at.
+- **Video**: tokens are small tubes of pixels over several frames ({arnab2021}).
+- **Multimodal models**: a language model reads patch tokens as if they were words ({liu2023}).
+- **CLIP**: a ViT and a text encoder share one space, so a sentence can classify an image ({radford2021}).
+"""
+
+MATHEMATICS = r"""
+$$
+F = \arg\min_{S}\,|S| \ \text{ with } \sum_{k \in S} a_k \ge \rho \sum_k a_k,\qquad
+\min_{\mu_1,\dots,\mu_K} \sum_i \min_k \lVert z_i - \mu_k\rVert^2,\qquad
+\text{segment}(z) = \arg\min_k \lVert z - \mu_k\rVert^2
+$$
+
+$a_k$ is the attention of the readout to patch $k$ in the last layer, averaged over heads, and $\rho$ the share of it
+that the foreground holds (Caron et al. 2021); a model without such attention uses the sign of the first principal
+component. The centres $\mu_k$ are fitted by k-means on the tokens $z_i$ of the first image; the second image is
+assigned to the same centres. k-means starts from the token nearest to the mean and adds the farthest token each time,
+so it is deterministic.
+"""
