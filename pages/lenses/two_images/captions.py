@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
+from pages.lenses.two_images.image_pair import ImagePair
+from pages.lenses.two_images.pair_results import ColouredPair, MatchedPair, PatchedRuns, SegmentedPair
 from vitviz.analysis.correspondence import share_at_true_place
 from vitviz.analysis.token_colours import explained_share
 from vitviz.data.image_copies import locate_cells
-from vitviz.probe.capture import FloatArray
 from vitviz.text import gained, percent, percent_difference, plain, signed
-
-if TYPE_CHECKING:
-    from pages.lenses.two_images.colours import ColouredPair
-    from pages.lenses.two_images.image_pair import ImagePair
-    from pages.lenses.two_images.match import MatchedPair
-    from pages.lenses.two_images.uses import SegmentedPair
 
 
 def describe_cell(cell: int, grid: tuple[int, int]) -> str:
@@ -72,29 +63,6 @@ def describe_colours(pair: ImagePair, layer: int, coloured: ColouredPair) -> str
         f"Three components hold {first} of the variance of the first image's tokens and {second} of the second's in"
         f" {pair.layers[layer].said}; fitted on {coloured.fitted_on}."
     )
-
-
-@dataclass(frozen=True, eq=False)
-class PatchedRuns:
-    """The probability of one class in runs on the second image with parts of the first.
-
-    part: 'head' or 'token'. layer: whose tokens are replaced. grid: of the tokens. prefix: names of prefix tokens.
-    target: the class. first, second: its probability for each image alone. after: (layers, heads) or (tokens,).
-    """
-
-    part: str
-    layer: str
-    grid: tuple[int, int]
-    prefix: tuple[str, ...]
-    target: str
-    first: float
-    second: float
-    after: FloatArray
-
-    @property
-    def points(self) -> NDArray[np.float32]:
-        """Return the change of the probability, in points."""
-        return np.asarray(100 * (self.after - self.second), np.float32)
 
 
 def name_token(runs: PatchedRuns, token: int) -> str:

@@ -17,11 +17,11 @@ from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls, second_image
 from pages.lenses.two_images.image_pair import ImagePair, has_start
 from pages.lenses.two_images.pair_controls import Foreground, PairControls
+from pages.lenses.two_images.pair_results import MatchedPair
 from pages.selection import selection
 from pages.views.event_values import read_events, read_index, read_pin
 from pages.views.register import register
 from vitviz.analysis import correspondence
-from vitviz.analysis.correspondence import Matches
 from vitviz.analysis.token_similarity import token_cosines
 from vitviz.plots import image_pair as plots
 
@@ -37,14 +37,6 @@ class MatchControls(widgets.ControlValues, page="two_images"):
     lines: int
     before: bool
     centred: bool
-
-
-@dataclass(frozen=True, eq=False)
-class MatchedPair:
-    """The cosines (N, M) between both images' patches in one layer, and their mutual nearest neighbours."""
-
-    cosines: NDArray[np.float64]
-    matches: Matches
 
 
 def draw(pair: ImagePair, row: DeltaGenerator) -> None:
@@ -128,10 +120,10 @@ def build_message(pair: ImagePair, layer: int, matched: MatchedPair, centred: bo
         (pair.first.photo, pair.second.photo),
         str(pin),
         layers,
-        layer,
-        matched.cosines,
-        matched.matches,
-        lines,
+        chosen=layer,
+        cosines=matched.cosines,
+        matches=matched.matches,
+        count=lines,
     )
 
 

@@ -8,13 +8,13 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.two_images import colours, match, pair_controls, patching, second_image, uses
+from pages.lenses.two_images import match, pair_controls, patching, second_image, shared_colours, uses
 from pages.lenses.two_images.image_pair import build_pair
 from pages.selection import selection, subject
 
 VIEWS = {
     "match": ("Matching patches", match.draw),
-    "colours": ("Colours together", colours.draw),
+    "colours": ("Colours together", shared_colours.draw),
     "patching": ("Activation patching", patching.draw),
     "uses": ("What it is used for", uses.draw),
 }
@@ -35,7 +35,7 @@ def draw() -> None:
         second_image.SecondImageControls,
         pair_controls.PairControls,
         match.MatchControls,
-        colours.ColourControls,
+        shared_colours.ColourControls,
         patching.PatchingControls,
         uses.UseControls,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls, second_image
-from pages.lenses.two_images.captions import PatchedRuns
 from pages.lenses.two_images.image_pair import (
     SMALL_PX,
     ImagePair,
@@ -23,6 +22,7 @@ from pages.lenses.two_images.image_pair import (
     PairedImage,
     prepare_source,
 )
+from pages.lenses.two_images.pair_results import PatchedRuns
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.models.loaded_model import LoadedModel
@@ -93,18 +93,18 @@ def patch_pair(pair: ImagePair, part: str, layer: int, target: str, progress: De
     key = f"{pair.model.digest}@{pair.model.step}"
     sources = (first.source, second.source)
     private = next((source.image for source in sources if source.image.startswith(cached.UPLOAD)), "")
-    probabilities = _patch(key, pair.model, private, *sources, layer if part == "token" else -1, progress)
+    probabilities = _patch(key, pair.model, private, sources, layer if part == "token" else -1, progress)
     followed = pair.first if target == "first" else pair.second
     index = int(followed.activations.probabilities.argmax())
     return PatchedRuns(
-        part,
-        pair.layers[layer].said if part == "token" else "",
-        pair.second.grid(layer),
-        pair.model.layout(*second.prepared.input.shape[-2:]).prefix,
-        pair.model.classes[index],
-        float(first.activations.probabilities[index]),
-        float(second.activations.probabilities[index]),
-        probabilities[..., index],
+        part=part,
+        layer=pair.layers[layer].said if part == "token" else "",
+        grid=pair.second.grid(layer),
+        prefix=pair.model.layout(*second.prepared.input.shape[-2:]).prefix,
+        target=pair.model.classes[index],
+        first=float(first.activations.probabilities[index]),
+        second=float(second.activations.probabilities[index]),
+        after=probabilities[..., index],
     )
 
 
@@ -113,13 +113,12 @@ def _patch(
     weights_key: str,
     _model: LoadedModel,
     image: str,
-    first: ImageSource,
-    second: ImageSource,
+    sources: tuple[ImageSource, ImageSource],
     layer: int,
     _progress: DeltaGenerator,
 ) -> FloatArray:
     """Run the patched model; layer -1 for heads. `image` is the upload with which the result is removed."""
-    donor, receiver = (prepare_source(source, _model.preparation).input for source in (first, second))
+    donor, receiver = (prepare_source(source, _model.preparation).input for source in sources)
     began = time.monotonic()
 
     def report(share: float) -> None:
@@ -144,18 +143,18 @@ def build_message(pair: ImagePair, runs: PatchedRuns) -> bytes:
     frames = [plots.photo_frame(first, pair.first.photo)]
     if runs.part == "head":
         rows, cols = ([f"{number + 1}" for number in range(count)] for count in points.shape)
+        by_head = Frame("Layer × head", points.shape, facts, points.reshape(1, -1), span=span)
         frames += [
             plots.photo_frame(second, pair.second.photo),
-            Frame("Layer × head", points.shape, facts, points.reshape(1, -1), None, None, span, rows, cols),
+            replace(by_head, row_names=rows, col_names=cols),
         ]
     else:
         prefix = len(runs.prefix)
         if prefix:
+            by_prefix = Frame("Prefix", (prefix, 1), facts, points[None, :prefix], span=span)
             names = [f"[{name.upper()}]" for name in runs.prefix]
-            frames.append(
-                Frame("Prefix", (prefix, 1), facts, points[None, :prefix], None, None, span, names, [""])
-            )
-        frames.append(Frame(second, runs.grid, facts, points[None, prefix:], pair.second.photo, None, span))
+            frames.append(replace(by_prefix, row_names=names, col_names=[""]))
+        frames.append(Frame(second, runs.grid, facts, points[None, prefix:], pair.second.photo, span=span))
     words = (f"{signed(-span, 1)} points", f"change of P({runs.target})", f"+{span:.1f} points")
     return plots.pack_frames(frames, words)
 

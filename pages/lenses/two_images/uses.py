@@ -16,6 +16,7 @@ from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls, second_image
 from pages.lenses.two_images.image_pair import ImagePair
 from pages.lenses.two_images.pair_controls import PairControls
+from pages.lenses.two_images.pair_results import SegmentedPair
 from pages.views.register import register
 from vitviz.analysis import segments
 from vitviz.analysis.attention import kept_by_mass
@@ -35,16 +36,6 @@ class UseControls(widgets.ControlValues, page="two_images"):
     """The number of segments."""
 
     segments: int
-
-
-@dataclass(frozen=True, eq=False)
-class SegmentedPair:
-    """The first image's foreground, and both images' segments (rows, cols), counted from 0."""
-
-    foreground: NDArray[np.bool_]
-    by_attention: bool
-    first: NDArray[np.intp]
-    second: NDArray[np.intp]
 
 
 def draw(pair: ImagePair, row: DeltaGenerator) -> None:

@@ -16,6 +16,7 @@ from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls, second_image
 from pages.lenses.two_images.image_pair import ImagePair
 from pages.lenses.two_images.pair_controls import Foreground
+from pages.lenses.two_images.pair_results import ColouredPair
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import token_colours
@@ -26,6 +27,7 @@ from vitviz.data.preparation import prepare_batch
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import image_pair as plots
 from vitviz.probe.layers import stream_layer_outputs
+from vitviz.text import plain
 
 _view = register(__file__, "frames")
 VIEW = "two_images.colours"
@@ -40,15 +42,6 @@ class ColourControls(widgets.ControlValues, page="two_images"):
 
     fit: str
     over: bool
-
-
-@dataclass(frozen=True, eq=False)
-class ColouredPair:
-    """The components, where they were fitted, and both images' foreground (rows, cols)."""
-
-    components: Components
-    fitted_on: str
-    foregrounds: tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 
 def draw(pair: ImagePair, row: DeltaGenerator) -> None:
@@ -92,7 +85,7 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: Foreground) -> C
         name = default_pictures(model.trained_on, model.preparation.in_chans)
         count = SET_IMAGES if pair.is_small else LARGE_SET
         components = _fit_dataset(f"{model.digest}@{model.step}", model, name, count, layer)
-        fitted_on = f"{count} test images of {find_note(name).title}"
+        fitted_on = f"{count} test images of {plain(find_note(name).title)}"
     else:
         tokens = np.concatenate(kept if fit == "both" else kept[:1])
         fitted_on = ("both images" if fit == "both" else "this image") + (
