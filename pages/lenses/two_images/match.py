@@ -133,7 +133,7 @@ def _pinned_cosines(
     """Return (cells,), the cosines of one patch of the first image to the second image's."""
     first, second = pair.first.flat(layer), pair.second.flat(layer)
     mean = np.concatenate([first, second]).mean(axis=0) if centred else 0.0
-    return token_cosines(query - mean, second - mean, without_mean=False)[0]
+    return np.asarray(token_cosines(query - mean, second - mean, without_mean=False)[0])
 
 
 def _apply_events() -> None:
