@@ -81,8 +81,8 @@ def test_training_changes_the_matches_and_the_caption_has_both(open_app: OpenApp
     after = open_app(PAGE, **asked)
     before = open_app(PAGE, **asked, two_images__before="1")
     counts = [message(app, "two_images.match")[1]["pairs"].shape[0] for app in (after, before)]
-    assert re.search(rf"^{counts[0]} of 16 .*\(before training: {counts[1]}\)", read_captions(after))
-    assert re.search(rf"^{counts[1]} of 16 .*\(after training: {counts[0]}\)", read_captions(before))
+    assert re.search(rf"(?m)^{counts[0]} of 16 .*\(before training: {counts[1]}\)", read_captions(after))
+    assert re.search(rf"(?m)^{counts[1]} of 16 .*\(after training: {counts[0]}\)", read_captions(before))
     cosines = [message(app, "two_images.match")[1]["cosines"] for app in (after, before)]
     assert (cosines[0] != cosines[1]).any() and message(after, "two_images.match")[0]["count"] == 5
 
