@@ -12,7 +12,8 @@ SUBJECTS = set(
     """assembly attention block challenge channels cka class_question cost data_size distance
     distillation equivariance experiment faces faithfulness filters fine_tuning gradients hybrids hyperparameter
     image_pair journey lecture_results logit_lens map_part matrix methods norms one_change one_token patches
-    position_errors positions presets probes race readout recipe records robustness scoreboard sinks swin token_similarity transfer window_attention""".split()
+    position_errors positions presets probes race readout recipe records
+    robustness scoreboard sinks swin token_similarity transfer window_attention""".split()
 )
 # One role, in each lens for its own picture.
 ROLES = set("captions drawers page".split())
