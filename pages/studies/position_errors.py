@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import mean
 
 from pages.questions.prediction_gate import ask_highest
 from pages.studies.study import SHARES, Choice, Evidence, Study, Table, View, create_seed_columns
 from vitviz.experiments.position_errors import ERRORS, MODELS, NAME, POOR
-from vitviz.experiments.result import read_result, read_result_if_any
+from vitviz.experiments.result import Row, read_result, read_result_if_any
 from vitviz.plots.hybrids import seeds_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, plural
@@ -50,8 +51,8 @@ def build(mode: Mode, model: str) -> View:
                 stored, rows, f"MNIST, {plural(int(max(epochs)), 'epoch')}, fp32, tables that are not trained"
             ),
         ),
-        f"The lecture printed {percent(POOR, 0)} after ten epochs and does not name the table. A table with deviation 1"
-        " has numbers as large as those of a sinusoidal table.",
+        f"{describe_start(rows)} The lecture printed {percent(POOR, 0)} after ten epochs and does not name the table."
+        " A table with deviation 1 has numbers as large as those of a sinusoidal table.",
         Table(
             {
                 "Positions": [*titles.values()],
@@ -74,6 +75,13 @@ def describe_closest(means: dict[str, float], epochs: float) -> str:
         f"None of {plural(len(means), 'table')} gives the lecture's {percent(POOR, 0)} with this model: the closest,"
         f" {reached}."
     )
+
+
+def describe_start(rows: Sequence[Row]) -> str:
+    """Describe the lowest accuracy at the first point of the curves: can too few updates explain the printed one?"""
+    updates, _, accuracy = min((row["curve"][0] for row in rows), key=lambda point: point[2])
+    measured = f"After {updates:,} updates the lowest validation accuracy is {percent(accuracy)}"
+    return f"{measured}{', so too few updates do not explain it either' if accuracy > POOR + NEAR else ''}."
 
 
 STUDY = Study(

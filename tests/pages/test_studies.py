@@ -20,6 +20,7 @@ from pages.studies.study import Choice, Race
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.data_size import group_curves
+from vitviz.experiments.lecture_results import ACCURACIES
 from vitviz.experiments.result import read_result_if_any
 from vitviz.papers import cite, find_findings, list_links
 from vitviz.plots.concealed import conceal, draw_sketch, find_range, list_lines
@@ -185,6 +186,22 @@ def test_the_table_closest_to_the_lectures_accuracy_is_named() -> None:
     assert (
         "'Random, deviation 100' gives 69.0 % after 10 epochs" in unbroken(near) and "within 2 points" in near
     )
+
+
+def test_a_start_below_the_printed_accuracy_may_be_too_few_updates() -> None:
+    late, early = {"curve": [[180, 2.5, 0.8]]}, {"curve": [[180, 2.5, 0.6]]}
+    assert "either" in position_errors.describe_start([late])
+    assert unbroken(position_errors.describe_start([late, early])).endswith("is 60.0 %.")
+
+
+def test_each_recipe_of_the_lectures_is_one_click_from_its_live_training(open_app: OpenApp) -> None:
+    app = open_study(open_app, "lecture_results", **{"studies.lecture_guess": "shown"})
+    linked = " ".join(link.proto.query_string for link in app.main.get("page_link"))
+    for printed in ACCURACIES:
+        for preset in (printed.written, *printed.improved):
+            assert f"live_lab.recipe={preset}&" in f"{linked.replace(' ', '&')}&"
+    (table,) = app.main.dataframe
+    assert set(table.value.columns) >= {"Recipe", "Printed", "Mean", "Seeds"}
 
 
 def unbroken(text: str) -> str:
