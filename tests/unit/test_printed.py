@@ -1,10 +1,16 @@
 """What the lectures printed stands behind their recipes as they are written, and behind nothing else."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
+from vitviz.config import TrainConfig, ViTConfig
+from vitviz.experiments import lecture_training, position_errors
 from vitviz.experiments.lecture_results import PRINTED, find_printed_line
+from vitviz.experiments.single_run import Trained
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import RunConfig
 
@@ -36,3 +42,27 @@ def test_a_recipe_that_was_changed_has_no_printed_line(name: str) -> None:
 
 def test_a_recipe_of_which_nothing_was_printed_has_none() -> None:
     assert find_printed_line(as_written("recipe_c")) is None
+
+
+def test_a_wrong_table_replaces_the_learned_one_and_is_not_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    def keep(config: ViTConfig, train: TrainConfig, data: object, start: Any = None) -> Trained:
+        seen.update(config=config, train=train, start=start)
+        return Trained({}, {}, {})
+
+    monkeypatch.setattr(lecture_training, "_prepare_mnist", lambda: None)
+    monkeypatch.setattr(lecture_training, "trained", keep)
+    cell = {"model": "small", "positions": "row", "epochs": 2.0, "seed": 3}
+    lecture_training.measure_positions(cell, Path())
+    table = seen["start"]["pos_embed"][0]
+    assert table.shape == (16, 64) and torch.equal(table[0], table[3]) and not torch.equal(table[0], table[4])
+    assert seen["train"].frozen == ("pos_embed",) and (seen["train"].epochs, seen["train"].seed) == (2.0, 3)
+    lecture_training.measure_positions(cell | {"positions": "none"}, Path())
+    assert seen["config"].positions == "none" and seen["start"] is None
+
+
+@pytest.mark.parametrize("name", position_errors.ERRORS)
+def test_every_table_has_a_row_for_each_patch(name: str) -> None:
+    table = position_errors.ERRORS[name].table
+    assert table is None or table(4, 5, 8).shape == (20, 8)
