@@ -39,6 +39,7 @@ def build(mode: Mode, dataset: str) -> View:
         else "Trainings without augmentation are missing for this dataset.",
         prediction=_ask(dataset, gains),
         evidence=(data_grids.create_evidence(Grid(dataset, True)),),
+        notes=_describe_passes(data_size.GRIDS[dataset]),
         table=_create_table(gains),
         above=partial(_draw_augmented_images, dataset),
     )
@@ -111,7 +112,6 @@ def _draw_augmented_images(dataset: str) -> None:
     )
     page.caption(
         f"{SHOWN} of {count_variants(grid.train):,} augmented versions of an image from '{data_title(name)}'{missing}."
-        f" {_describe_passes(grid)}"
     )
 
 

@@ -121,7 +121,7 @@ def _draw_initial_gradients() -> None:
             for name, title in VARIANTS.items()
         ]
     page.figure(gradient_figure(norms, selection.get_theme()), "studies.residuals.here")
-    page.caption(f"Seed 0, {PICTURES} digits, fp32. {describe_gradient_shares(norms, 0)}")
+    page.caption(f"{describe_gradient_shares(norms, 0)[:-1]}; seed 0, {PICTURES} digits, fp32.")
 
 
 @cached.shared(max_entries=32)
