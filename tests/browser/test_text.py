@@ -1,4 +1,4 @@
-"""Keep every text of every page in tests/pages/text, so that wording is reviewed as a diff of plain text.
+"""Keep every text of every page and study in tests/pages/text, so that wording is reviewed as a diff of plain text.
 
 A page's file holds what the page shows in each view: after its guesses are answered, with all drawers and popovers
 open. `frame.txt` holds the sidebar and the menu, `views.txt` the texts in the views' JavaScript. Numbers are 0.
@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 from pages.frame.registry import PAGES
+from pages.studies.catalogue import STUDIES
 from pages.views.register import FOLDERS
 from tests.browser.conftest import DRAWERS, FILLED, ROOT, free_port, settle, start_server, stop_server
 from tests.browser.page_text import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise
@@ -26,6 +27,9 @@ SEGMENT = 'button[role="radio"]'
 MOST_GUESSES = 8  # of a view
 # A page whose texts come with polls: what stands there when the first has come, and a pause of about a poll.
 POLLED = {"live_lab": ('[data-component="timeline"] input[type="range"][aria-valuetext*="0"]', 1500)}
+ADDRESSES = {entry.slug: entry.slug for entry in PAGES} | {  # by the file of their texts
+    f"study_{name}": f"studies?studies.study={name}" for name in STUDIES
+}
 MORE_VIEWS = {  # what neither a page's row of views nor its first model shows
     "live_lab": ("live_lab?live_lab.train=experiment",),
 }
@@ -105,13 +109,13 @@ def test_the_frame_shows_the_stored_text(frame_lines: list[str], is_updated: boo
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("slug", [entry.slug for entry in PAGES])
+@pytest.mark.parametrize("slug", ADDRESSES)
 def test_a_page_shows_the_stored_text(
     tab: Page, url: str, frame_lines: list[str], slug: str, is_updated: bool
 ) -> None:
     polled, pause_ms = POLLED.get(slug, ("", PAUSE_MS))
     reader = Reader(tab, frame_lines, pause_ms)
-    tab.goto(f"{url}/{slug}")
+    tab.goto(f"{url}/{ADDRESSES[slug]}")
     settle(tab)
     tab.locator(f"{MAIN} .st-key-shell-foot").first.wait_for(state="attached")
     if polled:
@@ -156,8 +160,7 @@ def test_a_views_texts_are_read_from_strings_and_templates() -> None:
 
 
 def test_every_file_of_texts_belongs_to_a_page() -> None:
-    known = {"frame", "views", *(entry.slug for entry in PAGES)}
-    assert {path.stem for path in FOLDER.glob("*.txt")} == known
+    assert {path.stem for path in FOLDER.glob("*.txt")} == {"frame", "views", *ADDRESSES}
 
 
 def views_of(page: Page, slug: str) -> Locator:
