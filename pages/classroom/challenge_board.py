@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 import streamlit as st
@@ -43,7 +44,7 @@ def draw(member: Membership, state: ChallengeState) -> None:
         entry = registry.BY_SLUG["live_lab"]
         st.page_link(
             entry.path,
-            label="Submit a run from the live lab",
+            label="Train a model in the live lab",
             icon=f":material/{entry.icon}:",
             query_params=CHALLENGE_QUERY,
         )
@@ -89,6 +90,11 @@ def format_board(rows: list[BoardRow], who: str) -> str:
     return f'<table class="class-board">{head}{"".join(lines)}</table>'
 
 
+def format_wait(seconds: float) -> str:
+    """Return '40 s', or from two minutes on '3 min'."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{math.ceil(seconds / 60)} min"
+
+
 def describe_status(row: BoardRow) -> str:
     """Return the test accuracy, '97.5 %', or the run's state, 'waiting, position 3: about 40 s'."""
     if row.test_accuracy is not None:
@@ -97,7 +103,7 @@ def describe_status(row: BoardRow) -> str:
         if row.turn is None:
             return "waiting"
         wait_s = board.estimate_wait_s(row.turn)
-        return f"waiting, position {row.turn}" + ("" if wait_s is None else f": about {wait_s:.0f} s")
+        return f"waiting, position {row.turn}" + ("" if wait_s is None else f": about {format_wait(wait_s)}")
     if row.state == "running":
         accuracy = "" if row.accuracy is None else f", validation accuracy {percent(row.accuracy)}"
         return f"{percent(row.progress, 0)} trained{accuracy}"

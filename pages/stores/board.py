@@ -76,9 +76,10 @@ def resume_interrupted() -> None:
 
 
 def estimate_wait_s(turn: int) -> float | None:
-    """Return the expected waiting time of a queue position in seconds; None if it is unknown."""
+    """Return the longest expected time until a queue position starts, in seconds; None if it is unknown."""
     places = getattr(runs.get_executor(), "slots", None)
-    return math.ceil(turn / places) * challenge.SECONDS if isinstance(places, int) else None
+    seconds = challenge.SECONDS + challenge.OVERHEAD_S
+    return math.ceil(turn / places) * seconds if isinstance(places, int) else None
 
 
 def _load_row(entry: Entry) -> BoardRow:

@@ -15,6 +15,8 @@ from vitviz.training.run_config import RunConfig
 DATASET = "digits"
 MAX_PARAMETERS = 60_000
 SECONDS = 20.0  # of training on one core
+OVERHEAD_S = 5.0  # of a run's start and test, on a quiet core
+_SLACK = 1.05  # a run ends with the update during which its time is over
 MAX_RUNS_EACH = 3  # per participant
 MAX_ENTRIES = 300
 TERMS = (
@@ -61,6 +63,18 @@ def apply_rules(config: RunConfig) -> RunConfig:
         raise ValueError(f"the challenge allows {MAX_PARAMETERS:,} parameters, this model has {count:,}")
     timed = replace(train, epochs=None, seconds=SECONDS, clock="core", threads=1)
     return replace(config, train=timed, lease_s=None)
+
+
+def check_trained_run(config: RunConfig, seconds: float) -> None:
+    """Raise ValueError with the rule that a trained run breaks.
+
+    Args:
+        seconds: of training, by the run's own clock.
+    """
+    apply_rules(config)
+    core_s = seconds * (1 if config.train.clock == "core" else config.train.threads or 1)
+    if core_s > _SLACK * SECONDS:
+        raise ValueError(f"the challenge allows {SECONDS:g} seconds on one core, this run took {core_s:.0f}")
 
 
 def open_challenge(classes: ClassStore, code: str) -> None:

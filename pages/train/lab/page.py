@@ -86,7 +86,7 @@ def _draw_start_row(config: RunConfig | ValueError, visit_runs: list[Run]) -> Ru
         focus = _choose_run(visit_runs)
     with compared_column:
         _choose_compared_runs(visit_runs, focus)
-    challenge.draw(config, show_run)
+    challenge.draw(config, focus, show_run)
     if isinstance(config, lineup_form.IncompleteLineup):
         page.caption(f":material/groups: {config}.")
     elif isinstance(config, ValueError):

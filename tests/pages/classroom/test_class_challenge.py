@@ -66,7 +66,7 @@ def test_a_run_is_handed_in_from_the_lab_and_stands_on_the_board(
     learner.text_input(key="class_room._name").set_value("<b>Ada</b>").run()
     assert challenge.TERMS in words(learner)
     to_the_lab(learner)
-    learner.button(key="live_lab._hand_in").click().run()
+    learner.button(key="live_lab._train_for_class").click().run()
     assert not learner.exception
     run = handed_in(challenged)
     config = run.config()
@@ -79,10 +79,29 @@ def test_a_run_is_handed_in_from_the_lab_and_stands_on_the_board(
     assert "97.5" in " ".join(str(each.proto) for each in challenged.run().get("html"))
 
 
+def test_a_trained_run_is_handed_in_as_it_is_or_the_rule_that_it_breaks_is_said(
+    challenged: AppTest, open_app: OpenApp, executor: FakeExecutor
+) -> None:
+    learner = to_the_lab(learns(open_app, challenged))
+    assert learner.button(key="live_lab._hand_in").disabled and "starts at once" in words(learner)
+    learner.button(key="live_lab._start").click().run()
+    run = runs.list_runs(learner.session_state["_visit"])[0]
+    status = replace(Status(), state="done", step=9, accuracy=0.9, test_accuracy=0.9, seconds=60.0)
+    write_status(run.directory / "status.json", asdict(status))
+    learner.run()
+    assert learner.button(key="live_lab._hand_in").disabled
+    assert "allows 20 seconds on one core, this run took" in words(learner)
+    write_status(run.directory / "status.json", asdict(replace(status, seconds=4.0)))
+    learner.run().button(key="live_lab._hand_in").click().run()
+    assert not learner.exception and handed_in(challenged).id == run.id
+    assert len(runs.list_runs(learner.session_state["_visit"])) == 1, "no second run was trained"
+    assert "it is on the board" in words(learner.run())
+
+
 def test_a_run_of_the_board_is_looked_at_and_not_changed(
     challenged: AppTest, open_app: OpenApp, executor: FakeExecutor
 ) -> None:
-    to_the_lab(challenged).button(key="live_lab._hand_in").click().run()
+    to_the_lab(challenged).button(key="live_lab._train_for_class").click().run()
     run = handed_in(challenged)
     done(run, 0.9)
     learner = learns(open_app, challenged)
@@ -102,7 +121,7 @@ def test_a_class_without_a_challenge_hands_nothing_in(teacher: AppTest, executor
 def test_what_is_against_the_rules_says_why(challenged: AppTest) -> None:
     challenged.switch_page(LAB).run()
     challenged.selectbox(key="live_lab.dataset").set_value("shapes").run()
-    assert challenged.button(key="live_lab._hand_in").disabled
+    assert challenged.button(key="live_lab._train_for_class").disabled
     assert "the challenge trains on Digits" in words(challenged)
     assert place(challenged).challenge
 
@@ -113,7 +132,8 @@ def test_the_board_says_how_a_run_stands(executor: FakeExecutor) -> None:
         describe_status(row).replace("\N{NO-BREAK SPACE}", " ") == "25 % trained, validation accuracy 50.0 %"
     )
     executor.slots = 2  # type: ignore[attr-defined]
-    assert describe_status(replace(row, state="queued", turn=3)) == "waiting, position 3: about 40 s"
+    assert describe_status(replace(row, state="queued", turn=3)) == "waiting, position 3: about 50 s"
+    assert describe_status(replace(row, state="queued", turn=30)) == "waiting, position 30: about 7 min"
     assert describe_status(replace(row, state="diverged")) == "diverged"
     many = [replace(row, run=str(i), who=str(i)) for i in range(40)]
     assert format_board(many, "39").count("<tr") == 1 + 30 + 1 and "class=mine" in format_board(many, "39")
@@ -124,7 +144,7 @@ def test_a_restart_resumes_a_submitted_run_and_costs_no_try(
 ) -> None:
     monkeypatch.setattr(board, "_resumed", set())
     learner = to_the_lab(learns(open_app, challenged))
-    learner.button(key="live_lab._hand_in").click().run()
+    learner.button(key="live_lab._train_for_class").click().run()
     run = handed_in(challenged)
     write_status(run.directory / "status.json", asdict(Status("interrupted", step=3)))
     board.resume_interrupted()
