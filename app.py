@@ -5,7 +5,7 @@ The server imports this module once and serves `app`; every session runs it as a
 
 import streamlit as st
 
-from pages.classroom import class_bar
+from pages.classroom import class_bar, teacher_key
 from pages.controls import query_params
 from pages.frame import browser, file_limits, foot, menu, session_capacity, socket_limits, startup
 from pages.frame.page import show_file_errors
@@ -40,7 +40,7 @@ if __name__ == "__main__":
 else:
     app = st.App(
         __file__,
-        routes=preload.list_routes() if installation.is_enabled() else (),
+        routes=[*teacher_key.list_routes(), *(preload.list_routes() if installation.is_enabled() else ())],
         lifespan=startup.lifespan,
         middleware=[*session_capacity.middleware(), *socket_limits.middleware()],
     )

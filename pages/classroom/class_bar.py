@@ -13,26 +13,39 @@ from pages.classroom import class_question, membership
 from pages.classroom.membership import Membership
 from pages.controls import session_keys
 from pages.frame import registry
-from pages.stores import classes
+from pages.selection import selection
+from pages.stores import classes, session
 from vitviz.classes.class_store import Attendance
 from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
+from vitviz.plots.theme import PALETTES
 from vitviz.text import plain
 
 KEY = "class_bar"
 ROW, HEARTBEAT = "class.row", "class.pulse"  # fragments
 LEADING_S = 1.0
+ATTENDANCE_S = 2.0
 FOLLOWING_S = 0.7
 RETRY_S = 3.0  # interval of attempts to reach a class that is unavailable
 AT_FULL_SPEED = 30  # learners; more learners poll less often
 STORAGE_NOTICE = "It is stored on this server, visible to the class, and deleted when the class closes."
-STYLE = f"""
-.st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px; padding: .25rem .75rem; }}
-.st-key-{KEY} [data-testid="stHorizontalBlock"] {{ min-height: 2.5rem; }}
+# On wide screens the row is a chip beside the page's header, and in presentation mode at its foot: it takes no room.
+STYLE = """
+@media (min-width: 641px) {{
+  [data-testid="stLayoutWrapper"]:has(> .st-key-class_bar):not(:has(.st-key-class_asked)) {{ position: absolute; }}
+  .st-key-class_row :is([data-testid="stVerticalBlock"], [data-testid="stHorizontalBlock"],
+    [data-testid="stLayoutWrapper"]), .st-key-class_row > * {{ flex: none; flex-wrap: nowrap;
+    width: max-content !important; }}
+  .st-key-class_row {{ position: fixed; z-index: 999991; top: .5rem; right: 1.25rem; width: fit-content !important;
+    flex-wrap: nowrap; padding: 0 .75rem; background: {paper}; border: 1px solid rgba(128, 128, 128, .4);
+    border-radius: 1.5rem; }}
+  .st-key-class_row :is(button, a) {{ min-height: 2rem; padding: 0 .5rem; white-space: nowrap; }}
+  .st-key-class_row p {{ font-size: .875rem; white-space: nowrap; }}
+  html[data-vitviz-present] .st-key-class_row {{ inset: auto auto .5rem .75rem; }}
+}}
 @media (max-width: 640px) {{
-  .st-key-{KEY} {{ padding: 0 .5rem; }}
-  .st-key-{KEY} [data-testid="stHorizontalBlock"] {{ flex-wrap: nowrap; }}
-  .st-key-{KEY} [data-testid="stPageLink-NavLink"] {{ padding: 0 4px; }}
+  .st-key-class_bar > :has(.st-key-class_asked) {{ order: -1; }}
+  .st-key-class_row [data-testid="stPageLink-NavLink"] {{ padding: 0 4px; }}
 }}
 """
 
@@ -56,7 +69,8 @@ def follow_class(slug: str) -> Iterator[None]:
                 )
         yield
         return
-    bar = st.container(key=KEY)
+    class_question.forget_offers()
+    bar = st.container(key=KEY, gap="xsmall")
     if not member.leads:
         _draw(bar, slug)
     try:
@@ -103,13 +117,15 @@ def _sync_class(member: Membership, slug: str) -> Membership | None:
     if state is None:
         membership.end_membership(member)
         return None
+    if member.leads and not state.is_led_by(session.get_current().owner):  # the key was revoked
+        member.leads, member.images = False, {}
     member.challenge = state.challenge
     if not member.leads:
         membership.follow_teacher(member, state, slug)
         pending = class_question.load_pending()
         member.pending = 0 if pending is None else pending.number
         if pending is not None:
-            membership.hide_proof(pending.question.proof, state.shown, slug)
+            membership.hide_proof(pending.question, state.shown, slug)
     membership.load_shared_image(member)
     return member
 
@@ -126,11 +142,17 @@ def _publish_view(member: Membership, slug: str) -> None:
 
 def _draw(bar: DeltaGenerator, slug: str) -> None:
     with bar:
-        st.html(f"<style>{STYLE}{class_question.STYLE}</style>")
+        paper = PALETTES[selection.get_theme()].paper
+        st.html(f"<style>{STYLE.format(paper=paper)}{class_question.STYLE}</style>")
         member = membership.get_membership()
         leads = member is not None and member.leads
-        if not leads:
-            st.fragment(_draw_learner_row, key=ROW)(slug)
+        with st.container(key="class_row", horizontal=True, vertical_alignment="center", gap="small"):
+            if leads:
+                st.fragment(_draw_teacher_row, key=ROW, run_every=ATTENDANCE_S)(slug)
+                class_question.draw_ask_controls()
+            else:
+                st.fragment(_draw_learner_row, key=ROW)(slug)
+            _draw_class_link(slug)
         st.fragment(_poll, key=HEARTBEAT, run_every=LEADING_S if leads else _get_poll_interval_s())(slug)
 
 
@@ -168,13 +190,12 @@ def _poll(slug: str) -> None:
             member.version = -1  # applies the proof, which was hidden
         if (
             state is None
+            or (member.leads and not state.is_led_by(session.get_current().owner))
             or state.challenge != member.challenge
             or member.pending != (0 if pending is None else pending.number)
         ):
             st.rerun()
     try:
-        if member.leads:
-            _draw_teacher_row(member, slug)
         class_question.draw_question(member)
     except ClassError as error:
         member.error = member.error or str(error)
@@ -188,27 +209,36 @@ def _draw_learner_row(slug: str) -> None:
     if member is None:
         return
     code = format_code(member.code)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with _row():
         if member.follows:
-            st.markdown(f":material/co_present: **{code}** · following the teacher", width="stretch")
+            st.markdown(f":material/co_present: **{code}** · following the teacher", width="content")
             st.button(
                 "Stop following", key="class.around", on_click=membership.stop_following, type="tertiary"
             )
         else:
-            st.markdown(f":material/explore: **{code}** · not following", width="stretch")
+            st.markdown(f":material/explore: **{code}** · not following", width="content")
             if st.button(
                 "Follow teacher", key="class.back", on_click=membership.resume_following, type="tertiary"
             ):
                 st.rerun()
-        _draw_class_link(slug)
 
 
-def _draw_teacher_row(member: Membership, slug: str) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+def _row() -> DeltaGenerator:
+    return st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
+
+
+def _draw_teacher_row(slug: str) -> None:
+    """Draw the code, the attendance, and what the teacher can share; it polls the attendance."""
+    member = membership.get_membership()
+    if member is None or not member.leads:
+        return
+    try:
         attendance = describe_attendance(membership.get_class_store().count_present(member.code))
+    except ClassError:
+        attendance = "unavailable"
+    with _row():
         st.markdown(
-            f":material/cast_for_education: **Class {format_code(member.code)}** · {attendance}",
-            width="stretch",
+            f":material/cast_for_education: **{format_code(member.code)}** · {attendance}", width="content"
         )
         image = membership.get_hidden_image(member)
         if image is not None:
@@ -218,22 +248,16 @@ def _draw_teacher_row(member: Membership, slug: str) -> None:
                 type="tertiary",
                 on_click=_share_image,
                 args=(image,),
-                help=STORAGE_NOTICE,
+                help=f"The class does not see your image until you share it. {STORAGE_NOTICE}",
             )
-        lesson_hidden = membership.has_hidden_lesson(member)
-        if lesson_hidden:
+        if membership.has_hidden_lesson(member):
             st.button(
                 "Share lesson with the class",
                 key="class.show_lesson",
                 type="tertiary",
                 on_click=membership.share_lesson,
-                help=f"Learners see each stop's text and task beside the page. {STORAGE_NOTICE}",
+                help=f"Learners then see each stop's text and task beside the page. {STORAGE_NOTICE}",
             )
-        _draw_class_link(slug)
-    if image is not None:
-        st.caption(f"The class does not see your image until you share it. {STORAGE_NOTICE}")
-    if lesson_hidden:
-        st.caption(f"The class does not see your lesson until you share it. {STORAGE_NOTICE}")
 
 
 def _share_image(image: str) -> None:
@@ -242,11 +266,11 @@ def _share_image(image: str) -> None:
 
 
 def describe_attendance(attendance: Attendance) -> str:
-    """Return '3 following, 1 not following' for the learners who are present."""
+    """Return '3 of 4 following' for the learners who are present."""
     if not attendance.present:
         return "no learners yet"
-    others = attendance.present - attendance.following
-    return f"{attendance.following:,} following" + (f", {others:,} not following" if others else "")
+    everybody = attendance.following == attendance.present
+    return f"{attendance.following:,}{'' if everybody else f' of {attendance.present:,}'} following"
 
 
 def _draw_class_link(slug: str) -> None:
@@ -254,5 +278,5 @@ def _draw_class_link(slug: str) -> None:
     if entry is not None and slug != entry.slug:
         member = membership.get_membership()
         has_challenge = member is not None and member.challenge
-        label, icon = ("Challenge", "trophy") if has_challenge else ("Class", "groups")
-        st.page_link(entry.path, label=label, icon=f":material/{icon}:", width="content")
+        label = "Challenge" if has_challenge else "Class"
+        st.page_link(entry.path, label=label, width="content")

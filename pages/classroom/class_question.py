@@ -2,49 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from html import escape
-from math import isnan
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.classroom import membership
 from pages.classroom.membership import Membership
 from pages.controls import query_params, session_keys
 from pages.frame import registry
-from pages.questions.number_slider import draw_number_slider, get_moved_key
+from pages.questions import question_form
+from pages.questions.answer_input import draw_input, draw_points, get_moved_key, is_typed, read_input
 from pages.selection import selection
 from pages.stores import cached, classes, session
-from pages.views.register import register
 from vitviz.classes import question_store
-from vitviz.classes.class_question import (
-    ClassQuestion,
-    HistogramBar,
-    build_histogram,
-    describe_answers,
-    validate_answer,
-)
+from vitviz.classes.class_question import ClassQuestion, HistogramBar, build_histogram, describe_answers
 from vitviz.classes.database import ClassError
 from vitviz.classes.question_store import QuestionState
 from vitviz.classes.shared_view import is_private
-from vitviz.lessons.lesson import Link
-from vitviz.lessons.question_kinds import Choose, Drag, Measure, Point
-from vitviz.plots.blob import pack
+from vitviz.lessons.authored_measures import AuthoredMeasure
+from vitviz.lessons.lesson import Link, Question
+from vitviz.lessons.question_kinds import Answer, Measure, Point, Write
 from vitviz.text import plain, plural
 
 if TYPE_CHECKING:
     from pages.selection.subject import Subject
-    from vitviz.lessons import lesson
     from vitviz.plots.photo import Photo
 
 KEY = "class_asked"
-_POINTED = "class.pointed"  # (number of the question, selected patch) of the current question
-_NO_CELL = -1
-_answer_points = register(__file__, "answer_points")
+_OFFERED = "class.offered"  # the page's own questions, those of a lesson's stop first
+_OWN = "class.own"  # key of the form of the teacher's own question
+_ELSEWHERE = ""  # the answer of a session that answered, but does not know what
 # Drawn with the class bar: a style sheet in a polled fragment would replace one that the page has drawn.
 STYLE = """
 .st-key-class_asked { padding-bottom: .6rem; }
@@ -88,7 +77,9 @@ def load_pending() -> QuestionState | None:
 def is_hidden(measure: Measure) -> bool:
     """Return True if the class is asked a question of this measure, and the teacher has not shown the answer."""
     pending = load_pending()
-    return pending is not None and type(pending.question.measure) is type(measure)
+    if pending is None or isinstance(measure, AuthoredMeasure):
+        return pending is not None and pending.question.measure == measure
+    return type(pending.question.measure) is type(measure)
 
 
 def draw_hidden_notice() -> None:
@@ -100,36 +91,85 @@ def draw_hidden_notice() -> None:
 # ---------------------------------------------------------------- asking
 
 
-def draw_ask_button(question: lesson.Question, subject: Subject, key: str) -> None:
-    """Draw the teacher's button beside a question; nothing for learners and outside of a class."""
+def forget_offers() -> None:
+    """Forget the questions of the page before."""
+    st.session_state[_OFFERED] = []
+
+
+def offer_question(question: Question, subject: Subject | None, *, first: bool = False) -> None:
+    """Let the teacher ask the class a question of this page; nothing for learners and outside of a class.
+
+    Args:
+        subject: the model, step and image to measure; by default the sidebar's.
+        first: True for the question of a lesson's stop, which one click asks.
+    """
     member = membership.get_membership()
     if member is None or not member.leads:
         return
+    offers: list[tuple[Question, Subject | None]] = st.session_state.setdefault(_OFFERED, [])
+    offers[:] = [offer for offer in offers if offer[0] != question]
+    offers.insert(0 if first else len(offers), (question, subject))
+
+
+@st.fragment(key="class.ask")
+def draw_ask_controls() -> None:
+    """Draw the teacher's button that asks the page's first question, and the menu of further and own questions."""
+    member = membership.get_membership()
+    if member is None:
+        return
+    offers: list[tuple[Question, Subject | None]] = st.session_state.get(_OFFERED, [])
+    with st.container(horizontal=True, gap="xsmall", width="content"):
+        if offers:
+            _draw_ask_button(member, "Ask the class", *offers[0], key="class.ask.first")
+        with st.popover("More questions" if offers else "Own question"):
+            for number, (question, subject) in enumerate(offers):
+                _draw_ask_button(member, question.prompt, question, subject, key=f"class.ask.{number}")
+            question_form.draw_form(_OWN, None)
+            st.button("Ask this question", key="class.ask.own", type="primary", on_click=_ask_own)
+
+
+def _draw_ask_button(
+    member: Membership, label: str, question: Question, subject: Subject | None, key: str
+) -> None:
     why_not = _explain_private(member, subject)
     st.button(
-        "Ask the class",
-        key=f"{key}.class",
+        plain(label),
+        key=key,
         icon=":material/record_voice_over:",
-        width="stretch",
         disabled=bool(why_not),
-        help=why_not or "All learners can answer; answers stay hidden until you show them.",
+        help=why_not or plain(question.prompt),
         on_click=_ask_class,
         args=(question, subject),
     )
 
 
-def _explain_private(member: Membership, subject: Subject) -> str:
-    """Return why the class cannot be asked about this subject; '' if it can."""
-    if is_private(subject.image) and subject.image not in member.images:
+def _explain_private(member: Membership, subject: Subject | None) -> str:
+    """Return why the class cannot be asked about this subject, by default the selection; '' if it can."""
+    current = selection.get_current()
+    image, model = (current.image, current.model) if subject is None else (subject.image, subject.choice.key)
+    if is_private(image) and image not in member.images:
         return "Share your image with the class first."
-    return "Uploaded weights cannot be shared with the class." if is_private(subject.choice.key) else ""
+    return "Uploaded weights cannot be shared with the class." if is_private(model) else ""
 
 
-def _ask_class(question: lesson.Question, subject: Subject) -> None:
+def _ask_own() -> None:
+    with membership.toast_errors("The class was not asked"):
+        question = question_form.read_form(_OWN, None)
+        if question is not None:
+            _ask_class(question, None)
+
+
+def _ask_class(question: Question, subject: Subject | None) -> None:
+    from pages.selection.subject import load_current
+
     member = membership.get_membership()
     if member is None:
         return
     with membership.toast_errors("The class was not asked"):
+        subject = load_current() if subject is None else subject
+        shown = query_params.get_values()
+        if why := question.measure.why_not(subject):
+            raise ValueError(why)
         class_question = ClassQuestion(
             prompt=question.prompt,
             kind=question.measure.get_answer_kind(subject),
@@ -140,6 +180,7 @@ def _ask_class(question: lesson.Question, subject: Subject) -> None:
             image=member.images.get(subject.image, subject.image),
             crop=subject.offset[0],
             proof=Link(st.session_state.get(session_keys.PAGE) or "home", question.proof),
+            before={key: shown[key] for key, _ in question.proof if "." in key and key in shown},
         )
         question_store.ask_question(membership.get_class_store(), member.code, class_question)
 
@@ -157,118 +198,61 @@ def draw_question(member: Membership) -> None:
     if state is None:
         return
     with st.container(key=KEY):
-        st.markdown(f":material/quiz: **{plain(state.question.prompt)}**")
-        st.caption(plain(state.question.about))
         answer = _get_answer(member, state)
+        asks = state.stage != "measured" and answer is None and not member.leads
+        if not asks:
+            st.markdown(f":material/quiz: **{plain(state.question.prompt)}**")
         if state.stage == "open" and answer is None:
             sentence = "Question sent: answers appear" if member.leads else "New question from your teacher"
             css = "class-new class-asked" if member.leads else "class-new"
             # A user who has scrolled down does not see the top of the page, so a notice is drawn at the foot of the
             # screen. With reduced motion it stays until there is an answer, and the teacher sees none.
             st.html(f'<div class="{css}" role="status">{sentence} at the top of the page.</div>')
-        if state.stage != "measured" and answer is None and not member.leads:
+        if asks:
             _draw_form(member, state)
         else:
             _draw_answers(member, state, answer)
+        if not isinstance(state.question.measure, AuthoredMeasure):
+            st.caption(plain(state.question.about))
         if member.leads:
             _draw_teacher_buttons(member, state)
 
 
-def _get_answer(member: Membership, state: QuestionState) -> float | None:
-    """Return the user's answer in this session; NaN if the answer was given in another session."""
+def _get_answer(member: Membership, state: QuestionState) -> Answer | None:
+    """Return the user's answer in this session; `_ELSEWHERE` if the answer was given in another session."""
     if member.leads or state.number in member.answers:
         return member.answers.get(state.number)
     if state.stage != "measured" and question_store.has_answered(
         membership.get_class_store(), member.code, state.number, session.get_current().token
     ):
-        member.answers[state.number] = float("nan")
-        return member.answers[state.number]
+        member.answers[state.number] = _ELSEWHERE
+        return _ELSEWHERE
     return None
 
 
 def _draw_form(member: Membership, state: QuestionState) -> None:
-    answer = _draw_input(state)
+    question, key = state.question, f"class.guess.{state.number}"
+    answer = draw_input(question.kind, key, question.prompt, load_photo=lambda: _encode_photo(question))
     st.button(
         "Submit answer",
         key=f"class.answer.{state.number}",
-        disabled=answer is None,
+        disabled=answer is None and not is_typed(question.kind),
         on_click=_submit_answer,
-        args=(member, state, answer),
+        args=(member, state, key),
     )
 
 
-def _submit_answer(member: Membership, state: QuestionState, answer: float) -> None:
+def _submit_answer(member: Membership, state: QuestionState, key: str) -> None:
     with membership.toast_errors("Your answer was not counted"):
-        answer = validate_answer(state.question.kind, answer)
+        answer = read_input(state.question.kind, key)
+        if answer is None:
+            raise ValueError("expected an answer, received none")
+        answer = state.question.kind.validate(answer)
         counted = question_store.submit_answer(
             membership.get_class_store(), member.code, state.number, session.get_current().token, answer
         )
-        member.answers[state.number] = answer if counted else float("nan")
-        st.session_state.pop(get_moved_key(_build_input_key(state)), None)
-
-
-def _build_input_key(state: QuestionState) -> str:
-    return f"class.guess.{state.number}"
-
-
-def _draw_input(state: QuestionState) -> float | None:
-    kind, key = state.question.kind, _build_input_key(state)
-    if isinstance(kind, Choose):
-        option = st.radio(
-            "Your answer",
-            list(range(len(kind.options))),
-            index=None,
-            key=key,
-            format_func=lambda index: plain(kind.options[index]),
-            label_visibility="collapsed",
-        )
-        return None if option is None else float(option)
-    if isinstance(kind, Drag):
-        return draw_number_slider(kind, key, "Your answer")
-    number, selected = st.session_state.get(_POINTED, (None, None))
-    selected = selected if number == state.number else None
-    cell = _draw_points(
-        state.question, kind, (), own=selected, label="Image of the question: select a patch", key=key
-    )
-    if cell is not None and cell != selected:
-        st.session_state[_POINTED] = (state.number, cell)
-        context = get_script_run_ctx()
-        in_fragment = context is not None and context.fragment_ids_this_run
-        st.rerun(scope="fragment" if in_fragment else "app")
-    st.caption("Select a patch." if selected is None else f"Your answer: {kind.format_answer(selected)}.")
-    return None if selected is None else float(selected)
-
-
-def _draw_points(
-    question: ClassQuestion,
-    kind: Point,
-    counts: Sequence[int],
-    *,
-    own: int | None,
-    measured: int | None = None,
-    label: str,
-    key: str,
-) -> int | None:
-    """Draw the question's image with its patches; return the patch that was clicked in this run, in reading order.
-
-    Args:
-        counts: answers per patch in reading order; empty while a patch can be selected.
-        own: the user's patch.
-        measured: the measured patch.
-        label: for screen readers.
-    """
-    photo, cells = _encode_photo(question), kind.grid[0] * kind.grid[1]
-    header = {
-        "grid": kind.grid,
-        "own": _NO_CELL if own is None else own,
-        "measured": _NO_CELL if measured is None else measured,
-        "words": label,
-        "takes": not counts,
-        **({} if photo is None else photo.header),
-    }
-    arrays = {"counts": np.asarray(counts, np.uint16)} | ({} if photo is None else {"photo": photo.array})
-    cell = _answer_points(pack(header, **arrays), key=key, triggers=("pick",)).pick
-    return cell if type(cell) is int and not counts and 0 <= cell < cells else None
+        member.answers[state.number] = answer if counted else _ELSEWHERE
+        st.session_state.pop(get_moved_key(key), None)
 
 
 def _encode_photo(question: ClassQuestion) -> Photo | None:
@@ -288,35 +272,50 @@ def _encode_photo(question: ClassQuestion) -> Photo | None:
 # ---------------------------------------------------------------- answers
 
 
-def _draw_answers(member: Membership, state: QuestionState, answer: float | None) -> None:
+def _draw_answers(member: Membership, state: QuestionState, answer: Answer | None) -> None:
     """Draw the answer count, the answers once they are shown, and the measured answer at the end."""
     kind, measured = state.question.kind, state.measured
-    if answer is not None and not isnan(answer):
+    if answer not in (None, _ELSEWHERE):
         st.markdown(f"Your answer: **{plain(kind.format_answer(answer))}**")
     if state.stage == "open":
         count = f"{plural(state.answers, 'answer')}, hidden until you show them."
         st.caption(count if member.leads else "Answers are hidden until your teacher shows them.")
         return
-    if isinstance(kind, Point):
+    if isinstance(kind, Write):
+        _draw_texts(state)
+    elif isinstance(kind, Point):
         _draw_chosen_patches(state, kind, answer)
     else:
         st.html(_format_histogram(build_histogram(kind, state.tally, measured, answer), state.answers))
     if measured is None:
         st.caption(f"{plural(state.answers, 'answer')} so far.")
         return
-    st.markdown(f"Measured: **{plain(measured.format_answer(kind))}**. {plain(measured.words)}")
-    st.caption(plain(describe_answers(kind, state.tally, measured)))
+    if measured.right:
+        st.markdown(f"{measured.label}: **{plain(measured.format_answer(kind))}**. {plain(measured.words)}")
+    elif measured.words:
+        st.markdown(plain(measured.words))
+    if not isinstance(kind, Write):
+        st.caption(plain(describe_answers(kind, state.tally, measured)))
 
 
-def _draw_chosen_patches(state: QuestionState, kind: Point, answer: float | None) -> None:
+def _draw_texts(state: QuestionState) -> None:
+    """Draw the texts that the teacher shows, the most frequent first."""
+    shown = sorted((text for text in state.written if text.shown), key=lambda text: -text.count)
+    lines = [f"- {plain(text.text)}" + (f" ({text.count})" if text.count > 1 else "") for text in shown]
+    st.markdown("\n".join(lines) or "No text is shown yet.")
+
+
+def _draw_chosen_patches(state: QuestionState, kind: Point, answer: Answer | None) -> None:
     most_frequent = sorted(state.tally.items(), key=lambda pair: -pair[1])[:5]
     text = "; ".join(f"{kind.format_answer(cell)}: {count}" for cell, count in most_frequent) or "no answer"
-    _draw_points(
-        state.question,
+    draw_points(
+        _encode_photo(state.question),
         kind,
         [state.tally.get(float(cell), 0) for cell in range(kind.grid[0] * kind.grid[1])],
-        own=None if answer is None or isnan(answer) else int(answer),
-        measured=None if state.measured is None else int(state.measured.value),
+        own=int(answer) if isinstance(answer, float) else None,
+        measured=int(state.measured.right[0])
+        if state.measured is not None and state.measured.right
+        else None,
         label=f"Answers of the class: {text}",
         key=f"class.points.{state.number}",
     )
@@ -341,12 +340,38 @@ def _format_histogram(histogram: list[HistogramBar], answers: int) -> str:
 
 
 def _draw_teacher_buttons(member: Membership, state: QuestionState) -> None:
+    authored = isinstance(state.question.measure, AuthoredMeasure)
     with st.container(horizontal=True):
+        if isinstance(state.question.kind, Write):
+            _draw_moderation(member, state)
         if state.stage == "open":
             st.button("Show answers", key="class.show_answers", on_click=_show_answers, args=(member, state))
-        if state.stage != "measured" and st.button("Measure and show", key="class.measure"):
+        reveal = "Show the correct answer" if authored else "Measure and show"
+        if state.stage != "measured" and st.button(reveal, key="class.measure"):
             _measure_answer(member, state)
         st.button("End question", key="class.end", type="tertiary", on_click=_end_question, args=(member,))
+
+
+def _draw_moderation(member: Membership, state: QuestionState) -> None:
+    """Draw the menu in which the teacher selects the texts that the class sees."""
+    hidden = sum(not text.shown for text in state.written)
+    with st.popover(f"Review texts ({hidden} hidden)"):
+        st.caption(
+            "The class sees the selected texts. A projector shows this list, too: review on another device."
+        )
+        for text in state.written:
+            st.checkbox(
+                plain(text.text),
+                text.shown,
+                key=f"class.text.{state.number}.{text.text}",
+                on_change=_show_text,
+                args=(member, state, text.text, not text.shown),
+            )
+
+
+def _show_text(member: Membership, state: QuestionState, text: str, shown: bool) -> None:
+    with membership.toast_errors("The text is unchanged"):
+        question_store.show_text(membership.get_class_store(), member.code, state.number, text, shown)
 
 
 def _show_answers(member: Membership, state: QuestionState) -> None:

@@ -29,25 +29,29 @@ html[data-vitviz-present] .class-way span { font-size: 1.5rem; }
 </style>"""
 
 
-def build_link(code: str) -> str:
-    """Return the link to a class, with the server's address as this browser knows it."""
+def build_address(path: str) -> str:
+    """Return the address of a path of this server, as this browser knows the server."""
     url = urlsplit(st.context.url or "")
-    path = url.path.rstrip("/")
-    base = path.removesuffix(f"/{membership.SLUG}") if path.endswith(f"/{membership.SLUG}") else path
-    return urlunsplit((url.scheme, url.netloc, f"{base}/{membership.SLUG}", f"{CLASS}={code}", ""))
+    base = url.path.rstrip("/").removesuffix(f"/{membership.SLUG}")
+    return f"{urlunsplit((url.scheme, url.netloc, base, '', ''))}/{path}"
+
+
+def build_link(code: str) -> str:
+    """Return the link to a class."""
+    return build_address(f"{membership.SLUG}?{CLASS}={code}")
 
 
 def draw(code: str) -> None:
     link = build_link(code)
     address = escape(link.partition("://")[2])
     st.html(
-        f'{STYLE}<div class="class-way"><img src="{_encode_qr_code(link)}" alt="QR code of {escape(link)}">'
+        f'{STYLE}<div class="class-way"><img src="{encode_qr_code(link)}" alt="QR code of {escape(link)}">'
         f"<div>Code<strong>{format_code(code)}</strong><span>{address}</span></div></div>"
     )
 
 
 @lru_cache(maxsize=64)
-def _encode_qr_code(link: str) -> str:
+def encode_qr_code(link: str) -> str:
     """Return the link as a QR code in a PNG data URL, dark on white in both themes, as cameras need it."""
     import segno
 

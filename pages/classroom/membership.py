@@ -15,11 +15,13 @@ from pages.frame import registry
 from pages.lessons import open_lesson
 from pages.stores import classes, lessons, session
 from vitviz.classes import teacher_images
+from vitviz.classes.class_question import ClassQuestion
 from vitviz.classes.class_store import HEARTBEAT_S, ClassState, ClassStore, hash_member
 from vitviz.classes.codes import parse_code
 from vitviz.classes.database import ClassError
 from vitviz.classes.shared_view import CLASS, LESSON, LessonText, SharedView, build_shared_view
-from vitviz.lessons.lesson import Lesson, Link
+from vitviz.lessons.lesson import Lesson
+from vitviz.lessons.question_kinds import Answer
 from vitviz.text import plain
 
 SLUG = "class_room"  # the class's own page, which the teacher does not share
@@ -52,9 +54,10 @@ class Membership:
     published: str = ""  # the view that this session shared last
     images: dict[str, str] = field(default_factory=dict)
     lessons: list[Lesson] = field(default_factory=list)
+    key: str = ""  # the teacher's key that this session created
     lesson_text: LessonText | None = None  # of the stop that the teacher shares
     error: str = ""  # why the class is unavailable now
-    answers: dict[int, float] = field(default_factory=dict)
+    answers: dict[int, Answer] = field(default_factory=dict)
 
 
 def get_membership() -> Membership | None:
@@ -114,11 +117,44 @@ def join_class(text: str) -> Membership | None:
     if state is None:
         _drop_membership(CLASS_UNKNOWN)
         return None
-    member = Membership(state.code, state.teacher == user.owner, hash_member(state.code, user.token))
+    member = Membership(state.code, state.is_led_by(user.owner), hash_member(state.code, user.token))
     member.follows = store.load_follows(state.code, member.who)
     st.session_state[session_keys.CLASS] = member
     user.notes[CLASS] = member.code
     return member
+
+
+def take_lead(text: str) -> None:
+    """Lead the class of a teacher's key, as it stands in the key's link.
+
+    Raises:
+        ClassError: if the key is wrong or revoked, or after many wrong ones.
+    """
+    user, (code, _, key) = session.get_current(), text.partition(".")
+    store = get_class_store()
+    accepted = classes.try_code(
+        user, session.get_address(), lambda: store.accept_key(code, key, user.owner) or None
+    )
+    if not accepted:
+        raise ClassError("this teacher's key is wrong or was revoked")
+    join_class(code)
+
+
+def create_key() -> None:
+    """Create the teacher's key of the class, in a callback; an earlier one is revoked."""
+    member = get_membership()
+    if member is not None:
+        with toast_errors("No key was created"):
+            member.key = get_class_store().create_key(member.code, session.get_current().owner)
+
+
+def revoke_key() -> None:
+    """Revoke the teacher's key and every lead that it opened in other browsers, in a callback."""
+    member = get_membership()
+    if member is not None:
+        with toast_errors("The key still opens the lead"):
+            get_class_store().revoke_key(member.code, session.get_current().owner)
+            member.key = ""
 
 
 def rejoin_class(code: str) -> None:
@@ -142,19 +178,25 @@ def list_own_codes() -> list[str]:
     return []
 
 
-def hide_proof(proof: Link, view: SharedView | None, slug: str) -> None:
-    """Replace a question's proof on its page by the teacher's values, or by defaults if the teacher shows it."""
+def hide_proof(question: ClassQuestion, view: SharedView | None, slug: str) -> None:
+    """Replace a question's proof on its page by the values that the teacher shows, or showed when asking.
+
+    A control without a value counts as the proof, because the page's default may be the proof.
+    """
     stored, incoming = session_keys.get_control_values(), session_keys.get_dict(session_keys.INCOMING)
     shared = view.link.values if view is not None and view.slug == slug else {}
-    for key, value in proof.query if slug == proof.slug else ():
-        linked = incoming.get(key, encode_value(stored[key]) if key in stored else None)
-        if "." not in key or linked != value:  # the selection is part of the question
+    for key, proof in question.proof.query if slug == question.proof.slug else ():
+        linked = incoming.get(key, encode_value(stored[key]) if key in stored else proof)
+        if "." not in key or linked != proof:  # the selection is part of the question
             continue
         incoming.pop(key, None)
         stored.pop(key, None)
         st.session_state.pop(key, None)
-        if shared.get(key, value) != value:
-            incoming[key] = shared[key]
+        others = (
+            value for value in (shared.get(key), question.before.get(key)) if value not in (None, proof)
+        )
+        if other := next(others, None):
+            incoming[key] = other
 
 
 def forget_images(member: Membership) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pages.classroom import join_form, learner_view, membership, teacher_view
+from pages.classroom import join_form, learner_view, membership, teacher_key, teacher_view
 from pages.frame import page
 
 page.header("class_room")
+teacher_key.read_key()
 member = membership.get_membership()
 if member is None:
     join_form.draw()

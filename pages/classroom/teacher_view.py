@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
-from pages.classroom import challenge_board, invitation, membership
+from pages.classroom import challenge_board, invitation, membership, teacher_key
 from pages.classroom.class_bar import describe_attendance
 from pages.classroom.membership import Membership
 from pages.frame import page
 from pages.stores import session
-from vitviz.classes import challenge, teacher_images
+from vitviz.classes import challenge, question_store, teacher_images
 from vitviz.classes.challenge import TERMS
+from vitviz.classes.class_store import ClassStore
 from vitviz.classes.database import ClassError
+from vitviz.tables import csv_text
 from vitviz.text import plain, plural
 
 ATTENDANCE_S = 2.0
@@ -23,6 +27,12 @@ def draw(member: Membership) -> None:
     st.fragment(_draw_attendance, key="class_room.here", run_every=ATTENDANCE_S)(member.code)
     draw_challenge(member)
     with st.container(horizontal=True):
+        page.download(
+            "Results of all questions (CSV)",
+            partial(_build_results, membership.get_class_store(), member.code),
+            f"class_{member.code}.csv",
+            "class_room.results",
+        )
         if member.images:
             st.button(
                 f"Stop sharing {plural(len(member.images), 'image')}",
@@ -31,9 +41,14 @@ def draw(member: Membership) -> None:
                 help="Deletes your shared images from this server.",
                 on_click=_delete_images,
             )
+        teacher_key.draw_key(member)
         with st.popover("Close class", icon=":material/logout:"):
             st.markdown("Questions, board and shared images are deleted; runs stay with their owners.")
             st.button("Close class now", key="class_room.close", on_click=_close_class)
+
+
+def _build_results(store: ClassStore, code: str) -> str:
+    return csv_text(question_store.tabulate_results(question_store.list_results(store, code)))
 
 
 def draw_challenge(member: Membership) -> None:

@@ -158,6 +158,11 @@ def resolve_option(key: str, options: Sequence[T], default: T | None = None) -> 
     )
 
 
+def resolve_text(key: str, is_valid: Callable[[str], bool]) -> str:
+    """Return the start value of a control that holds a text, and put it into the session: link, stored, ''."""
+    return _resolve_start(key, "", str, is_valid)
+
+
 def _draw_control(
     widget: Callable[..., Any],
     key: str,

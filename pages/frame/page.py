@@ -292,6 +292,7 @@ def drawers(
     if numbers is not None:
         _add_drawer(f"{key}.drawer.numbers", "The numbers", "table", numbers)
     if asks:
+        prediction.offer_questions(asks, at)
         _add_drawer(
             f"{key}.drawer.asks",
             "Predict, then measure",

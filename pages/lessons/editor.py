@@ -9,42 +9,24 @@ import streamlit as st
 
 from pages.frame import page, registry
 from pages.lessons import cards, open_lesson
+from pages.questions import question_form
 from pages.stores import lessons, session
 from vitviz.lessons import task_checks
 from vitviz.lessons.lesson import (
     MAX_ABOUT_LENGTH,
-    MAX_PROMPT_LENGTH,
     MAX_TASK_LENGTH,
     MAX_TITLE_LENGTH,
     MAX_WORDS,
     MAX_WORDS_LENGTH,
     Lesson,
-    Question,
     Stop,
 )
 from vitviz.lessons.lesson_file import write_lesson
-from vitviz.lessons.measures import MEASURES
 from vitviz.lessons.task_checks import Check
 from vitviz.text import plain
 
 _TURN, _ERROR = "lessons._edited", "lessons._refused"
 EMPTY = "Your lesson is empty. Open a page, set its controls, and press 'Add to my lesson' at the end of the sidebar."
-MEASURE_LABELS = {  # measures without required parameters
-    "": "no question",
-    "answer": "predicted class",
-    "looks_at": "patch that [CLS] attends to most in the last layer",
-    "longer_branch": "larger update of [CLS] in the last block: attention or MLP",
-    "settling_layer": "layer after which the prediction no longer changes",
-    "shuffled": "effect of shuffled patches on the prediction",
-    "truest_map": "most faithful attention map",
-    "nearest_layer": "layer with the shortest attention distance",
-    "mass_on_self": "attention weight of [CLS] on itself",
-    "tokens_share": "attention shared by [CLS] and [DIST]",
-    "variance_held": "variance explained by five components of E",
-    "share_of_e": "share of parameters in E",
-    "neighbours_alike": "similarity of neighbouring position embeddings",
-    "accuracy": "test accuracy of the model",
-}
 UNCHANGED = "as in the file"
 
 
@@ -86,15 +68,14 @@ def _save_title(key: str) -> None:
 
 
 def _draw_stop(lesson: Lesson, number: int, stop: Stop, key: str) -> None:
-    with st.form(f"{key}.form", border=False):
-        st.text_input("Title", stop.title, max_chars=MAX_TITLE_LENGTH, key=f"{key}.title")
-        st.text_area(
-            f"Text, at most {MAX_WORDS} words", stop.words, max_chars=MAX_WORDS_LENGTH, key=f"{key}.words"
-        )
-        st.text_input("Task", stop.task, max_chars=MAX_TASK_LENGTH, key=f"{key}.task")
-        _draw_check_fields(stop, key)
-        _draw_question_fields(stop, key)
-        st.form_submit_button("Save stop", on_click=_save_stop, args=(number, key))
+    st.text_input("Title", stop.title, max_chars=MAX_TITLE_LENGTH, key=f"{key}.title")
+    st.text_area(
+        f"Text, at most {MAX_WORDS} words", stop.words, max_chars=MAX_WORDS_LENGTH, key=f"{key}.words"
+    )
+    st.text_input("Task", stop.task, max_chars=MAX_TASK_LENGTH, key=f"{key}.task")
+    _draw_check_fields(stop, key)
+    question_form.draw_form(f"{key}.question", stop.question, optional=True)
+    st.button("Save stop", key=f"{key}.save", on_click=_save_stop, args=(number, key))
     with st.container(horizontal=True):
         open_lesson.draw_link(lessons.MINE, lesson, number, "Open stop", "visibility")
         for label, icon, position in (
@@ -143,39 +124,6 @@ def _draw_check_fields(stop: Stop, key: str) -> None:
     )
 
 
-def _draw_question_fields(stop: Stop, key: str) -> None:
-    question = stop.question
-    listed = [name for name in MEASURE_LABELS if question and name and question.measure == MEASURES[name]()]
-    selected = listed[0] if listed else UNCHANGED if question else ""
-    options = [*MEASURE_LABELS] if selected != UNCHANGED else [UNCHANGED, *MEASURE_LABELS]
-    left, right = st.columns([2, 3])
-    left.selectbox(
-        "Measured answer",
-        options,
-        index=options.index(selected),
-        key=f"{key}.measure",
-        format_func=lambda name: MEASURE_LABELS.get(name, name),
-    )
-    right.text_input(
-        "Question", question.prompt if question else "", max_chars=MAX_PROMPT_LENGTH, key=f"{key}.prompt"
-    )
-
-
-def _read_question(stop: Stop, key: str) -> Question | None:
-    fields = st.session_state
-    name, prompt = fields[f"{key}.measure"], _join_lines(fields[f"{key}.prompt"])
-    if not name:
-        return None
-    if name == UNCHANGED and stop.question is not None:
-        return replace(stop.question, prompt=prompt)
-    proof = (
-        ()
-        if stop.question is None or type(stop.question.measure) is not MEASURES[name]
-        else stop.question.proof
-    )
-    return Question(prompt, MEASURES[name](), proof)
-
-
 def _save_stop(number: int, key: str) -> None:
     def edit(lesson: Lesson) -> Lesson:
         fields, stop = st.session_state, lesson.stops[number - 1]
@@ -185,7 +133,7 @@ def _save_stop(number: int, key: str) -> None:
             words=_join_lines(fields[f"{key}.words"]),
             task=_join_lines(fields[f"{key}.task"]),
             check=list_checks(stop)[fields[f"{key}.check"]],
-            question=_read_question(stop, key),
+            question=question_form.read_form(f"{key}.question", stop.question),
         )
         return replace(lesson, stops=(*lesson.stops[: number - 1], new, *lesson.stops[number:]))
 

@@ -8,7 +8,7 @@ from pages.classroom import class_question
 from pages.frame import page, registry
 from pages.lessons import cards, editor, file_upload
 from pages.stores import lessons, session
-from pages.stores.lessons import Answer
+from pages.stores.lessons import StoredAnswer
 from vitviz.tables import Columns
 
 ANSWER_COLUMNS = ("lesson or page", "stop", "question", "prediction", "measured", "subject")
@@ -41,7 +41,7 @@ def _list_answers() -> list[tuple[str, str, str, str, str, str]]:
     return [(*row[:4], "hidden", row[5]) if row[2] == hidden else row for row in rows]
 
 
-def _format_answer(answer: Answer) -> tuple[str, str, str, str]:
+def _format_answer(answer: StoredAnswer) -> tuple[str, str, str, str]:
     return answer.prompt, answer.guessed, answer.measured, answer.where
 
 

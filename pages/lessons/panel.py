@@ -19,10 +19,9 @@ from pages.lessons.open_lesson import OpenStop
 from pages.questions import prediction
 from pages.selection import selection
 from pages.stores import lessons
-from pages.stores.lessons import Answer
+from pages.stores.lessons import StoredAnswer
 from pages.views.register import register
 from vitviz.classes.shared_view import LessonText
-from vitviz.pin import Pin
 from vitviz.plots.blob import pack
 from vitviz.plots.theme import PALETTES
 from vitviz.text import plain, unbroken
@@ -151,7 +150,7 @@ def _draw_question(opened: OpenStop) -> None:
     assert opened.stop.question is not None
     answers, number = opened.progress.answers, opened.number
 
-    def store_answer(answer: Answer | None) -> None:
+    def store_answer(answer: StoredAnswer | None) -> None:
         if answer is None:
             answers.pop(number, None)
         else:
@@ -159,8 +158,7 @@ def _draw_question(opened: OpenStop) -> None:
 
     with st.container(border=True):
         key = f"lesson.{opened.name}.{number}"
-        initial_pin = Pin.parse(opened.stop.link.values.get("pin", ""))
-        prediction.draw(opened.stop.question, key, answers.get(number), store_answer, no_guess=initial_pin)
+        prediction.draw(opened.stop.question, key, answers.get(number), store_answer)
 
 
 def _draw_links(opened: OpenStop, slug: str) -> None:

@@ -5,21 +5,20 @@ It is for pages whose figure is the answer; `prediction` asks beside a figure th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from pages.classroom import class_question, membership
+from pages.classroom import class_question
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page
-from pages.questions import prediction
+from pages.questions.answer_input import draw_input, is_typed, read_input
 from pages.stores import lessons, session
-from pages.stores.lessons import Answer
+from pages.stores.lessons import StoredAnswer
 from vitviz.lessons.lesson import Question
-from vitviz.lessons.question_kinds import Choose, MeasuredAnswer
+from vitviz.lessons.question_kinds import Answer, AnswerKind, Choose, MeasuredAnswer
 from vitviz.text import as_it_is
 
 SKIPPED = "shown"  # no prediction
@@ -27,44 +26,61 @@ SKIPPED = "shown"  # no prediction
 
 @dataclass(frozen=True)
 class Prediction:
-    """A multiple-choice question before an answer is shown, and the verdict on each option.
+    """A question before an answer is shown, and the verdict on each prediction.
 
     Attributes:
         key: the control's key in the session and in the link.
         about: identifies the question; another one is open again.
-        prompt: the question, in Markdown.
-        options: label of each option.
-        judge: returns the verdict on an option, from the measurement.
+        prompt: the question.
+        kind: of its answer.
+        judge: returns the verdict on a prediction, from the measurement, as Markdown.
         measured: the measured answer for the list of answers; by default the verdict.
         question: the question that a teacher may ask the class.
+        write: makes Markdown of the prompt and the options; by default they are Markdown.
     """
 
     key: str
     about: Hashable
     prompt: str
-    options: Mapping[str, str]
-    judge: Callable[[str], str]
+    kind: AnswerKind
+    judge: Callable[[Answer], str]
     measured: Callable[[], str] | None = None
     question: Question | None = None
+    write: Callable[[str], str] = str
 
     def is_answered(self) -> bool:
         """Ask until it is answered, then draw the verdict; return True once the answer may be shown."""
-        if self.question is not None and class_question.is_hidden(self.question.measure):
-            class_question.draw_hidden_notice()
+        if self.question is not None:
+            if class_question.is_hidden(self.question.measure):
+                class_question.draw_hidden_notice()
+                return False
+            class_question.offer_question(self.question, None)
+        text = read_prediction(self.key, self.about, self.kind)
+        if not text:
+            draw_question(self.key, self.prompt, self.kind, self.write)
             return False
-        guess = read_prediction(self.key, self.about, list(self.options))
-        if not guess:
-            draw_question(self.key, self.prompt, self.options)
-            member = membership.get_membership()
-            if self.question is not None and member is not None and member.leads:
-                class_question.draw_ask_button(self.question, prediction.load_subject(), self.key)
-            return False
-        if guess in self.options:
+        guess = self.kind.decode(text)
+        if guess is not None:
             verdict = self.judge(guess)
             page.markdown(verdict)
             measured = verdict if self.measured is None else self.measured()
-            store_answer(f"{self.key} {self.about}", self.prompt, self.options[guess], measured)
+            guessed = self.write(self.kind.format_answer(guess))
+            store_answer(f"{self.key} {self.about}", self.write(self.prompt), guessed, measured)
         return True
+
+
+def ask_options(
+    key: str,
+    about: Hashable,
+    prompt: str,
+    options: Mapping[str, str],
+    judge: Callable[[str], str],
+    measured: Callable[[], str] | None = None,
+) -> Prediction:
+    """Return a multiple-choice question in Markdown; `options` and `judge` take the option's name in the link."""
+    names = tuple(options)
+    kind = Choose(tuple(options.values()), names)
+    return Prediction(key, about, prompt, kind, lambda guess: judge(names[int(guess)]), measured)
 
 
 def ask_highest(
@@ -85,106 +101,101 @@ def ask_highest(
             return f"{predicted}: right."
         return f"{predicted}. Measured best: {labels[best]}, {format_value(values[best])}."
 
-    return Prediction(key, about, prompt, labels, judge)
+    return ask_options(key, about, prompt, labels, judge)
 
 
 def require_prediction(
     key: str, question: Hashable, prompt: str, options: Mapping[str, str], judge: Callable[[str], str]
 ) -> bool:
-    """Ask a `Prediction` until it is answered; return True once the answer may be shown."""
-    return Prediction(key, question, prompt, options, judge).is_answered()
+    """Ask a multiple-choice question until it is answered; return True once the answer may be shown."""
+    return ask_options(key, question, prompt, options, judge).is_answered()
 
 
 def create_prediction(key: str, question: Question) -> Prediction | None:
-    """Return the prediction that a multiple-choice question about stored results asks for; None if they are missing.
+    """Return the prediction that a question about stored results asks for; None if they are missing.
 
     A teacher can ask the class the same question.
-
-    Raises:
-        TypeError: if the question is not multiple choice.
     """
     at: Any = None  # stored results do not depend on the selected model
     if question.measure.why_not(at):
         return None
-    kind = question.measure.get_answer_kind(at)
-    if not isinstance(kind, Choose):
-        raise TypeError(f"Expected a multiple-choice question, received {type(kind).__name__}")
-    return create_choice(key, question.prompt, kind, partial(question.measure.measure_answer, at), question)
-
-
-def require_choice(key: str, prompt: str, kind: Choose, answer: Callable[[], MeasuredAnswer]) -> bool:
-    """Ask with plain-text options; return True once the answer may be shown."""
-    return create_choice(key, prompt, kind, answer).is_answered()
+    kind, measure = question.measure.get_answer_kind(at), question.measure
+    return create_choice(key, question.prompt, kind, lambda: measure.measure_answer(at), question)
 
 
 def create_choice(
     key: str,
     prompt: str,
-    kind: Choose,
+    kind: AnswerKind,
     answer: Callable[[], MeasuredAnswer],
     question: Question | None = None,
 ) -> Prediction:
-    """Return a prediction with plain-text options, numbered from 0; `answer` measures once the user has predicted."""
+    """Return a prediction in plain text; `answer` measures once the user has predicted."""
 
-    def judge(guess: str) -> str:
+    def judge(guess: Answer) -> str:
         measured = answer()
-        return as_it_is(f"{kind.describe_verdict(float(guess), measured)} {measured.words}")
+        return as_it_is(f"{kind.describe_verdict(guess, measured)} {measured.words}")
 
-    options = {str(place): as_it_is(option) for place, option in enumerate(kind.options)}
     return Prediction(
-        key=key,
-        about=prompt,
-        prompt=as_it_is(prompt),
-        options=options,
-        judge=judge,
+        key,
+        prompt,
+        prompt,
+        kind,
+        judge,
         measured=lambda: answer().format_answer(kind),
         question=question,
+        write=as_it_is,
     )
 
 
-def read_prediction(key: str, question: Hashable, options: Sequence[str]) -> str:
-    """Return the predicted option, `SKIPPED`, or '' while the question is open.
+def read_prediction(key: str, question: Hashable, kind: AnswerKind) -> str:
+    """Return the prediction as in a link, `SKIPPED`, or '' while the question is open.
 
     Args:
         key: the control's key in the session and in the link.
         question: identifies the question; another one is open again.
-        options: the options.
+        kind: of the answer.
     """
     before = st.session_state.get(f"{key}.of")
     if before is not None and before != question:
         widgets.set_control(key, "")
     st.session_state[f"{key}.of"] = question
-    widgets.resolve_option(key, ("", SKIPPED, *options))
-    value: str = st.session_state[key]
-    widgets.store_value(key, value) if value else query_params.remove_value(key)
-    return value
+    widgets.resolve_text(key, lambda text: text in ("", SKIPPED) or kind.decode(text) is not None)
+    text: str = st.session_state[key]
+    widgets.store_value(key, text) if text else query_params.remove_value(key)
+    return text
 
 
-def draw_question(key: str, prompt: str, labels: Mapping[str, str]) -> None:
-    """Draw the open question in Markdown with its options."""
-    labels = {**labels, SKIPPED: "Skip"}
+def draw_question(key: str, prompt: str, kind: AnswerKind, write: Callable[[str], str] = str) -> None:
+    """Draw the open question; a click on an option predicts it, other answers have a button."""
     row = f"{key}.row"
-    st.session_state[row] = None
-    st.pills(
-        f":material/quiz: {prompt}",
-        list(labels),
-        key=row,
-        format_func=lambda option: labels[option],
-        on_change=_store_clicked,
-        args=(key, row),
-    )
 
+    def store_prediction() -> None:
+        guess = st.session_state[row] if isinstance(kind, Choose) else read_input(kind, row)
+        if guess is not None:
+            widgets.set_control(key, guess if isinstance(kind, Choose) else kind.encode(kind.validate(guess)))
 
-def _store_clicked(key: str, row: str) -> None:
-    option = st.session_state[row]
-    if option is not None:
-        widgets.set_control(key, option)
+    if isinstance(kind, Choose):
+        st.session_state[row] = None
+        draw_input(kind, row, prompt, write, more={SKIPPED: "Skip"}, on_change=store_prediction)
+        return
+    guess = draw_input(kind, row, prompt, write)
+    with st.container(horizontal=True):
+        st.button(
+            "Predict",
+            key=f"{key}.predict",
+            disabled=guess is None and not is_typed(kind),
+            on_click=store_prediction,
+        )
+        st.button(
+            "Skip", key=f"{key}.skip", type="tertiary", on_click=widgets.set_control, args=(key, SKIPPED)
+        )
 
 
 def store_answer(key: str, prompt: str, guessed: str, measured: str) -> None:
     """Store the answer among the session's answers, in place of an earlier one."""
     slug = st.session_state.get(session_keys.PAGE)
-    lessons.get_answers(session.get_current())[f"{slug}.{key}"] = Answer(
+    lessons.get_answers(session.get_current())[f"{slug}.{key}"] = StoredAnswer(
         0.0, prompt, guessed, measured, measured, ""
     )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from pages.stores.session import UserSession
 from vitviz.lessons.lesson import Lesson
 from vitviz.lessons.lesson_file import MAX_BYTES, read_lesson
+from vitviz.lessons.question_kinds import Answer
 from vitviz.lessons.typed_tables import LessonError
 
 SHIPPED = Path(__file__).parents[2] / "lessons"
@@ -30,15 +31,16 @@ _STEM = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredAnswer:
     """A prediction and the measured answer, as text."""
 
-    guess: float
+    guess: Answer
     prompt: str
     guessed: str
     measured: str
     words: str  # the verdict shown beside the question
     where: str  # model, step and image
+    label: str = "Measured"  # of the measured answer
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Progress:
 
     stop: int = 1
     done: set[int] = field(default_factory=set)
-    answers: dict[int, Answer] = field(default_factory=dict)
+    answers: dict[int, StoredAnswer] = field(default_factory=dict)
 
 
 @dataclass
@@ -66,7 +68,7 @@ def get_shelf(user: UserSession) -> Shelf:
     return shelf
 
 
-def get_answers(user: UserSession) -> dict[str, Answer]:
+def get_answers(user: UserSession) -> dict[str, StoredAnswer]:
     """Return the user's answers to pages' own questions, by key such as 'block.asks.0'."""
     answers = user.notes.setdefault(_ANSWERS, {})
     assert isinstance(answers, dict)

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import Prediction, ask_options
 from pages.stores import cached
 from pages.studies import data_grids
 from pages.studies.data_grids import Grid
@@ -56,7 +56,7 @@ def _ask(dataset: str, gains: Sequence[Curve]) -> Prediction | None:
         for gain in gains
         if (place := gain.find_size(pictures)) is not None
     }
-    return Prediction(
+    return ask_options(
         GUESS,
         dataset,
         f"With {plural(pictures, 'image')}, which model gains most from augmentation?",

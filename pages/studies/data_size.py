@@ -9,7 +9,7 @@ from statistics import mean
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import Prediction, ask_options
 from pages.selection import selection
 from pages.stores import runs, session
 from pages.studies import data_grids
@@ -114,7 +114,7 @@ def create_stopped_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
 def _ask(grid: Grid, lead: Lead, lines: Sequence[Curve]) -> Prediction:
     """Ask which model is best with the fewest images."""
     candidates = {line.name: line for line in lines if line.find_size(lead.pictures) is not None}
-    return Prediction(
+    return ask_options(
         GUESS,
         (grid.dataset, grid.augmented),
         f"With {plural(lead.pictures, 'image')}, which model is best?",

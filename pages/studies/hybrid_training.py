@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import Prediction, ask_options
 from pages.stores import catalogue
 from pages.studies.study import Choice, Study, Table, View
 from vitviz.analysis.hybrids import time_to_accuracy
@@ -89,7 +89,7 @@ def _ask(hybrid: Course, vit: Course, unit: str) -> Prediction:
     """Ask when the hybrid reaches the ViT's best accuracy."""
     best = float(vit.accuracy.max())
     vit_x, hybrid_x = (time_to_accuracy(course.x, course.accuracy, best) for course in (vit, hybrid))
-    return Prediction(
+    return ask_options(
         GUESS,
         unit,
         f"The ViT reaches {percent(best)} after {vit_x or 0:,.0f}\N{NO-BREAK SPACE}{unit}."

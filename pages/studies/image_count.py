@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import Prediction, ask_options
 from pages.studies.study import Choice, Evidence, Study, View, create_curve_table
 from vitviz.analysis.data_size import Curve, Lead, describe_prediction, find_leads
 from vitviz.analysis.transfer import (
@@ -86,7 +86,7 @@ def describe_rates(plan: Plan, source: str) -> str:
 def _ask(source: str, lead: Lead, curves: Sequence[Curve]) -> Prediction:
     """Ask which method is best with the fewest images."""
     methods = {curve.name: curve for curve in curves if curve.find_size(lead.pictures) is not None}
-    return Prediction(
+    return ask_options(
         GUESS,
         source,
         f"With {plural(lead.pictures, 'image')} per class, which method is best?",

@@ -9,7 +9,7 @@ import numpy as np
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import ask_options
 from pages.selection import selection
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
@@ -66,7 +66,7 @@ def build(mode: Mode, image: int, token: int, channel: int) -> View:
     return View(
         norms_figure(shown, members, at, mode),
         describe_batch_dependence(list(NORMS.values()), list(moves.values())),
-        Prediction(
+        ask_options(
             GUESS,
             "norms",
             "Bright values share their mean with the framed value. Under which norm does image 1 depend on the other"

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import ask_options
 from pages.selection import selection
 from pages.selection.selection import Selection
 from pages.stores import cached
@@ -46,7 +46,7 @@ def build(_mode: Mode) -> View:
     return View(
         None,
         describe_one_token(net),
-        Prediction(
+        ask_options(
             GUESS,
             PRESET,
             "The whole image is one token. With which weight does it attend to itself?",

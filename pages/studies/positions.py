@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import race_question
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import Prediction, ask_options
 from pages.selection import selection
 from pages.stores import catalogue
 from pages.studies import hyperparameter
@@ -113,7 +113,7 @@ def list_racers(race: StoredRace) -> list[Racer]:
 def _ask(dataset: str, epochs: float, reached: Mapping[str, float]) -> Prediction:
     """Ask for the gap between no positions and the best table."""
     none, _, good = find_extremes(reached)
-    return Prediction(
+    return ask_options(
         GUESS,
         dataset,
         f"How far below the best table is a model **without** positions on {DATASETS[dataset].title} after"

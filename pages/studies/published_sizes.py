@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import ask_options
 from pages.studies.study import Study, Table, View
 from vitviz.plots.data_size import pretraining_figure
 from vitviz.plots.theme import Mode
@@ -27,7 +27,7 @@ def build(mode: Mode) -> View:
     return View(
         pretraining_figure(ACCURACY, tuple(MILLIONS_OF_IMAGES.values()), mode),
         describe_leaders(),
-        Prediction(
+        ask_options(
             GUESS,
             "papers",
             f"{next(iter(ACCURACY))} is a CNN. From which pretraining dataset on is the best ViT more accurate?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from pages.frame import page
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import ask_options
 from pages.studies import bug as bug_study
 from pages.studies.study import Choice, Evidence, Study, View
 from vitviz.analysis.one_change import describe_bug
@@ -33,7 +33,7 @@ def build(_mode: Mode, puzzle: int) -> View:
     return View(
         bug_study.create_race(*pairs[0][:2]) if pairs else None,
         " ".join((_describe_solution(bug), *costs)),
-        Prediction(
+        ask_options(
             key=LINE,
             about=name,
             prompt="One of these lines is wrong. Which?",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pages.controls import widgets
-from pages.questions.prediction_gate import Prediction, ask_highest
+from pages.questions.prediction_gate import Prediction, ask_highest, ask_options
 from pages.selection import selection
 from pages.studies import data_grids
 from pages.studies.data_grids import Grid
@@ -110,7 +110,7 @@ def build(mode: Mode, dataset: str, picture: str, size: int, augmented: bool) ->
 def _ask_winner(grid: Grid, fewest: Duel) -> Prediction:
     """Ask which model is better with the fewest images."""
     options = {key: text for key, text in PREDICTIONS.items() if key != "even" or fewest.verdict != "one"}
-    return Prediction(
+    return ask_options(
         GUESS,
         (grid.dataset, grid.augmented),
         f"With {plural(fewest.pictures, 'image')}, which is better?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pages.controls import widgets
-from pages.questions.prediction_gate import Prediction
+from pages.questions.prediction_gate import Prediction, ask_options
 from pages.studies import data_grids
 from pages.studies.data_grids import Grid
 from pages.studies.study import Choice, Study, View
@@ -69,7 +69,7 @@ def _ask(grid: Grid, lines: Lines) -> Prediction | None:
     seconds, reached = last
     titles = {name: title for name, (title, _) in lines.items()}
     fastest = min(lines, key=lambda name: lines[name][1][0, -1])
-    return Prediction(
+    return ask_options(
         GUESS,
         (grid.dataset, grid.augmented),
         f"{titles[fastest]} finishes first, after {seconds:.0f}\N{NO-BREAK SPACE}s. Which model is best then?",

@@ -49,7 +49,7 @@ def follow(teacher: Page, phone: Page, keys: Page) -> None:
     expect(phone).to_have_url(re.compile("attention.head=3"))
     press(keys, keys.get_by_role("button", name="Stop following"))
     expect(keys.get_by_text("not following")).to_be_visible()
-    expect(teacher.get_by_text("1 following, 1 not following")).to_be_visible()
+    expect(teacher.get_by_text("1 of 2 following")).to_be_visible()
     teacher.locator(".ax-heads button").nth(1).click()
     expect(phone).to_have_url(re.compile("attention.head=2"))
     expect(keys).not_to_have_url(re.compile("attention.head=2"))
@@ -95,8 +95,8 @@ def challenge(teacher: Page, phone: Page) -> None:
     teacher.locator(".st-key-class_bar").get_by_role("link", name="Class").click()
     teacher.get_by_role("button", name="Open challenge").click()
     phone.locator(".st-key-class_bar").get_by_role("link", name="Challenge").tap()
-    phone.get_by_role("link", name="Submit a run from the live lab").tap()
-    phone.get_by_role("button", name="Submit this model").tap()
+    phone.get_by_role("link", name="Train a model in the live lab").tap()
+    phone.get_by_role("button", name="Train for the class").tap()
     expect(teacher.locator(".class-board")).to_contain_text(
         re.compile(r"Anonymous.*(waiting|trained|starting|\d\s%)", re.S)
     )
@@ -136,6 +136,9 @@ def test_a_learner_finds_no_measured_answer_before_the_teacher_shows_it(
 
     check_hidden()
     learner.goto(f"{server_url}/{stop}".replace("shuffled=0", "shuffled=100"))
+    settle(learner)
+    check_hidden()
+    learner.goto(f"{server_url}/{stop}".replace("&patches.shuffled=0", ""))  # its default is the proof
     settle(learner)
     check_hidden()
     learner.goto(f"{server_url}/block?model=checkpoint:digits_vit&step=2429&image=digits:3")

@@ -17,6 +17,7 @@ from tests.messages import message
 from tests.pages.conftest import ROOT, Files, OpenApp, made
 from tests.rows import rows
 from vitviz.lessons.lesson import Lesson, Stop
+from vitviz.lessons.lesson_file import read_lesson, write_lesson
 from vitviz.lessons.task_checks import (
     ControlSet,
     FactReached,
@@ -121,16 +122,16 @@ def leave_out(app: AppTest, check: FactReached) -> None:
 
 
 def guess(app: AppTest, stop: Stop) -> AppTest:
-    """Answer the panel's question with the first option, the start of the scale, or another patch."""
-    radios = [node for node in app.radio if str(node.key).startswith("lesson.")]
-    sliders = [node for node in app.slider if str(node.key).startswith("lesson.")]
-    if radios:
-        radios[0].set_value(radios[0].options and 0).run()
-    elif sliders:
-        sliders[0].set_value(sliders[0].min).run()
-    else:
-        app.query_params["pin"] = "0.930,0.930"
+    """Answer the panel's question with the first option, the start of the scale, a number, or a patch."""
+    nodes = [*app.get("button_group"), *app.slider, *app.number_input]
+    fields = [node for node in nodes if str(node.key).startswith("lesson.") and node.key.endswith(".guess")]
+    if not fields:
+        app.session_state[f"lesson.{said(app)['lesson']}.{said(app)['stop']}.guess.said"] = 19
         app.run()
+    elif fields[0].type == "button_group":
+        fields[0].set_value("0").run()
+    else:
+        fields[0].set_value(fields[0].min).run()
     measure = next(button for button in app.button if str(button.key).endswith(".measure"))
     assert not measure.disabled
     return measure.click().run()
@@ -149,7 +150,7 @@ def test_every_stop_shows_what_it_says_and_can_be_done(
     assert {key: said(app).get(key) for key in stop.link.values} == dict(stop.link.values)
     assert (said(app)["lesson"], said(app)["stop"]) == (name, str(number))
     assert not done(app), "the task is done at the start"
-    options = [node for node in app.radio if str(node.key).startswith("lesson.")]
+    options = [node for node in app.get("button_group") if str(node.key).startswith("lesson.")]
     before = in_sight(app)
     app = satisfy(app, stop, own_run)
     assert not app.exception, [error.message for error in app.exception]
@@ -172,12 +173,12 @@ def test_the_lecture_goes_through_the_pages_in_their_order() -> None:
 
 
 def test_a_slider_is_no_guess_until_it_is_moved(open_app: OpenApp) -> None:
-    app, _ = opened(open_app, FIRST, 2)
+    app, _ = opened(open_app, FIRST, 3)
     assert next(button for button in app.button if str(button.key).endswith(".measure")).disabled
     slider = next(node for node in app.slider if str(node.key).startswith("lesson."))
-    app = slider.set_value(200.0).run()
+    app = slider.set_value(20.0).run()
     app = next(button for button in app.button if str(button.key).endswith(".measure")).click().run()
-    assert next(metric.value for metric in app.metric if metric.label == "Your prediction") == "200 patches"
+    assert next(metric.value for metric in app.metric if metric.label == "Your prediction").startswith("20.0")
     app = next(button for button in app.button if str(button.key).endswith(".again")).click().run()
     assert next(button for button in app.button if str(button.key).endswith(".measure")).disabled
 
@@ -306,7 +307,7 @@ def test_what_a_page_asked_itself_is_taken_away_too(open_app: OpenApp, files: Fi
     app = open_app("pages/lenses/patches/page.py", model="preset:vit_digits", image="digits:0")
     app.session_state["patches.drawer.asks"] = True
     app.run()
-    next(node for node in app.main.slider if node.label == "Your prediction").set_value(4.0).run()
+    app.main.number_input(key="patches.asks.0.guess").set_value(4).run()
     next(node for node in app.button if str(node.key).endswith("asks.0.measure")).click().run()
     app.switch_page(registry.BY_SLUG["studies"].path)
     app.query_params["studies.study"] = "data_size"
@@ -380,3 +381,30 @@ def test_the_last_stop_that_is_removed_ends_the_lesson(open_app: OpenApp) -> Non
     next(button for button in app.button if button.label == "Remove stop").click().run()
     assert not app.exception
     assert "Your lesson is empty" in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "expected"),
+    [
+        ("patch_count", {"image_px": 32, "patch_px": 4}, {"image_px": 32, "patch_px": 4}),
+        ("choice", {"options": "a\nb\nc", "right": 3}, {"options": ("a", "b", "c"), "right": 3}),
+        ("number", {"value": 2.5, "digits": 1, "tolerance": 0.5}, {"value": 2.5, "tolerance": 0.5}),
+    ],
+)
+def test_a_question_of_every_kind_is_edited_and_written_to_the_file(
+    open_app: OpenApp, name: str, fields: dict[str, object], expected: dict[str, object]
+) -> None:
+    app = mine(open_app)
+    next(node for node in app.selectbox if str(node.key).endswith(".question.measure")).set_value(name).run()
+    nodes = {str(node.key).rpartition("question.")[2]: node for node in (*app.text_input, *app.text_area)}
+    nodes |= {str(node.key).rpartition("question.")[2]: node for node in app.number_input}
+    nodes["prompt"].set_value("Which one?")
+    for field, value in fields.items():
+        nodes[f"{name}.{field}"].set_value(value)
+    next(button for button in app.button if button.label == "Save stop").click().run()
+    assert not app.exception and not app.warning
+    lesson = lessons.get_shelf(app.session_state["_visit"]).own[lessons.MINE]
+    question = lesson.stops[0].question
+    assert question is not None and question.prompt == "Which one?"
+    assert {key: getattr(question.measure, key) for key in expected} == expected
+    assert read_lesson(write_lesson(lesson).encode(), registry.BY_SLUG) == lesson

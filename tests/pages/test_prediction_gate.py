@@ -176,10 +176,33 @@ def test_the_one_token_s_weight_is_guessed_first(open_app: OpenApp) -> None:
     ) and "correct" not in one_token.judge_prediction(0.5, 1.0, "1")
 
 
+def ask_number() -> None:
+    """The script of a page that asks for a number before its answer."""
+    from pages.controls import query_params
+    from pages.questions.prediction_gate import Prediction
+    from vitviz.lessons.question_kinds import Drag
+
+    kind = Drag(0, 1000, 1, "heads", tolerance=0)
+    with query_params.sync_address():
+        Prediction("page.guess", "", "How many?", kind, lambda guess: f"You said {guess:g}.").is_answered()
+
+
+def test_a_typed_number_is_predicted_and_stands_in_the_link() -> None:
+    app = AppTest.from_function(ask_number, default_timeout=60).run()
+    app.number_input(key="page.guess.row").set_value(12)
+    app.button(key="page.guess.predict").click().run()
+    assert not app.exception and "You said 12." in text(app) and said(app, "page.guess") == "12"
+    linked = AppTest.from_function(ask_number, default_timeout=60)
+    linked.query_params["page.guess"] = "1001"
+    assert "You said" not in text(linked.run()), "no possible answer"
+    linked.button(key="page.guess.skip").click().run()
+    assert not linked.number_input and "You said" not in text(linked)
+
+
 def test_the_highest_value_is_right_and_equals_are_level() -> None:
     asked = ask_highest("page.guess", "", "Which?", {"a": 0.5, "b": 0.7, "c": 0.7}, "{:.1f}".format)
-    assert asked.judge("b").endswith("b, 0.7: right.") and asked.judge("c").endswith("right.")
-    assert asked.judge("a") == "Your prediction: a, 0.5. Measured best: b, 0.7."
+    assert asked.judge(1.0).endswith("b, 0.7: right.") and asked.judge(2.0).endswith("right.")
+    assert asked.judge(0.0) == "Your prediction: a, 0.5. Measured best: b, 0.7."
 
 
 @pytest.mark.parametrize(

@@ -146,8 +146,7 @@ def test_the_question_is_answered_by_the_formulas(open_app: OpenApp) -> None:
     app.session_state["which_model.predict"] = True  # opened
     app.run()
     assert any("which_model.first.measure" == one.key and one.disabled for one in app.main.button)
-    radio = next(one for one in app.main.radio if one.key == "which_model.first.guess")
-    radio.set_value(1).run()
+    app.main.button_group(key="which_model.first.guess").set_value("1").run()
     button(app, "which_model.first.measure").click().run()
     assert not app.exception
     adds = [

@@ -370,3 +370,27 @@ def test_many_wrong_codes_delay_their_network_and_no_other(monkeypatch: pytest.M
         assert attempts.reserve("class") == 0, "a right code costs nothing"
         attempts.refund("class")
     assert len(attempts._due_s) == 2
+
+
+def test_the_teachers_key_opens_the_lead_until_it_is_revoked(tmp_path: Path) -> None:
+    store = ClassStore(tmp_path / NAME)
+    code = store.open("opener")
+    with pytest.raises(ClassError, match="does not lead"):
+        store.create_key(code, "stranger")
+    key = store.create_key(code, "opener")
+    assert not store.accept_key(code, key[:-1], "phone") and not store.accept_key("K7QM4T", key, "phone")
+    assert store.accept_key(code, key, "phone") and store.list_codes("phone") == [code]
+    state = store.load(code)
+    assert state is not None and state.is_led_by("phone") and not state.is_led_by("stranger")
+    held = b"".join(each.read_bytes() for each in tmp_path.glob(f"{NAME}*"))
+    assert key.encode() not in held, "only a hash of the key is stored"
+    newer = store.create_key(code, "opener")  # and the older one is revoked
+    state = store.load(code)
+    assert state is not None and not state.is_led_by("phone") and not store.accept_key(code, key, "phone")
+    assert store.accept_key(code, newer, "laptop")
+    store.revoke_key(code, "laptop")  # the browser that revokes goes on leading
+    state = store.load(code)
+    assert state is not None and state.is_led_by("laptop") and state.is_led_by("opener")
+    assert not store.accept_key(code, newer, "phone")
+    store.close(code, "laptop")
+    assert store.load(code) is None

@@ -124,7 +124,8 @@ def test_without_a_shift_news_stays_in_its_window() -> None:
 
 
 def test_a_scale_s_end_does_not_tell_the_answer() -> None:
-    for measure in (PatchCount(32, 2), PatchCount(32, 8), WindowCost(56, 7), WindowCost(14, 7)):
+    assert {PatchCount(32, px).get_answer_kind(AT).high for px in (2, 8)} == {1_000_000}  # typed, not dragged
+    for measure in (WindowCost(56, 7), WindowCost(14, 7)):
         kind = measure.get_answer_kind(AT)
         assert isinstance(kind, Drag) and kind.high in (10, 100, 1000)
         assert kind.format_answer((kind.low + kind.high) / 2) != kind.format_answer(

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from vitviz.lessons.authored_measures import MAX_ITEMS
 from vitviz.lessons.lesson import MAX_PROMPT_LENGTH, Link
 from vitviz.lessons.measures import MEASURE_NAMES, read_measure
 from vitviz.lessons.question_kinds import (
-    CLOSE_SHARE,
+    Answer,
     AnswerKind,
+    Arrange,
     Choose,
     Drag,
     Measure,
     MeasuredAnswer,
     Point,
+    Write,
 )
 from vitviz.lessons.typed_tables import LessonError
 
@@ -26,7 +29,13 @@ MAX_CELLS = 4096
 MAX_OPTION_LENGTH = 80
 MAX_WORDS_LENGTH = 800
 MAX_BINS = 10
-_KINDS: dict[str, type[Any]] = {"choose": Choose, "drag": Drag, "point": Point}
+_KINDS: dict[str, type[Any]] = {
+    "choose": Choose,
+    "drag": Drag,
+    "point": Point,
+    "arrange": Arrange,
+    "write": Write,
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,7 @@ class ClassQuestion:
 
     about: model, step and image in words. model, step, image, crop: as in a link; the answer is measured on them.
     proof: query parameters that the page applies after measuring; see `vitviz.lessons.lesson.Question`.
+    before: their values while the class was asked.
 
     Raises:
         ValueError: if a text, the options, the scale or the grid are out of bounds.
@@ -49,6 +59,7 @@ class ClassQuestion:
     image: str
     crop: float = 0.5
     proof: Link = Link("home")
+    before: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.prompt.strip() or len(self.prompt) > MAX_PROMPT_LENGTH:
@@ -65,6 +76,11 @@ class ClassQuestion:
             raise ValueError(f"expected a finite ascending scale, received {self.kind}")
         if isinstance(self.kind, Point) and not 1 <= self.kind.grid[0] * self.kind.grid[1] <= MAX_CELLS:
             raise ValueError(f"expected a grid of up to {MAX_CELLS:,} patches, received {self.kind.grid}")
+        if (
+            isinstance(self.kind, Arrange)
+            and not 2 <= len({*self.kind.items}) == len(self.kind.items) <= MAX_ITEMS
+        ):
+            raise ValueError(f"expected 2 to {MAX_ITEMS} different items, received {len(self.kind.items)}")
 
     def __str__(self) -> str:
         name = next(name for name, kind in _KINDS.items() if isinstance(self.kind, kind))
@@ -73,6 +89,7 @@ class ClassQuestion:
             "kind": {"kind": name, **asdict(self.kind)},
             "measure": {"measure": MEASURE_NAMES[type(self.measure)], **asdict(self.measure)},  # type: ignore[call-overload]
             "proof": str(self.proof),
+            "before": str(Link("home", tuple(self.before.items()))),
         }
         subject = {key: getattr(self, key) for key in ("about", "model", "step", "image", "crop")}
         return json.dumps(content | subject)
@@ -93,6 +110,7 @@ def parse_question(text: str) -> ClassQuestion | None:
             image=str(values["image"]),
             crop=float(values["crop"]),
             proof=Link.parse(str(values["proof"])),
+            before=Link.parse(str(values.get("before", "home"))).values,
         )
     except (ValueError, TypeError, KeyError, AttributeError, LessonError, RecursionError):
         return None
@@ -105,31 +123,26 @@ def _parse_kind(name: str, values: Mapping[str, Any]) -> AnswerKind:
         )
     if name == "drag":
         low, high, step = (float(values[key]) for key in ("low", "high", "step"))
-        return Drag(low, high, step, str(values["unit"])[:MAX_OPTION_LENGTH])
+        tolerance = values.get("tolerance")
+        unit = str(values["unit"])[:MAX_OPTION_LENGTH]
+        return Drag(low, high, step, unit, None if tolerance is None else float(tolerance))
+    if name == "arrange":
+        return Arrange(tuple(str(item)[:MAX_OPTION_LENGTH] for item in values["items"][: MAX_ITEMS + 1]))
+    if name == "write":
+        return Write()
     rows, cols = values["grid"]
     return Point((int(rows), int(cols)))
-
-
-def validate_answer(kind: AnswerKind, value: float) -> float:
-    """Return an answer as it is counted: an option, a cell, or the scale's nearest step.
-
-    Raises:
-        ValueError: if the answer is out of range.
-    """
-    if isinstance(kind, Drag):
-        if not kind.low <= value <= kind.high:
-            raise ValueError(f"expected an answer in {kind.low:g}..{kind.high:g}, received {value:g}")
-        return min(kind.high, round(kind.low + round((value - kind.low) / kind.step) * kind.step, 9))
-    count = len(kind.options) if isinstance(kind, Choose) else kind.grid[0] * kind.grid[1]
-    if value not in range(count):
-        raise ValueError(f"expected one of {count} answers, received {value:g}")
-    return float(value)
 
 
 def serialize_measured_answer(measured: MeasuredAnswer) -> str:
     words = measured.words[:MAX_WORDS_LENGTH]
     return json.dumps(
-        {"value": float(measured.value), "words": words, "level": [*map(float, measured.level)]}
+        {
+            "value": None if measured.value is None else float(measured.value),
+            "words": words,
+            "level": [*map(float, measured.level)],
+            "label": measured.label,
+        }
     )
 
 
@@ -137,9 +150,13 @@ def parse_measured_answer(text: str, kind: AnswerKind) -> MeasuredAnswer | None:
     """Return the measured answer in a stored text; None if it is invalid."""
     try:
         values = json.loads(text)
+        words = str(values["words"])[:MAX_WORDS_LENGTH]
+        label = str(values.get("label", "Measured"))[:MAX_OPTION_LENGTH]
+        if values["value"] is None:
+            return MeasuredAnswer(None, words, label=label)
         right = [float(value) for value in (values["value"], *values.get("level", ()))]
-        value, *level = right if isinstance(kind, Drag) else (validate_answer(kind, value) for value in right)
-        return MeasuredAnswer(value, str(values["words"])[:MAX_WORDS_LENGTH], level=tuple(level))
+        value, *level = right if isinstance(kind, Drag) else (float(kind.validate(value)) for value in right)
+        return MeasuredAnswer(value, words, level=tuple(level), label=label)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
@@ -158,30 +175,37 @@ class HistogramBar:
 
 
 def build_histogram(
-    kind: AnswerKind, tally: Mapping[float, int], measured: MeasuredAnswer | None, own: float | None
+    kind: AnswerKind, tally: Mapping[float, int], measured: MeasuredAnswer | None, own: Answer | None
 ) -> list[HistogramBar]:
-    """Return one bar per option or cell, or up to ten along a scale."""
-    if isinstance(kind, Drag):
-        return _build_scale_histogram(kind, tally, None if measured is None else measured.value, own)
-    names = (
-        kind.options
-        if isinstance(kind, Choose)
-        else [kind.format_answer(i) for i in range(kind.grid[0] * kind.grid[1])]
-    )
+    """Return one bar per option or cell, up to ten along a scale, or one per number or order that was answered."""
     right = () if measured is None else measured.right
-    return [HistogramBar(name, tally.get(float(i), 0), i in right, own == i) for i, name in enumerate(names)]
+    if isinstance(kind, Drag) and not kind.is_typed:
+        return _build_scale_histogram(kind, tally, right[0] if right else None, own)
+    if isinstance(kind, Choose | Point):
+        answers = [float(place) for place in range(kind.count_answers())]
+        return [HistogramBar(kind.format_answer(i), tally.get(i, 0), i in right, own == i) for i in answers]
+    frequent = sorted({*tally, *right}, key=lambda answer: (answer not in right, -tally.get(answer, 0)))
+    bars = [
+        HistogramBar(kind.format_answer(answer), tally.get(answer, 0), answer in right, own == answer)
+        for answer in sorted(frequent[:MAX_BINS])
+    ]
+    others = frequent[MAX_BINS:]
+    return bars + (
+        [HistogramBar("other answers", sum(tally[answer] for answer in others), own=own in others)]
+        if others
+        else []
+    )
 
 
 def _build_scale_histogram(
-    kind: Drag, tally: Mapping[float, int], measured: float | None, own: float | None
+    kind: Drag, tally: Mapping[float, int], measured: float | None, own: Answer | None
 ) -> list[HistogramBar]:
-    steps = round((kind.high - kind.low) / kind.step)
-    count = max(1, min(MAX_BINS, steps))
+    count = max(1, min(MAX_BINS, round((kind.high - kind.low) / kind.step)))
     width = (kind.high - kind.low) / count
 
-    def find_bin(value: float) -> int:
+    def find_bin(value: Answer) -> int:
         """Return the bar of a value; values beyond an end belong to the outer bar."""
-        return min(max(int((value - kind.low) / width + 1e-9), 0), count - 1)
+        return min(max(int((float(value) - kind.low) / width + 1e-9), 0), count - 1)
 
     counts = [0] * count
     for value, times in tally.items():
@@ -198,14 +222,16 @@ def _build_scale_histogram(
 
 
 def describe_answers(kind: AnswerKind, tally: Mapping[float, int], measured: MeasuredAnswer) -> str:
-    """Return a sentence with the number of correct or close answers."""
+    """Return a sentence with the number of correct or close answers; '' if no answer is right or wrong."""
     answers = sum(tally.values())
     if not answers:
         return "No answers yet."
-    if isinstance(kind, Drag):
-        near = CLOSE_SHARE * (kind.high - kind.low)
-        right = sum(times for value, times in tally.items() if abs(value - measured.value) <= near + 1e-9)
-        return f"{right} of {answers} were close: within {kind.format_answer(near)} of the measured number."
-    right = sum(tally.get(float(value), 0) for value in measured.right)
-    verb = "predicted it" if isinstance(kind, Choose) else "chose this patch"
-    return f"{right} of {answers} {verb}."
+    if not measured.right:
+        return ""
+    right = sum(times for answer, times in tally.items() if kind.is_right(answer, measured))
+    if not isinstance(kind, Drag):
+        return f"{right} of {answers} {'chose this patch' if isinstance(kind, Point) else 'predicted it'}."
+    if kind.tolerance == 0:
+        return f"{right} of {answers} were exact."
+    verb = "right" if kind.is_typed else "close"
+    return f"{right} of {answers} were {verb}: within {kind.format_answer(kind.close_distance)} of the measured number."

@@ -1,14 +1,16 @@
 """Store classes (teacher, learners, shared view) in one database for every process of the server.
 
 A class belongs to the session that opened it, identified by the hash of its token (see `RunConfig.owner`), so no link
-makes anyone a teacher. A learner is stored as a hash of token and class, which identifies nobody in another class. A
-class expires twelve hours after its teacher's last heartbeat. Every method raises ClassError if the database cannot be
-read or written.
+to a class makes anyone a teacher; the teacher's key, of which only a hash is stored, does until it is revoked. A
+learner is stored as a hash of token and class, which identifies nobody in another class. A class expires twelve hours
+after its teacher's last heartbeat. Every method raises ClassError if the database cannot be read or written.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable
@@ -44,6 +46,10 @@ class ClassState:
     version: int
     text: str
     challenge: bool
+    key_holders: frozenset[str] = frozenset()  # sessions that the teacher's key made teachers
+
+    def is_led_by(self, owner: str) -> bool:
+        return owner == self.teacher or owner in self.key_holders
 
     @property
     def shown(self) -> SharedView | None:
@@ -57,6 +63,13 @@ class Attendance:
 
     present: int
     following: int
+
+
+_LEADS = "(teacher = ? OR code IN (SELECT code FROM key_holder WHERE owner = ?))"
+
+
+def _hash_key(code: str, key: str) -> bytes:
+    return hashlib.sha256(f"key:{code}:{key}".encode()).digest()
 
 
 def hash_member(code: str, token: str) -> str:
@@ -114,7 +127,8 @@ class ClassStore:
                 file
                 and file.execute(
                     "SELECT code, teacher, version, shown,"
-                    " (SELECT NOT ended FROM challenge WHERE challenge.code = class.code) IS 1, seen"
+                    " (SELECT NOT ended FROM challenge WHERE challenge.code = class.code) IS 1, seen,"
+                    " (SELECT group_concat(owner) FROM key_holder WHERE key_holder.code = class.code)"
                     " FROM class WHERE code = ?",
                     (code,),
                 ).fetchone()
@@ -122,18 +136,20 @@ class ClassStore:
         )
         if not row:
             return None
-        stored_code, teacher, version, text, challenge, seen = row
+        stored_code, teacher, version, text, challenge, seen, holders = row
         return (
             None
             if self._is_expired(seen)
-            else ClassState(stored_code, teacher, version, text, bool(challenge))
+            else ClassState(
+                stored_code, teacher, version, text, bool(challenge), frozenset((holders or "").split(","))
+            )
         )
 
     def list_codes(self, teacher: str) -> list[str]:
-        """Return the codes of the classes that a session has opened, newest first."""
-        query = "SELECT code, seen FROM class WHERE teacher = ? ORDER BY opened DESC"
+        """Return the codes of the classes that a session leads, newest first."""
+        query = f"SELECT code, seen FROM class WHERE {_LEADS} ORDER BY opened DESC"
         rows = self.database.query_cached(
-            ("own", teacher), lambda file: file.execute(query, (teacher,)).fetchall() if file else []
+            ("own", teacher), lambda file: file.execute(query, (teacher, teacher)).fetchall() if file else []
         )
         return [code for code, seen in rows if not self._is_expired(seen)]
 
@@ -205,9 +221,44 @@ class ClassStore:
         return Attendance(*row) if row else Attendance(0, 0)
 
     def close(self, code: str, teacher: str) -> None:
-        """Close a class that this session teaches, and delete everything that belongs to it."""
+        """Close a class that this session leads, and delete everything that belongs to it."""
         with self.database.writing() as file:
-            file.execute("DELETE FROM class WHERE code = ? AND teacher = ?", (code, teacher))
+            file.execute(f"DELETE FROM class WHERE code = ? AND {_LEADS}", (code, teacher, teacher))
+
+    def create_key(self, code: str, owner: str) -> str:
+        """Return a new key of the class's teacher, in place of an earlier one, which is revoked.
+
+        Raises:
+            ClassError: if this session does not lead the class, or the database cannot be written.
+        """
+        key = secrets.token_urlsafe(24)
+        self.revoke_key(code, owner)
+        with self.database.writing() as file:
+            file.execute("INSERT INTO teacher_key VALUES (?, ?)", (code, _hash_key(code, key)))
+        return key
+
+    def revoke_key(self, code: str, owner: str) -> None:
+        """Revoke the teacher's key and every lead that it opened; this session and the opener go on leading.
+
+        Raises:
+            ClassError: if this session does not lead the class, or the database cannot be written.
+        """
+        with self.database.writing() as file:
+            query = f"SELECT 1 FROM class WHERE code = ? AND {_LEADS}"
+            if file.execute(query, (code, owner, owner)).fetchone() is None:
+                raise ClassError("this browser does not lead the class")
+            file.execute("DELETE FROM teacher_key WHERE code = ?", (code,))
+            file.execute("DELETE FROM key_holder WHERE code = ? AND owner != ?", (code, owner))
+
+    def accept_key(self, code: str, key: str, owner: str) -> bool:
+        """Make a session a teacher of the class by its key; return False if the key is wrong or was revoked."""
+        with self.database.reading() as file:
+            row = file and file.execute("SELECT hash FROM teacher_key WHERE code = ?", (code,)).fetchone()
+        if not row or not hmac.compare_digest(row[0], _hash_key(code, key)) or self.load(code) is None:
+            return False
+        with self.database.writing() as file:
+            file.execute("INSERT OR IGNORE INTO key_holder VALUES (?, ?)", (code, owner))
+        return True
 
     def sweep(self) -> None:
         """Delete expired classes; a server calls this every minute."""

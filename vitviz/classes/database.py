@@ -23,35 +23,46 @@ NAME = "classes.sqlite"
 WAIT_S = 1.0  # for another writer
 CACHE_S = 1.0  # two writes within a tick of the file's clock may leave its stamp unchanged
 _MAX_CACHED = 512  # query results
-VERSION = 1
+VERSION = 2
 _SCHEMA = """
-CREATE TABLE class (
+CREATE TABLE IF NOT EXISTS class (
   code TEXT PRIMARY KEY, teacher TEXT NOT NULL, opened REAL NOT NULL, seen REAL NOT NULL,
   version INTEGER NOT NULL DEFAULT 0, shown TEXT NOT NULL DEFAULT '', questions INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE TABLE member (
+CREATE TABLE IF NOT EXISTS member (
   code TEXT NOT NULL REFERENCES class ON DELETE CASCADE, who TEXT NOT NULL, name TEXT NOT NULL DEFAULT '',
   follows INTEGER NOT NULL, seen REAL NOT NULL, PRIMARY KEY (code, who)
 ) WITHOUT ROWID;
-CREATE TABLE picture (
+CREATE TABLE IF NOT EXISTS picture (
   id TEXT PRIMARY KEY, code TEXT NOT NULL REFERENCES class ON DELETE CASCADE, shown REAL NOT NULL, png BLOB NOT NULL
 );
-CREATE TABLE question (
+CREATE TABLE IF NOT EXISTS question (
   code TEXT NOT NULL REFERENCES class ON DELETE CASCADE, number INTEGER NOT NULL, asked TEXT NOT NULL,
   key BLOB, stage TEXT NOT NULL DEFAULT 'open', found TEXT NOT NULL DEFAULT '', PRIMARY KEY (code, number)
 ) WITHOUT ROWID;
-CREATE TABLE answered (
+CREATE TABLE IF NOT EXISTS answered (
   code TEXT NOT NULL, number INTEGER NOT NULL, mark BLOB NOT NULL, PRIMARY KEY (code, number, mark),
   FOREIGN KEY (code, number) REFERENCES question ON DELETE CASCADE
 ) WITHOUT ROWID;
-CREATE TABLE tally (
+CREATE TABLE IF NOT EXISTS tally (
   code TEXT NOT NULL, number INTEGER NOT NULL, value REAL NOT NULL, count INTEGER NOT NULL,
   PRIMARY KEY (code, number, value), FOREIGN KEY (code, number) REFERENCES question ON DELETE CASCADE
 ) WITHOUT ROWID;
-CREATE TABLE challenge (
+CREATE TABLE IF NOT EXISTS written (
+  code TEXT NOT NULL, number INTEGER NOT NULL, answer TEXT NOT NULL, count INTEGER NOT NULL,
+  shown INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (code, number, answer), FOREIGN KEY (code, number) REFERENCES question ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS teacher_key (
+  code TEXT PRIMARY KEY REFERENCES class ON DELETE CASCADE, hash BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS key_holder (
+  code TEXT NOT NULL REFERENCES class ON DELETE CASCADE, owner TEXT NOT NULL, PRIMARY KEY (code, owner)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS challenge (
   code TEXT PRIMARY KEY REFERENCES class ON DELETE CASCADE, ended INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE TABLE entry (
+CREATE TABLE IF NOT EXISTS entry (
   code TEXT NOT NULL REFERENCES challenge ON DELETE CASCADE, run TEXT NOT NULL, who TEXT NOT NULL, name TEXT NOT NULL,
   PRIMARY KEY (code, run)
 ) WITHOUT ROWID;
@@ -237,14 +248,14 @@ def _open_connection(path: Path, create: bool) -> sqlite3.Connection:
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    """Create missing tables.
+    """Create missing tables, also in a file of an older version, which lacked some.
 
     Raises:
-        ClassError: if another version of this app created them.
+        ClassError: if a newer version of this app created them.
     """
-    if _read_version(connection) == 0:
+    if _read_version(connection) < VERSION:
         connection.execute("BEGIN IMMEDIATE")
-        if _read_version(connection) == 0:  # another process may have been first
+        if _read_version(connection) < VERSION:  # another process may have been first
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -1,7 +1,8 @@
-"""Store a class's open question and its anonymous answers.
+"""Store a class's questions and their anonymous answers: the open one, and the ended ones for the teacher's results.
 
 An answer only increments a count. A mark prevents a second answer: the HMAC-SHA256 of the session's token under the
 question's random key, in a separate unordered table. Key and marks are deleted when the question is measured or ends.
+Texts are hidden from the class until the teacher shows each.
 Every function raises ClassError if the database cannot be read or written.
 """
 
@@ -11,8 +12,8 @@ import hashlib
 import hmac
 import secrets
 import sqlite3
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from vitviz.classes.class_question import (
@@ -20,14 +21,23 @@ from vitviz.classes.class_question import (
     parse_measured_answer,
     parse_question,
     serialize_measured_answer,
-    validate_answer,
 )
 from vitviz.classes.class_store import ClassStore
 from vitviz.classes.database import ClassError
-from vitviz.lessons.question_kinds import MeasuredAnswer
+from vitviz.lessons.question_kinds import Answer, MeasuredAnswer
 
 _ENDED = "this question has ended"
 MAX_QUESTION_LENGTH = 16_000  # characters as stored
+MAX_KEPT = 200  # questions of a class
+
+
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """A text, the number of learners who wrote it, and True if the teacher shows it to the class."""
+
+    text: str
+    count: int
+    shown: bool
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,7 @@ class QuestionState:
 
     stage: 'open' while answers are hidden, 'shown' while they are visible, 'measured' at the end.
     tally: the number of answers by value; empty while the question is open.
+    written: the texts of a question that asks for one, in alphabetical order; only the teacher sees those not shown.
     """
 
     number: int
@@ -44,6 +55,7 @@ class QuestionState:
     answers: int
     tally: Mapping[float, int]
     measured: MeasuredAnswer | None = None
+    written: tuple[WrittenAnswer, ...] = ()
 
 
 def ask_question(classes: ClassStore, code: str, question: ClassQuestion) -> int:
@@ -61,7 +73,8 @@ def ask_question(classes: ClassStore, code: str, question: ClassQuestion) -> int
         ).fetchone()
         if row is None:
             raise ClassError("this class is closed")
-        file.execute("DELETE FROM question WHERE code = ?", (code,))
+        _end_questions(file, code)
+        file.execute("DELETE FROM question WHERE code = ? AND number <= ?", (code, row[0] - MAX_KEPT))
         file.execute(
             "INSERT INTO question (code, number, asked, key) VALUES (?, ?, ?, ?)",
             (code, row[0], text, secrets.token_bytes(32)),
@@ -72,33 +85,51 @@ def ask_question(classes: ClassStore, code: str, question: ClassQuestion) -> int
 def load_question(classes: ClassStore, code: str) -> QuestionState | None:
     """Return the state of the class's question; None if it has none."""
     stored = classes.database.query_cached(
-        ("question", code), lambda file: None if file is None else _query_question(file, code)
+        ("question", code),
+        lambda file: [] if file is None else _query_questions(file, code, "stage != 'ended'"),
     )
-    if stored is None:
-        return None
-    (number, text, measured, stage), tally = stored
-    question = _parse_cached(text)
-    if question is None:
-        return None
-    return QuestionState(
-        number,
-        question,
-        stage,
-        sum(tally.values()),
-        {} if stage == "open" else tally,
-        parse_measured_answer(measured, question.kind) if stage == "measured" else None,
-    )
+    return stored[-1] if stored else None
 
 
-def _query_question(
-    file: sqlite3.Connection, code: str
-) -> tuple[tuple[int, str, str, str], dict[float, int]] | None:
-    """Return (number, question, measured answer, stage) as stored, and the number of answers by value."""
-    row = file.execute("SELECT number, asked, found, stage FROM question WHERE code = ?", (code,)).fetchone()
-    if row is None:
-        return None
-    counts = file.execute("SELECT value, count FROM tally WHERE code = ? AND number = ?", (code, row[0]))
-    return row, dict(counts)
+def list_results(classes: ClassStore, code: str) -> list[QuestionState]:
+    """Return every question of the class with all its answers, in the order they were asked."""
+    with classes.database.reading() as file:
+        states = [] if file is None else _query_questions(file, code, "1")
+        return [replace(state, tally=_query_tally(file, code, state.number)) for state in states if file]
+
+
+def _query_questions(file: sqlite3.Connection, code: str, condition: str) -> list[QuestionState]:
+    rows = file.execute(
+        f"SELECT number, asked, found, stage FROM question WHERE code = ? AND {condition} ORDER BY number",
+        (code,),
+    ).fetchall()
+    states = []
+    for number, text, measured, stage in rows:
+        question = _parse_cached(text)
+        if question is None:
+            continue
+        tally = _query_tally(file, code, number)
+        query = "SELECT answer, count, shown FROM written WHERE code = ? AND number = ? ORDER BY answer"
+        written = tuple(
+            WrittenAnswer(answer, count, bool(shown))
+            for answer, count, shown in file.execute(query, (code, number))
+        )
+        states.append(
+            QuestionState(
+                number=number,
+                question=question,
+                stage=stage,
+                answers=sum(tally.values()) + sum(answer.count for answer in written),
+                tally={} if stage == "open" else tally,
+                measured=parse_measured_answer(measured, question.kind) if measured else None,
+                written=written,
+            )
+        )
+    return states
+
+
+def _query_tally(file: sqlite3.Connection, code: str, number: int) -> dict[float, int]:
+    return dict(file.execute("SELECT value, count FROM tally WHERE code = ? AND number = ?", (code, number)))
 
 
 @lru_cache(maxsize=32)
@@ -106,7 +137,7 @@ def _parse_cached(text: str) -> ClassQuestion | None:
     return parse_question(text)
 
 
-def submit_answer(classes: ClassStore, code: str, number: int, token: str, value: float) -> bool:
+def submit_answer(classes: ClassStore, code: str, number: int, token: str, answer: Answer) -> bool:
     """Count a session's answer, and return False if the session has answered before.
 
     Raises:
@@ -120,7 +151,7 @@ def submit_answer(classes: ClassStore, code: str, number: int, token: str, value
         if not question:
             raise ClassError(_ENDED)
         try:
-            value = validate_answer(question.kind, value)
+            answer = question.kind.validate(answer)
         except ValueError as error:
             raise ClassError(str(error)) from error
         mark = hmac.digest(row[1], token.encode(), hashlib.sha256)
@@ -128,9 +159,10 @@ def submit_answer(classes: ClassStore, code: str, number: int, token: str, value
             "INSERT OR IGNORE INTO answered VALUES (?, ?, ?)", (code, number, mark)
         ).rowcount
         if inserted:
+            table = "written (code, number, answer, count)" if isinstance(answer, str) else "tally"
             file.execute(
-                "INSERT INTO tally VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
-                (code, number, value),
+                f"INSERT INTO {table} VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
+                (code, number, answer),
             )
     return bool(inserted)
 
@@ -161,6 +193,15 @@ def reveal_answers(classes: ClassStore, code: str, number: int) -> None:
         )
 
 
+def show_text(classes: ClassStore, code: str, number: int, text: str, shown: bool) -> None:
+    """Show a written answer to the class, or hide it again."""
+    with classes.database.writing() as file:
+        file.execute(
+            "UPDATE written SET shown = ? WHERE code = ? AND number = ? AND answer = ?",
+            (shown, code, number, text),
+        )
+
+
 def store_measured_answer(classes: ClassStore, code: str, number: int, measured: MeasuredAnswer) -> None:
     """Show the measured answer, end answering, and delete the marks of who has answered.
 
@@ -169,7 +210,8 @@ def store_measured_answer(classes: ClassStore, code: str, number: int, measured:
     """
     with classes.database.writing() as file:
         changed = file.execute(
-            "UPDATE question SET stage = 'measured', found = ?, key = NULL WHERE code = ? AND number = ?",
+            "UPDATE question SET stage = 'measured', found = ?, key = NULL WHERE code = ? AND number = ?"
+            " AND stage != 'ended'",
             (serialize_measured_answer(measured), code, number),
         ).rowcount
         file.execute("DELETE FROM answered WHERE code = ? AND number = ?", (code, number))
@@ -178,6 +220,40 @@ def store_measured_answer(classes: ClassStore, code: str, number: int, measured:
 
 
 def end_question(classes: ClassStore, code: str) -> None:
-    """Delete the class's question and its answers."""
+    """End the class's question; its counts stay for the results until the class closes."""
     with classes.database.writing() as file:
-        file.execute("DELETE FROM question WHERE code = ?", (code,))
+        _end_questions(file, code)
+
+
+def _end_questions(file: sqlite3.Connection, code: str) -> None:
+    """End every question of the class, and delete the marks of who has answered."""
+    file.execute("UPDATE question SET stage = 'ended', key = NULL WHERE code = ?", (code,))
+    file.execute("DELETE FROM answered WHERE code = ?", (code,))
+
+
+def tabulate_results(states: Sequence[QuestionState]) -> dict[str, list[str]]:
+    """Return the columns of a table with one row per answer that was given, without who gave it."""
+    names = ("question", "prompt", "subject", "answer", "count", "right", "measured")
+    rows: list[tuple[str, ...]] = []
+    for state in states:
+        question, kind, measured = state.question, state.question.kind, state.measured
+        judged = measured if measured is not None and measured.right else None
+        answers: list[tuple[Answer, int]] = [(text.text, text.count) for text in state.written]
+        for answer, count in answers + sorted(state.tally.items()):
+            rows.append(
+                (
+                    str(state.number),
+                    question.prompt,
+                    question.about,
+                    _escape_formula(kind.format_answer(answer)),
+                    str(count),
+                    "" if judged is None else "yes" if kind.is_right(answer, judged) else "no",
+                    "" if judged is None else judged.format_answer(kind),
+                )
+            )
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def _escape_formula(text: str) -> str:
+    """Return a text that a spreadsheet does not read as a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text

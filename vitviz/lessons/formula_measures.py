@@ -13,6 +13,7 @@ from vitviz.text import percent, plural, signed
 
 MAX_GRID = 16
 MAX_BLOCKS = 16
+MAX_COUNT = 1_000_000  # patches
 
 
 class ModelFreeMeasure:
@@ -87,8 +88,7 @@ class PatchCount(ModelFreeMeasure):
             )
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        side = self.image_px // self.patch_px
-        return Drag(0, choose_scale_end(side * side), 1, "patches")
+        return Drag(0, MAX_COUNT, 1, "patches", tolerance=0)
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         side = self.image_px // self.patch_px
@@ -147,7 +147,7 @@ class ReadableInCorner(_Windows):
     """The number of patches that patch 1 may attend to in a shifted block: those of its own region."""
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Drag(1, self.window**2, 1, "patches")
+        return Drag(1, self.window**2, 1, "patches", tolerance=0)
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.analysis.window_attention import create_layout
@@ -172,7 +172,7 @@ class BlocksToReach(_Windows):
     """The number of blocks, every second one shifted, after which patch 1 has reached the whole image."""
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Drag(1, MAX_BLOCKS, 1, "blocks")
+        return Drag(1, MAX_BLOCKS, 1, "blocks", tolerance=0)
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         arrivals, tokens = self._arrival_blocks(), self.grid**2
@@ -196,7 +196,7 @@ class PatchesReached(_Windows):
         check_range("blocks", self.blocks, 1, MAX_BLOCKS)
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Drag(1, self.grid**2, 1, "patches")
+        return Drag(1, self.grid**2, 1, "patches", tolerance=0)
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         arrivals, tokens = self._arrival_blocks(), self.grid**2

@@ -103,6 +103,8 @@ def _format_fields(instance: object) -> list[str]:
 def _format_scalar(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_format_scalar, value))}]"
     return _format_string(value) if isinstance(value, str) else repr(value)
 
 

@@ -1,6 +1,7 @@
 """Name the measures that a lesson's question may use, and read them from its file.
 
-The list is closed: a file holds a measure's name and parameters, never code and never an answer.
+The list is closed: a file holds a measure's name and parameters, never code. Only questions of an author's own
+(`authored_measures`) hold their answer.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vitviz.lessons import (
+    authored_measures,
     convolution_measures,
     cost_measures,
     experiment_measures,
@@ -26,6 +28,7 @@ MEASURES: dict[str, type[Any]] = {
     "answer": model_measures.PredictedClass,
     "attention_over_convolutions": convolution_measures.AttentionOverConvolutions,
     "blocks_to_reach": formula_measures.BlocksToReach,
+    "choice": authored_measures.Choice,
     "data_leader": small_data_measures.DataLeader,
     "knob_best": experiment_measures.BestHyperparameterValue,
     "longer_branch": model_measures.LongerBranch,
@@ -35,8 +38,11 @@ MEASURES: dict[str, type[Any]] = {
     "more_multiply_adds": cost_measures.MoreMultiplyAdds,
     "nearest_layer": model_measures.MostLocalLayer,
     "neighbours_alike": weight_measures.NeighbourSimilarity,
+    "number": authored_measures.Number,
+    "order": authored_measures.Order,
     "patch_count": formula_measures.PatchCount,
     "patches_reached": formula_measures.PatchesReached,
+    "place": authored_measures.Place,
     "race_accuracy": weight_measures.RaceAccuracy,
     "readable_in_corner": formula_measures.ReadableInCorner,
     "settling_layer": model_measures.SettlingLayer,
@@ -45,6 +51,7 @@ MEASURES: dict[str, type[Any]] = {
     "sinusoid_similarity": formula_measures.SinusoidSimilarity,
     "slip_cost": experiment_measures.BugCost,
     "slower_here": cost_measures.SlowerModel,
+    "text": authored_measures.FreeText,
     "tokens_share": model_measures.SharedAttention,
     "transfer_leader": small_data_measures.TransferLeader,
     "truest_map": model_measures.MostFaithfulMap,

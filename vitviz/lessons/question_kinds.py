@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,95 +18,214 @@ from vitviz.text import join_words, percent, signed
 
 FloatArray = NDArray[np.floating[Any]]
 CLOSE_SHARE = 0.1  # of a scale's length: a prediction within this distance of the measured number is close
+MAX_TEXT_ANSWER = 80  # characters
+Answer = float | str  # a text for `Write`, else a number
+
+
+class _AnswerKind:
+    """A kind of answer: it formats, checks and judges answers, and writes and reads them as values of a link."""
+
+    def format_answer(self, answer: Answer) -> str:
+        raise NotImplementedError
+
+    def count_answers(self) -> int:
+        """Return the number of possible answers, which are numbered from 0; 0 if they are not numbered."""
+        return 0
+
+    def encode(self, answer: Answer) -> str:
+        """Return the answer as a value of a link."""
+        return f"{answer:.9g}" if isinstance(answer, float | int) else answer
+
+    def decode(self, text: str) -> Answer | None:
+        """Return the answer of a link; None if it is not a possible one."""
+        with suppress(ValueError):
+            return self.validate(float(text))
+        return None
+
+    def validate(self, answer: Answer) -> Answer:
+        """Return an answer as it is counted.
+
+        Raises:
+            ValueError: if it is not a possible answer.
+        """
+        if answer not in range(self.count_answers()):
+            raise ValueError(f"expected one of {self.count_answers()} answers, received {answer}")
+        return float(answer)
+
+    def is_right(self, guess: Answer, measured: MeasuredAnswer) -> bool:
+        return guess in measured.right
+
+    def describe_verdict(self, guess: Answer, measured: MeasuredAnswer) -> str:
+        """Return a sentence that compares a prediction with the measured answer."""
+        guessed = self.format_answer(guess)
+        if not measured.right:
+            return f"Your answer: {guessed}."
+        if self.is_right(guess, measured):
+            return f"Your prediction, {guessed}, is correct."
+        return f"Your prediction: {guessed}. {measured.label}: {measured.format_answer(self)}."
 
 
 @dataclass(frozen=True)
-class Choose:
-    """One of a few options; an answer is the option's index."""
+class Choose(_AnswerKind):
+    """One of a few options; an answer is the option's index.
+
+    names: of the options in a link; by default their indices.
+    """
 
     options: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
-    def format_answer(self, answer: float) -> str:
+    def count_answers(self) -> int:
+        return len(self.options)
+
+    def format_answer(self, answer: Answer) -> str:
         return self.options[int(answer)]
 
-    def describe_verdict(self, guess: float, measured: MeasuredAnswer) -> str:
-        """Return a sentence that compares a prediction with the measured answer."""
-        if guess in measured.right:
-            return f"Your prediction, {self.format_answer(guess)}, is correct."
-        return f"Your prediction: {self.format_answer(guess)}. Measured: {measured.format_answer(self)}."
+    def encode(self, answer: Answer) -> str:
+        return self.names[int(answer)] if self.names else f"{answer:g}"
+
+    def decode(self, text: str) -> Answer | None:
+        if not self.names:
+            return super().decode(text)
+        return float(self.names.index(text)) if text in self.names else None
 
 
 @dataclass(frozen=True)
-class Drag:
-    """A number on a scale."""
+class Drag(_AnswerKind):
+    """A number on a scale.
+
+    tolerance: largest distance of a right answer, such as 0 for a count; such a number is typed. By default the number
+        is set on a slider, and a tenth of the scale is close.
+    """
 
     low: float
     high: float
     step: float
     unit: str = ""  # '%': the number is a share; else written after the number
+    tolerance: float | None = None
 
-    def format_answer(self, answer: float) -> str:
+    @property
+    def is_typed(self) -> bool:
+        return self.tolerance is not None
+
+    @property
+    def close_distance(self) -> float:
+        """The largest distance of a right or close answer."""
+        return CLOSE_SHARE * (self.high - self.low) if self.tolerance is None else self.tolerance
+
+    @property
+    def digits(self) -> int:
+        """Decimals of the numbers as they are shown."""
+        return 0 if self.step >= 1 else max(0, -int(np.floor(np.log10(self.step))))
+
+    def format_answer(self, answer: Answer) -> str:
+        number = float(answer)
         if self.unit == "%":
-            return percent(answer)
-        digits = 0 if self.step >= 1 else max(0, -int(np.floor(np.log10(self.step))))
-        number = f"{answer:,.0f}" if not digits else signed(answer, digits)
-        return f"{number} {self.unit}".strip()
+            return percent(number)
+        text = f"{number:,.0f}" if not self.digits else signed(number, self.digits)
+        return f"{text} {self.unit}".strip()
 
-    def describe_verdict(self, guess: float, measured: MeasuredAnswer) -> str:
+    def validate(self, answer: Answer) -> Answer:
+        number = float(answer)
+        if not self.low <= number <= self.high:
+            raise ValueError(f"expected an answer in {self.low:g}..{self.high:g}, received {number:g}")
+        return min(self.high, round(self.low + round((number - self.low) / self.step) * self.step, 9))
+
+    def is_right(self, guess: Answer, measured: MeasuredAnswer) -> bool:
+        return abs(float(guess) - float(measured.value or 0.0)) <= self.close_distance + 1e-9
+
+    def describe_verdict(self, guess: Answer, measured: MeasuredAnswer) -> str:
         """Return a sentence that compares a prediction with the measured number."""
-        close = abs(guess - measured.value) <= CLOSE_SHARE * (self.high - self.low)
-        grade = "Close" if close else "Far off"
-        if self.format_answer(guess) == self.format_answer(measured.value):
-            grade = "Exact"
-        numbers = f"predicted {self.format_answer(guess)}, measured {self.format_answer(measured.value)}"
-        return f"{grade}: {numbers}."
+        guessed, number = self.format_answer(guess), measured.format_answer(self)
+        grade = "Close" if self.is_right(guess, measured) else "Wrong" if self.is_typed else "Far off"
+        return f"{'Exact' if guessed == number else grade}: predicted {guessed}, {measured.label.lower()} {number}."
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(_AnswerKind):
     """A patch of the image; an answer is its cell in reading order."""
 
     grid: tuple[int, int]
 
-    def format_answer(self, answer: float) -> str:
+    def count_answers(self) -> int:
+        return self.grid[0] * self.grid[1]
+
+    def format_answer(self, answer: Answer) -> str:
         row, col = divmod(int(answer), self.grid[1])
         return f"row {row + 1}, column {col + 1}"
 
-    def describe_verdict(self, guess: float, measured: MeasuredAnswer) -> str:
+    def describe_verdict(self, guess: Answer, measured: MeasuredAnswer) -> str:
         """Return a sentence that compares a predicted patch with the measured one, by its rank among all patches."""
-        if int(guess) == int(measured.value):
-            return f"Your prediction, {self.format_answer(guess)}, is correct."
-        text = (
-            f"Your prediction: {self.format_answer(guess)}. Measured: {self.format_answer(measured.value)}."
-        )
-        if measured.cells:
+        text = super().describe_verdict(guess, measured)
+        if measured.cells and not self.is_right(guess, measured):
             share = measured.cells[int(guess)]
             rank = 1 + sum(cell > share for cell in measured.cells)
             text += f" Your patch ranks {rank} of {len(measured.cells)}, with {percent(share)}."
         return text
 
 
-AnswerKind = Choose | Drag | Point
+@dataclass(frozen=True)
+class Arrange(_AnswerKind):
+    """An order of a few items; an answer is the number of the permutation, in lexicographic order."""
+
+    items: tuple[str, ...]
+
+    def count_answers(self) -> int:
+        return math.factorial(len(self.items))
+
+    def format_answer(self, answer: Answer) -> str:
+        return " → ".join(
+            self.items[place] for place in list(permutations(range(len(self.items))))[int(answer)]
+        )
+
+    def number_order(self, items: Sequence[str]) -> float:
+        """Return the number of an order of the items."""
+        order = tuple(self.items.index(item) for item in items)
+        return float(list(permutations(range(len(self.items)))).index(order))
+
+
+@dataclass(frozen=True)
+class Write(_AnswerKind):
+    """A short text of one line, which nothing judges."""
+
+    def format_answer(self, answer: Answer) -> str:
+        return str(answer)
+
+    def decode(self, text: str) -> Answer | None:
+        with suppress(ValueError):
+            return self.validate(text)
+        return None
+
+    def validate(self, answer: Answer) -> Answer:
+        text = " ".join("".join(c if c.isprintable() else " " for c in str(answer)[:1000]).split())
+        if not 0 < len(text) <= MAX_TEXT_ANSWER:
+            raise ValueError(f"expected a text of 1 to {MAX_TEXT_ANSWER} characters, received {len(text)}")
+        return text
+
+
+AnswerKind = Choose | Drag | Point | Arrange | Write
 
 
 @dataclass(frozen=True)
 class MeasuredAnswer:
     """A measured answer: an option's index, a number or a cell; a sentence with its numbers; every cell's share.
 
-    level: options that are tied with `value` and equally correct.
+    value: None if no answer is right or wrong. level: options that are tied with `value` and equally correct.
+    label: names what the value is.
     """
 
-    value: float
+    value: float | None
     words: str
     cells: tuple[float, ...] = ()
     level: tuple[float, ...] = ()
+    label: str = "Measured"
 
     @property
     def right(self) -> tuple[float, ...]:
         """Every correct answer."""
-        return self.value, *self.level
+        return () if self.value is None else (self.value, *self.level)
 
-    def format_answer(self, kind: AnswerKind) -> str:
+    def format_answer(self, kind: _AnswerKind) -> str:
         """Return the correct answers in words: 'ReLU and SiLU' if both are correct."""
         return join_words([kind.format_answer(answer) for answer in self.right])
 

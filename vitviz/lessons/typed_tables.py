@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from functools import cache
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vitviz.text import cut
 
 T = TypeVar("T")
-MAX_TEXT_LENGTH = 80
+MAX_TEXT_LENGTH = 160
+MAX_TEXTS = 12  # of a list
 MAX_NUMBER = 1e6
 
 
@@ -61,6 +62,10 @@ def _type_hints(cls: type) -> dict[str, Any]:
 def _check_value(hint: Any, value: Any, place: str) -> Any:
     if type(value) is int and abs(value) > MAX_NUMBER:  # before it becomes a float, which may overflow
         raise LessonError(f"{place}: expected a number of at most {MAX_NUMBER:g}, received a larger one")
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list | tuple) or len(value) > MAX_TEXTS:
+            raise LessonError(f"{place}: expected a list of at most {MAX_TEXTS} texts")
+        return tuple(_check_value(str, text, place) for text in value)
     kinds = tuple(kind for kind in get_args(hint) or (hint,) if kind is not type(None))
     if float in kinds and type(value) is int:
         value = float(value)

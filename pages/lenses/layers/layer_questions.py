@@ -34,9 +34,9 @@ def ask_before_reveal(
         field: of `SectionPredictions`, such as 'colours_guess'.
         measure_answer: computes the right option and the sentence with its numbers.
     """
-    return prediction_gate.require_choice(
+    return prediction_gate.create_choice(
         SectionPredictions.key(field), prompt, Choose(tuple(options)), measure_answer
-    )
+    ).is_answered()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.questions import prediction_gate
 from vitviz.analysis.changes import CHANGES, find_unchanged_range
+from vitviz.lessons.question_kinds import Choose
 from vitviz.plots.image_changes import strength_words
 from vitviz.text import join_words, plain
 
@@ -56,12 +57,14 @@ def find_stable_range(predictions: NDArray[np.int64], start: int, truth: int = -
 
 def read_prediction(keys: Sequence[str], question: tuple[str, ...]) -> str:
     """Return the user's prediction; another image, change or selection of models reopens the question."""
-    return prediction_gate.read_prediction(ModelPrediction.key("guess"), question, keys)
+    return prediction_gate.read_prediction(
+        ModelPrediction.key("guess"), question, Choose(tuple(keys), tuple(keys))
+    )
 
 
 def ask_model(keys: Sequence[str], names: Sequence[str], prompt: str) -> None:
     """Draw the open question with the models as its options."""
-    prediction_gate.draw_question(ModelPrediction.key("guess"), prompt, dict(zip(keys, names, strict=True)))
+    prediction_gate.draw_question(ModelPrediction.key("guess"), prompt, Choose(tuple(names), tuple(keys)))
 
 
 def describe_outcome(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -9,16 +10,18 @@ from streamlit.testing.v1 import AppTest
 
 from pages.classroom import class_question
 from pages.frame import registry
+from pages.questions import question_form
 from pages.stores import classes as stored
 from pages.stores import lessons
 from tests.messages import message
 from tests.pages.classroom.helpers import LAB, code_of, learns, place, press, there, words
-from tests.pages.conftest import OpenApp, opened_again
+from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.classes import question_store
 from vitviz.classes.class_question import ClassQuestion, HistogramBar
 from vitviz.lessons.lesson import Link
 from vitviz.lessons.measures import MEASURES
 from vitviz.lessons.question_kinds import Drag
+from vitviz.lessons.typed_tables import build_dataclass
 
 FIFTEEN = lessons.list_shipped(registry.BY_SLUG)["fifteen"]
 WHERE = next(i for i, stop in enumerate(FIFTEEN.stops, 1) if stop.title == "What does [CLS] attend to?")
@@ -42,16 +45,16 @@ def notice(app: AppTest) -> str:
 def test_a_class_answers_and_sees_what_is_measured(teacher: AppTest, open_app: OpenApp) -> None:
     first, second = learns(open_app, teacher), learns(open_app, teacher)
     teacher = press(at_stop(teacher, BRANCH), "Ask the class")
-    for app, said in (
+    for app, told in (
         (teacher, "Question sent"),
         (first, "New question"),
         (second, "New question"),
     ):
-        assert said in notice(app if app is teacher else there(app.run()))
+        assert told in notice(app if app is teacher else there(app.run()))
     number = question_store.load_question(stored.get_classes(), code_of(teacher)).number  # type: ignore[union-attr]
-    for app, option in ((first, 0), (second, 1)):
+    for app, option in ((first, "0"), (second, "1")):
         assert "Ask the class" not in {button.label for button in app.button}
-        app.radio(key=f"class.guess.{number}").set_value(option).run()
+        app.button_group(key=f"class.guess.{number}").set_value(option).run()
         assert "Your answer" in words(press(app, "Submit answer")) and not notice(app)
     assert "2 answers, hidden" in words(teacher.run())
     assert question_store.load_question(stored.get_classes(), code_of(teacher)).tally == {}  # type: ignore[union-attr]
@@ -72,7 +75,7 @@ def test_where_it_looks_is_pointed_at(teacher: AppTest, open_app: OpenApp) -> No
     assert now is not None
     header, arrays = message(learner, f"class.guess.{now.number}")
     assert header["takes"] and header["grid"] == [8, 8] and arrays["counts"].size == 0 and "photo" in arrays
-    learner.session_state["class.pointed"] = (now.number, 19)
+    learner.session_state[f"class.guess.{now.number}.said"] = 19
     press(learner.run(), "Submit answer")
     press(teacher, "Measure and show")
     header, arrays = message(learner.run(), f"class.points.{now.number}")
@@ -97,17 +100,96 @@ def test_where_a_slider_stands_at_first_is_nobodys_answer(teacher: AppTest, open
     number = question_store.load_question(stored.get_classes(), code_of(teacher)).number  # type: ignore[union-attr]
     there(learner.run())
     button = next(each for each in learner.button if each.label == "Submit answer")
-    assert button.disabled and "Drag to your answer." in words(learner)
+    assert button.disabled and "Drag the slider to your answer." in words(learner)
     press(learner.slider(key=f"class.guess.{number}").set_value(40.0).run(), "Submit answer")
     question_store.reveal_answers(stored.get_classes(), code_of(teacher), number)
     assert question_store.load_question(stored.get_classes(), code_of(teacher)).tally == {0.4: 1}  # type: ignore[union-attr]
+
+
+def fill_own(app: AppTest, name: str, **values: Any) -> AppTest:
+    """Fill the form of the teacher's own question and ask it."""
+    app.selectbox(key="class.own.measure").set_value(name).run()
+    app.text_input(key="class.own.prompt").set_value("Which one?")
+    fields = {node.key: node for node in (*app.text_input, *app.text_area, *app.number_input)}
+    for field, value in values.items():
+        fields[f"class.own.{name}.{field}"].set_value(value)
+    return press(app, "Ask this question")
+
+
+def test_a_teacher_asks_questions_of_ones_own(teacher: AppTest, open_app: OpenApp) -> None:
+    learner = learns(open_app, teacher)
+    teacher = at_stop(teacher, BRANCH)
+    for name, values, answer, told in (
+        ("choice", {"options": "a cat\na dog", "right": 2}, "1", "a dog"),
+        ("number", {"value": 12.0, "unit": "heads"}, 12, "12 heads"),
+        ("order", {"items": "one\ntwo"}, ["one", "two"], "one → two"),
+        ("text", {"explanation": "No sum."}, "a\\*map", "No sum."),
+        ("place", {"row": 2, "col": 3}, 10, "row 2, column 3"),
+    ):
+        fill_own(teacher, name, **values)
+        state = question_store.load_question(stored.get_classes(), code_of(teacher))
+        assert state is not None and state.question.prompt == "Which one?"
+        key = f"class.guess.{state.number}"
+        there(learner.run())
+        if name == "place":
+            learner.session_state[f"{key}.said"] = answer
+        else:
+            nodes = [
+                *learner.get("button_group"),
+                *learner.number_input,
+                *learner.multiselect,
+                *learner.text_input,
+            ]
+            next(node for node in nodes if node.key == key).set_value(answer)
+        press(learner.run(), "Submit answer")
+        press(teacher.run(), "Show the correct answer")
+        assert told in words(learner.run()) and not learner.exception and not teacher.exception
+        if name == "text":
+            assert "No text is shown yet." in words(learner) and "- a" not in words(learner)
+            teacher.checkbox(key=f"class.text.{state.number}.{answer}").check().run()
+            assert "- a*map" in words(learner.run())
+        elif name != "place":
+            assert "1 of 1" in words(learner)
+
+
+def test_a_question_that_misses_something_is_not_asked(teacher: AppTest) -> None:
+    teacher = fill_own(at_stop(teacher, BRANCH), "choice", options="only one")
+    assert question_store.load_question(stored.get_classes(), code_of(teacher)) is None
+    assert "different options" in teacher.toast[0].value
+
+
+def test_every_measure_is_in_the_editor_with_a_valid_example() -> None:
+    assert {*question_form.LABELS} == {"", *MEASURES}
+    for name, measure in MEASURES.items():
+        given = {field.name: question_form.get_example(name, field) for field in fields(measure)}
+        assert build_dataclass(measure, given, name)
+
+
+def test_a_proof_that_is_the_pages_default_stays_hidden(teacher: AppTest, open_app: OpenApp) -> None:
+    """A learner's page without a value, or with the proof's, keeps the value of when the class was asked."""
+    learner = learns(open_app, teacher)
+    stop = next(
+        i for i, stop in enumerate(FIFTEEN.stops, 1) if stop.title == "What if the patches are shuffled?"
+    )
+    press(at_stop(teacher, stop), "Ask the class")
+    teacher.switch_page(registry.BY_SLUG["attention"].path).run()  # the shared view has no value of it
+    place(there(learner.run())).follows = False
+    for value in ("", "100"):
+        learner.switch_page(registry.BY_SLUG["patches"].path)
+        learner.session_state["_kept"].pop("patches.shuffled", None)
+        query = {"patches.view": "puzzle", "model": "preset:vit_digits", "image": "digits:3"}
+        query |= {"patches.shuffled": value} if value else {}
+        for key, text in query.items():
+            learner.query_params[key] = text
+        learner.run()
+        assert not learner.exception and said(learner, "patches.shuffled") == "0", value
 
 
 def test_who_reloads_answers_no_second_time(teacher: AppTest, open_app: OpenApp) -> None:
     learner = learns(open_app, teacher)
     teacher = press(at_stop(teacher, BRANCH), "Ask the class")
     number = question_store.load_question(stored.get_classes(), code_of(teacher)).number  # type: ignore[union-attr]
-    there(learner.run()).radio(key=f"class.guess.{number}").set_value(1).run()
+    there(learner.run()).button_group(key=f"class.guess.{number}").set_value("1").run()
     press(learner, "Submit answer")
     place(learner).answers.clear()  # a session that knows nothing of it
     learner.run()

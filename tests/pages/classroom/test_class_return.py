@@ -14,6 +14,7 @@ from pages.stores import uploads
 from pages.stores.session import UserSession
 from tests.pages.classroom.helpers import (
     PATCHES,
+    ROOM,
     at,
     bar,
     code_of,
@@ -98,7 +99,7 @@ def test_a_learner_sees_no_measured_answer_before_the_teacher_shows_it(
     teacher = at_stop(teacher, BRANCH)
     there(learner.run())
     key = f"lesson.fifteen.{BRANCH}"
-    learner.radio(key=f"{key}.guess").set_value(0)
+    learner.button_group(key=f"{key}.guess").set_value("0")
     learner.run()
     press(there(learner), "Measure")
     assert any(metric.label == "Measured" for metric in learner.metric)
@@ -107,7 +108,7 @@ def test_a_learner_sees_no_measured_answer_before_the_teacher_shows_it(
     def check_hidden(app: AppTest) -> None:
         assert not app.exception and not any(metric.label == "Measured" for metric in app.metric)
         assert "Measure" not in {button.label for button in app.button}
-        assert f"{key}.guess" not in {radio.key for radio in app.radio}
+        assert f"{key}.guess" not in {options.key for options in app.get("button_group")}
         for name, value in question.proof:
             assert "." not in name or name not in app.query_params or said(app, name) != value
 
@@ -122,3 +123,24 @@ def test_a_learner_sees_no_measured_answer_before_the_teacher_shows_it(
     there(learner.run())
     assert "Measured:" in words(learner)
     assert any(metric.label == "Measured" for metric in learner.metric)
+
+
+def test_the_teachers_key_opens_the_lead_in_another_browser_until_it_is_revoked(
+    teacher: AppTest, open_app: OpenApp
+) -> None:
+    press(teacher, "Create key")
+    link = next(block.value for block in teacher.code)
+    address, _, fragment = link.partition("#")
+    assert address.endswith("/lead") and fragment == f"{code_of(teacher)}.{place(teacher).key}"
+    phone = open_app(ROOM)
+    phone.session_state["class_room.key"] = {"open": f"{code_of(teacher)}.{'x' * 32}"}
+    assert "wrong or was revoked" in words(phone.run()) and "_class" not in phone.session_state
+    phone.session_state["class_room.key"] = {"open": f"{code_of(teacher)}.{place(teacher).key}"}
+    phone.run()
+    assert not phone.exception and place(phone).leads and place(teacher.run()).leads
+    again = open_link(restart(phone), "attention", **{"class": code_of(teacher)})
+    assert place(again).leads, "from then on the cookie leads"
+    press(teacher, "Revoke key")
+    phone.session_state["class_room.key"] = {}
+    assert not place(phone.run()).leads and place(teacher.run()).leads
+    assert place(teacher).key == "" and not teacher.code
