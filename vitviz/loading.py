@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from torch import nn
+from tqdm import tqdm
 
 from vitviz import checkpoints
 from vitviz.checkpoint_header import CheckpointError, read_header
+from vitviz.models.download import NoNetworkError
 from vitviz.models.formats import open_model
+from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list_hub_folder
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained import load_pretrained
-from vitviz.models.pretrained_list import PretrainedError, UnknownArchitectureError
+from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, UnknownArchitectureError
 
 _PACKAGE = Path(__file__).parent
 SHIPPED = (_PACKAGE.parent / "checkpoints", _PACKAGE / "shipped")  # of a checkout, of a wheel
@@ -31,7 +34,8 @@ def load(
     Args:
         source: a safetensors file or a folder of vitviz, timm, transformers, torchvision, open_clip or vit-pytorch;
             the name of a shipped model ('digits_vit') or of published weights ('deit_tiny_patch16_224', which are
-            downloaded once); or a live module, whose weights are copied.
+            downloaded once); the id of a model on the hub ('owner/name', or 'owner/name@revision'), downloaded into
+            the hub's own cache; or a live module, whose weights are copied.
         labels: class names, one per output; None: those of the files.
         step: of a vitviz checkpoint with several moments of its training; None: the last.
         settings: what the files do not state, by timm's names: num_heads, img_size, mean, std, crop_pct,
@@ -55,8 +59,10 @@ def load(
         config = _read_module_config(source) | settings
         return open_model(weights, config, labels=names, title=type(source).__name__)
     path = _find_file(source)
+    if path is None and is_hub_id(str(source)) and str(source).removeprefix("timm/") not in PRETRAINED:
+        return open_model(_fetch_from_hub(str(source)), settings, labels=names, title=str(source))
     if path is None:
-        return _load_published(str(source), settings.get("img_size"))
+        return _load_published(str(source).removeprefix("timm/"), settings.get("img_size"))
     if path.is_file():
         try:
             read_header(path)
@@ -76,6 +82,23 @@ def list_shipped() -> dict[str, Path]:
 def _find_file(source: str | Path) -> Path | None:
     path = Path(source)
     return path if path.exists() else list_shipped().get(str(source))
+
+
+def _fetch_from_hub(hub_id: str) -> Path:
+    """Return the folder of a model on the hub: its newest commit, or the cached one without a network."""
+    try:
+        listed = list_hub_folder(hub_id)
+        with tqdm(
+            desc=hub_id, total=listed.nbytes, unit="B", unit_scale=True, leave=False, disable=None
+        ) as bar:
+            return fetch_hub_folder(listed, progress=lambda done, _: bar.update(done - bar.n))
+    except NoNetworkError as error:
+        cached = find_hub_folder(hub_id)
+        if cached is None:
+            raise NoNetworkError(
+                f"{error}; {hub_id!r} is no file or folder on this machine either"
+            ) from error
+        return cached
 
 
 def _load_published(name: str, image_size: int | None) -> LoadedModel:

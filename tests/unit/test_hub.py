@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save
 
+import vitviz
 from tests.unit.weights_server import COMMIT, Server, serving
+from vitviz.config import ViTConfig
 from vitviz.models.download import DownloadCancelled, NoNetworkError
-from vitviz.models.hub import HubFile, fetch_hub_file
+from vitviz.models.hub import (
+    HubFile,
+    fetch_hub_file,
+    fetch_hub_folder,
+    find_hub_folder,
+    is_hub_id,
+    list_hub_folder,
+)
 from vitviz.models.pretrained_list import PretrainedError
+from vitviz.models.vit import VisionTransformer
+from vitviz.models.zoo import create_model
+
+SHAPE = ViTConfig(
+    image_size=16, patch_size=8, num_classes=3, embed_dim=16, depth=2, num_heads=2, mlp_ratio=2.0
+)
 
 BODY = os.urandom(3_000_000)
 FILE = HubFile("timm/some_model", "model.safetensors")
@@ -123,3 +141,107 @@ def test_a_full_disk_is_said_before_anything_is_downloaded(hub: Server) -> None:
     with pytest.raises(PretrainedError, match="MB free, and the download needs up to"):
         fetch_hub_file(FILE, 1 << 60)
     assert not hub.seen
+
+
+REPO = "someone/tiny-vit"
+LABELS = ("ant", "bee", "cat")
+
+
+def publish_vit(hub: Server, *, shards: bool = False) -> VisionTransformer:
+    """Put a small timm-shaped ViT of three named classes on the hub, beside files that nothing opens."""
+    model = create_model(SHAPE, seed=3)
+    assert isinstance(model, VisionTransformer)
+    state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    files = {"model.safetensors": save(state)}
+    if shards:
+        parts = [dict(list(state.items())[at::2]) for at in (0, 1)]
+        names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+        files = {name: save(part) for name, part in zip(names, parts, strict=True)}
+        index = {key: name for name, part in zip(names, parts, strict=True) for key in part}
+        files["model.safetensors.index.json"] = json.dumps({"weight_map": index}).encode()
+    config = {"model_args": {"num_heads": 2, "img_size": 16}, "label_names": LABELS, "mean": [0.1] * 3}
+    files["config.json"] = json.dumps(config | {"std": [0.2] * 3}).encode()
+    files |= {"README.md": b"# Tiny", "pytorch_model.bin": b"PK\x03\x04", "onnx/model.safetensors": b"other"}
+    hub.files |= {f"/{REPO}/resolve/main/{name}": body for name, body in files.items()}
+    return model
+
+
+@pytest.mark.parametrize("shards", [False, True])
+def test_a_hub_id_opens_with_its_labels_and_preparation(hub: Server, shards: bool) -> None:
+    expected = publish_vit(hub, shards=shards)
+    loaded = vitviz.load(REPO)
+    assert (loaded.title, loaded.classes, loaded.preparation.mean) == (REPO, LABELS, (0.1,) * 3)
+    x = torch.randn(1, 3, 16, 16)
+    assert torch.equal(loaded.model(x), expected.eval()(x))
+    asked = {path.rpartition("/")[2] for path in hub.asked if "/resolve/" in path}
+    assert "config.json" in asked and not {"README.md", "pytorch_model.bin"} & asked
+    assert not any("onnx" in path for path in hub.asked)
+    assert vitviz.load(f"hf-hub:{REPO}@{COMMIT}").classes == LABELS
+
+
+def test_the_size_is_known_before_anything_is_downloaded(hub: Server) -> None:
+    publish_vit(hub)
+    listed = list_hub_folder(REPO)
+    sizes = {path.rpartition("/")[2]: len(body) for path, body in hub.files.items() if "onnx" not in path}
+    assert listed.files == {name: sizes[name] for name in ("config.json", "model.safetensors")}
+    assert listed.commit == COMMIT and not any("/resolve/" in path for path in hub.asked)
+    done: list[tuple[int, int | None]] = []
+    fetch_hub_folder(listed, progress=lambda *counts: done.append(counts))
+    assert done[-1] == (listed.nbytes, listed.nbytes) and done == sorted(done)
+
+
+def test_a_public_download_sends_no_token_and_leaves_the_shared_cache_alone(
+    hub: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    publish_vit(hub)
+    folder = fetch_hub_folder(list_hub_folder(REPO, public=True), tmp_path / "elsewhere")
+    assert folder.is_relative_to(tmp_path / "elsewhere") and find_hub_folder(REPO) is None
+    assert hub.seen and not any("authorization" in headers for headers in hub.seen)
+
+
+def test_a_cached_model_opens_without_a_network(hub: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish_vit(hub)
+    vitviz.load(REPO)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert vitviz.load(REPO).classes == LABELS
+    with pytest.raises(NoNetworkError, match="HF_HUB_OFFLINE is set.*'someone/other' is no file or folder"):
+        vitviz.load("someone/other")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "has no public model someone/tiny-vit, or not at this revision"),
+        (
+            {"pytorch_model.bin": b"PK"},
+            "no safetensors file on its first level: it has pytorch_model.bin, which can run",
+        ),
+        ({"README.md": b"#"}, "no safetensors file on its first level: nothing to open"),
+        ({"a.safetensors": b"", "b.safetensors": b""}, "has 2 safetensors files without an index"),
+    ],
+)
+def test_a_repository_that_does_not_open_is_one_sentence(
+    hub: Server, files: dict[str, bytes], message: str
+) -> None:
+    hub.files = {f"/{REPO}/resolve/main/{name}": body for name, body in files.items()}
+    with pytest.raises(PretrainedError, match=message) as refused:
+        vitviz.load(REPO)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_gated_model_is_named_as_such(hub: Server) -> None:
+    publish_vit(hub)
+    listed = list_hub_folder(REPO)
+    hub.status, hub.headers = 403, {"X-Error-Code": "GatedRepo"}
+    with pytest.raises(NoNetworkError, match="is gated: accept its terms on 127.0.0.1"):
+        fetch_hub_folder(listed)
+
+
+@pytest.mark.parametrize(
+    "text", ["a/b/c", "../b", "a/..", "a--b/c", "a b/c", "/etc/passwd", "./a", "a/b@", "ä/b", "a"]
+)
+def test_what_is_no_hub_id_is_not_asked_for(hub: Server, text: str) -> None:
+    with pytest.raises(PretrainedError, match="named owner/name or owner/name@revision"):
+        list_hub_folder(text)
+    assert not is_hub_id(text) and not hub.seen

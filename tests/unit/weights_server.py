@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 class Server(ThreadingHTTPServer):
     """Serves `files` by path; a path under /short/ states more bytes than it sends.
 
-    Paths that hold /resolve/ carry a hub's headers. Attributes change the answers of the next requests.
+    Paths that hold /resolve/ carry a hub's headers, and /api/models/OWNER/NAME lists the files below it. Attributes change the answers of the next requests.
     """
 
     daemon_threads = True
@@ -47,6 +48,8 @@ class Handler(BaseHTTPRequestHandler):
         server.seen.append({name.lower(): value for name, value in self.headers.items()})
         # A hub serves a branch and the commit that it points to.
         body = server.files.get(self.path.replace(COMMIT, "main"))
+        if self.path.startswith("/api/models/"):
+            body = self._list_files("/".join(self.path.partition("?")[0].split("/")[3:5]))
         if server.status != 200 or body is None:
             self.send_response(server.status if server.status != 200 else 404)
             self._end_headers({"Content-Length": "0", **server.headers})
@@ -60,6 +63,16 @@ class Handler(BaseHTTPRequestHandler):
         self._end_headers(headers | server.headers)
         if with_body:
             self._send(body[start:])
+
+    def _list_files(self, repo: str) -> bytes | None:
+        start = f"/{repo}/resolve/main/"
+        files = [
+            {"rfilename": path.removeprefix(start), "size": len(body)}
+            for path, body in self.server.files.items()
+            if path.startswith(start)
+        ]
+        listed = {"id": repo, "sha": COMMIT, "siblings": files}
+        return json.dumps(listed).encode() if files else None
 
     def _end_headers(self, headers: dict[str, str]) -> None:
         for name, value in headers.items():

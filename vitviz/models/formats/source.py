@@ -23,8 +23,8 @@ from vitviz.text import cut
 MAX_BYTES = 8 << 30  # of a model's tensors: a ViT-g in fp32
 MAX_SHARDS = 64
 MAX_JSON_BYTES = 8 * 2**20  # an ImageNet-21k config with its labels is 2 MB
-_CONFIGS = ("config.json", "open_clip_config.json", "preprocessor_config.json", "processor_config.json")
-_INDEX = ".safetensors.index.json"
+CONFIGS = ("config.json", "open_clip_config.json", "preprocessor_config.json", "processor_config.json")
+INDEX = ".safetensors.index.json"
 _READ_BYTES = 2**20
 
 
@@ -63,7 +63,7 @@ def find_source(
     try:
         folder = path if path.is_dir() else path.parent
         files = _list_files(path) if path.is_dir() else [path]
-        read = {name: _read_json(folder / name) for name in _CONFIGS if (folder / name).is_file()}
+        read = {name: _read_json(folder / name) for name in CONFIGS if (folder / name).is_file()}
         values: dict[str, Any] = {}
         for table in (*reversed(read.values()), settings.values):  # config.json over the image processor's
             values |= table
@@ -137,7 +137,7 @@ def _broken(error: Exception) -> PretrainedError:
 
 def _list_files(folder: Path) -> list[Path]:
     """Return a folder's safetensors files: the shards of an index, or the only file."""
-    indices = sorted(folder.glob(f"*{_INDEX}"))
+    indices = sorted(folder.glob(f"*{INDEX}"))
     if indices:
         shards = _read_json(indices[0]).get("weight_map")
         names = sorted(set(map(str, shards.values()))) if isinstance(shards, dict) else []
@@ -154,7 +154,7 @@ def _list_files(folder: Path) -> list[Path]:
     if files:
         raise PretrainedError(
             f"the folder holds {len(files)} safetensors files without an index: keep one, or add"
-            f" model{_INDEX}"
+            f" model{INDEX}"
         )
     others = sorted(file for suffix in ("bin", "pth", "pt", "ckpt") for file in folder.glob(f"*.{suffix}"))
     if others:
