@@ -3,56 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.loading import load
+from vitviz.models.formats.timm import describe_timm_model
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.usage import write_timm_usage
 
-_SHARED = ("patch_size", "in_chans", "num_classes", "embed_dim", "num_heads", "mlp_ratio", "qkv_bias")
-_TRAINED_ONLY = {
-    "dropout",
-    "attention_dropout",
-    "drop_path",
-    "image_size",
-    "positions_antialias",
-    "convention",
-}
-_SNIPPET = """# {title}
+_README = """# {title}
 
-Written by vitviz. These lines give the logits of an image with timm; `pip install timm`:
+Written by vitviz. These lines open it in other projects, from the folder that holds this one:
 
 ```python
-import timm, torch
-from PIL import Image
+{usage}```
 
-model = timm.create_model("local-dir:{folder}", pretrained=True).eval()
-# Or create_model("{architecture}", checkpoint_path="{folder}/model.safetensors", num_classes={classes}, **model_args)
-# with the model_args of config.json.
-transform = timm.data.create_transform(**timm.data.resolve_data_config(model=model))
-logits = model(transform(Image.open("image.png").convert("RGB"))[None])
-```
-
-With transformers (which needs timm for it):
-
-```python
-from transformers import AutoModelForImageClassification
-
-model = AutoModelForImageClassification.from_pretrained("{folder}").eval()
-```
-
-Fine-tune the head ten times as fast as the backbone:
-
-```python
-head = [parameter for name, parameter in model.named_parameters() if name.startswith("head")]
-backbone = [parameter for name, parameter in model.named_parameters() if not name.startswith("head")]
-optimizer = torch.optim.AdamW([{{"params": backbone, "lr": 1e-4}}, {{"params": head, "lr": 1e-3}}])
-```
+Or with the `model_args` of config.json, in which `…` stands for `{folder}/model.safetensors`:
+`timm.create_model("{architecture}", checkpoint_path="…", num_classes={classes}, **model_args)`.
 """
 
 
@@ -93,75 +63,30 @@ def export(model: str | Path | nn.Module | LoadedModel, folder: str | Path) -> P
             "crop_pct": preparation.crop_fraction,
             "interpolation": preparation.interpolation,
             "fixed_input_size": True,
+            "first_conv": "patch_embed.proj",
+            "classifier": _name_heads(loaded.config),
             "num_classes": loaded.config.num_classes,
         },
     }
     folder.mkdir(parents=True, exist_ok=True)
     save_file(_name_tensors(loaded), folder / "model.safetensors", {"format": "pt"})
     (folder / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
-    text = _SNIPPET.format(
-        title=loaded.title, folder=folder.name, architecture=architecture, classes=loaded.config.num_classes
+    text = _README.format(
+        title=loaded.title,
+        usage=write_timm_usage(f"local-dir:{folder.name}", loaded.config, folder.name),
+        folder=folder.name,
+        architecture=architecture,
+        classes=loaded.config.num_classes,
     )
     (folder / "README.md").write_text(text, "utf-8")
     return folder
 
 
-def describe_timm_model(config: ModelConfig) -> tuple[str, dict[str, Any]]:
-    """Return the name of a timm architecture and the arguments that give it this shape.
-
-    Raises:
-        ValueError: if timm has no such model.
-    """
+def _name_heads(config: ModelConfig) -> str | list[str]:
+    """Return timm's names of the layers that it replaces where `num_classes` differs."""
     if isinstance(config, SwinConfig):
-        shared = {name: getattr(config, name) for name in (*_SHARED, "depths", "window_size")}
-        if not config.masked:
-            raise ValueError("timm has no Swin without the mask of its shifted windows")
-        _check_windows(config)
-        return "swin_tiny_patch4_window7_224", {**shared, "img_size": config.image_size}
-    if not isinstance(config, ViTConfig):
-        raise ValueError(f"only a ViT, DeiT or Swin has a counterpart in timm, received a {config.kind}")
-    like: dict[str, Any] = {name: getattr(config, name) for name in (*_SHARED, "depth")}
-    more: dict[str, Any] = {
-        "readout": config.readout,
-        "distilled": config.distilled,
-        "num_registers": config.num_registers,
-        "final_norm": config.final_norm,
-        "layer_scale": config.layer_scale,
-        "positions": config.positions,
-    }
-    plain = ViTConfig(image_size=config.image_size, **like, **more)
-    unlike = [
-        field.name
-        for field in fields(config)
-        if field.name not in _TRAINED_ONLY and getattr(config, field.name) != getattr(plain, field.name)
-    ]
-    if config.readout not in ("cls", "mean") or config.positions in ("pixels", "rotary"):
-        unlike += ["positions" if config.readout in ("cls", "mean") else "readout"]
-    if unlike:
-        raise ValueError(f"timm has no ViT with this {', '.join(unlike)}")
-    arguments = {
-        **like,
-        "img_size": config.image_size,
-        "class_token": config.readout == "cls",
-        "global_pool": "token" if config.readout == "cls" else "avg",
-        "fc_norm": False,
-        "final_norm": config.final_norm,
-        "init_values": config.layer_scale,
-        "reg_tokens": config.num_registers,
-    }
-    if config.distilled:
-        del arguments["class_token"]
-    return f"{'deit_tiny_distilled' if config.distilled else 'vit_tiny'}_patch16_224", arguments
-
-
-def _check_windows(config: SwinConfig) -> None:
-    """Check that windows divide every grid: timm pads the others in another way than torchvision."""
-    for stage in range(len(config.depths)):
-        side = config.image_size // config.patch_size // 2**stage
-        if side % min(config.window_size, side) and config.convention != "timm":
-            raise ValueError(
-                f"windows of {config.window_size} do not divide the {side} x {side} tokens of stage {stage}"
-            )
+        return "head.fc"
+    return ["head", "head_dist"] if isinstance(config, ViTConfig) and config.two_heads else "head"
 
 
 def _name_tensors(loaded: LoadedModel) -> dict[str, Tensor]:

@@ -80,7 +80,7 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     image_picker.draw(model, resolved)
     if shown_image.reason:
         _draw_image_reason(shown_image.reason)
-    model_dialog.draw(model.key)
+    model_dialog.draw(model, step)
 
 
 def _resolve_step(model: ModelChoice) -> int:

@@ -11,7 +11,7 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction
-from pages.selection import selection
+from pages.selection import model_usage, selection
 from pages.stores import timings
 from pages.which_model import captions, models, timing
 from vitviz.analysis.scoreboard import (
@@ -177,6 +177,9 @@ def draw_model(entry: Entry, known: Timings) -> None:
     figure = plots.parts_figure({"parameters": weights, "multiply-adds": adds}, selection.get_theme())
     page.figure(figure, "which_model.parts")
     page.caption(captions.describe_parts(weights, adds, windows=bool(abilities(entry.config).windows)))
+    kind, _, name = entry.key.partition(":")
+    if kind in ("checkpoint", "pretrained"):
+        model_usage.draw_lines(entry.title, name, entry.config, "which_model")
     if entry.trained_with:
         page.provenance(f"Trained on {plain(entry.trained_with)}.")
 

@@ -1,11 +1,15 @@
-"""timm's checkpoints: the names are this project's; the authors' first files of DINOv2 and Swin differ."""
+"""timm's checkpoints: the names are this project's; the authors' first files of DINOv2 and Swin differ.
+
+`describe_timm_model` is the way back: timm's architecture and arguments of a shape.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
-from vitviz.config import SwinConfig, ViTConfig
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes
 from vitviz.models.formats.naming import (
@@ -22,6 +26,15 @@ from vitviz.models.pretrained_list import PretrainedError
 _DINOV2_GIANT = ((r"\.mlp\.w12\.", ".mlp.fc1."), (r"\.mlp\.w3\.", ".mlp.fc2."))
 _QUICK_GELU = re.compile(r"quickgelu|clip.*openai")
 _POOLS = {None: None, "token": "cls", "avg": "mean", "": None}
+_SHARED = ("patch_size", "in_chans", "num_classes", "embed_dim", "num_heads", "mlp_ratio", "qkv_bias")
+_TRAINED_ONLY = {
+    "dropout",
+    "attention_dropout",
+    "drop_path",
+    "image_size",
+    "positions_antialias",
+    "convention",
+}
 
 
 def translate_vit(state: State) -> State:
@@ -74,6 +87,64 @@ def describe_timm_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
     config = describe_swin(shapes, settings, "timm")
     stated = settings.integer("window_size")
     return replace(config, window_size=stated) if stated else config
+
+
+def describe_timm_model(config: ModelConfig) -> tuple[str, dict[str, Any]]:
+    """Return the name of a timm architecture and the arguments that give it this shape.
+
+    Raises:
+        ValueError: if timm has no such model.
+    """
+    if isinstance(config, SwinConfig):
+        shared = {name: getattr(config, name) for name in (*_SHARED, "depths", "window_size")}
+        if not config.masked:
+            raise ValueError("timm has no Swin without the mask of its shifted windows")
+        _check_windows(config)
+        return "swin_tiny_patch4_window7_224", {**shared, "img_size": config.image_size}
+    if not isinstance(config, ViTConfig):
+        raise ValueError(f"only a ViT, DeiT or Swin has a counterpart in timm, received a {config.kind}")
+    like: dict[str, Any] = {name: getattr(config, name) for name in (*_SHARED, "depth")}
+    more: dict[str, Any] = {
+        "readout": config.readout,
+        "distilled": config.distilled,
+        "num_registers": config.num_registers,
+        "final_norm": config.final_norm,
+        "layer_scale": config.layer_scale,
+        "positions": config.positions,
+    }
+    plain = ViTConfig(image_size=config.image_size, **like, **more)
+    unlike = [
+        field.name
+        for field in fields(config)
+        if field.name not in _TRAINED_ONLY and getattr(config, field.name) != getattr(plain, field.name)
+    ]
+    if config.readout not in ("cls", "mean") or config.positions in ("pixels", "rotary"):
+        unlike += ["positions" if config.readout in ("cls", "mean") else "readout"]
+    if unlike:
+        raise ValueError(f"timm has no ViT with this {', '.join(unlike)}")
+    arguments = {
+        **like,
+        "img_size": config.image_size,
+        "class_token": config.readout == "cls",
+        "global_pool": "token" if config.readout == "cls" else "avg",
+        "fc_norm": False,
+        "final_norm": config.final_norm,
+        "init_values": config.layer_scale,
+        "reg_tokens": config.num_registers,
+    }
+    if config.distilled:
+        del arguments["class_token"]
+    return f"{'deit_tiny_distilled' if config.distilled else 'vit_tiny'}_patch16_224", arguments
+
+
+def _check_windows(config: SwinConfig) -> None:
+    """Check that windows divide every grid: timm pads the others in another way than torchvision."""
+    for stage in range(len(config.depths)):
+        side = config.image_size // config.patch_size // 2**stage
+        if side % min(config.window_size, side) and config.convention != "timm":
+            raise ValueError(
+                f"windows of {config.window_size} do not divide the {side} x {side} tokens of stage {stage}"
+            )
 
 
 VIT = Format(
