@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from pages.controls import session_keys
-from pages.selection import own_weights_form, published_form
+from pages.selection import hub_form, model_usage, own_weights_form, published_form
+from pages.stores import own_weights
+from pages.stores.model_choice import ModelChoice
 
 
 def draw_button() -> None:
@@ -30,18 +34,28 @@ def draw_published_button(key: str) -> None:
     )
 
 
-def draw(chosen: str) -> None:
+def draw(chosen: ModelChoice, step: int) -> None:
     """Draw the dialog while it is open; it stays open when a file arrives."""
     if st.session_state.get(session_keys.MODEL_DIALOG):
-        st.dialog("More models", width="medium", on_dismiss=_close)(_draw_content)(chosen)
+        st.dialog("More models", width="medium", on_dismiss=_close)(_draw_content)(chosen, step)
 
 
-def _draw_content(chosen: str) -> None:
+def _draw_content(chosen: ModelChoice, step: int) -> None:
     if not st.session_state.get(session_keys.MODEL_DIALOG):  # a model was selected in it
         st.rerun()
-    published_form.draw()
+    parts = [published_form.draw, partial(_draw_own, chosen)]
+    if chosen.key.startswith(own_weights.KEY):
+        parts.reverse()  # their notes and settings are seen without scrolling
+    parts[0]()
     st.divider()
-    own_weights_form.draw(chosen)
+    parts[1]()
+    model_usage.draw(chosen, step, "model_dialog")
+
+
+def _draw_own(chosen: ModelChoice) -> None:
+    own_weights_form.draw()
+    hub_form.draw()
+    own_weights_form.draw_settings(chosen.key)
 
 
 def _set_open(is_open: bool) -> None:

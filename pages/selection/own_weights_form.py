@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +45,7 @@ def get_upload_limit_mb() -> int:
     return int(st.get_option("server.maxUploadSize"))
 
 
-def draw(chosen: str) -> None:
+def draw() -> None:
     if st.session_state.pop(_OPENED, False):
         st.rerun()  # of the whole app: this dialog alone would keep the model that was selected before
     st.markdown("**Your own weights**")
@@ -64,6 +65,10 @@ def draw(chosen: str) -> None:
         st.warning(plain(error), icon=":material/info:")  # it may contain a tensor name from the file
     if lines := st.session_state.pop(_CONVERT, None):
         page.source(lines)
+
+
+def draw_settings(chosen: str) -> None:
+    """Draw the settings of the user's own model, if one is chosen, and what happens to uploads."""
     if chosen.startswith(own_weights.KEY) and own_weights.is_owner(session.get_current(), chosen):
         _draw_settings(chosen)
         st.button(
@@ -142,13 +147,20 @@ def _remove_weights(key: str) -> None:
 
 def _open_file(key: str) -> None:
     """Open the uploaded file and select its model, or store the error."""
-    from vitviz.models.pretrained_list import PretrainedError
-
     file = upload.take_file(key)
     if file is None:
         return
+    user = session.get_current()
+    select_opened(lambda: own_weights.open_weights(user, file.name, file.data, get_upload_limit_mb()))
+    st.session_state[_UPLOADER] += 1
+
+
+def select_opened(open_weights: Callable[[], str]) -> None:
+    """Select the model whose key `open_weights` returns, or store its error."""
+    from vitviz.models.pretrained_list import PretrainedError
+
     try:
-        name = own_weights.open_weights(session.get_current(), file.name, file.data, get_upload_limit_mb())
+        name = open_weights()
         selection.set_model(name)
         # It stays open where something was assumed that the user may know.
         opened_with_notes = bool(own_weights.get_model(name).notes)
@@ -156,8 +168,6 @@ def _open_file(key: str) -> None:
     except PretrainedError as error:
         _store_error(str(error))
         st.session_state[_CONVERT] = getattr(error, "convert", None)
-    finally:
-        st.session_state[_UPLOADER] += 1
 
 
 def _store_error(message: str) -> None:

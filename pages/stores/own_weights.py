@@ -11,6 +11,8 @@ from pages.stores import uploads
 from pages.stores.model_choice import ModelChoice
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pages.stores.session import UserSession
     from vitviz.config import Preparation
     from vitviz.models.formats.uploaded_weights import TemporaryFolder
@@ -21,7 +23,6 @@ PRIVACY = (
     "Your weights stay in a temporary file on this server for this session; a run that fine-tunes them keeps a copy."
     " Anyone with the link can view the model; only you can change or delete it."
 )
-_DEFAULT_MB = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,19 +34,22 @@ class OpenedModel:
     folder: TemporaryFolder
 
 
-def get_disk_limit_mb() -> int:
-    """Return how many MB all users' weights may take on disk: the operator's VITVIZ_OWN_WEIGHTS_MB.
+def read_limit_mb(name: str, default: int, least: int = 1) -> int:
+    """Return a limit in MB that the operator sets in an environment variable.
 
     Raises:
-        ValueError: if it is no whole number of at least 1.
+        ValueError: if it is no whole number of at least `least`.
     """
-    text = os.environ.get("VITVIZ_OWN_WEIGHTS_MB", "").strip() or str(_DEFAULT_MB)
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"VITVIZ_OWN_WEIGHTS_MB must be a whole number of at least 1, received {text!r}")
+    text = os.environ.get(name, "").strip() or str(default)
+    if not text.isdecimal() or int(text) < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, received {text!r}")
     return int(text)
 
 
-STORE: uploads.Store[OpenedModel] = uploads.Store(per_user=2, total_bytes=get_disk_limit_mb() * 2**20)
+# What all users' weights may take on disk.
+STORE: uploads.Store[OpenedModel] = uploads.Store(
+    per_user=2, total_bytes=read_limit_mb("VITVIZ_OWN_WEIGHTS_MB", 2048) * 2**20
+)
 uploads.STORES.append(STORE)
 
 
@@ -81,13 +85,7 @@ def open_weights(user: UserSession, file_name: str, data: bytes, limit_mb: int) 
     Raises:
         vitviz.models.pretrained_list.PretrainedError: if the file is too large or no model opens from it.
     """
-    from vitviz.models.formats import open_model
-    from vitviz.models.formats.uploaded_weights import (
-        TemporaryFolder,
-        is_folder_zip,
-        move_to_disk,
-        write_upload,
-    )
+    from vitviz.models.formats.uploaded_weights import TemporaryFolder, is_folder_zip, write_upload
     from vitviz.models.pretrained_list import PretrainedError
 
     if len(data) > limit_mb * 2**20:
@@ -95,14 +93,28 @@ def open_weights(user: UserSession, file_name: str, data: bytes, limit_mb: int) 
             f"expected at most {limit_mb} MB, received {len(data) / 2**20:,.0f} MB; 16-bit weights are half as large"
         )
     folder, limit = TemporaryFolder(), STORE.total_bytes
-    opened = open_model(write_upload(data, folder.path, limit, is_zip=is_folder_zip(file_name, data)))
-    size = move_to_disk(opened, folder.path)
+    source = write_upload(data, folder.path, limit, is_zip=is_folder_zip(file_name, data))
+    return add_model(user, open_folder(folder, source))
+
+
+def open_folder(folder: TemporaryFolder, source: Path, title: str = "") -> OpenedModel:
+    """Open the file or folder `source` inside a temporary folder, which then holds the model's weights alone.
+
+    Raises:
+        vitviz.models.pretrained_list.PretrainedError: if no model opens from it, or it is too large.
+    """
+    from vitviz.models.formats import open_model
+    from vitviz.models.formats.uploaded_weights import move_to_disk
+    from vitviz.models.pretrained_list import PretrainedError
+
+    opened = open_model(source, title=title)
+    size, limit = move_to_disk(opened, folder.path), STORE.total_bytes
     if size > limit:
         raise PretrainedError(
             f"its 32-bit weights take {size / 2**20:,.0f} MB of disk, more than the {limit / 2**20:,.0f} MB that all"
             " users share here"
         )
-    return _add(user, OpenedModel(opened, size, folder))
+    return OpenedModel(opened, size, folder)
 
 
 def identify_model(key: str) -> str:
@@ -111,7 +123,12 @@ def identify_model(key: str) -> str:
     return key if entry is None else f"{key}@{entry.model.digest}"
 
 
-def _add(user: UserSession, entry: OpenedModel) -> str:
+def add_model(user: UserSession, entry: OpenedModel) -> str:
+    """Store an opened model as this user's and return its key.
+
+    Raises:
+        vitviz.models.pretrained_list.PretrainedError: if the server has no room for it.
+    """
     from vitviz.models.pretrained_list import PretrainedError
 
     try:

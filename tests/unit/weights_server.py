@@ -16,7 +16,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 class Server(ThreadingHTTPServer):
     """Serves `files` by path; a path under /short/ states more bytes than it sends.
 
-    Paths that hold /resolve/ carry a hub's headers, and /api/models/OWNER/NAME lists the files below it. Attributes change the answers of the next requests.
+    Paths that hold /resolve/ carry a hub's headers, and /api/models/OWNER/NAME lists the files below it. Attributes
+    change the answers of the next requests.
     """
 
     daemon_threads = True

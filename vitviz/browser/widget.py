@@ -9,7 +9,7 @@ try:
     import anywidget
     import traitlets
 except ImportError as error:
-    raise ImportError("view.explore() needs anywidget: run pip install 'vitviz[notebook]'") from error
+    raise ImportError("view.explore() needs anywidget: run pip install anywidget") from error
 
 _RENDER = """
 let urls = null;

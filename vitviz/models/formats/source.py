@@ -153,8 +153,7 @@ def _list_files(folder: Path) -> list[Path]:
         return named or files
     if files:
         raise PretrainedError(
-            f"the folder holds {len(files)} safetensors files without an index: keep one, or add"
-            f" model{INDEX}"
+            f"the folder holds {len(files)} safetensors files without an index: keep one, or add model{INDEX}"
         )
     others = sorted(file for suffix in ("bin", "pth", "pt", "ckpt") for file in folder.glob(f"*.{suffix}"))
     if others:

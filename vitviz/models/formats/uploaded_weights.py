@@ -73,6 +73,8 @@ def move_to_disk(model: LoadedModel, folder: Path) -> int:
     model.model.requires_grad_(False)
     del state
     for other in folder.iterdir():
-        if other != file:
+        if other.is_dir():
+            shutil.rmtree(other)
+        elif other != file:
             other.unlink()
     return file.stat().st_size
