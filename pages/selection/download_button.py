@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.selection.own_weights_form import get_upload_limit_mb
-from pages.stores import published
+from pages.stores import published, session
 from vitviz.models.published_weights import Offer
 
 _POLL_S = 0.5
@@ -54,7 +54,7 @@ def _is_downloading(name: str) -> bool:
 
 def _start_download(name: str) -> None:
     st.session_state[_WAITING] = name
-    published.start_download(name)
+    published.start_download(name, session.get_current().token)
 
 
 def _draw_download(name: str, place: str, was_active: bool) -> None:
@@ -62,8 +62,9 @@ def _draw_download(name: str, place: str, was_active: bool) -> None:
     if _is_downloading(name) != was_active:
         st.rerun()
     download = published.get_download(name)
+    is_own = download is not None and session.get_current().token in download.users
     if download is None or download.finished:
-        if download is not None and download.error:
+        if download is not None and download.error and is_own:
             can_upload = download.unreachable and published.is_uploadable(name, get_upload_limit_mb())
             hint = f" {published.UPLOAD_HINT}" if can_upload else ""
             st.warning(f"{download.error}{hint}", icon=":material/cloud_off:")
@@ -78,4 +79,7 @@ def _draw_download(name: str, place: str, was_active: bool) -> None:
     done, total = download.done_bytes / 1e6, (download.total_bytes or 0) / 1e6
     label = f"{done:,.0f} of {total:,.0f} MB" if total else f"{done:,.0f} MB"
     st.progress(min(1.0, done / total) if total else 0.0, label)
-    st.button("Cancel", icon=":material/close:", on_click=download.stop.set, key=f"{place}._cancel.{name}")
+    if is_own:
+        st.button(
+            "Cancel", icon=":material/close:", on_click=download.stop.set, key=f"{place}._cancel.{name}"
+        )

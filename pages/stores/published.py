@@ -19,7 +19,11 @@ SWITCH = "VITVIZ_DOWNLOADS"  # '0': only the operator downloads, by command
 
 @dataclass
 class Download:
-    """A download of published weights; written by its thread, read by pages."""
+    """A download of published weights; written by its thread, read by pages.
+
+    Attributes:
+        users: tokens of those who started it: they may cancel it, and its error is shown to them alone.
+    """
 
     name: str
     done_bytes: int = 0
@@ -28,6 +32,7 @@ class Download:
     unreachable: bool = False  # the error is the network's
     finished: bool = False
     stop: threading.Event = field(default_factory=threading.Event)
+    users: set[str] = field(default_factory=set)
 
     def run(self) -> None:
         """Download the file once a slot is free; store an error as one sentence."""
@@ -97,13 +102,14 @@ def _check_complete(path: Path, modified_ns: int, size_bytes: int) -> bool:
     return is_whole(path)
 
 
-def start_download(name: str) -> None:
-    """Start a download unless it is running already."""
+def start_download(name: str, user: str) -> None:
+    """Start a download for a user's token, or share the one that is running already."""
     with _lock:
         running = _downloads.get(name)
         if running is not None and not running.finished:
+            running.users.add(user)
             return
-        _downloads[name] = Download(name)
+        _downloads[name] = Download(name, users={user})
         threading.Thread(target=_downloads[name].run, name=f"download-{name}", daemon=True).start()
 
 

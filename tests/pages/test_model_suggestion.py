@@ -157,7 +157,7 @@ def test_one_click_selects_the_offered_model_at_its_last_layer(
     app = upload(open_app(ATTENTION), png())
     app.slider(key="attention.layer").set_value(1).run()
     started: list[str] = []
-    monkeypatch.setattr(published, "start_download", started.append)
+    monkeypatch.setattr(published, "start_download", lambda name, user: started.append(name))
     button(app, f"offer._fetch.{WITHOUT_HUB}").click().run()
     assert started == [WITHOUT_HUB]
     put_photo_model(tmp_path / "weights", monkeypatch)  # the download ends

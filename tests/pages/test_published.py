@@ -61,7 +61,9 @@ def test_offline_the_reason_is_said_and_the_app_goes_on(open_app: OpenApp, weigh
     published._downloads[name] = fetch
     app = open_app(model="preset:vit_digits")
     app.sidebar.button(key="nouns.more").click().run()
-    assert not app.exception
+    assert not app.exception and not app.warning, "an error of another user"
+    fetch.users.add(app.session_state["_visit"].token)
+    app.run()
     assert f"{fetch.error} {published.UPLOAD_HINT}" in [warning.value for warning in app.warning]
     file, entry = weights_file(find(DEIT)), find(DEIT)
     for said in (file.name, str(file), f"python -m vitviz.fetch {entry.name}"):
@@ -96,7 +98,11 @@ def test_the_small_ones_come_first_with_what_they_are_and_can_be_cancelled(
     assert any(weights.name in said.value for said in app.caption)
     others = app.selectbox(key="published._name").options
     assert not any("ViT-L" in option for option in others)
-    app.button(key=f"published._cancel.{name}").click().run()
+    key = f"published._cancel.{name}"
+    assert not [button for button in app.button if button.key == key], "another user cancels it"
+    fetch.users.add(app.session_state["_visit"].token)
+    app.run()
+    app.button(key=key).click().run()
     assert fetch.stop.is_set() and not app.exception
 
 
