@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from vitviz.models.formats import open_model
 from vitviz.models.parameter_count import parameters
+from vitviz.models.pretrained_list import PretrainedError
 from vitviz.torchvision_fix import import_torchvision
 
 Draw = random.Random
@@ -419,6 +420,37 @@ def test_transformers_image_processors_state_the_preparation(tmp_path: Path) -> 
     hf("ViTImageProcessor")(do_normalize=False, resample=2).save_pretrained(tmp_path)
     plain = open_model(tmp_path).preparation
     assert (plain.mean, plain.std, plain.interpolation) == ((0.0,) * 3, (1.0,) * 3, "bilinear")
+
+
+SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+SMALL |= {"image_size": 16, "patch_size": 8}
+REFUSED = {  # transformers' own models of other families -> their one sentence
+    "SiglipVisionModel": ("SiglipVisionConfig", SMALL, "pools its patches by attention (as SigLIP does)"),
+    "BeitForImageClassification": (
+        "BeitConfig",
+        SMALL | {"use_relative_position_bias": True},
+        "relative position biases (as BEiT's and SAM's)",
+    ),
+    "Swinv2ForImageClassification": (
+        "Swinv2Config",
+        {"image_size": 32, "embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4},
+        "a Swin V2, whose attention is of cosines",
+    ),
+    "ConvNextForImageClassification": (
+        "ConvNextConfig",
+        {"hidden_sizes": [4, 8], "depths": [1, 1], "num_stages": 2},
+        "a convolutional network",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_folder_of_another_family_is_refused_in_one_sentence(kind: str, tmp_path: Path) -> None:
+    config, sizes, why = REFUSED[kind]
+    hf(kind)(hf(config)(**sizes)).save_pretrained(tmp_path)
+    with pytest.raises(PretrainedError) as refused:
+        open_model(tmp_path)
+    assert why in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_a_thousand_classes_are_imagenets_only_if_the_labels_say_so(tmp_path: Path) -> None:

@@ -142,6 +142,21 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
         {},
         "this checkpoint cannot be opened: it pools its patches by attention (as SigLIP does), which this ViT lacks",
     ),
+    "parallel blocks": (
+        lambda: VIT | {"blocks.0.attn_out_proj.weight": torch.zeros(2, 2)},
+        {},
+        "this checkpoint cannot be opened: its blocks compute attention and MLP in parallel",
+    ),
+    "differential attention": (
+        lambda: VIT | {"blocks.0.attn.lambda_q1": torch.zeros(2)},
+        {},
+        "this checkpoint cannot be opened: its attention is differential: the difference of two softmaxes",
+    ),
+    "timm's hybrid": (
+        lambda: VIT | {"patch_embed.backbone.conv.weight": torch.zeros(2, 2, 1, 1)},
+        {},
+        "this checkpoint cannot be opened: its patches come from a convolutional network of timm's (a hybrid)",
+    ),
     "mae": (
         lambda: VIT | {"decoder_blocks.0.norm1.weight": torch.zeros(64)},
         {},
@@ -230,6 +245,12 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
         lambda: VIT,
         {"id2label": {"0": "ant", "2": "bee"}},
         "the configuration's id2label must name the classes 0, 1, 2, …",
+    ),
+    "std without a value": (
+        lambda: VIT,
+        {"mean": [0, 0, 0], "std": []},
+        "the stated preparation of images cannot be used: mean and std must have a value for each channel, received"
+        " none",
     ),
     "std of 0": (
         lambda: VIT,

@@ -173,6 +173,8 @@ def check_labels(names: Any, classes: int) -> tuple[str, ...]:
 def _for_channels(values: Any, chans: int) -> Any:
     if not isinstance(values, list | tuple):
         return values
+    if not values:
+        raise ValueError("mean and std must have a value for each channel, received none")
     values = tuple(float(v) if isinstance(v, int | float) else v for v in values)
     if len(values) == chans:
         return values

@@ -60,10 +60,16 @@ _UNSUPPORTED = (  # patterns of a tensor's name, in order, and why its model doe
     ),
     (r"(?<!layers\.\d\.)blocks\.0\.attn\.(?:relative_position_bias_table|rel_pos)", _BIASES),
     (r"rel_pos_[hw]$|layer\.0\.attention\..*relative_position_bias", _BIASES),
-    (r"attn_pool\.|vision_model\.head\.attention|attentional_pool", _POOLS),
+    (r"attn_pool\.|(?:^|\.)head\.(?:probe$|attention\.)|attentional_pool", _POOLS),
+    (r"attn_out_proj\.|blocks\.0\.attns\.", "its blocks compute attention and MLP in parallel"),
+    (r"attn\.lambda_[qk]1$", "its attention is differential: the difference of two softmaxes"),
+    (r"patch_embed\.backbone\.", "its patches come from a convolutional network of timm's (a hybrid)"),
     (r"blocks_token_only|cls_attn_blocks", "its [CLS] joins after other blocks (as CaiT's does)"),
     (r"decoder_blocks\.|decoder\.decoder_layers", "it is an autoencoder (MAE): save its encoder alone"),
-    (r"conv_stem|stem\.conv|conv_dw|layer1\.0\.conv1\.|downsample_layers\.", "it is a convolutional network"),
+    (
+        r"conv_stem|stem\.conv|conv_dw|layers\.0\.dwconv\.|layer1\.0\.conv1\.|downsample_layers\.",
+        "it is a convolutional network",
+    ),
     (r"mixer|token_mixing", "it has no attention"),
     (r"embed_tokens|(?:^|\.)h\.0\.attn|wte|word_embeddings", "it is a language model"),
 )

@@ -67,6 +67,10 @@ def describe_timm_vit(shapes: Shapes, settings: Settings) -> ViTConfig:
         differences["activation"] = "quick_gelu"
     if "norm_pre.weight" in shapes:  # timm's CLIP towers
         differences["norm_eps"] = 1e-5
+        if settings.get("architecture", "act_layer") is None:
+            settings.assume(
+                "The file does not state its activation: GELU is assumed (OpenAI's weights need QuickGELU)."
+            )
     return describe_vit(shapes, settings, **differences)
 
 
