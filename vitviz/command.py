@@ -10,8 +10,13 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import vitviz
+from vitviz.memory import keep_freed
+
+if TYPE_CHECKING:
+    from vitviz.models.loaded_model import LoadedModel
 
 # Subcommands that are modules of their own, `python -m vitviz.NAME`.
 FORWARDED = {
@@ -27,10 +32,12 @@ IMAGES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns 0, 1 if it failed, and 2 for wrong arguments."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words and words[0] in FORWARDED:
-        return int(import_module(f"vitviz.{FORWARDED[words[0]]}").main(words[1:]))
-    options = _build_parser().parse_args(words)
     try:
+        if words and words[0] in FORWARDED:
+            if words[0] in ("train", "experiment"):
+                keep_freed()
+            return int(import_module(f"vitviz.{FORWARDED[words[0]]}").main(words[1:]))
+        options = _build_parser().parse_args(words)
         return int(options.run(options))
     except KeyboardInterrupt:
         print("vitviz: interrupted", file=sys.stderr)
@@ -76,8 +83,16 @@ def _build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _load(name: str) -> LoadedModel:
+    """Return a model, and say what was assumed about it."""
+    model = vitviz.load(name)
+    for note in model.notes:
+        print(f"vitviz: {note}", file=sys.stderr)
+    return model
+
+
 def _draw_attention(options: argparse.Namespace) -> int:
-    model, files = vitviz.load(options.model), _list_images(options.images)
+    model, files = _load(options.model), _list_images(options.images)
     query = _parse_query(options.query)
     is_folder = options.images.is_dir()
     if is_folder:
@@ -101,7 +116,7 @@ def _draw_attention(options: argparse.Namespace) -> int:
 def _measure_distance(options: argparse.Namespace) -> int:
     import numpy as np
 
-    model, files = vitviz.load(options.model), _list_images(options.images)
+    model, files = _load(options.model), _list_images(options.images)
     distances = np.stack([vitviz.inspect(model, file).distances() for file in _with_bar(files)])
     mean = distances.mean(axis=0)
     if options.json:
@@ -115,7 +130,7 @@ def _measure_distance(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    print(vitviz.export(options.model, options.out))
+    print(vitviz.export(_load(options.model), options.out))
     return 0
 
 

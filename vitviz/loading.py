@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from vitviz import checkpoints
 from vitviz.checkpoint_header import CheckpointError, read_header
 from vitviz.models.download import NoNetworkError
 from vitviz.models.formats import open_model
+from vitviz.models.formats.checkpoint_settings import check_labels
 from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list_hub_folder
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, UnknownArchitectureError
 
 _PACKAGE = Path(__file__).parent
+_SETTINGS = ("num_heads", "img_size", "mean", "std", "crop_pct", "interpolation", "global_pool", "act_layer")
 SHIPPED = (_PACKAGE.parent / "checkpoints", _PACKAGE / "shipped")  # of a checkout, of a wheel
 
 
@@ -39,9 +42,10 @@ def load(
         labels: class names, one per output; None: those of the files.
         step: of a vitviz checkpoint with several moments of its training; None: the last.
         settings: what the files do not state, by timm's names: num_heads, img_size, mean, std, crop_pct,
-            interpolation.
+            interpolation, global_pool, act_layer.
 
     Raises:
+        TypeError: if a setting is unknown, or the model's file states it already.
         PretrainedError: if the model cannot be opened, in one sentence that says what to do.
         CheckpointError: if a vitviz checkpoint is damaged, or has no such step.
 
@@ -52,8 +56,9 @@ def load(
         (4, 4, ('0', '1', '2'))
     """
     names = None if labels is None else tuple(labels)
+    _check_settings(settings, _SETTINGS)
     if isinstance(source, LoadedModel):
-        return source
+        return _name_classes(source, names)
     if isinstance(source, nn.Module):
         weights = {name: tensor.detach().cpu().clone() for name, tensor in source.state_dict().items()}
         config = _read_module_config(source) | settings
@@ -62,15 +67,32 @@ def load(
     if path is None and is_hub_id(str(source)) and str(source).removeprefix("timm/") not in PRETRAINED:
         return open_model(_fetch_from_hub(str(source)), settings, labels=names, title=str(source))
     if path is None:
-        return _load_published(str(source).removeprefix("timm/"), settings.get("img_size"))
+        _check_settings(settings, ("img_size",))
+        return _name_classes(
+            _load_published(str(source).removeprefix("timm/"), settings.get("img_size")), names
+        )
     if path.is_file():
         try:
             read_header(path)
         except CheckpointError:
             pass  # another project's file
         else:
-            return checkpoints.open_model(path, step)
+            _check_settings(settings, ())
+            return _name_classes(checkpoints.open_model(path, step), names)
     return open_model(path, settings, labels=names)
+
+
+def _check_settings(settings: Mapping[str, Any], known: Sequence[str]) -> None:
+    if unknown := sorted(settings.keys() - set(known)):
+        names = ", ".join(known) or "none, for its file states them"
+        raise TypeError(f"load() takes no setting {unknown[0]!r} for this model; known are: {names}")
+
+
+def _name_classes(model: LoadedModel, labels: tuple[str, ...] | None) -> LoadedModel:
+    """Return the model with other class names, if any are given."""
+    if labels is None:
+        return model
+    return replace(model, classes=check_labels(labels, len(model.classes)))
 
 
 def list_shipped() -> dict[str, Path]:

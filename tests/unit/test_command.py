@@ -73,6 +73,12 @@ def test_distances_are_the_mean_over_images(photos: Path, capsys: pytest.Capture
         ),
         (["distance", "a.png", "--model", "nothing"], "vitviz: 'nothing' is no file, folder"),
         (["export", "out", "--model", "cifar10_cnn"], "vitviz: only a ViT, DeiT or Swin"),
+        (
+            ["evaluate", "missing.safetensors"],
+            "vitviz: missing.safetensors: the checkpoint cannot be read",
+        ),
+        (["evaluate", "notes.txt"], "vitviz: notes.txt: "),
+        (["fine-tune", "vit_huge", "--out", "a.safetensors"], "vit_huge: 'vit_huge' cannot be loaded"),
     ],
 )
 def test_an_error_is_one_line_and_a_code(

@@ -195,6 +195,18 @@ def test_images_of_every_kind_are_read(tmp_path: Path) -> None:
         vitviz.inspect(model, np.full((2, 2, 4), 300))
 
 
+def test_labels_and_settings_are_used_or_refused() -> None:
+    assert vitviz.load("digits_vit", labels=list("abcdefghij")).classes[3] == "d"
+    with pytest.raises(PretrainedError, match="expected 10 labels, one per class, received 2"):
+        vitviz.load("digits_vit", labels=["odd", "even"])
+    for settings, message in (
+        ({"num_head": 3}, "no setting 'num_head' for this model; known are: num_heads, img_size"),
+        ({"num_heads": 3}, "known are: none, for its file states them"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            vitviz.load("digits_vit", **settings)
+
+
 def test_a_name_that_is_nothing_is_said() -> None:
     for name, message in (("my_vit", "shipped: .*digits_vit"), ("./folder/", "no file or folder")):
         with pytest.raises(PretrainedError, match=message):
