@@ -17,6 +17,7 @@ from torch import nn
 
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.loading import list_shipped, load
+from vitviz.models.formats.opening import UNSAID
 from vitviz.models.loaded_model import LoadedModel
 
 _START_S = 60.0
@@ -51,15 +52,18 @@ def run_app(root: Path, model: str | Path | nn.Module | LoadedModel, open_browse
 
 def _write_model(model: LoadedModel, folder: Path) -> str:
     """Write a model as a checkpoint that the app lists; returns its name there."""
+    # The app takes step 0 of a training for random weights.
+    step = 0 if model.trained_on is None else max(model.step, 1)
+    trained_on = "unknown images" if model.trained_on == UNSAID else model.trained_on
     checkpoint = Checkpoint(
         config=model.config,
         preparation=model.preparation,
         train=None,
         classes=model.classes,
-        snapshots={model.step: model.model.state_dict()},
-        card={"title": model.title, "trained_on": model.trained_on},
+        snapshots={step: model.model.state_dict()},
+        card={"title": model.title, "trained_on": trained_on},
     )
-    save_checkpoint(folder / "your_model.safetensors", checkpoint, half=True)
+    save_checkpoint(folder / "your_model.safetensors", checkpoint)
     return "your_model"
 
 

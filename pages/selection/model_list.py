@@ -31,7 +31,7 @@ def label_model(choice: ModelChoice) -> str:
         return f"Untrained · {choice.title}"
     dataset = catalogue.get_dataset_title(choice.trained_on)
     name = choice.title.removeprefix(dataset).strip()
-    return f"{dataset} · {name[:1].upper()}{name[1:]}{accuracy}"
+    return f"{dataset[:1].upper()}{dataset[1:]} · {name[:1].upper()}{name[1:]}{accuracy}"
 
 
 def _rank(choice: ModelChoice) -> tuple[int, int]:
