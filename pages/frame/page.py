@@ -20,7 +20,7 @@ from pages.controls import popover
 from pages.frame import glossary_terms, registry
 from pages.questions import prediction
 from pages.streamlit_fixes import element_cache
-from pages.views.register import get_messages
+from pages.views.register import get_figures, get_messages
 from vitviz.papers import find_findings, link_names
 from vitviz.tables import Columns, csv_text
 from vitviz.text import plain
@@ -77,6 +77,7 @@ def header(slug: str, title: str = "", question: str = "") -> None:
     st.html(f"<style>{_read_style()}</style>")
     glossary_terms.reset_terms()
     get_messages().clear()
+    get_figures().clear()
     with st.container(gap="xxsmall"):
         st.title(title or entry.title, anchor=False)
         glossary_terms.write_question(question or entry.question)
@@ -172,6 +173,7 @@ def figure(drawn: Figure, key: str) -> None:
     """Draw a Plotly figure in the project's theme, without a tool bar."""
     from vitviz.plots.plotly_dict import height_of  # imports Plotly, which the first screen does not need
 
+    get_figures()[key] = drawn
     st.plotly_chart(
         drawn,
         theme=None,

@@ -12,11 +12,10 @@ from pages.frame.registry import PAGES
 from tests.browser.test_axe import found
 
 pytestmark = pytest.mark.browser
-WITHOUT_VIEWS = {"hybrids"}  # Plotly figures alone
+FIGURES = ("which_model",)  # Plotly figures alone, as hybrids has
 LENSES = [
-    entry.slug
-    for entry in PAGES
-    if entry.folder.startswith(("lenses", "start")) and entry.slug not in WITHOUT_VIEWS
+    *(entry.slug for entry in PAGES if entry.folder.startswith(("lenses", "start"))),
+    *FIGURES,
 ]
 
 
@@ -33,7 +32,7 @@ def test_a_page_is_taken_along(visit: Callable[..., Page], slug: str, tmp_path: 
     alone.on("request", lambda one: wrong.append(one.url) if one.url.startswith("http") else None)
     alone.on("pageerror", lambda error: wrong.append(str(error)))
     alone.goto(file.as_uri())
-    views = alone.locator("section > div > .vv")
+    views = alone.locator("section > div > .vv, section > .figure")
     expect(views.first).to_be_attached()
     for view in views.all():
         expect(view).to_have_attribute("data-ready", "true")

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_gallery_has_pages_and_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = [(registry.BY_SLUG[slug], "preset:vit_digits", slug) for slug in ("attention", "hybrids")]
+    chosen = [(registry.BY_SLUG[slug], "preset:vit_digits", slug) for slug in ("attention", "words")]
     monkeypatch.setattr(static_site, "_list_views", lambda: iter(chosen))
     files = [*static_site.write_site(tmp_path / "site")]
     assert [file.name for file in files] == ["attention_vit_digits.html", "index.html"]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -141,7 +142,7 @@ def list_hub_folder(
         )
     repo, revision = match[1], match[2]
     arguments = {"repo": repo, "revision": revision, "public": public}
-    stated = run_fetch(_MODULE, arguments, 0, cache_folder(), cancelled=cancelled)
+    stated = run_fetch(_MODULE, arguments, 0, Path(gettempdir()), cancelled=cancelled)
     return HubFolder(repo, stated["commit"], _select_files(repo, stated["files"]), public)
 
 
