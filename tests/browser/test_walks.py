@@ -127,6 +127,28 @@ def assert_one_weight_per_patch_over(crop: Uint8, kept: Uint8, free: NDArray[np.
             assert np.abs(below + share * way - now).max() <= 1.5, f"row {row + 1}, column {col + 1}"
 
 
+MISSION = {  # slug -> what its first screen shows
+    "patches": "[data-component=patches_stage]",
+    "positions": "[data-component=similarity_view]",
+    "filters": "[data-component=tiles_view]",
+    "attention": "[data-component=explorer]",
+    "attention_distance": "[data-component=head_distance]",
+    "swin": "[data-component=swin_stepper]",
+    "live_lab": 'button:has-text("Start training")',
+    "class_room": 'button:has-text("Open class")',
+}
+
+
+@pytest.mark.parametrize("slug", MISSION)
+def test_each_item_of_the_mission_is_two_clicks_from_start(visit: Visit, slug: str) -> None:
+    page = visit()
+    arrived(page, "home")
+    go(page, slug)  # the group and its entry
+    expect(page.locator(f"{MAIN} {MISSION[slug]}").first).to_be_visible()
+    if slug == "attention":
+        expect(page.locator('[data-testid="stSidebar"]').get_by_text("Upload", exact=True)).to_be_visible()
+
+
 @pytest.mark.slow
 def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_path: Path) -> None:
     data = photo()
