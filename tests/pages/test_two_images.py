@@ -7,9 +7,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.two_images import second_image
+from pages.lenses.two_images import patching, second_image
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_shell import png
@@ -60,6 +61,14 @@ def test_cosines_pairs_and_the_pinned_patch_equal_numpy(open_app: OpenApp, centr
     pinned = int(0.7 * 8) * 8 + int(0.3 * 8)
     np.testing.assert_allclose(arrays["layer3"] / 127, expected[pinned], atol=0.006)
     assert f"{len(pairs)} of 64 patches have a mutual nearest neighbour in layer 3" in read_captions(app)
+
+
+def test_the_page_opens_on_the_strongest_pair_until_a_patch_is_pinned(open_app: OpenApp) -> None:
+    app = open_app(PAGE, **DIGITS)
+    header, arrays = message(app, "two_images.match")
+    x, y = map(float, header["pin"].split(","))
+    assert int(y * 8) * 8 + int(x * 8) == arrays["pairs"][0][0]
+    assert message(open_app(PAGE, **DIGITS, pin="0.3,0.7"), "two_images.match")[0]["pin"] == "0.300,0.700"
 
 
 @pytest.mark.parametrize("kind", COPIES)
@@ -138,6 +147,23 @@ def test_the_map_of_heads_is_the_change_of_the_class_probability(open_app: OpenA
     found = re.search(r"by ([+−][\d.]+|0\.0) points", caption)
     assert found is not None
     assert float(found[1].replace("−", "-")) == pytest.approx(change[best], abs=0.11)
+
+
+def test_a_long_computation_shows_its_progress_and_then_nothing(
+    open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[float] = []
+    draw = DeltaGenerator.progress
+
+    def record(place: DeltaGenerator, share: float, text: str) -> DeltaGenerator:
+        shown.append(share)
+        return draw(place, share, text)
+
+    monkeypatch.setattr(DeltaGenerator, "progress", record)
+    monkeypatch.setattr(patching, "QUICK_S", -1.0)
+    asked = {"two_images__view": "patching", "two_images__part": "token", "two_images__number": "11"}
+    app = open_app(PAGE, **DIGITS | asked)
+    assert shown == [32 / 65, 64 / 65] and not app.main.get("progress")
 
 
 def test_the_map_of_tokens_covers_the_second_image_and_the_prefix(open_app: OpenApp) -> None:

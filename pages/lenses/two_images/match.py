@@ -23,6 +23,7 @@ from pages.views.event_values import read_events, read_index, read_pin
 from pages.views.register import register
 from vitviz.analysis import correspondence
 from vitviz.analysis.token_similarity import token_cosines
+from vitviz.pin import Pin
 from vitviz.plots import image_pair as plots
 
 _view = register(__file__, "match", "frames")
@@ -46,6 +47,8 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     shown = pair.before_training() if before else pair
     page.untrained_note(shown.model.trained_on)
     matched = match_layer(shown, layer, centred, foreground)
+    if len(matched.matches):  # until the user pins a patch, the strongest pair is shown
+        selection.set_default_pin(Pin.of_cell(pair.first.grid(layer), int(matched.matches.first[0])))
     _view(
         build_message(shown, layer, matched, centred, lines),
         key=VIEW,
