@@ -39,8 +39,8 @@ class Foreground:
         }[self.method]
 
 
-def choose_layer(pair: ImagePair, why_not: str | None = None) -> int:
-    """Draw the layer slider, disabled with a reason if there is one; return the layer's index."""
+def choose_layer(pair: ImagePair) -> int:
+    """Draw the layer slider; return the layer's index."""
     layers = pair.layers
     default = find_default_layer(layers, pair.model.config)
     key = PairControls.key("layer")
@@ -52,7 +52,6 @@ def choose_layer(pair: ImagePair, why_not: str | None = None) -> int:
             range(len(layers)),
             default,
             format_func=lambda index: layers[index].title,
-            why_not=why_not,
         )
 
 

@@ -73,9 +73,7 @@ def _read_controls(pair: ImagePair) -> tuple[str, str, int]:
         part = widgets.segmented(
             PatchingControls.key("part"), "Replace", list(PARTS), format_func=PARTS.__getitem__
         )
-    layer = pair_controls.choose_layer(
-        pair, None if part == "token" else "The map shows the heads of all layers."
-    )
+    layer = pair_controls.choose_layer(pair) if part == "token" else 0  # the map of heads shows all layers
     with st.container(width="content"):
         target = widgets.segmented(
             PatchingControls.key("target"),
