@@ -11,7 +11,7 @@ from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
 from pages.classroom import class_question, membership
 from pages.classroom.membership import Membership
-from pages.controls import session_keys
+from pages.controls import notices, session_keys
 from pages.frame import registry
 from pages.selection import selection
 from pages.stores import classes, session
@@ -100,8 +100,7 @@ def _sync_membership(slug: str) -> Membership | None:
         else:
             member.error = str(error)
         return member
-    if reason := membership.pop_leave_reason():
-        st.warning(reason, icon=":material/info:")
+    notices.draw_notice(session_keys.CLASS_ENDED)
     return member
 
 

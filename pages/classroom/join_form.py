@@ -6,18 +6,18 @@ import streamlit as st
 
 from pages.classroom import membership
 from pages.classroom.learner_view import draw_nickname_field, store_nickname
+from pages.controls import notices
 from pages.frame import page
 from pages.stores import classes, session
 from vitviz.classes.codes import format_code
 from vitviz.classes.database import ClassError
 from vitviz.text import plain
 
-_NOTICE = "class_room._notice"  # an error, shown once
+_NOTICE = "class_room._notice"
 
 
 def draw() -> None:
-    if notice := st.session_state.pop(_NOTICE, None):
-        st.warning(plain(notice), icon=":material/info:")
+    notices.draw_notice(_NOTICE)
     teach, learn = st.columns(2, gap="large")
     with teach:
         st.subheader("Teach", anchor=False)
@@ -70,11 +70,12 @@ def _open_class() -> None:
     try:
         code = st.session_state.get("class_room._operator", "")
         if not classes.check_operator_code(session.get_current(), session.get_address(), code):
-            st.session_state[_NOTICE] = "Wrong operator's code: ask the operator of this server."
+            notices.store_notice(_NOTICE, "Wrong operator's code: ask the operator of this server.")
             return
         membership.join_class(membership.get_class_store().open(session.get_current().owner))
+        notices.clear_notice(_NOTICE)
     except ClassError as error:
-        st.session_state[_NOTICE] = _format_error(error)
+        notices.store_notice(_NOTICE, _format_error(error))
 
 
 def _submit_code() -> None:
@@ -83,15 +84,15 @@ def _submit_code() -> None:
     if code.strip():
         _join_class(code)
     else:
-        st.session_state[_NOTICE] = "Enter the code that your teacher shows."
+        notices.store_notice(_NOTICE, "Enter the code that your teacher shows.")
 
 
 def _join_class(code: str) -> None:
     try:
-        if membership.join_class(code) is None:
-            st.session_state[_NOTICE] = membership.pop_leave_reason()
+        joined = membership.join_class(code) is not None
+        notices.store_notice(_NOTICE, "" if joined else membership.take_leave_reason())
     except ClassError as error:
-        st.session_state[_NOTICE] = _format_error(error)
+        notices.store_notice(_NOTICE, _format_error(error))
 
 
 def _format_error(error: ClassError) -> str:

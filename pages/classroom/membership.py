@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from pages.controls import query_params, session_keys
+from pages.controls import notices, query_params, session_keys
 from pages.controls.widgets import encode_value
 from pages.frame import registry
 from pages.lessons import open_lesson
@@ -75,7 +75,7 @@ def toast_errors(consequence: str) -> Iterator[None]:
     try:
         yield
     except (ClassError, ValueError) as error:
-        st.toast(f"{consequence}: {plain(str(error))}.", icon=":material/info:")
+        st.toast(f"{consequence}: {plain(str(error))}.", icon=":material/info:", duration="infinite")
 
 
 def enter_class() -> Membership | None:
@@ -120,6 +120,7 @@ def join_class(text: str) -> Membership | None:
     member = Membership(state.code, state.is_led_by(user.owner), hash_member(state.code, user.token))
     member.follows = store.load_follows(state.code, member.who)
     st.session_state[session_keys.CLASS] = member
+    notices.clear_notice(session_keys.CLASS_ENDED)
     user.notes[CLASS] = member.code
     return member
 
@@ -223,12 +224,12 @@ def leave_class() -> None:
 def _drop_membership(reason: str) -> None:
     st.session_state[session_keys.CLASS] = None
     session.get_current().notes.pop(CLASS, None)
-    st.session_state[session_keys.CLASS_ENDED] = reason
+    notices.store_notice(session_keys.CLASS_ENDED, reason)
     query_params.remove_value(CLASS)
 
 
-def pop_leave_reason() -> str:
-    """Return, once, why this session's class was left; '' if it was not, or on purpose."""
+def take_leave_reason() -> str:
+    """Return why this session's class was left, and remove the notice; '' if it was not, or on purpose."""
     reason: str = st.session_state.pop(session_keys.CLASS_ENDED, "")
     return reason
 

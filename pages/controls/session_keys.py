@@ -23,13 +23,13 @@ MODEL_CHOSEN = "_by_hand"  # bool: the user chose the model in the sidebar, by a
 PREVIOUS_MODEL = "_former"  # model_suggestion.PreviousModel: the selection before the app switched the model
 MISSING_MODEL = "_lost"  # (key of the substitute, the sentence that names the missing model)
 MODEL_DIALOG = "_more"  # bool: the dialog with more models is open
-NOTICE = "_notice"  # str: one sentence about the image, shown once
+NOTICE = "_notice"  # str: one sentence about the image (notices.py)
 REQUESTED = "_wanted"  # dict: values that a page requests of controls already drawn in this run
 LINKED_TERMS = "_marked"  # glossary terms that this page has linked, and by which fragment
 LESSON = "_lesson"  # (name of the open lesson, stop from 1), or None
-LESSON_MISSING = "_lesson_gone"  # bool: a link names a missing lesson; shown once
+LESSON_MISSING = "_lesson_gone"  # str: a link names a missing lesson (notices.py)
 CLASS = "_class"  # class membership of this session; missing outside of a class
-CLASS_ENDED = "_class_over"  # str: why the class was left; shown once
+CLASS_ENDED = "_class_over"  # str: why the class was left (notices.py)
 CLICKS_SERVED = "_starts"  # int: served clicks on buttons that start runs
 FACTS = "_facts"  # dict: what the page of this run passes to lessons beside its link
 

@@ -45,7 +45,9 @@ def add_page() -> None:
             Lesson(TITLE, (stop,)) if lesson is None else replace(lesson, stops=(*lesson.stops, stop))
         )
     except ValueError as error:  # too many stops, or a control that no link can hold
-        st.toast(f"The page cannot be added: {plain(str(error))}.", icon=":material/info:")
+        st.toast(
+            f"The page cannot be added: {plain(str(error))}.", icon=":material/info:", duration="infinite"
+        )
         return
     count = len(own_lessons[lessons.MINE].stops)
     st.toast(f"Added as stop {count}. Edit it on the page 'Lessons'.", icon=":material/bookmark_added:")

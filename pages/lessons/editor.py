@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from pages.controls import notices
 from pages.frame import page, registry
 from pages.lessons import cards, open_lesson
 from pages.questions import question_form
@@ -42,8 +43,7 @@ def draw() -> None:
         st.markdown(f":gray[{EMPTY}]")
         return
     turn = st.session_state.setdefault(_TURN, 0)
-    if error := st.session_state.pop(_ERROR, None):
-        st.warning(f"Not saved: {plain(error)}.", icon=":material/info:")
+    notices.draw_notice(_ERROR)
     _draw_title_form(lesson, turn)
     for number, stop in enumerate(lesson.stops, start=1):
         with st.expander(f"{number}. {plain(stop.title)} · {registry.BY_SLUG[stop.link.slug].title}"):
@@ -164,8 +164,9 @@ def _change(edit: Callable[[Lesson], Lesson]) -> None:
     try:
         own_lessons[lessons.MINE] = edit(own_lessons[lessons.MINE])
         reset_forms()
+        notices.clear_notice(_ERROR)
     except ValueError as error:
-        st.session_state[_ERROR] = str(error)
+        notices.store_notice(_ERROR, f"Not saved: {error}.")
 
 
 def _join_lines(text: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.controls import notices
 from pages.frame import registry
 from pages.lessons import cards, editor
 from pages.selection import upload
 from pages.stores import lessons, session
 from vitviz.lessons.lesson_file import MAX_BYTES, read_lesson
 from vitviz.lessons.typed_tables import LessonError
-from vitviz.text import plain
 
 # Streamlit states limits in whole megabytes, so the label states this one and the widget's own line is hidden.
 STYLE = """<style>
@@ -32,8 +32,7 @@ def draw() -> None:
         args=(key,),
         help="A file from 'Download my lesson'. It is deleted with your session.",
     )
-    if error := st.session_state.pop(_ERROR, None):
-        st.warning(f"Invalid lesson. {plain(error[:1].upper() + error[1:])}.", icon=":material/info:")
+    notices.draw_notice(_ERROR)
     opened = lessons.get_shelf(session.get_current()).own.get(lessons.OPENED)
     if opened is not None:
         cards.draw_card(lessons.OPENED, opened)
@@ -54,7 +53,9 @@ def _open_file(key: str) -> None:
     try:
         shelf.own[lessons.OPENED] = read_lesson(file.data, registry.BY_SLUG)
         shelf.progress.pop(lessons.OPENED, None)
+        notices.clear_notice(_ERROR)
     except LessonError as error:
-        st.session_state[_ERROR] = str(error)
+        message = str(error)
+        notices.store_notice(_ERROR, f"Invalid lesson. {message[:1].upper()}{message[1:]}.")
     finally:
         st.session_state[_TURN] += 1

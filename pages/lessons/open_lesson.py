@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.controls import query_params, session_keys
+from pages.controls import notices, query_params, session_keys
 from pages.frame import registry
 from pages.selection import selection
 from pages.stores import lessons, session
@@ -22,6 +22,7 @@ from vitviz.lessons.task_checks import PageState
 from vitviz.number_text import parse_int
 
 _KEYS = {"lesson", "stop"}
+LESSON_MISSING = "The lesson of this link is unavailable on this server."
 _SHARED_KEYS = _KEYS | {"class"}
 
 
@@ -104,8 +105,9 @@ def _open_stop(name: str, number: str | None) -> None:
     lesson = lessons.find_lesson(user, name, registry.BY_SLUG)
     if lesson is None:
         st.session_state[session_keys.LESSON] = None
-        st.session_state[session_keys.LESSON_MISSING] = True
+        notices.store_notice(session_keys.LESSON_MISSING, LESSON_MISSING)
         return
+    notices.clear_notice(session_keys.LESSON_MISSING)
     progress = lessons.get_progress(user, name)
     stop = None if number is None else parse_int(number)
     if stop is not None:
@@ -127,11 +129,6 @@ def _apply_link(opened: OpenStop, slug: str) -> None:
 def close_lesson() -> None:
     """Close the lesson; progress and answers stay in the session."""
     st.session_state[session_keys.LESSON] = None
-
-
-def pop_missing_notice() -> bool:
-    """Return True, once, if a link named a missing lesson."""
-    return bool(st.session_state.pop(session_keys.LESSON_MISSING, False))
 
 
 def read_page_state() -> PageState:

@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
 from pages.classroom import class_question, membership
+from pages.controls import notices, session_keys
 from pages.frame import glossary_terms, registry
 from pages.lessons import open_lesson, panel_selection
 from pages.lessons.open_lesson import OpenStop
@@ -63,8 +64,7 @@ STYLE = f"""<style>
 def draw_beside(slug: str) -> Iterator[None]:
     """Draw the panel beside the page that runs within; its task and links follow once the page's state is known."""
     opened = open_lesson.get_open_stop()
-    if open_lesson.pop_missing_notice():
-        st.warning("The lesson of this link is unavailable on this server.", icon=":material/info:")
+    notices.draw_notice(session_keys.LESSON_MISSING)
     lower_part = _draw_upper_part(opened) if opened is not None else None
     if opened is None and (text := membership.get_followed_lesson()) is not None:
         _draw_followed_lesson(text)

@@ -42,8 +42,6 @@ def _draw_upload() -> None:
     image_picker.draw_upload("lesson")
     if session_keys.get_control_values().get("image") != selection.get_current().image:
         st.rerun()
-    if notice := st.session_state.pop(session_keys.NOTICE, None):
-        st.warning(notice, icon=":material/info:")
 
 
 def _draw_next_button() -> None:

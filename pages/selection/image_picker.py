@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import streamlit as st
 
-from pages.controls import query_params, session_keys
+from pages.controls import notices, query_params, session_keys
 from pages.selection import model_dialog, model_suggestion, selection, thumbnails, upload
 from pages.stores import cached, catalogue, session, uploads
 from pages.stores.model_choice import ModelChoice
@@ -37,11 +37,12 @@ def resolve_image(model: ModelChoice, default: str = "") -> str:
     linked = query_params.take_value("image")
     if linked is not None and _exists(linked):
         session_keys.get_control_values()["image"] = linked
+        notices.clear_notice(session_keys.NOTICE)
     elif linked is not None:
-        _store_notice(_explain_missing(linked))
+        notices.store_notice(session_keys.NOTICE, _explain_missing(linked))
     image = session_keys.get_control_values().get("image")
     if isinstance(image, str) and not _exists(image):
-        _store_notice(_explain_missing(image))
+        notices.store_notice(session_keys.NOTICE, _explain_missing(image))
         del session_keys.get_control_values()["image"]
         image = None
     return image if isinstance(image, str) else default if _exists(default) else _choose_default(model)
@@ -54,11 +55,6 @@ def _choose_default(model: ModelChoice) -> str:
     if not _exists(image):  # the file is damaged, and no longer listed
         image = default_picture(model.trained_on, model.preparation.in_chans)
     return image
-
-
-def _store_notice(sentence: str) -> None:
-    if sentence:
-        st.session_state[session_keys.NOTICE] = sentence
 
 
 def _explain_missing(image: str) -> str:
@@ -116,9 +112,7 @@ def draw(model: ModelChoice, chosen: selection.Selection) -> None:
         ),
         private=chosen.image.startswith(cached.UPLOAD),
     )
-    notice = st.session_state.pop(session_keys.NOTICE, None)
-    if notice:
-        st.warning(notice, icon=":material/info:")
+    notices.draw_notice(session_keys.NOTICE)
     _draw_crop_slider(pixels, model)
     offered = model_suggestion.draw(model, chosen.image)
     _draw_sources(chosen.image, offered)
@@ -248,6 +242,7 @@ def _draw_sources(image: str, offered: bool) -> None:
 def _select_image(image: str) -> None:
     """Select an image and centre its crop."""
     session_keys.get_control_values().update(image=image, crop=selection.Selection.crop, own=False)
+    notices.clear_notice(session_keys.NOTICE)
 
 
 def _select_own_image(image: str) -> None:
@@ -322,7 +317,9 @@ def draw_upload(place: str, camera: bool = False) -> None:
     number = st.session_state.setdefault("nouns.turn", 0)
     key = f"{place}.{'camera' if camera else 'upload'}.{number}"
     if camera:
-        st.camera_input("Camera", key=key, label_visibility="collapsed", on_change=_store_file, args=(key,))
+        st.camera_input(
+            "Camera", key=key, label_visibility="collapsed", on_change=_store_file, args=(key, place)
+        )
     else:
         st.file_uploader(
             "Your image",
@@ -331,12 +328,17 @@ def draw_upload(place: str, camera: bool = False) -> None:
             max_upload_size=20,
             label_visibility="collapsed",
             on_change=_store_file,
-            args=(key,),
+            args=(key, place),
         )
+    notices.draw_notice(_name_upload_notice(place))
     st.caption(uploads.PRIVACY)
 
 
-def _store_file(key: str) -> None:
+def _name_upload_notice(place: str) -> str:
+    return f"{place}._upload_notice"
+
+
+def _store_file(key: str, place: str) -> None:
     """Store an uploaded image and reset the uploader."""
     from vitviz.data.images import ImageError
 
@@ -345,8 +347,9 @@ def _store_file(key: str) -> None:
         return
     try:
         _select_own_image(uploads.store_image(session.get_current(), file.data))
+        notices.clear_notice(_name_upload_notice(place))
     except ImageError as error:
-        st.session_state[session_keys.NOTICE] = str(error)
+        notices.store_notice(_name_upload_notice(place), str(error))
     st.session_state["nouns.turn"] += 1
     st.session_state["nouns.camera_on"] = False
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.controls import session_keys
+from pages.controls import notices, session_keys
 from pages.frame import page
 from pages.selection import selection, upload
 from pages.stores import own_weights, session
@@ -60,10 +60,8 @@ def draw() -> None:
         help="From timm, transformers, torchvision, open_clip or vit-pytorch; the architecture is recognised. With its"
         " folder (config.json, preprocessor_config.json, shards), labels and preprocessing are read too.",
     )
-    error = st.session_state.pop(_ERROR, None)
-    if error:
-        st.warning(plain(error), icon=":material/info:")  # it may contain a tensor name from the file
-    if lines := st.session_state.pop(_CONVERT, None):
+    notices.draw_notice(_ERROR)
+    if _ERROR in st.session_state and (lines := st.session_state.get(_CONVERT)):
         page.source(lines)
 
 
@@ -132,6 +130,7 @@ def _change_model(key: str) -> None:
             now, mean=mean, std=std, interpolation=values[_INTERPOLATION], crop_fraction=values[_CROP]
         )
         own_weights.change_model(session.get_current(), key, labels, changed)
+        notices.clear_notice(_ERROR)
         st.session_state[session_keys.MODEL_DIALOG] = False
     except KeyError:
         _store_error("the weights have expired: upload them again")
@@ -162,6 +161,7 @@ def select_opened(open_weights: Callable[[], str]) -> None:
     try:
         name = open_weights()
         selection.set_model(name)
+        notices.clear_notice(_ERROR)
         # It stays open where something was assumed that the user may know.
         opened_with_notes = bool(own_weights.get_model(name).notes)
         st.session_state[session_keys.MODEL_DIALOG] = st.session_state[_OPENED] = opened_with_notes
@@ -171,4 +171,4 @@ def select_opened(open_weights: Callable[[], str]) -> None:
 
 
 def _store_error(message: str) -> None:
-    st.session_state[_ERROR] = f"{message[:1].upper()}{message[1:]}."
+    notices.store_notice(_ERROR, f"{message[:1].upper()}{message[1:]}.")

@@ -70,5 +70,3 @@ def _upload() -> None:
     image_picker.draw_upload("home")
     if session_keys.get_control_values().get("image", "") not in ("", selection.get_current().image):
         st.rerun()
-    if notice := st.session_state.pop(session_keys.NOTICE, None):
-        st.warning(notice, icon=":material/info:")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import streamlit as st
 
-from pages.controls import query_params, session_keys, widgets
+from pages.controls import notices, query_params, session_keys, widgets
 from pages.frame import page, run_start
 from pages.selection import selection
 from pages.stores import cached, polling_rate, runs, session
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from vitviz.training.run_directory import Run, Status
 
 POLL_S = 0.5
-NOTICE = "studies._notice"
+NOTICE, LINK_NOTICE = "studies._notice", "studies._link_notice"
+RUN_MISSING = "The run of this link was deleted or has expired on this server."
 WATCHED = "studies._watched"  # True if a run was active at the last script run
 DescribeVariants = Callable[[Sequence[Variant]], str]
 
@@ -63,8 +64,7 @@ def draw_start_button(config: RunConfig | ValueError, key: str, label: str, run_
     )
     if isinstance(config, ValueError):
         st.error(f"This cannot be trained: {plain(name_fields(str(config)))}.", icon=":material/block:")
-    if notice := st.session_state.pop(NOTICE, None):
-        st.warning(plain(notice), icon=":material/info:")
+    notices.draw_notice(NOTICE)
 
 
 def _start_run(config: RunConfig, key: str, click: int) -> None:
@@ -72,13 +72,14 @@ def _start_run(config: RunConfig, key: str, click: int) -> None:
     if not run_start.claim_click(click):
         return
     if same := run_start.find_active_run(config):
-        st.session_state[NOTICE] = "These models are being trained already."
+        notices.store_notice(NOTICE, "These models are being trained already.")
         query_params.request_value(key, same.id)
         return
     try:
         query_params.request_value(key, run_start.start_run(config).id)
+        notices.clear_notice(NOTICE)
     except run_start.NotStarted as error:
-        st.session_state[NOTICE] = f"The run cannot start: {error}."
+        notices.store_notice(NOTICE, f"The run cannot start: {error}.")
 
 
 def _stop_run(run: Run) -> None:
@@ -87,7 +88,7 @@ def _stop_run(run: Run) -> None:
     try:
         runs.get_executor().stop(run)
     except OSError as error:
-        st.session_state[NOTICE] = f"The run could not be stopped ({reason(error)})."
+        notices.store_notice(NOTICE, f"The run could not be stopped ({reason(error)}).")
 
 
 def find_shown_run(key: str, preset: str, dataset: str) -> Run | None:
@@ -104,15 +105,16 @@ def find_shown_run(key: str, preset: str, dataset: str) -> Run | None:
         return (config.preset, config.train.dataset) == (preset, dataset)
 
     user = session.get_current()
-    linked_id = st.session_state.get(session_keys.REQUESTED, {}).get(key, "")
+    requested = st.session_state.get(session_keys.REQUESTED, {})
+    linked_id = requested.get(key, "")
     linked_run = runs.find_run(linked_id)
     if linked_run is not None and fits(linked_run):
         runs.adopt_run(user, linked_run.id)
-    if linked_id and linked_run is None:
-        st.warning(
-            "The run of this link was deleted or has expired on this server.",
-            icon=":material/info:",
-        )
+    if linked_id:
+        notices.store_notice(LINK_NOTICE, RUN_MISSING if linked_run is None else "")
+    if linked_run is None:
+        requested.pop(key, None)  # without a run no control takes it
+    notices.draw_notice(LINK_NOTICE)
     fitting = {run.id: run for run in runs.list_runs(user) if fits(run)}
     if not fitting:
         return None

@@ -190,7 +190,8 @@ def test_a_link_whose_run_is_gone_says_so(open_app: OpenApp, executor: FakeExecu
     app.session_state["_visit"].runs = (mine.id,)
     app.run()
     assert said_run(app) == mine.id and [again.value for again in app.main.warning] == [warning.value]
-    assert not app.run().main.warning, "said once, of the link that one came by"
+    assert app.run().main.warning
+    assert not app.button(key="studies._link_notice.dismiss").click().run().main.warning
 
 
 def smaller(members: Sequence[Member]) -> tuple[Member, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.controls import session_keys, widgets
+from pages.controls import notices, session_keys, widgets
 from pages.stores import runs, session
 from pages.train.fine_tuning.race_controls import RaceControls
 from vitviz.data.datasets import data_title
@@ -12,13 +12,19 @@ from vitviz.training.fine_tuning import PRESET
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 
+NOTICE = "fine_tuning._notice"
+RACE_MISSING = "The race of this link was deleted or has expired on this server."
 
-def adopt_linked() -> str | None:
-    """Add the permalink's race to the session; return an error message if it does not exist."""
-    linked = st.session_state.get(session_keys.REQUESTED, {}).get(RaceControls.key("run"))
-    if linked and not runs.adopt_run(session.get_current(), linked):
-        return "The race of this link was deleted or has expired on this server."
-    return None
+
+def adopt_linked() -> None:
+    """Add the permalink's race to the session, or store a notice if it does not exist."""
+    requested, key = st.session_state.get(session_keys.REQUESTED, {}), RaceControls.key("run")
+    if key not in requested:
+        return
+    adopted = runs.adopt_run(session.get_current(), requested[key])
+    notices.store_notice(NOTICE, "" if adopted else RACE_MISSING)
+    if not adopted:
+        del requested[key]  # without a race no control takes it
 
 
 def choose_race() -> Run | None:

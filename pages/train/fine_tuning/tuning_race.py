@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.controls import query_params
+from pages.controls import notices, query_params
 from pages.frame import page, run_start
 from pages.selection import selection
 from pages.stores import cached, catalogue, own_weights, polling_rate, runs, session
@@ -38,20 +38,18 @@ RANDOM = (
     "At this step the weights are random. Choose a later step in the sidebar to fine-tune a pretrained model."
 )
 _GUESS = "fine_tuning._guess"
-_NOTICE = "fine_tuning._notice"
 _WATCHED = "fine_tuning._watched"
 
 
 def draw() -> None:
     """Draw the settings, the prediction, and the displayed race."""
-    link_error = race_selection.adopt_linked()
+    race_selection.adopt_linked()
     chosen = race_controls.draw()
     if isinstance(chosen, str):
         st.error(chosen, icon=":material/block:")
     else:
         _draw_setup(chosen)
-    if notice := st.session_state.pop(_NOTICE, link_error):
-        st.warning(plain(notice), icon=":material/info:")
+    notices.draw_notice(race_selection.NOTICE)
     run = race_selection.choose_race()
     if run is None:
         _draw_recorded()
@@ -143,12 +141,14 @@ def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
         source = Source(chosen.source.title, model.digest, model.config, model.preparation)
         run = run_start.start_run(race(source, chosen.task, chosen.method), start=start_file(model))
     except (run_start.NotStarted, CheckpointError, OSError, ValueError) as error:
-        st.session_state[_NOTICE] = f"The race cannot start: {error}."
+        notices.store_notice(race_selection.NOTICE, f"The race cannot start: {error}.")
     except KeyError:
-        st.session_state[_NOTICE] = (
-            "The race cannot start: these weights were deleted or have expired on this server."
+        notices.store_notice(
+            race_selection.NOTICE,
+            "The race cannot start: these weights were deleted or have expired on this server.",
         )
     else:
+        notices.clear_notice(race_selection.NOTICE)
         session.get_current().notes[_get_prediction_key(run)] = guess
         st.session_state[_GUESS] = None
         query_params.request_value(RaceControls.key("run"), run.id)
@@ -256,7 +256,7 @@ def _control_race(run: Run, action: str) -> None:
         else:
             runs.get_executor().resume(run, session.get_address())
     except (ExecutorError, ValueError, OSError) as error:
-        st.session_state[_NOTICE] = f"The race did not {action}: {reason(error)}."
+        notices.store_notice(race_selection.NOTICE, f"The race did not {action}: {reason(error)}.")
 
 
 def _describe_setup(config: RunConfig) -> str:

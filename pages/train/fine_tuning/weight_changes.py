@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import notices, widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
@@ -55,8 +55,8 @@ class ChangeControls(widgets.ControlValues, page="fine_tuning"):
 
 def draw() -> None:
     """Draw the weight changes and the attention maps of the displayed race."""
-    if link_error := race_selection.adopt_linked():
-        st.warning(link_error, icon=":material/info:")
+    race_selection.adopt_linked()
+    notices.draw_notice(race_selection.NOTICE)
     run = race_selection.choose_race()
     if run is None or not all(len(member.snapshots()) > 1 for member in run.members()):
         st.info("No trained race. Start one under 'Fine-tune'.", icon=":material/timer:")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.controls import query_params
+from pages.controls import notices, query_params
 from pages.selection import upload
 from pages.stores import session, user_datasets
 from pages.train.lab.fields import PREFIX
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_MB = 64
 SIZES_PX = (32, 48, 64, 96)
 _REFUSED = "live_lab._own_refused"
+LINK_NOTICE = "live_lab._dataset_notice"
 _TURN = "live_lab._own_turn"
 _SMALLEST_BATCH = 4
 PROGRESS_INTERVAL_S = 0.1
@@ -89,6 +90,7 @@ def _store_upload(file: upload.UploadedFile, size: int, batch: int) -> None:
         st.session_state[_REFUSED] = str(error)
         return
     st.session_state.pop(_REFUSED, None)
+    notices.clear_notice(LINK_NOTICE)
     query_params.request_value(RecipeControls.key("dataset"), note.name)
     largest_batch = max(_SMALLEST_BATCH, sum(note.train_counts) // 8)
     if batch > largest_batch:

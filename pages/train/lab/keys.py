@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import notices, widgets
 from pages.stores import session
 
 COMPARED = "live_lab._beside"  # ids of the runs compared with the shown one
 MOMENT = "live_lab._moment"  # {run, step, follow} selected on the timeline, or None
 VIEW = "live_lab._view"  # axis, smoothing and scales of the curves
-NOTICE = "live_lab._notice"  # one warning, shown once
+NOTICE = "live_lab._notice"  # one warning (notices.py)
 REFUSAL = "live_lab._refusal"  # (run id, why a change was refused), shown until the next change
 # (run id, its learning rate and weight decay when first shown, and at the last poll)
 SHOWN_RATES = "live_lab._standing"
@@ -85,8 +85,8 @@ class DataRaceControls(widgets.ControlValues, page="live_lab"):
 
 
 def set_notice(sentence: str) -> None:
-    """Show one warning on the next run of the page."""
-    st.session_state[NOTICE] = sentence
+    """Show one warning on the page until it is dismissed or a run is shown."""
+    notices.store_notice(NOTICE, sentence)
 
 
 def load_note(key: str, default: Any = None) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.controls import query_params, session_keys, widgets
+from pages.controls import notices, query_params, session_keys, widgets
 from pages.frame import page, registry, run_start
 from pages.lessons import open_lesson
 from pages.selection import selection
@@ -74,6 +74,7 @@ def select_matching_image(config: RunConfig) -> None:
 def show_run(run_id: str) -> None:
     """Show a run, from the next run of the script on."""
     query_params.request_value(keys.StageControls.key("run"), run_id)
+    notices.clear_notice(keys.NOTICE)
     keys.save_note(keys.MOMENT, None)
 
 
@@ -95,8 +96,7 @@ def _draw_start_row(config: RunConfig | ValueError, visit_runs: list[Run]) -> Ru
     else:
         differences = config_summary.describe_differences(config, focus)
         page.caption(f"New run: {config_summary.describe_config(config)}.{differences}")
-    if notice := st.session_state.pop(keys.NOTICE, None):
-        st.warning(plain(notice), icon=":material/info:")
+    notices.draw_notice(keys.NOTICE)
     return focus
 
 

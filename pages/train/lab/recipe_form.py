@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.controls import popover, query_params, session_keys, widgets
+from pages.controls import notices, popover, query_params, session_keys, widgets
 from pages.stores import cached, runs, session, user_datasets
 from pages.train.lab import dataset_upload, fields, model_form
 from pages.train.lab.keys import LOADED_RECIPE, ModelControls, RecipeControls
@@ -25,13 +25,14 @@ FIRST = "digits_live"
 EMBEDDING = ("patch_embed",)
 _PREPARATIONS = {"digits": GREY_32, "mnist": GREY_28, "fashion-mnist": GREY_28}
 _CLASSES = {"shapes": 4, "cifar100": 100}
+DATASET_MISSING = "The dataset of this link is no longer on the server: upload it again."
 MOST_LAYERS = 256  # limit for models from this form, because users share the machine
 _EMBEDDED = ("vit", "deit", "hybrid", "swin")
 
 
 def draw() -> RunConfig | ValueError:
     """Draw the controls; return the configured run, or the reason why it is invalid."""
-    dataset_missing = _adopt_linked_dataset()
+    _adopt_linked_dataset()
     _complete_link()
     columns = st.columns([2.6, 1.9, 7.2], vertical_alignment="bottom")
     with columns[0]:
@@ -52,8 +53,7 @@ def draw() -> RunConfig | ValueError:
             st.caption("Random changes to each training image in every epoch.")
             augmented = fields.draw_fields(fields.AUGMENTATION, preset.train)
     _shorten_link(preset, family)
-    if dataset_missing:
-        st.warning("The dataset of this link is no longer on the server: upload it again.")
+    notices.draw_notice(dataset_upload.LINK_NOTICE)
     try:
         values |= fields.parse_fields(fields.OPTIMIZER, optimiser) | fields.parse_fields(
             fields.AUGMENTATION, augmented
@@ -70,12 +70,12 @@ def draw() -> RunConfig | ValueError:
         return ValueError(str(error).rstrip("."))
 
 
-def _adopt_linked_dataset() -> bool:
-    """Add the uploaded dataset that a link names to this session; return True if it is missing."""
+def _adopt_linked_dataset() -> None:
+    """Add the uploaded dataset that a link names to this session, or store a notice if it is missing."""
     linked_name = st.session_state.get(session_keys.INCOMING, {}).get(RecipeControls.key("dataset"), "")
-    return uploaded_datasets.is_uploaded(linked_name) and not user_datasets.adopt_dataset(
-        session.get_current(), linked_name
-    )
+    if uploaded_datasets.is_uploaded(linked_name):
+        adopted = user_datasets.adopt_dataset(session.get_current(), linked_name)
+        notices.store_notice(dataset_upload.LINK_NOTICE, "" if adopted else DATASET_MISSING)
 
 
 def _choose_recipe() -> TrainingPreset:

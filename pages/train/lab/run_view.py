@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from pages.controls import notices
 from pages.stores import records, runs, session
 from pages.train.lab import keys, live_settings
 from pages.train.lab.browser_views import mount_curves
@@ -333,4 +334,5 @@ def _send_command(run: Run, act: Callable[[Run], object], stops: bool) -> None:
     except OSError as error:
         keys.set_notice(f"The command could not be written to the run's folder ({reason(error)}).")
     else:
+        notices.clear_notice(keys.NOTICE)
         st.session_state[keys.STOPPING] = run.id if stops else None

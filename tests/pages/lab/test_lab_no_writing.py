@@ -79,7 +79,7 @@ def test_what_cannot_be_written_is_said(
         app.main.button(key="live_lab._delete").click().run()
         assert warned(app) == "The run could not be deleted (Read-only file system)."
     assert run.config().name == "A tiny one" and run.snapshots()
-    assert not app.run().exception and not app.main.warning
+    assert not app.button(key="live_lab._notice.dismiss").click().run().exception and not app.main.warning
 
 
 def under_way(run: Run) -> Run:
@@ -145,7 +145,7 @@ def test_runs_that_go_while_they_are_looked_at_are_said(open_app: OpenApp, run: 
     lens = open_app("pages/lenses/patches/page.py", model=f"run:{run.id}")
     shutil.rmtree(folder)
     assert not app.run().exception and warned(app) == "1 run is missing: deleted or expired on this server."
-    assert not app.run().main.warning
+    assert app.run().main.warning
     assert not lens.run().exception
     assert lens.sidebar.selectbox(key="model").value != f"run:{run.id}"
     start_button(app).click().run()
