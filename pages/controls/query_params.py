@@ -98,6 +98,13 @@ def take_value(key: str) -> str | None:
     return linked if requested is None else requested
 
 
+def peek_value(key: str) -> str:
+    """Return the value that a text control will have once it is drawn in this run; '' for its default."""
+    stored = st.session_state.get(key, session_keys.get_control_values().get(key, ""))
+    linked = session_keys.get_dict(session_keys.INCOMING).get(key, stored)
+    return str(session_keys.get_dict(session_keys.REQUESTED).get(key, linked))
+
+
 def request_value(key: str, value: str) -> None:
     """Let the next run read this value as if the address contained it."""
     session_keys.get_dict(session_keys.REQUESTED)[key] = value

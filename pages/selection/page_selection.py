@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.controls import session_keys
+from pages.controls import query_params, session_keys
 from pages.frame.registry import PageEntry
 from pages.selection.substitute import describe_training, find_matching_image, find_nearest_model
-from pages.stores import catalogue
+from pages.stores import catalogue, runs, session
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities
@@ -48,6 +48,18 @@ def find_default_image(entry: PageEntry, model: ModelChoice) -> str:
     return entry.image if model.key == f"checkpoint:{entry.default}" else ""
 
 
+def _find_lab_model(selected: ModelChoice, choices: Mapping[str, ModelChoice]) -> str:
+    """Return the model whose training the live lab shows: of the run shown, else a recorded one."""
+    visit_runs = runs.list_runs(session.get_current())
+    linked = runs.find_run(query_params.peek_value("live_lab.run").partition("/")[0])
+    if (run := linked or next(iter(visit_runs), None)) is not None:
+        models = {model.directory.name: model for model in runs.list_models(run)}
+        member = models.get(query_params.peek_value("live_lab.member"), list(models.values())[-1])
+        return f"run:{member.id}" if f"run:{member.id}" in choices else selected.key
+    is_recorded = selected.key.startswith("checkpoint:") and len(selected.steps) > 2 and selected.curve
+    return selected.key if is_recorded else catalogue.get_default_model()
+
+
 def list_required_abilities(entry: PageEntry) -> list[str]:
     """Return the abilities that the selected view of a page requires of a model."""
     key = f"{entry.slug}.view"
@@ -58,6 +70,9 @@ def list_required_abilities(entry: PageEntry) -> list[str]:
 
 def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str, ModelChoice]) -> Shown:
     """Return the model that the page shows: the selected one, or the nearest that it can show."""
+    if entry.slug == "live_lab":
+        followed = _find_lab_model(selected, choices)
+        return Shown(followed, "" if followed == selected.key else "The lab shows the model of this run.")
     required = list_required_abilities(entry)
 
     def list_missing(config: ModelConfig) -> list[str]:
@@ -67,7 +82,7 @@ def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str,
     if not missing:
         return Shown(selected.key)
     nearest = find_nearest_model(lambda config: not list_missing(config), selected, choices)
-    return Shown(nearest.key, missing[0])
+    return Shown(nearest.key, f"{missing[0]} Another model is shown.")
 
 
 def resolve_image(model: ModelChoice, selected: str, substituted: bool) -> Shown:

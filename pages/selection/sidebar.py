@@ -68,8 +68,9 @@ def _draw_selection(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> Non
     pin = pin if isinstance(pin, Pin) else Pin()
     selected_step = step if model is selected else _resolve_step(selected)
     resolved = selection.resolve(selected.key, selected_step, image, pin, crop)
-    shown_image = page_selection.resolve_image(model, image, model is not selected)
-    if model is not selected:
+    substituted = model is not selected or entry.slug == "live_lab"  # a run shows images of its own dataset
+    shown_image = page_selection.resolve_image(model, image, substituted)
+    if model is not selected or shown_image.value != image:
         resolved = selection.substitute(resolved, model.key, step, shown_image.value)
     if session_keys.TAB not in st.session_state:
         st.session_state[session_keys.TAB] = uploads.open_tab()
@@ -141,7 +142,7 @@ def _draw_model(model: ModelChoice, choices: Mapping[str, ModelChoice], shown: p
         return _resolve_step(model)
     _draw_model_list(model.key, choices)
     if shown.reason:
-        st.caption(f"{shown.reason} Another model is shown.")
+        st.caption(shown.reason)
         st.button(
             "Select this model",
             key="nouns.select_shown",

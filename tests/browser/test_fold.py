@@ -20,7 +20,7 @@ ADDRESSES = {  # by the view that is the page's first picture; what comes first 
     "two_images": "match",
     "on_your_picture": "sweep_view",
     "swin": "swin_stepper",
-    "live_lab": "curves",
+    "live_lab": "timeline",
     "attention_distance": "head_distance",
     f"attention?{PHOTO}": "explorer",
     f"attention?{PHOTO}&attention.view=methods": "maps",

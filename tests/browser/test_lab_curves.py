@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from pages.frame import registry
 from tests.browser.conftest import MOVING
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
+from vitviz.text import percent
 from vitviz.training.files import append_lines
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
@@ -55,6 +57,10 @@ def go(page: Page, slug: str) -> None:
     page.locator('[data-testid="stTopNavDropdownLink"]').get_by_text(entry.title, exact=True).click()
 
 
+def show_settings(page: Page) -> None:
+    page.get_by_text("Axes and smoothing", exact=True).click()
+
+
 def read_at(page: Page, share: float) -> str:
     """What the curves say at a share of the first panel's width."""
     canvas = page.locator(".curves-canvas")
@@ -85,6 +91,7 @@ def moment(page: Page) -> str:
 @pytest.mark.slow
 def test_values_are_read_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> None:
     page = lab(visit, runs[0])
+    show_settings(page)
     middle = read_at(page, 0.5)
     assert re.search(r"^step \d+ · epoch (1\.9|2)\d* · \d+\.\d s", middle), middle
     assert "train loss" in middle and "validation accuracy" in middle
@@ -110,6 +117,7 @@ def test_values_are_read_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> N
 def test_a_change_is_marked_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -> None:
     run = runs[1]
     page = lab(visit, run)
+    show_settings(page)
     axes = ("epoch", "seconds", "step")
 
     def shots() -> list[bytes]:
@@ -127,21 +135,35 @@ def test_a_change_is_marked_on_every_axis(visit: Visit, runs: tuple[Run, Run]) -
     said = re.compile("changed during training: lr 0.0007 at step 30")
     expect(page.locator(".curves-canvas")).to_have_attribute("aria-label", said, timeout=WAIT_MS)
     expect(page.get_by_label("Training step")).to_be_enabled(timeout=WAIT_MS)
+    show_settings(page)
     assert all(was != now for was, now in zip(before, shots(), strict=True))
 
 
-def test_on_a_phone_the_curves_begin_on_the_first_screen(visit: Visit, runs: tuple[Run, Run]) -> None:
+def test_on_a_phone_the_pictures_begin_on_the_first_screen(visit: Visit, runs: tuple[Run, Run]) -> None:
     page = lab(visit, runs[0], width=390, height=844)
-    tops = {}
-    for name in (".curves-canvas", ".st-key-live_lab-_start", ".st-key-live_lab-form"):
-        box = page.locator(name).first.bounding_box()
-        assert box is not None
-        tops[name] = box["y"]
-    assert tops[".curves-canvas"] < 0.75 * 844
-    assert tops[".st-key-live_lab-_start"] > tops[".st-key-live_lab-form"]
+    box = page.locator(".timeline-card canvas").first.bounding_box()
+    assert box is not None and box["y"] < 0.6 * 844
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.get_by_role("button", name="Augmentation", exact=True).click()  # scrolled into view, as by a finger
+    page.get_by_role("button", name="Set up", exact=True).click()
+    page.get_by_role("tab", name="Augmentation", exact=True).click()
     expect(page.get_by_label("Mixup α", exact=True)).to_be_visible()
+
+
+def test_the_numbers_are_those_of_the_playhead(visit: Visit, runs: tuple[Run, Run]) -> None:
+    page = lab(visit, runs[0])
+    accuracy = page.locator(".curves-numbers div").filter(has_text="Validation accuracy").locator("dd")
+    last = accuracy.inner_text()
+    evaluations = [
+        record
+        for record in map(json.loads, (runs[0].directory / "records.jsonl").read_text().splitlines())
+        if record["kind"] == "evaluation" and record["split"] == "validation"
+    ]
+    assert last == percent(evaluations[-1]["accuracy"])
+    page.get_by_label("Training step").focus()
+    page.keyboard.press("Home")
+    expect(accuracy).not_to_have_text(last)
+    first = [record for record in evaluations if record["step"] == 0]
+    expect(accuracy).to_have_text(percent(first[0]["accuracy"]) if first else "–")
 
 
 @pytest.mark.slow
@@ -178,6 +200,7 @@ def test_runs_lie_over_one_another_and_the_best_is_named(visit: Visit, runs: tup
     page.keyboard.press("Escape")
     text = read_at(page, 0.5)
     assert "slow: train loss" in text and "quick: validation accuracy" in text
+    show_settings(page)
     page.get_by_role("button", name="seconds", exact=True).click()
     assert "quick: train loss" in read_at(page, 0.5)
 
@@ -227,12 +250,13 @@ def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
 @pytest.mark.slow
 def test_a_popover_that_opens_late_shows_what_the_form_says(visit: Visit) -> None:
     page = visit("live_lab?live_lab.weight_decay=0.2")
-    page.get_by_role("button", name="Data", exact=True).click()
+    page.get_by_role("button", name="Set up", exact=True).click()
     page.get_by_label("Seed", exact=True).fill("7")
     page.get_by_label("Seed", exact=True).press("Enter")
     page.wait_for_url(re.compile("live_lab.seed=7"), timeout=WAIT_MS)  # a run of the script between
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Optimizer").click()
+    page.get_by_role("button", name="Set up", exact=True).click()
+    page.get_by_role("tab", name="Optimizer").click()
     for label, value in (("Learning rate", "0.003"), ("Weight decay", "0.2"), ("Warm-up fraction", "0.1")):
         expect(page.get_by_label(label, exact=True)).to_have_value(value)
     expect(page.get_by_role("switch", name="Train the patch embedding")).to_be_checked()
@@ -240,8 +264,7 @@ def test_a_popover_that_opens_late_shows_what_the_form_says(visit: Visit) -> Non
     page.get_by_label("Learning rate", exact=True).press("Enter")
     page.wait_for_url(re.compile("live_lab.learning_rate=0.002"), timeout=WAIT_MS)
     assert "live_lab.weight_decay=0.2&" in page.url + "&" and "warmup" not in page.url
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Model", exact=True).click()
+    page.get_by_role("tab", name="Model", exact=True).click()
     expect(page.get_by_label("Width D", exact=True)).to_have_value("48")
     expect(page.get_by_label("MLP ratio", exact=True)).to_have_value("4")
 

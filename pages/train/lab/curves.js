@@ -7,6 +7,12 @@ import { brief } from '../../../vitviz/browser/kit/words.js';
 import { nameOf, nearest, placeOf, smoothed } from './curves_data.js';
 import { dragged, drawPanel, place, worded } from './curves_draw.js';
 
+const NUMBERS = [
+  ['accuracy', 'validation', 'Validation accuracy'],
+  ['loss', 'train', 'Training loss'],
+  ['loss', 'validation', 'Validation loss'],
+  ['images_per_second', 'train', 'Images per second'],
+];
 const AXES = ['step', 'epoch', 'seconds']; // in the order of a series' first rows
 
 // Pointer position in drawing coordinates; presentation mode enlarges the canvas.
@@ -19,8 +25,16 @@ class Curves {
   constructor({ root, send, trigger, onUnmount }) {
     Object.assign(this, { root, send, trigger, now: null, lines: [], panels: [], moment: null, serverMoment: '' });
     this.state = { axis: 0, smoothing: 0.6, log: false, logX: false, zoom: null, extra: 0, cursor: null, drag: null };
-    this.bar = el(root, 'div', { class: 'vv-row curves-bar' });
-    this.chart = canvas(root, { class: 'curves-canvas', tabindex: '0', role: 'application' });
+    this.numbers = el(root, 'dl', { class: 'curves-numbers' });
+    this.chart = canvas(root, {
+      class: 'curves-canvas',
+      tabindex: '0',
+      role: 'application',
+      title: 'Drag to zoom, click to select a step',
+    });
+    const settings = el(root, 'details', { class: 'curves-settings' });
+    el(settings, 'summary', {}, 'Axes and smoothing');
+    this.bar = el(settings, 'div', { class: 'vv-row curves-bar' });
     this.tip = tooltip(root);
     this.say = live(root);
     this.buildBar();
@@ -206,6 +220,7 @@ class Curves {
     Object.assign(lastView, { focus: header.focus, zoom: this.state.zoom, axis: this.state.axis });
     for (const line of this.lines)
       line.drawn = smoothed(line.values, line.split === 'train' && !line.ghost ? this.state.smoothing : 0);
+    this.drawNumbers();
     const { panels, height } = place(this.shownMetrics(), width / grown(1));
     this.panels = panels;
     const ctx = this.chart.size(width, grown(height), grown(1));
@@ -213,6 +228,20 @@ class Curves {
     const range = this.state.zoom ?? this.xRange();
     for (const panel of panels) drawPanel(this, ctx, panel, range);
     this.chart.node.setAttribute('aria-label', this.summary());
+  }
+
+  /** Write the shown run's numbers at the selected step, or at its last one. */
+  drawNumbers() {
+    this.numbers.replaceChildren();
+    const step = this.moment ?? Infinity;
+    for (const [name, split, title] of NUMBERS) {
+      const line = this.lines.find((l) => l.run === this.now.header.focus && l.metric === name && l.split === split);
+      const at = line ? placeOf(line.rows[0], step) : 0;
+      const value = line && line.rows[0][at] <= step ? line.drawn[at] : NaN;
+      const pair = el(this.numbers, 'div');
+      el(pair, 'dt', {}, title);
+      el(pair, 'dd', {}, Number.isFinite(value) ? worded(value, this.metric(name).unit) : '–');
+    }
   }
 
   drawBar() {

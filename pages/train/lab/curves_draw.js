@@ -7,12 +7,13 @@ import { Plot } from '../../../vitviz/browser/kit/plot.js';
 import { brief } from '../../../vitviz/browser/kit/words.js';
 import { placeOf } from './curves_data.js';
 
-const PANEL_HEIGHT = { 1: 212, 2: 264 };
+const PANEL_HEIGHT = { 1: 150, 2: 264 };
+const AXIS_TITLE = 18; // px below the last of panels that stand over one another: they share its title
 const WIDE = 820;
 const LEFT = 40;
 const RIGHT = 84;
-const TOP = 30;
-const BOTTOM = 40;
+const TOP = { 1: 26, 2: 30 };
+const BOTTOM = { 1: 24, 2: 40 };
 const AXIS_TITLES = ['step', 'epoch', 'seconds of training'];
 
 /** Format a value with its unit. */
@@ -34,10 +35,20 @@ export function place(metrics, width) {
     const column = wide ? 0 : i % columns;
     const across = wide ? width : (width - 24) / 2;
     const left = column * (across + 24);
-    const y = Math.floor(i / columns) * tall + TOP;
-    return { metric, x: left + LEFT, y, w: across - LEFT - RIGHT, h: tall - TOP - BOTTOM, left };
+    const y = Math.floor(i / columns) * tall + TOP[columns];
+    const named = columns === 2 || i === metrics.length - 1;
+    return {
+      metric,
+      x: left + LEFT,
+      y,
+      w: across - LEFT - RIGHT,
+      h: tall - TOP[columns] - BOTTOM[columns],
+      left,
+      named,
+    };
   });
-  return { panels, height: Math.ceil(metrics.length / columns) * tall };
+  const titled = columns === 1 ? AXIS_TITLE : 0;
+  return { panels, height: Math.ceil(metrics.length / columns) * tall + titled };
 }
 
 /** Draw one metric: axes, curves, marks, and labels at the right edge. */
@@ -54,13 +65,13 @@ export function drawPanel(view, ctx, panel, x) {
   drawLabels(view, panel);
 }
 
-function drawAxes(view, { metric, plot, left, w }) {
+function drawAxes(view, { metric, plot, left, w, named }) {
   const percent = metric.unit === '%';
   plot.font('600 14px');
   const title = percent ? `${metric.title}, %` : metric.title;
-  plot.text(title, left, plot.y0 - 18, { color: plot.colors.ink, align: 'left' });
+  plot.text(title, left, plot.y0 - 16, { color: plot.colors.ink, align: 'left' });
   plot.axisY(plot.y.ticks(4), (tick) => brief(percent ? 100 * tick : tick));
-  plot.axisX(plot.x.ticks(Math.max(2, w / 70)), brief, AXIS_TITLES[view.state.axis]);
+  plot.axisX(plot.x.ticks(Math.max(2, w / 70)), brief, named ? AXIS_TITLES[view.state.axis] : '');
 }
 
 /** Draw the curves; in a recording, the part after the selected step is faint. */

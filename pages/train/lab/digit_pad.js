@@ -7,7 +7,7 @@ import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { accentLut } from '../../../vitviz/browser/kit/ramp.js';
 
 const SEND_MS = 250;
-const SEEN = 168;
+const SEEN = 80;
 
 class DigitPad {
   constructor({ root, send }) {
@@ -74,7 +74,7 @@ class DigitPad {
   }
 
   drawPad(colors) {
-    const side = Math.min(grown(232), this.left.clientWidth || grown(232));
+    const side = Math.min(grown(160), this.left.clientWidth || grown(160));
     this.pad.paint(this.board.size(side, side), side, colors);
   }
 

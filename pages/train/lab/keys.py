@@ -21,6 +21,7 @@ EDIT_KEY = "live_lab._shared"  # (run id, edit key) created in this session
 STOPPING = "live_lab._stopping"  # id of the run that is finishing its last step
 POLLING = "live_lab._watched"  # True if the last script run saw an active run
 FRAMES_PENDING = "live_lab._growing"  # True if the timeline polls only for missing frames
+FOLLOWED = "live_lab._followed"  # id of the run whose model the sidebar shows, or cannot show
 SLOWNESS = "live_lab._slowness"  # factor on the polling intervals in the last script run
 LOADED_RECIPE = "live_lab._loaded"  # recipe that last filled the form
 LOADED_RACE = "live_lab._race_loaded"  # dataset whose number of epochs was last put into the form

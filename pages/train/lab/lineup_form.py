@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.controls import query_params, widgets
+from pages.controls import popover, query_params, widgets
 from pages.frame import page
 from pages.stores import session, user_datasets
 from pages.train.lab import keys, model_form, recipe_form, settings
@@ -36,19 +36,24 @@ def draw_form() -> RunConfig | ValueError:
     """Draw the model form and the lineup; return the lineup's run, or the reason why it is invalid."""
     form = recipe_form.draw()
     entries = load_entries()
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="live_lab-lineup"):
-        refusal = _draw_add_row(entries, form)
-        _draw_models(entries)
-    if refusal:
-        page.caption(f"This model cannot be added: {plain(refusal)}.")
+    if not popover.is_closed():
+        _draw_lineup(entries, form)
     if len(entries) < FEWEST:
-        return IncompleteLineup(f"Add at least {FEWEST} models with the form above")
+        return IncompleteLineup(f"Add at least {FEWEST} models under 'Set up'")
     try:
         for entry in entries:
             check_buildable(entry.model, recipe_form.MOST_LAYERS)
         return lineup.run_config(entries, _get_preparation(entries[0]))
     except ValueError as error:
         return error
+
+
+def _draw_lineup(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="live_lab-lineup"):
+        refusal = _draw_add_row(entries, form)
+        _draw_models(entries)
+    if refusal:
+        page.caption(f"This model cannot be added: {plain(refusal)}.")
 
 
 def load_entries() -> tuple[Entry, ...]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from pages.controls import notices, query_params, session_keys, widgets
-from pages.frame import page, registry, run_start
+from pages.controls import notices, popover, query_params, session_keys, widgets
+from pages.frame import page, race_question, registry, run_start
 from pages.lessons import open_lesson
 from pages.selection import selection
 from pages.stores import catalogue, polling_rate, runs, session
@@ -46,8 +45,7 @@ STAGE_POLL_S = 0.1  # a poll costs about 6 ms; a browser shows 7 to 8 per second
 TIMELINE_POLL_S = 0.5
 PREDICTION_POLL_S = 1.0
 TABLE_POLL_S = 2.0
-CURVES_HINT = "Drag across the curves to zoom; click to select a step for the images below."
-PHONE_STYLE = Path(__file__).with_name("narrow_screen.css")
+COLUMNS = [2, 1]  # pictures, and the curves with the drawing pad
 
 
 def start_run(config: RunConfig, click: int) -> None:
@@ -78,24 +76,31 @@ def show_run(run_id: str) -> None:
     keys.save_note(keys.MOMENT, None)
 
 
-def _draw_start_row(config: RunConfig | ValueError, visit_runs: list[Run]) -> Run | None:
-    with st.container(key="live_lab-start"):
-        button_column, run_column, compared_column = st.columns([1.2, 1.6, 2], vertical_alignment="bottom")
-    with button_column:
+def _draw_start_row(visit_runs: list[Run]) -> Run | None:
+    """Draw the settings in a popover, the start button and the choice of runs; return the run to show."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="live_lab-start"):
+        setup = popover.draw_popover("Set up", "tune", "live_lab.setup")
+        start_place = st.container(width="content")
+        with st.container(width=280):
+            focus = _choose_run(visit_runs)
+        with st.container(width=420):
+            _choose_compared_runs(visit_runs, focus)
+    with setup, st.container(key="live_lab-form", width=680):
+        mode = race.choose_mode()
+        config = recipe_form.draw() if mode == race.ONE_MODEL else race.draw_form(mode)
+        if isinstance(config, RunConfig):
+            differences = config_summary.describe_differences(config, focus)
+            page.caption(f"New run: {config_summary.describe_config(config)}.{differences}")
+    if mode == race.EXPERIMENT:
+        race_question.draw(race.get_dataset())
+    with start_place:
         _draw_start_button(config)
-    with run_column:
-        focus = _choose_run(visit_runs)
-    with compared_column:
-        _choose_compared_runs(visit_runs, focus)
     challenge.draw(config, focus, show_run)
     if isinstance(config, lineup_form.IncompleteLineup):
         page.caption(f":material/groups: {config}.")
     elif isinstance(config, ValueError):
         problem = plain(name_fields(str(config)))
         st.error(f"These settings cannot be trained: {problem}.", icon=":material/block:")
-    else:
-        differences = config_summary.describe_differences(config, focus)
-        page.caption(f"New run: {config_summary.describe_config(config)}.{differences}")
     notices.draw_notice(keys.NOTICE)
     return focus
 
@@ -106,8 +111,8 @@ def _draw_start_button(config: RunConfig | ValueError) -> None:
         key="live_lab._start",
         type="primary",
         icon=":material/play_arrow:",
-        width="stretch",
         disabled=isinstance(config, ValueError),
+        help=None if isinstance(config, ValueError) else f"{config_summary.describe_config(config)}.",
         on_click=start_run,
         args=(config, run_start.count_clicks()),
     )
@@ -152,11 +157,7 @@ def _draw_stage(shown: list[Run], focus: Run) -> None:
     if race.is_experiment(focus):
         race.draw_stage(focus)
     else:
-        stage, inspector = st.columns([2, 1], gap="medium")
-        with stage:
-            run_view.draw_curves(shown, focus)
-        with inspector:
-            run_view.draw_inspector(focus)
+        run_view.draw_run(shown, focus)
     under_way = any(runs.read_status(run).active for run in shown)
     if st.session_state.get(keys.POLLING) and not under_way:
         st.session_state[keys.POLLING] = False
@@ -182,6 +183,7 @@ def _get_selected_step(focus: Run | Recording) -> int | None:
 
 def _draw_timeline(focus: Run | Recording) -> None:
     """Draw the timeline in its own fragment, so that dragging it reruns nothing else."""
+    _show_in_sidebar(focus)
     with_mistakes = bool(st.session_state.get(keys.StageControls.key("mistakes")))
     moment, opened = mount_timeline(
         flip_book.pack_flip_book(focus, _get_selected_step(focus), requests_resend(), with_mistakes)
@@ -200,6 +202,15 @@ def _draw_timeline(focus: Run | Recording) -> None:
         st.rerun()
 
 
+def _show_in_sidebar(focus: Run | Recording) -> None:
+    """Rerun the page once when a run has its first snapshot, so that the sidebar shows its model."""
+    if st.session_state.get(keys.FOLLOWED) == focus.id or not focus.snapshot_times():
+        return
+    st.session_state[keys.FOLLOWED] = focus.id
+    if selection.get_current().model != recorded_run.get_model_key(focus.id):
+        st.rerun()
+
+
 def _draw_mistakes_toggle() -> None:
     """Draw the toggle outside the polling fragments, because each control there slows every poll."""
     key = keys.StageControls.key("mistakes")
@@ -211,6 +222,7 @@ def _draw_mistakes_toggle() -> None:
 def _draw_prediction(focus: Run | Recording) -> None:
     """Draw the prediction, by default of the newest snapshot, so that dragging the timeline does not change it."""
     selected_step = _get_selected_step(focus)
+    pad = st.container()
     use_selected = st.toggle(
         "Use the model at the selected step",
         key="live_lab._pad_at_moment",
@@ -219,7 +231,8 @@ def _draw_prediction(focus: Run | Recording) -> None:
         if selected_step is not None
         else "Disabled: no step is selected; drag the timeline or click the curves.",
     )
-    image_prediction.draw(focus, focus.config(), selected_step if use_selected else None)
+    with pad:
+        image_prediction.draw(focus, focus.config(), selected_step if use_selected else None)
 
 
 def main() -> None:
@@ -231,19 +244,16 @@ def main() -> None:
     if edit_key and run_id and not runs.join_run(session.get_current(), run_id, edit_key):
         keys.set_notice("This link is read-only now: editing was revoked.")
     runs.get_executor()
-    with st.container(key="live_lab-form"):
-        config = race.draw_form() if race.choose_mode() else recipe_form.draw()
     visit_runs = runs.list_runs(session.get_current())
     if lost_count := session.take_lost_run_count(session.get_current()):
         keys.set_notice(
             f"{plural(lost_count, 'run is', 'runs are')} missing: deleted or expired on this server."
         )
-    shown_run = _draw_start_row(config, visit_runs)
+    shown_run = _draw_start_row(visit_runs)
     if shown_run is None:
         recording = recorded_run.choose_recording()
         _draw_empty() if recording is None else _draw_recording(recording)
     else:
-        st.html(PHONE_STYLE)
         _draw_run(shown_run, visit_runs)
 
 
@@ -254,19 +264,22 @@ def _draw_run(run: Run, visit_runs: list[Run]) -> None:
     active = any(runs.read_status(run).active for run in shown)
     st.session_state[keys.POLLING] = active
     st.session_state[keys.SLOWNESS] = polling_rate.get_slowness()
-    _poll(_draw_stage, STAGE_POLL_S if active else 0, shown, run)
-    focus = run
-    if race.is_experiment(run):
+    focus, stage_interval = run, STAGE_POLL_S if active else 0
+    if race.is_experiment(run):  # its race is the picture; the images of one of its models follow
+        _poll(_draw_stage, stage_interval, shown, run)
         focus = race.choose_member(run)
-    else:
-        page.caption(CURVES_HINT)
-    _link_to_distillation(focus)
-    _draw_mistakes_toggle()
     growing = active or not flip_book.is_complete(focus)
     st.session_state[keys.FRAMES_PENDING] = growing and not active
-    _poll(_draw_timeline, TIMELINE_POLL_S if growing else 0, focus)
-    _draw_prediction_title(focus)
-    _poll(_draw_prediction, PREDICTION_POLL_S if active else 0, focus)
+    pictures, side = st.columns(COLUMNS, gap="medium")
+    with pictures:
+        _poll(_draw_timeline, TIMELINE_POLL_S if growing else 0, focus)
+        _draw_mistakes_toggle()
+    with side:
+        if focus is run:
+            _poll(_draw_stage, stage_interval, shown, run)
+        _link_to_distillation(focus)
+        _draw_prediction_title(focus)
+        _poll(_draw_prediction, PREDICTION_POLL_S if active else 0, focus)
     st.subheader("Your runs", anchor=False)
     _poll(runs_table.draw, TABLE_POLL_S if active else 0, visit_runs)
     runs_table.draw_actions(run, show_run)
@@ -294,25 +307,22 @@ def _link_to_distillation(student: Run) -> None:
 
 def _draw_recording(recording: Recording) -> None:
     """Draw a recorded run for a session without runs of its own."""
-    st.html(PHONE_STYLE)
-    replay.draw_stage(recording)
-    page.caption(CURVES_HINT)
-    _draw_mistakes_toggle()
     growing = st.session_state[keys.FRAMES_PENDING] = not flip_book.is_complete(recording)
-    st.fragment(_draw_timeline, run_every=TIMELINE_POLL_S if growing else None)(recording)
-    _draw_prediction_title(recording)
-    _draw_prediction(recording)
+    pictures, side = st.columns(COLUMNS, gap="medium")
+    with pictures:
+        st.fragment(_draw_timeline, run_every=TIMELINE_POLL_S if growing else None)(recording)
+        _draw_mistakes_toggle()
+    with side:
+        replay.draw_stage(recording)
+        _draw_prediction_title(recording)
+        _draw_prediction(recording)
+        replay.draw_provenance(recording)
     runs_table.draw_upload(show_run)
     _draw_drawers(recording.config().preset)
 
 
 def _draw_prediction_title(focus: Run | Recording) -> None:
-    digit = focus.config().preparation.digit
-    st.subheader("Draw a digit" if digit else "Your image", anchor=False)
-    if not digit:
-        page.caption(
-            "Choose, upload or photograph an image in the sidebar; the newest or selected snapshot classifies it."
-        )
+    st.markdown("**Draw a digit**" if focus.config().preparation.digit else "**The image in the sidebar**")
 
 
 def _draw_drawers(preset: str | None, draw_numbers: Callable[[], None] | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
-from pages.frame import page, race_question
+from pages.frame import page
 from pages.selection import selection
 from pages.stores import cached, runs
 from pages.stores.runs import list_racers
@@ -41,8 +41,8 @@ def is_experiment(run: Run | None) -> bool:
     return run is not None and len(runs.list_models(run)) > 1
 
 
-def choose_mode() -> bool:
-    """Draw the choice of the training mode; return True unless one model trains."""
+def choose_mode() -> str:
+    """Draw the choice of the training mode, a key of `KINDS`, and return it."""
     incoming = st.session_state.get(session_keys.INCOMING, {})
     if RecipeControls.key("recipe") in incoming:  # a link to a recipe selects one model
         incoming.setdefault(RaceControls.key("train"), ONE_MODEL)
@@ -56,18 +56,21 @@ def choose_mode() -> bool:
     )
     if mode == ONE_MODEL:
         query_params.remove_value(RaceControls.key("train"))
-    return mode != ONE_MODEL
+    return mode
 
 
-def draw_form() -> RunConfig | ValueError:
-    """Draw the chosen mode's form; return the configured run, or the reason why it is invalid."""
-    mode = st.session_state[RaceControls.key("train")]
+def get_dataset() -> str:
+    """Return the dataset of the experiment on positions, after its form was drawn."""
+    return str(session_keys.get_control_values()[RaceControls.key("race")])
+
+
+def draw_form(mode: str) -> RunConfig | ValueError:
+    """Draw the form of a mode of several models; return the configured run, or the reason why it is invalid."""
     if mode == SEVERAL:
         return lineup_form.draw_form()
     if mode == DATA:
         return data_race.draw_form()
     controls = _draw_controls()
-    race_question.draw(controls.race)
     try:
         return positions_race(controls.race, epochs=controls.race_epochs, seed=controls.race_seed)
     except ValueError as error:

@@ -34,24 +34,24 @@ def draw() -> RunConfig | ValueError:
     """Draw the controls; return the configured run, or the reason why it is invalid."""
     _adopt_linked_dataset()
     _complete_link()
-    columns = st.columns([2.6, 1.9, 7.2], vertical_alignment="bottom")
+    columns = st.columns(2, vertical_alignment="bottom")
     with columns[0]:
         preset = _choose_recipe()
     with columns[1]:
         dataset = _choose_dataset(preset)
     preparation = choose_preparation(preset, dataset)
-    with columns[2], st.container(horizontal=True, gap="small"):
-        with popover.draw_popover("Data", "database", f"{fields.PREFIX}behind_data"):
-            values = _draw_data(preset, dataset)
-        with popover.draw_popover("Model", "account_tree", f"{fields.PREFIX}behind_model"):
-            family, model_values = model_form.draw_model(preset.model)
-            teacher = _draw_teacher(preset, family, preparation, dataset)
-        with popover.draw_popover("Optimizer", "trending_down", f"{fields.PREFIX}behind_optimiser"):
-            optimiser = fields.draw_fields(fields.OPTIMIZER, preset.train)
-            frozen = _draw_embedding_toggle(preset, family)
-        with popover.draw_popover("Augmentation", "auto_fix", f"{fields.PREFIX}behind_pictures"):
-            st.caption("Random changes to each training image in every epoch.")
-            augmented = fields.draw_fields(fields.AUGMENTATION, preset.train)
+    data, architecture, optimization, augmentation = st.tabs(["Data", "Model", "Optimizer", "Augmentation"])
+    with data:
+        values = _draw_data(preset, dataset)
+    with architecture:
+        family, model_values = model_form.draw_model(preset.model)
+        teacher = _draw_teacher(preset, family, preparation, dataset)
+    with optimization:
+        optimiser = fields.draw_fields(fields.OPTIMIZER, preset.train)
+        frozen = _draw_embedding_toggle(preset, family)
+    with augmentation:
+        st.caption("Random changes to each training image in every epoch.")
+        augmented = fields.draw_fields(fields.AUGMENTATION, preset.train)
     _shorten_link(preset, family)
     notices.draw_notice(dataset_upload.LINK_NOTICE)
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.frame import page
-from pages.selection import substitute
 from pages.stores import catalogue
 from pages.train.lab import keys, run_view
 from pages.train.lab.browser_views import mount_curves
@@ -19,14 +18,17 @@ VIEW = run_view.VIEW | {"log_x": True}
 
 
 def draw_stage(recording: Recording) -> None:
-    st.markdown(
-        f":violet-badge[:material/replay: recorded] **{recording.choice.shown}**, shipped with vitviz."
+    """Draw the recording's name and its curves."""
+    st.markdown(f":violet-badge[:material/replay: recorded] **{recording.choice.shown}**")
+    _draw_curves(recording)
+
+
+def draw_provenance(recording: Recording) -> None:
+    """Draw the recording's test accuracy and how it was trained."""
+    st.caption(
+        f"{run_view.describe_test(recording.records())} 'Start training' replaces it with your run.".strip()
     )
-    stage, side = st.columns([2, 1], gap="medium")
-    with stage:
-        _draw_curves(recording)
-    with side:
-        _draw_inspector(recording)
+    page.provenance(_describe_recording(recording))
 
 
 def _draw_curves(recording: Recording) -> None:
@@ -47,19 +49,6 @@ def _draw_curves(recording: Recording) -> None:
     )
     if selected_step is not None:
         keys.save_note(keys.MOMENT, {"run": recording.id, "step": selected_step, "follow": False})
-
-
-def _draw_inspector(recording: Recording) -> None:
-    log, choice = recording.records(), recording.choice
-    speed = log.training()[-1]
-    run_view.draw_metrics(log, float(speed[-1]) if len(speed) else 0.0)
-    data = plain(catalogue.get_dataset_title(str(choice.trained_on)))
-    st.caption(
-        f"This recorded run was trained on {data}. Click 'Start training' to replace it with your own."
-    )
-    page.provenance(_describe_recording(recording))
-    if note := substitute.choose_image(choice)[1]:
-        st.caption(note)
 
 
 def _describe_recording(recording: Recording) -> str:

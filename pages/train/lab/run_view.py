@@ -154,11 +154,11 @@ def _get_total(status: Status, train: TrainConfig) -> dict[str, float]:
     return {"step": status.total_steps, "epoch": train.epochs} if status.total_steps and train.epochs else {}
 
 
-def draw_inspector(run: Run) -> None:
-    """Draw the run's state, metrics and buttons."""
+def draw_run(shown: list[Run], run: Run) -> None:
+    """Draw the run's state, the curves of the shown runs, its buttons and a sentence about its accuracies."""
     status, log = runs.read_status(run), runs.open_log(run.id)
     draw_state(run, status)
-    draw_metrics(log, status.images_per_second)
+    draw_curves(shown, run)
     draw_steering(run, status, _describe_accuracies(run, log, status))
 
 
@@ -208,23 +208,9 @@ def format_duration(seconds: float) -> str:
     return f"{rounded_s // 60}{NBSP}min {rounded_s % 60:02d}{NBSP}s"
 
 
-def draw_metrics(log: records.Records, images_per_second: float) -> None:
-    """Draw accuracies, loss and speed (0: unknown)."""
-    training, validation = log.training(), log.validation()
-    accuracy = percent(validation[-1, -1]) if validation.shape[1] else "–"
-    loss = f"{_average_recent(training[3]):.3f}" if training.shape[1] else "–"
-    test = "–" if log.test is None else percent(log.test["accuracy"])
-    speed = f"{images_per_second:,.0f}" if images_per_second else "–"
-    with st.container(horizontal=True):
-        st.metric("Validation accuracy", accuracy, help="Accuracy on images held out of training.")
-        st.metric("Training loss", loss, help="Cross-entropy, mean of the last ten records.")
-    with st.container(horizontal=True):
-        st.metric("Images per second", speed)
-        st.metric("Test accuracy", test, help="Evaluated once, after training.")
-
-
-def _average_recent(loss: np.ndarray) -> float:
-    return float(np.nanmean(loss[-10:])) if np.isfinite(loss[-10:]).any() else float("nan")
+def describe_test(log: records.Records) -> str:
+    """Return a sentence about the accuracy on the test images, evaluated once after training, or ''."""
+    return "" if log.test is None else f"Test accuracy {percent(log.test['accuracy'])}."
 
 
 def _describe_accuracies(run: Run, log: runs.RunLog, status: Status) -> str:
@@ -246,7 +232,7 @@ def _describe_accuracies(run: Run, log: runs.RunLog, status: Status) -> str:
     missed = f" {least} not reached yet." if status.active else f" {least} not reached."
     reached = f" Reached {', '.join(reached_levels)}." if reached_levels else missed
     precision = f" Precision: {status.precision}." if status.precision else ""
-    return best_text + reached + precision
+    return " ".join(filter(None, (describe_test(log), best_text))) + reached + precision
 
 
 def _list_changes(run: Run, log: runs.RunLog) -> list[tuple[int, str, float, float]]:

@@ -19,6 +19,13 @@ const positions = new Map();
 // Recordings that have already been played automatically.
 const autoplayed = new Set();
 
+/** Return the class of an image's card: the map of attention is the main one, tall where its layers are many. */
+function kindOf(p) {
+  if (p.kind !== 'overlay') return p.wide ? 'timeline-wide' : '';
+  const [layers, heads] = p.shape.slice(1);
+  return layers > 1.5 * heads ? 'timeline-tall' : layers > 0.75 * heads ? 'timeline-main' : 'timeline-wide';
+}
+
 class Timeline {
   constructor({ root, send, trigger, onUnmount }) {
     Object.assign(this, { root, send, trigger, now: null, cards: [] });
@@ -142,7 +149,7 @@ class Timeline {
     this.cards = this.now.header.pictures.map((p, i) => {
       if (p.kind === 'mistakes')
         return new Mistakes(el(this.grid, 'figure', { class: 'timeline-card timeline-row' }), p.title);
-      const card = el(this.grid, 'figure', { class: `timeline-card ${p.wide ? 'timeline-wide' : ''}` });
+      const card = el(this.grid, 'figure', { class: `timeline-card ${kindOf(p)}` });
       const head = el(card, 'figcaption', { class: 'timeline-head' });
       el(head, 'span', { class: 'timeline-title' }, p.title);
       if (p.page) {

@@ -118,9 +118,10 @@ def test_a_run_in_the_link_is_shown_whole(open_app: OpenApp, run: Run) -> None:
         (run.id, "validation"),
     }
     assert arrays["series0"].shape[1] == run.status().step
-    metrics = {metric.label: metric.value for metric in app.main.metric}
-    assert metrics["Validation accuracy"] == f"{100 * run.status().accuracy:.1f}\N{NO-BREAK SPACE}%"
-    assert metrics["Test accuracy"] == f"{100 * run.status().test_accuracy:.1f}\N{NO-BREAK SPACE}%"
+    assert app.sidebar.selectbox(key="model").value == f"run:{run.id}", "the sidebar follows the run"
+    assert arrays["series1"][4, -1] == np.float32(run.status().accuracy)
+    words = "\n".join(caption.value for caption in app.main.caption)
+    assert f"Test accuracy {100 * run.status().test_accuracy:.1f}\N{NO-BREAK SPACE}%." in words
     app.session_state["live_lab.drawer.numbers"] = True
     app.run()
     assert any("**Parameters: " in text.value for text in app.main.markdown)
