@@ -1,7 +1,7 @@
-// Presentation mode: large type, no sidebar, arrow keys through the stops of a lesson. P toggles it, Escape ends it.
+// Presentation mode: the picture alone in large type, arrow keys through the stops of a lesson. P toggles it, Escape ends it.
 // Page Up and Page Down, sent by a presenter's remote, work wherever the focus is.
 
-import { growing } from '../../vitviz/browser/kit/grow.js';
+import { showPage, showPicture } from './present_picture.js';
 
 const MARK = 'vitvizPresent';
 const STORAGE_KEY = 'vitviz.present';
@@ -9,20 +9,54 @@ const READY = Symbol.for('vitviz.present');
 const TEXT_FIELDS = 'input:not([type="radio"], [type="checkbox"]), textarea, select, [contenteditable="true"]';
 const ARROW_KEY_ELEMENTS = `${TEXT_FIELDS}, input, canvas, [role="slider"], [role="radio"], [role="listbox"], [role="grid"], [role="application"]`;
 const REMOTE = { PageDown: 'next', PageUp: 'back' };
+const FOLLOW_MS = 400; // how often the page is looked at for another picture
 // Streamlit's focus frame starts below the header, which is hidden: the frame would cross the title.
+// Of the page remain its title, its picture with the caption, the lesson's panel and the class bar.
+const SHOWN = '[data-vitviz-picture], [data-vitviz-caption], h1, .st-key-lesson_panel, .st-key-class_bar';
+const WITHIN = '.st-key-lesson_panel *, .st-key-class_bar *';
 const STYLE = `
 html[data-vitviz-present] { font-size: clamp(18px, 1.4vw, 30px) !important; }
 html[data-vitviz-present] [data-testid="stSidebar"],
 html[data-vitviz-present] [data-testid="stExpandSidebarButton"],
-html[data-vitviz-present] [data-testid="stHeader"] { display: none !important; }
+html[data-vitviz-present] [data-testid="stHeader"],
+html[data-vitviz-alone] [data-testid="stMain"] :is([data-testid="stElementContainer"], [data-testid="stLayoutWrapper"],
+  [data-testid="stColumn"], [data-testid="stExpander"]):not(:is(${SHOWN}), :has(${SHOWN}), ${WITHIN}) {
+  display: none !important;
+}
 html[data-vitviz-present] [data-testid="stMain"]::before { display: none !important; }
 html[data-vitviz-present] [data-testid="stMainBlockContainer"] { padding: 1rem 2rem; }
+html[data-vitviz-alone] [data-testid="stMainBlockContainer"] { padding: 4px 1.5rem 0; }
+html[data-vitviz-alone] [data-testid="stMain"] [data-testid="stVerticalBlock"]:not(${WITHIN}) { gap: 4px; }
+html[data-vitviz-alone] [data-testid="stColumn"]:has([data-vitviz-picture]) { flex: 1 1 100% !important; width: 100%; }
+html[data-vitviz-alone] [data-testid="stElementContainer"]:has(h1) { flex: none; height: 2rem; overflow: hidden; }
+html[data-vitviz-alone] [data-testid="stHeading"] { margin: 0; }
+html[data-vitviz-alone] h1 {
+  padding: 0;
+  overflow: hidden;
+  font-size: 1.25rem;
+  line-height: 1.4;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
+html[data-vitviz-alone] [data-vitviz-caption] * { font-size: 1.125rem; line-height: 1.3; }
+html[data-vitviz-present] .st-key-class_bar {
+  position: fixed;
+  z-index: 100;
+  top: 4px;
+  right: 1.5rem;
+  width: max-content;
+  max-width: 50vw;
+  padding: 0 8px;
+  background: var(--st-background-color, Canvas);
+  font-size: 0.875rem;
+}
 @media (min-width: 1200px) {
   html[data-vitviz-present] [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) { padding-right: 19rem; }
   html[data-vitviz-present] .st-key-lesson_panel { width: 17rem !important; }
 }
 html[data-vitviz-present] .st-key-lesson_panel { max-height: calc(100vh - 2rem) !important; top: 1rem !important; }
 `;
+let following = 0;
 
 /** Start or end presenting; the mode survives a reload of this tab. */
 export function toggle() {
@@ -32,9 +66,10 @@ export function toggle() {
 function present(on) {
   if (on) document.documentElement.dataset[MARK] = '';
   else delete document.documentElement.dataset[MARK];
-  growing(on);
+  clearInterval(following);
+  if (on) following = setInterval(showPicture, FOLLOW_MS);
   sessionStorage.setItem(STORAGE_KEY, on ? '1' : '');
-  window.dispatchEvent(new Event('resize')); // views redraw for their new width
+  (on ? showPicture : showPage)();
 }
 
 /** Return the getFocusedElement element, also inside of a view. */
@@ -71,6 +106,5 @@ export function enablePresenting() {
   sheet.replaceSync(STYLE);
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   window.addEventListener('keydown', onKey);
-  window.addEventListener('resize', () => growing(MARK in document.documentElement.dataset)); // also for full screen
   if (sessionStorage.getItem(STORAGE_KEY)) present(true);
 }

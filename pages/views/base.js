@@ -3,6 +3,7 @@
 
 import { open } from '../../vitviz/browser/kit/blob.js';
 import { el } from '../../vitviz/browser/kit/dom.js';
+import { CHANGED, isAlone } from '../../vitviz/browser/kit/grow.js';
 import { oneEntryAPage } from './history.js';
 import { theme } from '../../vitviz/browser/kit/ramp.js';
 
@@ -123,7 +124,10 @@ class Life {
       this.draw();
     });
     settled.observe(this.parent, { childList: true });
+    const regrow = () => this.draw();
+    window.addEventListener(CHANGED, regrow);
     this.unmounts.push(
+      () => window.removeEventListener(CHANGED, regrow),
       () => resized.disconnect(),
       () => settled.disconnect(),
     );
@@ -138,6 +142,7 @@ class Life {
     for (const name of ['query', 'muted', 'line', 'panel']) this.root.style.setProperty(`--vv-${name}`, colors[name]);
     if (!this.root.clientWidth) return; // hidden: drawn when it becomes visible
     this.width = this.root.clientWidth;
+    this.root.toggleAttribute('data-alone', isAlone());
     this.update({ ...this.message, colors, width: this.width });
     this.root.dataset.ready = 'true';
     if (!this.drawn) this.release();

@@ -44,10 +44,9 @@ def test_a_picture_grows_with_the_screen(visit: Visit, address: str, picture: st
     [
         ("attention_distance?model=checkpoint:digits_vit&image=digits:3", ".hd-plot canvas"),
         ("on_your_picture?model=checkpoint:cifar10_vit&image=cifar10-few:8", ".op-chart canvas"),
-        ("live_lab?model=checkpoint:digits_vit&image=digits:3", ".curves-canvas"),
         ("positions?model=checkpoint:digits_vit&image=digits:3&positions.view=matter", ".ra-curves"),
     ],
-    ids=["heads", "a change", "curves", "a race"],
+    ids=["heads", "a change", "a race"],
 )
 def test_a_chart_s_words_grow_with_the_type(visit: Visit, address: str, chart: str) -> None:
     page = visit(address, width=1920, height=1080)
@@ -65,6 +64,33 @@ def test_a_chart_s_words_grow_with_the_type(visit: Visit, address: str, chart: s
     )
     box = drawn.bounding_box()
     assert box and box["x"] >= 0 and box["x"] + box["width"] <= 1920
+
+
+@pytest.mark.parametrize(
+    ("address", "picture"),
+    [
+        ("attention?model=checkpoint:cifar10_vit", "explorer"),
+        ("patches?model=checkpoint:digits_vit&image=digits:3", "patches_stage"),
+        ("swin?swin.view=mask", "swin_stepper"),
+        ("live_lab?model=checkpoint:digits_vit", "timeline"),
+    ],
+    ids=["attention", "patches", "the mask", "the lab"],
+)
+def test_the_picture_takes_the_screen(visit: Visit, address: str, picture: str) -> None:
+    page = visit(address, width=1280, height=720)
+    expect(page.locator(f"[data-component={picture}]")).to_be_visible()
+    page.keyboard.press("p")
+    box = page.locator("[data-vitviz-picture]")
+    expect(box.locator(f"[data-component={picture}]")).to_be_visible()
+    page.wait_for_function(
+        "() => document.querySelector('[data-vitviz-picture]').getBoundingClientRect().height >= 0.85 * innerHeight"
+    )
+    place, title = box.bounding_box(), page.locator("h1").bounding_box()
+    assert place and title and title["y"] + title["height"] <= place["y"] + 1 and title["height"] <= 40
+    assert place["y"] + place["height"] <= 720 and place["x"] + place["width"] <= 1280
+    page.keyboard.press("Escape")
+    expect(box).to_have_count(0)
+    expect(page.locator('[data-testid="stSidebar"]')).to_be_visible()
 
 
 def test_no_frame_strikes_the_title_out(visit: Visit) -> None:

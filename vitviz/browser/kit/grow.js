@@ -1,17 +1,20 @@
-// Enlarge figures in presentation mode; style sheets read the factor from --vv-grow.
+// Enlarge figures in presentation mode; style sheets read the factor from --vv-grow, views draw anew at CHANGED.
 
 const NAME = '--vv-grow';
-const AT_ONE = { width: 1200, height: 720 }; // px of a screen with factor 1
-const MOST = 2.2;
+export const CHANGED = 'vitviz-grow';
 
 /** Return a width in px times the current factor. */
 export function grown(px) {
   return px * (Number(document.documentElement.style.getPropertyValue(NAME)) || 1);
 }
 
-export function growing(on) {
+/** Return true while figures are shown alone; they leave out what is secondary. */
+export const isAlone = () => document.documentElement.style.getPropertyValue(NAME) !== '';
+
+/** Set the factor; null ends the presentation. */
+export function grow(factor) {
   const { style } = document.documentElement;
-  if (!on) return style.removeProperty(NAME);
-  const share = Math.min(innerWidth / AT_ONE.width, innerHeight / AT_ONE.height);
-  style.setProperty(NAME, String(Math.min(MOST, Math.max(1, share)).toFixed(3)));
+  if (factor === null) style.removeProperty(NAME);
+  else style.setProperty(NAME, factor.toFixed(3));
+  window.dispatchEvent(new Event(CHANGED));
 }
