@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from html import escape
 from pathlib import Path
 
 import streamlit as st
@@ -25,7 +26,7 @@ from pages.selection import (
 from pages.selection.image_picker import IMAGE_EXPIRED as IMAGE_EXPIRED
 from pages.stores import cached, catalogue, own_weights, published, runs, session, uploads, user_datasets
 from pages.stores.model_choice import ModelChoice
-from pages.streamlit_fixes import element_cache
+from pages.streamlit_fixes import element_cache, installation
 from vitviz.number_text import parse_float, parse_int
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
@@ -102,7 +103,9 @@ def _draw_image_reason(reason: str) -> None:
 
 @cache
 def _read_style() -> str:
-    return Path(__file__).with_name("sidebar.css").read_text("utf-8")
+    style = Path(__file__).with_name("sidebar.css").read_text("utf-8")
+    strip = Path(installation.__file__).with_name("sidebar_strip.css")
+    return style + strip.read_text("utf-8") if installation.is_enabled() else style
 
 
 def _adopt_linked_model(user: session.UserSession) -> None:
@@ -156,6 +159,8 @@ def _draw_model(model: ModelChoice, choices: Mapping[str, ModelChoice], shown: p
     thumbnail = _encode_model(cached.identify_weights(model, step), model, step, selection.get_theme())
     card = thumbnail, model.title, catalogue.is_random(model, step), _describe_step(model, step)
     element_cache.draw_cached(place, _draw_model_card, *card, private=catalogue.is_private(model))
+    if installation.is_enabled():  # otherwise nothing of a collapsed sidebar is seen
+        st.html(f'<div class="vv-strip">{escape(model.title)} · step {step:,}</div>')
     model_dialog.draw_button()
     return step
 

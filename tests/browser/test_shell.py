@@ -112,6 +112,22 @@ def test_both_themes_are_the_projects(visit, scheme):
     assert paper(page) == PALETTES[scheme].paper
 
 
+def test_a_collapsed_sidebar_leaves_a_strip(visit):
+    page = visit("attention?model=checkpoint:digits_vit&image=digits:3")
+    sidebar = page.locator('[data-testid="stSidebar"]')
+    sidebar.hover()
+    page.locator('[data-testid="stSidebarCollapseButton"] button').click()
+    page.wait_for_function(
+        "() => document.querySelector('[data-testid=stSidebar]').getBoundingClientRect().width === 56"
+    )
+    expect(sidebar.locator(".st-key-nouns-picture img")).to_be_visible()
+    expect(sidebar.locator(".vv-strip")).to_contain_text("step 2,429")
+    expect(sidebar.locator(".st-key-model")).to_be_hidden()
+    page.locator('[data-testid="stExpandSidebarButton"]').click()
+    expect(sidebar.locator(".st-key-model")).to_be_visible()
+    expect(sidebar.locator(".vv-strip")).to_be_hidden()
+
+
 def test_narrow_screens_do_not_scroll_sideways(visit):
     page = visit(width=420)
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth + 1")
