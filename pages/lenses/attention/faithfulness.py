@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import streamlit as st
 
@@ -19,6 +21,9 @@ from vitviz.analysis.methods import METHODS
 from vitviz.plots.faithfulness import curves_figure
 from vitviz.text import signed
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 AREAS = {
     "Deletion": "area under the left curve (lower is better).",
     "Insertion": "area under the right curve (higher is better).",
@@ -34,7 +39,16 @@ def draw(subject: Subject) -> None:
     recipe, background = method_controls.read_controls(subject)
     assert recipe.target is not None  # a model with a head has classes
     maps = method_maps.compute_maps(subject, recipe)
-    draw_curves(subject, method_maps.compute_curves(subject, maps, recipe.target), recipe.target)
+    place, target = st.empty(), recipe.target
+
+    def draw_so_far(curves: FaithfulnessCurves) -> None:
+        key = f"attention.curves.{len(curves.curves) + len(curves.random)}"
+        with place:
+            page.figure(build_figure(subject, curves, target), key)
+
+    curves = method_maps.compute_curves(subject, maps, target, draw_so_far)
+    with place.container():
+        draw_curves(subject, curves, target)
     st.subheader("The same maps with random weights", anchor=False)
     random_maps = method_maps.compute_maps(subject, recipe, untrained=True)
     correlations = {name: rank_correlation(maps[name], random_maps[name]) for name in maps}
@@ -48,16 +62,19 @@ def draw(subject: Subject) -> None:
     )
 
 
-def draw_curves(subject: Subject, curves: FaithfulnessCurves, target: int) -> None:
-    titles = {name: METHODS[name].title for name in curves.curves}
-    fraction, random_bands = curves.random[0].fraction, curves.random_bands
-    figure = curves_figure(
-        fraction,
-        {titles[name]: (curve.deletion, curve.insertion) for name, curve in curves.curves.items()},
-        random_bands,
+def build_figure(subject: Subject, curves: FaithfulnessCurves, target: int) -> Figure:
+    return curves_figure(
+        curves.random[0].fraction,
+        {METHODS[name].title: (curve.deletion, curve.insertion) for name, curve in curves.curves.items()},
+        curves.random_bands,
         subject.classes[target],
         selection.get_theme(),
     )
+
+
+def draw_curves(subject: Subject, curves: FaithfulnessCurves, target: int) -> None:
+    titles = {name: METHODS[name].title for name in curves.curves}
+    fraction, random_bands = curves.random[0].fraction, curves.random_bands
 
     def compute_score(title: str, deletion: np.ndarray, insertion: np.ndarray) -> Score:
         return Score(title, area(fraction, deletion), area(fraction, insertion))
@@ -67,7 +84,7 @@ def draw_curves(subject: Subject, curves: FaithfulnessCurves, target: int) -> No
     mean_score = compute_score("Random order", *(band.mean(axis=0) for band in random_bands))
     left, right = st.columns([6, 5], gap="medium", vertical_alignment="center")
     with left:
-        page.figure(figure, "attention.curves")
+        page.figure(build_figure(subject, curves, target), "attention.curves")
     with right:
         draw_areas([*scores, mean_score])
     page.caption(faithfulness.describe_scores(scores, random_scores))

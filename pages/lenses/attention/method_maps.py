@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +16,7 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.explain import OrderCurve, Recipe, method_maps_of, order_curve
 
 RANDOM_ORDERS = 6
+SHOW_S = 1.0  # a large model's curves are drawn while others are computed
 PROGRESS_TEXT = "Blanking patches in the order of each method …"
 Maps = dict[str, np.ndarray]
 
@@ -56,16 +59,30 @@ def compute_maps(subject: Subject, recipe: Recipe, untrained: bool = False) -> M
     return _compute_maps(model.digest, model, subject.image, subject.offset, recipe)
 
 
-def compute_curves(subject: Subject, maps: Maps, target: int) -> FaithfulnessCurves:
-    """Compute deletion and insertion of every map and of random orders, with a progress bar."""
+def compute_curves(
+    subject: Subject, maps: Maps, target: int, show: Callable[[FaithfulnessCurves], None]
+) -> FaithfulnessCurves:
+    """Compute deletion and insertion of every map and of random orders, with a progress bar.
+
+    Args:
+        show: draws the curves so far; called every `SHOW_S` seconds, from one map and one random order on.
+    """
     random_orders = faithfulness.random_orders(subject.layout.num_patches, RANDOM_ORDERS)
-    orders = [*maps.values(), *random_orders]
+    orders = [random_orders[0], *maps.values(), *random_orders[1:]]
     curves: list[OrderCurve] = []
-    bar = st.progress(0.0, PROGRESS_TEXT)
+
+    def bind() -> FaithfulnessCurves:
+        of_maps = dict(zip(maps, curves[1:], strict=False))
+        return FaithfulnessCurves(of_maps, [curves[0], *curves[1 + len(maps) :]])
+
+    bar, shown_at = st.progress(0.0, PROGRESS_TEXT), time.monotonic()
     for i, order in enumerate(orders):
         key = np.ascontiguousarray(order, dtype=np.float64).tobytes()
         model = subject.model
         curves.append(_compute_curve(model.digest, model, subject.image, subject.offset, key, target))
         bar.progress((i + 1) / len(orders), PROGRESS_TEXT)
+        if 0 < i < len(orders) - 1 and time.monotonic() - shown_at > SHOW_S:
+            show(bind())
+            shown_at = time.monotonic()
     bar.empty()
-    return FaithfulnessCurves(dict(zip(maps, curves, strict=False)), curves[len(maps) :])
+    return bind()
