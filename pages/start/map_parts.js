@@ -135,8 +135,21 @@ export function buildShapes(bands, { model, plan }) {
   if (norm && reads) write('core', shapeWords(reads), norm.tile.x + 4, norm.tile.y - 10, 'mp-on-line');
 }
 
+// Arrays of parts that depend on the model alone: their many small images are painted once, not at every stroke.
+const OF_THE_MODEL = { embed: 'filters', positions: 'cosine' };
+
 export function paintParts(parts, view) {
-  for (const { view: board, part, box } of parts.values()) paintPart(board, part, box, view);
+  for (const entry of parts.values()) if (!isPainted(entry, view)) paintPart(entry.view, entry.part, entry.box, view);
+}
+
+/** Return true if a part's tile shows these values already. */
+function isPainted(entry, { model, colors }) {
+  const name = OF_THE_MODEL[entry.part.kind];
+  const values = name && model.array(entry.part, name)?.data;
+  const { painted, mode } = entry;
+  Object.assign(entry, { painted: values, mode: colors.mode });
+  if (!values || !painted || mode !== colors.mode || painted.length !== values.length) return false;
+  return values.every((value, i) => value === painted[i]);
 }
 
 export function paintPart(board, part, box, view, more = {}) {

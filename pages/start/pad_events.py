@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.controls import query_params, session_keys
+from pages.controls import session_keys
 from pages.selection import image_picker, model_suggestion, selection
 from pages.start.map_session import DRAWING
 from pages.stores import catalogue
@@ -29,13 +29,15 @@ def apply_events(view: str) -> None:
 
 
 def _select_drawing(strokes: str) -> None:
-    """Select the drawing for this run and the next ones; the model that reads it becomes the user's choice."""
+    """Select the drawing for this run and the next ones; the model that reads it becomes the user's choice.
+
+    The link follows when the pen rests: an address at every stroke costs the browser as much as the map.
+    """
     image = f"{DRAWING}{strokes}"
     if selection.is_default_model():
         selection.set_model(selection.get_current().model, selection.get_current().step)
     session_keys.get_control_values().update(image=image, crop=selection.Selection.crop)
     selection.override_image(image)
-    query_params.set_value("image", image)
 
 
 def _show_drawing() -> None:

@@ -24,7 +24,7 @@ from vitviz.models.abilities import abilities
 from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.text import plain
 
-VIEW = "home.map"
+VIEW, TERMS = "home.map", "home._terms"
 PICTOGRAMS = {file.stem for file in (Path(__file__).parents[2] / "static/cards").glob("*.svg")}
 
 GLOSSARY_FORMS = {
@@ -115,18 +115,18 @@ def draw() -> None:
         selection.get_model_choice(),
         selection.get_current(),
     ).draw()
-    draw_caption(message)
-
-
-def draw_caption(message: bytes) -> None:
-    """Draw the map's glossary terms and its caption."""
     header, _ = open_blob(message)
+    page.caption(plain(header["caption"]))
+    st.session_state[TERMS] = find_terms(header)
+
+
+def find_terms(header: dict[str, Any]) -> dict[str, str]:
+    """Return the glossary terms of a map's parts: the map's word and the glossary's."""
     kinds = dict.fromkeys(part["id"].partition(".")[0] for part in header["parts"])
     words = {form: word for kind in kinds for form, word in GLOSSARY_FORMS.get(kind, {}).items()}
     if "dist" in header["prefix"]:
         words["[DIST]"] = "[DIST]"
-    glossary_terms.write_terms("Terms of this map", words)
-    page.caption(plain(header["caption"]))
+    return words
 
 
 def list_code() -> list[Callable[..., object]]:
@@ -206,6 +206,8 @@ with st.container(
         page.header("home", "See what a Vision Transformer computes")
     draw_lesson_link()
 draw()
+# Outside of the fragment: they depend on the model, and Markdown with ten links takes a stroke's time.
+glossary_terms.write_terms("Terms of this map", st.session_state.pop(TERMS, {}))
 second_map.draw()
 page.drawers("home", math=MATHEMATICS, code=list_code, numbers=draw_tables)
 draw_cards()

@@ -354,7 +354,7 @@ def test_a_stroke_changes_map_class_and_permalink_and_counts_as_a_choice(drawn: 
         header["drawing"]["strokes"] == ONE
         and header["classes"]["names"][int(arrays["logits"].argmax())] == "1"
     )
-    assert query(app)["image"] == f"drawing:{ONE}"
+    assert query(app.run())["image"] == f"drawing:{ONE}", "the link follows when the pen rests"
     left, top, side = header["drawing"]["frame"]  # the square that the model sees holds the whole stroke
     for x, y in drawings.parse_strokes(ONE)[0] / drawings.GRID:
         assert left < x < left + side and top < y < top + side
