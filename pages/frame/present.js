@@ -25,10 +25,10 @@ html[data-vitviz-alone] [data-testid="stMain"] :is([data-testid="stElementContai
 }
 html[data-vitviz-present] [data-testid="stMain"]::before { display: none !important; }
 html[data-vitviz-present] [data-testid="stMainBlockContainer"] { padding: 1rem 2rem; }
-html[data-vitviz-alone] [data-testid="stMainBlockContainer"] { padding: 4px 1.5rem 0; }
-html[data-vitviz-alone] [data-testid="stMain"] [data-testid="stVerticalBlock"]:not(${WITHIN}) { gap: 4px; }
+html[data-vitviz-alone] [data-testid="stMainBlockContainer"] { padding: 2px 1.5rem 0; }
+html[data-vitviz-alone] [data-testid="stMain"] [data-testid="stVerticalBlock"]:not(${WITHIN}) { gap: 2px; }
 html[data-vitviz-alone] [data-testid="stColumn"]:has([data-vitviz-picture]) { flex: 1 1 100% !important; width: 100%; }
-html[data-vitviz-alone] [data-testid="stElementContainer"]:has(h1) { flex: none; height: 2rem; overflow: hidden; }
+html[data-vitviz-alone] [data-testid="stElementContainer"]:has(h1) { flex: none; height: 30px; overflow: hidden; }
 html[data-vitviz-alone] [data-testid="stHeading"] { margin: 0; }
 html[data-vitviz-alone] h1 {
   padding: 0;
@@ -38,7 +38,7 @@ html[data-vitviz-alone] h1 {
   text-overflow: ellipsis;
   white-space: nowrap;
 }
-html[data-vitviz-alone] [data-vitviz-caption] * { font-size: 1.125rem; line-height: 1.3; }
+html[data-vitviz-alone] [data-vitviz-caption] * { font-size: 1.125rem; line-height: 1.25; }
 html[data-vitviz-present] .st-key-class_bar {
   position: fixed;
   z-index: 100;

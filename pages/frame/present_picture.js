@@ -10,7 +10,7 @@ const ALONE = 'vitvizAlone'; // on the root: the page holds a marked picture
 const LARGE = 0.4; // share of the largest view's area from which on a view may be the picture; the first one is
 const RANGE = [0.5, 3]; // of the factor
 const HALVINGS = 8;
-const FOOT_PX = 8;
+const FOOT_PX = 4;
 
 let fitted = ''; // sizes at the last fit
 
