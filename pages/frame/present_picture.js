@@ -12,9 +12,22 @@ const RANGE = [0.5, 3]; // of the factor
 const HALVINGS = 8;
 const FOOT_PX = 4;
 
+const MOST_WAITS = 12; // calls without a picture until the page counts as drawn
+
+let waited = 0;
 let fitted = ''; // sizes at the last fit
 
 const area = (node) => node.clientWidth * node.clientHeight;
+
+/** Return true if the script has run and every view of the page has drawn. */
+function isDrawn() {
+  const app = document.querySelector('[data-testid="stApp"]');
+  const views = [...document.querySelectorAll(`${MAIN} [data-testid="stBidiComponentIsolated"]`)];
+  const boxes = views.map((view) => view.closest('[data-testid="stElementContainer"]'));
+  return (
+    app?.dataset.testScriptState === 'notRunning' && boxes.every((box) => box?.dataset.drawn || box?.clientHeight <= 1)
+  );
+}
 
 function findPicture() {
   const views = [...document.querySelectorAll(`${MAIN} [data-testid="stElementContainer"]`)].filter(
@@ -67,6 +80,8 @@ export function showPicture() {
   let picture = document.querySelector(`[${PICTURE}]`);
   if (!picture?.clientHeight) {
     unmark();
+    if (!isDrawn() && waited++ < MOST_WAITS) return; // the picture may be one that is still to come
+    waited = 0;
     picture = findPicture();
     if (!picture) return;
     picture.setAttribute(PICTURE, '');

@@ -25,15 +25,11 @@ class Curves {
   constructor({ root, send, trigger, onUnmount }) {
     Object.assign(this, { root, send, trigger, now: null, lines: [], panels: [], moment: null, serverMoment: '' });
     this.state = { axis: 0, smoothing: 0.6, log: false, logX: false, zoom: null, extra: 0, cursor: null, drag: null };
-    this.numbers = el(root, 'dl', { class: 'curves-numbers' });
-    this.chart = canvas(root, {
-      class: 'curves-canvas',
-      tabindex: '0',
-      role: 'application',
-      title: 'Drag to zoom, click to select a step',
-    });
+    this.buildNumbers();
+    this.chart = canvas(root, { class: 'curves-canvas', tabindex: '0', role: 'application' });
     const settings = el(root, 'details', { class: 'curves-settings' });
     el(settings, 'summary', {}, 'Axes and smoothing');
+    el(settings, 'p', { class: 'vv-muted' }, 'Drag across the curves to zoom, click to select a step.');
     this.bar = el(settings, 'div', { class: 'vv-row curves-bar' });
     this.tip = tooltip(root);
     this.say = live(root);
@@ -230,17 +226,24 @@ class Curves {
     this.chart.node.setAttribute('aria-label', this.summary());
   }
 
+  buildNumbers() {
+    const list = el(this.root, 'dl', { class: 'curves-numbers' });
+    this.numbers = NUMBERS.map(([metric, split, title]) => {
+      const pair = el(list, 'div');
+      el(pair, 'dt', {}, title);
+      return { metric, split, node: el(pair, 'dd', {}, '–') };
+    });
+  }
+
   /** Write the shown run's numbers at the selected step, or at its last one. */
   drawNumbers() {
-    this.numbers.replaceChildren();
     const step = this.moment ?? Infinity;
-    for (const [name, split, title] of NUMBERS) {
-      const line = this.lines.find((l) => l.run === this.now.header.focus && l.metric === name && l.split === split);
+    for (const { metric, split, node } of this.numbers) {
+      const line = this.lines.find((l) => l.run === this.now.header.focus && l.metric === metric && l.split === split);
       const at = line ? placeOf(line.rows[0], step) : 0;
       const value = line && line.rows[0][at] <= step ? line.drawn[at] : NaN;
-      const pair = el(this.numbers, 'div');
-      el(pair, 'dt', {}, title);
-      el(pair, 'dd', {}, Number.isFinite(value) ? worded(value, this.metric(name).unit) : '–');
+      const text = Number.isFinite(value) ? worded(value, this.metric(metric).unit) : '–';
+      if (node.textContent !== text) node.textContent = text;
     }
   }
 

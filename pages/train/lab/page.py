@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import notices, popover, query_params, session_keys, widgets
 from pages.frame import page, race_question, registry, run_start
@@ -211,12 +212,15 @@ def _show_in_sidebar(focus: Run | Recording) -> None:
         st.rerun()
 
 
-def _draw_mistakes_toggle() -> None:
-    """Draw the toggle outside the polling fragments, because each control there slows every poll."""
+def _draw_above_mistakes_toggle(column: DeltaGenerator) -> DeltaGenerator:
+    """Draw the toggle outside the polling fragments, where it would slow every poll; return the place above it."""
     key = keys.StageControls.key("mistakes")
     help_text = "Shows each validation image that is misclassified at the selected step."
-    if not widgets.toggle(key, MISTAKES_TITLE, help=help_text):
-        query_params.remove_value(key)
+    with column:
+        place = st.container()
+        if not widgets.toggle(key, MISTAKES_TITLE, help=help_text):
+            query_params.remove_value(key)
+    return place
 
 
 def _draw_prediction(focus: Run | Recording) -> None:
@@ -271,9 +275,8 @@ def _draw_run(run: Run, visit_runs: list[Run]) -> None:
     growing = active or not flip_book.is_complete(focus)
     st.session_state[keys.FRAMES_PENDING] = growing and not active
     pictures, side = st.columns(COLUMNS, gap="medium")
-    with pictures:
+    with _draw_above_mistakes_toggle(pictures):
         _poll(_draw_timeline, TIMELINE_POLL_S if growing else 0, focus)
-        _draw_mistakes_toggle()
     with side:
         if focus is run:
             _poll(_draw_stage, stage_interval, shown, run)
@@ -309,9 +312,8 @@ def _draw_recording(recording: Recording) -> None:
     """Draw a recorded run for a session without runs of its own."""
     growing = st.session_state[keys.FRAMES_PENDING] = not flip_book.is_complete(recording)
     pictures, side = st.columns(COLUMNS, gap="medium")
-    with pictures:
+    with _draw_above_mistakes_toggle(pictures):
         st.fragment(_draw_timeline, run_every=TIMELINE_POLL_S if growing else None)(recording)
-        _draw_mistakes_toggle()
     with side:
         replay.draw_stage(recording)
         _draw_prediction_title(recording)
