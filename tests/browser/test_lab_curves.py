@@ -152,6 +152,8 @@ def test_on_a_phone_the_pictures_begin_on_the_first_screen(visit: Visit, runs: t
 def test_the_numbers_are_those_of_the_playhead(visit: Visit, runs: tuple[Run, Run]) -> None:
     page = lab(visit, runs[0])
     accuracy = page.locator(".curves-numbers div").filter(has_text="Validation accuracy").locator("dd")
+    count = len(runs[0].snapshots())
+    expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {count} of {count}", timeout=WAIT_MS)
     last = accuracy.inner_text()
     evaluations = [
         record
