@@ -34,7 +34,7 @@ RACE_FILE = "positions_race.json"
 GUESS = "experiments.positions_guess"
 SEEDS = "seeds"  # the option of the digits over seeds
 LECTURE_POOR, LECTURE_GOOD = 0.68, 0.95  # after ten epochs on MNIST, recipe F; the tables are not named
-GAP_RANGES = {  # gap of a model without positions to the best table: largest points of each answer
+GAP_RANGES = {  # gap of a model without positions to the best encoding: largest points of each answer
     "2": (2.0, "Up to 2 points"),
     "10": (10.0, "2 to 10 points"),
     "25": (25.0, "10 to 25 points"),
@@ -111,12 +111,12 @@ def list_racers(race: StoredRace) -> list[Racer]:
 
 
 def _ask(dataset: str, epochs: float, reached: Mapping[str, float]) -> Prediction:
-    """Ask for the gap between no positions and the best table."""
+    """Ask for the gap between no positions and the best encoding."""
     none, _, good = find_extremes(reached)
     return ask_options(
         GUESS,
         dataset,
-        f"How far below the best table is a model **without** positions on {DATASETS[dataset].title} after"
+        f"How far below the best encoding is a model **without** positions on {DATASETS[dataset].title} after"
         f" {format_epochs(epochs)}?",
         {guess: label for guess, (_, label) in GAP_RANGES.items()},
         lambda guess: describe_prediction(100 * (reached[good] - none), guess),
@@ -129,13 +129,11 @@ def describe_prediction(points: float, guess: str) -> str:
     verdict = "right" if guess == right else "wrong"
     side = "below" if points >= 0 else "above"
     predicted = GAP_RANGES[guess][1].lower()
-    return (
-        f"Your prediction: {predicted}: {verdict}. Measured: {abs(points):.1f} points {side} the best table."
-    )
+    return f"Your prediction: {predicted}: {verdict}. Measured: {abs(points):.1f} points {side} the best encoding."
 
 
 def find_extremes(reached: Mapping[str, float]) -> tuple[float, str, str]:
-    """Return the accuracy without positions, and the names of the poorest and the best table.
+    """Return the accuracy without positions, and the names of the poorest and the best encoding.
 
     Args:
         reached: test accuracy by encoding.
@@ -145,13 +143,13 @@ def find_extremes(reached: Mapping[str, float]) -> tuple[float, str, str]:
 
 
 def describe_gap(dataset: str, epochs: float, reached: Mapping[str, float]) -> str:
-    """Compare the model without positions and the poorest table with the best table."""
+    """Compare the model without positions and the poorest one with the best encoding."""
     none, poor, good = find_extremes(reached)
     gap = percent_difference(reached[good], none)
     titles: Mapping[str, str] = CODES  # type: ignore[assignment]
     return (
         f"Without positions a ViT reaches {percent(none)} on {DATASETS[dataset].title} after {format_epochs(epochs)},"
-        f" {abs(gap):.1f} points {'below' if gap >= 0 else 'above'} the best table ({titles[good]},"
+        f" {abs(gap):.1f} points {'below' if gap >= 0 else 'above'} the best encoding ({titles[good]},"
         f" {percent(reached[good])}); the poorest ({titles[poor]}) is"
         f" {percent_difference(reached[good], reached[poor]):.1f} points below the best; one seed each."
     )
@@ -176,11 +174,17 @@ def describe_lecture(reached: Mapping[str, float]) -> str:
 
 def _describe_measurement(race: StoredRace) -> str:
     config, train = race["config"], race["train"]
+    added = [
+        f" {CODES[run['positions']]}: measured {run['measured_on']} at commit {run['commit']}."
+        for run in race["runs"]
+        if "commit" in run
+    ]
     return (
         f"Measured {race['measured']} at commit {race['commit']}, not live: seed {train['seed']}, one recipe for all"
         f" {len(race['runs'])}: width D = {config['embed_dim']}, {config['depth']} layers, patch {config['patch_size']}"
         " px,"
-        f" {train['epochs']:g} epochs, {race['processor_s']:,.0f} s of processor time in total. `{race['command']}`"
+        f" {train['epochs']:g} epochs, {race['processor_s']:,.0f} s of processor time in total."
+        f" `{race['command']}`{''.join(added)}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -30,6 +31,7 @@ from vitviz.models.layout import TokenLayout
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import PRESETS, create_model
 from vitviz.probe.capture import stream_attention
+from vitviz.text import signed
 
 PAGE = "pages/lenses/attention/page.py"
 BLOCK = "pages/lenses/block/page.py"
@@ -431,3 +433,23 @@ def test_it_opens_on_the_most_concentrated_map_of_a_correct_prediction() -> None
     held[logits.argmax(1) != images.test_labels] = 0
     assert np.unravel_index(held.argmax(), held.shape) == (int(number), CONCENTRATED_HEAD - 1)
     assert held.max() > 0.9
+
+
+@pytest.mark.parametrize("model", [*MODELS, "checkpoint:cifar10_deit_soft"])
+def test_the_shares_of_a_logit_sum_to_it(open_app, model):
+    app = open_app(PAGE, model=model, image="digits:0", attention__view="shares")
+    (chart,) = app.main.get("plotly_chart")
+    bars = next(trace for trace in json.loads(chart.proto.spec)["data"] if trace["type"] == "bar")
+    *parts, logit = bars["x"]
+    assert sum(parts) == pytest.approx(logit, abs=1e-6) and bars["base"][1] == pytest.approx(parts[0])
+    caption = next(note.value for note in app.main.caption if "adds most to the logit" in note.value)
+    assert f"of {signed(logit)}; all heads add" in caption
+    (link,) = [
+        link for link in app.main.get("page_link") if link.proto.label.startswith("Attention of layer")
+    ]
+    assert "attention.view=look" in link.proto.query_string
+
+
+def test_shares_follow_the_explained_class(open_app):
+    app = open_app(PAGE, model="preset:vit_digits", attention__view="shares", attention__class="3")
+    assert any("to the logit of 3:" in note.value for note in app.main.caption)

@@ -280,7 +280,7 @@ def test_what_positions_are_worth_waits_for_a_guess(open_app: OpenApp, no_shippe
     file = Path(__file__).parents[2] / "checkpoints" / "positions_race.json"
     (no_shipped_checkpoints / file.name).write_bytes(file.read_bytes())
     app = open_app(STUDIES, **DIGITS, studies__study="positions", positions__dataset="mnist")
-    assert "best table (" not in text(app)
+    assert "best encoding (" not in text(app)
     app.main.button_group(key="experiments.positions_guess.row").set_value("25").run()
     race = json.loads(file.read_text())["races"]["mnist"]["runs"]
     reached = {run["positions"]: run["measured"]["accuracy"] for run in race}

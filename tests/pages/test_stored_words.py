@@ -213,7 +213,7 @@ def test_what_positions_bring(open_app: OpenApp, no_shipped_checkpoints: Path, n
     none, best, poor = reached.pop("none"), max(reached.values()), min(reached.values())
     sentence = (
         rf"reaches {none:.1f} % on {DATASETS[name].title} after {race['train']['epochs']:g} epochs,"
-        rf" {abs(best - none):.1f} points {'below' if none <= best else 'above'} the best table"
+        rf" {abs(best - none):.1f} points {'below' if none <= best else 'above'} the best encoding"
         rf" \([^)]*{best:g}[.0]* %\);"
         rf" the poorest \([^)]*\) is {best - poor:.1f} points below"
     )

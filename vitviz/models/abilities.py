@@ -32,6 +32,7 @@ class Abilities:
     windows: Ability  # attention inside windows that shift from block to block
     blocks: Ability  # blocks that add to one residual stream
     logit_lens: Ability  # the head can be applied after any block
+    logit_shares: Ability  # a class logit is a sum of shares of heads and MLPs
     rollout: Ability  # a product of attention over all layers
     whole_record: Ability  # all layers' intermediates of an image fit into memory
     hidden_patches: Ability  # patches that can be hidden from attention alone
@@ -59,6 +60,10 @@ _NO_HEADS = "This needs global attention over the whole image: choose a ViT."
 _NO_WINDOWS = "This model has no windows: choose a Swin."
 _NO_BLOCK = "This page follows a token through a ViT block: choose a ViT."
 _NO_STREAM = "This model has no residual stream of tokens to which its head could be applied."
+_NO_SUM = (
+    "A logit is a sum of shares only where heads and MLPs add to a stream that the head reads linearly: choose a ViT, a"
+    " DeiT, a hybrid or a Swin."
+)
 _NO_ROLLOUT = "Rollout multiplies the attention matrices of all layers; this model has none."
 _NO_TOKENS = "This model has no tokens, so none can be masked."
 _NO_PREFIX = "This model has no prefix tokens to mask."
@@ -114,6 +119,7 @@ _NO_TRANSFORMER = {  # of every model that is neither a ViT nor a Swin
     "windows": _NO_WINDOWS,
     "blocks": _NO_BLOCK,
     "logit_lens": _NO_STREAM,
+    "logit_shares": _NO_SUM,
     "rollout": _NO_ROLLOUT,
     "hidden_patches": _NO_TOKENS,
     "prefix": _NO_PREFIX,
@@ -183,7 +189,7 @@ def abilities(config: ModelConfig) -> Abilities:
     if isinstance(config, SwinConfig | CNNConfig) and _last_side(config) == 1:
         lacks["layers"] = _ONE_PLACE
     if not config.num_classes:
-        lacks["class_head"] = HEADLESS
+        lacks |= dict.fromkeys(("class_head", "logit_shares"), HEADLESS)
         lacks.setdefault("distillation", HEADLESS)
     return Abilities(**{field.name: Ability(lacks.get(field.name, "")) for field in fields(Abilities)})
 
@@ -283,5 +289,5 @@ def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:
     if config.embed == "reshape":
         lacks |= dict.fromkeys(_OF_PATCHES, _ROWS)
     if not config.residual:
-        lacks |= dict.fromkeys(("blocks", "rollout"), _NO_SHORTCUT)
+        lacks |= dict.fromkeys(("blocks", "logit_shares", "rollout"), _NO_SHORTCUT)
     return lacks

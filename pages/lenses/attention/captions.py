@@ -10,6 +10,7 @@ from pages.selection.subject import Subject, name_token
 from pages.stores import catalogue
 from vitviz.analysis import logit_lens
 from vitviz.analysis.attention import FloatArray, readout_row
+from vitviz.analysis.logit_attribution import Attribution
 from vitviz.analysis.map_similarity import rank_correlation
 from vitviz.analysis.methods import METHODS
 from vitviz.models.layer_order import heads_by_layer
@@ -155,6 +156,20 @@ def describe_maps(maps: Maps) -> str:
             f" {METHODS[far[1]].title.lower()} least ({signed(correlations[far])})."
         )
     return text
+
+
+def describe_shares(shares: Attribution, name: str) -> str:
+    """Return the part with the largest share of a class logit, and what all heads and all MLPs add."""
+    heads = np.nan_to_num(shares.heads, nan=-np.inf)
+    layer, head = np.unravel_index(int(heads.argmax()), heads.shape)
+    most, part = heads[layer, head], f"Head {head + 1} of layer {layer + 1}"
+    if shares.mlps.max() > most:
+        most, part = shares.mlps.max(), f"The MLP of layer {int(shares.mlps.argmax()) + 1}"
+    return (
+        f"{part} adds most to the logit of {plain(name)}: {signed(most)} of {signed(shares.logit)}; all heads add"
+        f" {signed(float(np.nansum(shares.heads)))}, all MLPs {signed(float(shares.mlps.sum()))}, the embedding"
+        f" {signed(shares.embedding)} and the biases {signed(shares.biases)}."
+    )
 
 
 def describe_random_weights(correlations: dict[str, float], trained: bool) -> str:

@@ -33,7 +33,7 @@ class RolloutControls(widgets.ControlValues, page="attention"):
 def read_controls(subject: Subject) -> tuple[Recipe, BackgroundControls]:
     with page.row():
         with st.container(width=230):
-            target = _read_class(subject)
+            target = read_class(subject)
         with page.options("attention.recipe"):
             fusion, discard = _read_rollout(subject.able.rollout)
             background = read_background(subject)
@@ -60,7 +60,7 @@ def _read_rollout(rollout: Ability) -> tuple[Fusion, float]:
     return cast(Fusion, fusion), float(discard)
 
 
-def _read_class(subject: Subject) -> int | None:
+def read_class(subject: Subject) -> int | None:
     """Return the explained class; None if the model has no classes."""
     label, able = "Explained class", subject.able.class_head
     if not able:

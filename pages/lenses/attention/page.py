@@ -8,7 +8,16 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.attention import ablation, depth, faithfulness, map_explorer, matrix, methods, side_by_side
+from pages.lenses.attention import (
+    ablation,
+    depth,
+    faithfulness,
+    logit_shares,
+    map_explorer,
+    matrix,
+    methods,
+    side_by_side,
+)
 from pages.selection import selection, subject
 from pages.views.register import get_messages
 from vitviz.models.abilities import abilities
@@ -21,11 +30,12 @@ VIEWS = {
     "depth": ("Over depth", depth.draw),
     "methods": ("Methods", methods.draw),
     "truth": ("Faithfulness", faithfulness.draw),
+    "shares": ("Logit attribution", logit_shares.draw),
     "ablate": ("Ablation", ablation.draw),
 }
 GROUPS = {
     "Attention weights": ("look", "matrix", "compare", "depth"),
-    "Explanations of the prediction": ("methods", "truth", "ablate"),
+    "Explanations of the prediction": ("methods", "truth", "shares", "ablate"),
 }
 
 

@@ -1,0 +1,73 @@
+"""Direct logit attribution: the share of every head and MLP in a class logit."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from pages.frame import page
+from pages.lenses.attention.captions import describe_shares
+from pages.lenses.attention.method_controls import read_class
+from pages.selection import selection
+from pages.selection.subject import Subject
+from vitviz.analysis import logit_attribution
+from vitviz.analysis.logit_attribution import Attribution
+from vitviz.models.abilities import as_cut
+from vitviz.plots.logit_attribution import attribution_figure
+from vitviz.probe.logit_attribution import attribute, list_records
+
+
+def draw(subject: Subject) -> None:
+    """Draw the shares as layers by heads, their sum, and a link to the head with the largest share."""
+    able = subject.able.logit_shares
+    if not able:
+        st.info(able.why_not, icon=":material/block:")
+        return
+    with page.row(), st.container(width=230):
+        target = read_class(subject)
+    assert target is not None  # a model with a class head has classes
+    shares = attribute(subject.model, subject.capture(list_records(as_cut(subject.model.config))), target)
+    name = subject.classes[target]
+    page.figure(attribution_figure(shares, name, selection.get_theme()), "attention.logit_shares")
+    page.caption(describe_shares(shares, name))
+    layer, head = (
+        int(place) + 1 for place in np.unravel_index(np.nanargmax(shares.heads), shares.heads.shape)
+    )
+    shown: dict[str, Any] = {"attention.view": "look", "attention.layer": layer, "attention.head": head}
+    selection.link_to("attention", f"Attention of layer {layer}, head {head}", **shown)
+    page.drawers(
+        "attention.logit_shares",
+        math=MATHEMATICS,
+        code=(logit_attribution.attribute_logit, logit_attribution.FixedNorm),
+        numbers=partial(draw_numbers, shares),
+    )
+
+
+def draw_numbers(shares: Attribution) -> None:
+    """Draw the shares as a table, with its download."""
+    layers, heads = shares.heads.shape
+    columns: dict[str, list[object]] = {"layer": list(range(1, layers + 1))}
+    columns |= {f"head {head + 1}": shares.heads[:, head].tolist() for head in range(heads)}
+    columns["MLP"] = shares.mlps.tolist()
+    st.dataframe(columns, hide_index=True)
+    page.shapes(heads=shares.heads.shape, MLPs=shares.mlps.shape)
+    page.csv("Logit shares (CSV)", columns, "logit_shares.csv", "attention.logit_shares.csv")
+
+
+MATHEMATICS = r"""
+$$
+\ell_c = w_c \cdot \mathrm{LN}(z_L) + b_c, \qquad z_L = z_0 + \sum_l \Big( \sum_h W_O^{l,h} A^{l,h} V^{l,h} + b_O^l +
+\mathrm{MLP}_l \Big)
+$$
+
+With the mean and the standard deviation $\sigma$ of $z_L$ held fixed, LayerNorm is linear, so each term $t$ has the
+share $w_c \cdot \gamma \odot (t - \bar t\,) / \sigma$. The shares of heads, MLPs, the embedding and the biases sum to
+the logit. A DeiT's logit is the mean of its two heads' logits; a model that averages its patches averages their shares.
+Post-norm blocks and a Swin's patch merging have LayerNorms inside the stream: their statistics are held fixed, too.
+
+A share is direct: a head's effect through later layers counts as the share of those layers. Only differences of logits
+change a prediction, so a share that is equal for all classes changes nothing (Elhage et al. 2021).
+"""

@@ -1,0 +1,108 @@
+"""Draw the shares of a class logit: layers by heads with the MLPs, and the sum layer by layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from vitviz.analysis.logit_attribution import Attribution, FloatArray
+from vitviz.plots import theme
+from vitviz.plots.plotly_dict import PlainFigure, escape_text
+from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
+from vitviz.text import signed
+
+MOST_WRITTEN = 13  # columns whose cells have room for their numbers
+ROW_PX, FRAME_PX, LABEL_PX = 34, 92, 48
+MAP_END, SUM_START = 0.6, 0.7  # share of the figure's width
+
+
+def attribution_figure(shares: Attribution, name: str, mode: Mode = "light") -> go.Figure:
+    """Draw each head's and MLP's share on the left, and how the shares sum to the logit of `name` on the right."""
+    figure = PlainFigure(mode)
+    names = _add_cells(figure, np.column_stack([shares.heads, shares.mlps]), mode)
+    _add_sum(figure, shares, mode)
+    rows = ["embedding", *(f"layer {layer}" for layer in range(1, len(shares.mlps) + 1)), "biases", "logit"]
+    themed: Any = theme.layout(mode)["xaxis"]
+    axis = {**themed, "showgrid": False, "anchor": "y", "side": "top"}
+    figure.layout(
+        height=FRAME_PX + ROW_PX * len(rows),
+        margin={"r": LABEL_PX},
+        xaxis={
+            **axis,
+            "domain": [0, MAP_END],
+            "tickvals": list(range(len(names))),
+            "ticktext": names,
+            "title": {**axis["title"], "text": "share of each head and of the MLP"},
+        },
+        xaxis2={
+            **axis,
+            "domain": [SUM_START, 1],
+            "zeroline": True,
+            "zerolinecolor": PALETTES[mode].line,
+            "range": _span(shares),
+            "title": {**axis["title"], "text": f"sum of the shares: the logit of {escape_text(name)}"},
+        },
+        yaxis={
+            "tickvals": list(range(len(rows))),
+            "ticktext": rows,
+            "range": [len(rows) - 0.4, -0.6],
+            "showgrid": False,
+        },
+    )
+    return figure.figure()
+
+
+def _add_cells(figure: PlainFigure, cells: FloatArray, mode: Mode) -> list[str]:
+    """Add the shares (layers, heads + 1) as a heat map with its numbers; return the columns' names."""
+    layers, columns = cells.shape
+    names = [*(f"head {head}" for head in range(1, columns)), "MLP"]
+    top = float(np.nanmax(np.abs(cells))) or 1.0
+    figure.add(
+        "heatmap",
+        z=[[None if np.isnan(value) else float(value) for value in row] for row in cells],
+        x=list(range(columns)),
+        y=list(range(1, layers + 1)),
+        zmin=-top,
+        zmax=top,
+        xgap=2,
+        ygap=2,
+        colorscale=colorscale(DIVERGING[mode]),
+        showscale=False,
+        text=[["" if np.isnan(value) else signed(value) for value in row] for row in cells],
+        texttemplate="%{text}" if columns <= MOST_WRITTEN else "",
+        customdata=[names] * layers,
+        hovertemplate="layer %{y}, %{customdata}: %{text}<extra></extra>",
+    )
+    return names if columns <= MOST_WRITTEN else [*(str(head) for head in range(1, columns)), "MLP"]
+
+
+def _span(shares: Attribution) -> tuple[float, float]:
+    """Return the range of the sums, with room for a label left of a negative bar."""
+    sums = np.cumsum([0.0, shares.embedding, *shares.layers.tolist(), shares.biases])
+    room = 0.12 * (float(sums.max() - sums.min()) or 1.0)
+    return float(sums.min()) - room, float(sums.max()) + room / 4
+
+
+def _add_sum(figure: PlainFigure, shares: Attribution, mode: Mode) -> None:
+    """Add one bar per row from the sum before it to the sum after it, and the logit."""
+    palette = PALETTES[mode]
+    parts = [shares.embedding, *shares.layers.tolist(), shares.biases]
+    before = [0.0, *np.cumsum(parts).tolist()]
+    colors = [DIVERGING[mode][5] if part >= 0 else DIVERGING[mode][1] for part in parts]
+    figure.add(
+        "bar",
+        orientation="h",
+        xaxis="x2",
+        yaxis="y",
+        y=list(range(len(parts) + 1)),
+        x=[*parts, before[-1]],
+        base=[*before[:-1], 0.0],
+        width=0.7,
+        marker={"color": [*colors, palette.ink], "line": {"width": 0}},
+        text=[*(signed(part) for part in parts), signed(before[-1])],
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate="%{text}<extra></extra>",
+    )
