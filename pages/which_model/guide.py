@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -23,7 +23,7 @@ from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import Result, ResultError, describe_provenance, read_result
 from vitviz.models import parameter_count, published_results
-from vitviz.models.abilities import abilities, as_cnn, as_vit
+from vitviz.models.abilities import abilities, as_cnn, as_swin, as_vit
 from vitviz.models.presets import PRESETS
 from vitviz.shifted_windows import global_attention_cost, window_attention_cost
 from vitviz.text import percent, percent_difference, plain, plural
@@ -32,6 +32,16 @@ MODELS = {  # by kind: preset, and the checkpoint trained from it
     "CNN": ("cnn_cifar10", "checkpoint:cifar10_cnn"),
     "Hybrid": ("hybrid_cifar10", "checkpoint:cifar10_hybrid"),
     "ViT": ("vit_cifar10", "checkpoint:cifar10_vit"),
+}
+_SWIN_LARGE = replace(as_swin(PRESETS["swin_base"].config), embed_dim=192, num_heads=(6, 12, 24, 48))
+LESSON: dict[str, dict[str, ModelConfig]] = {  # the lesson's guide: models by use
+    "General": {"ViT-B/16": PRESETS["vit_base_16"].config, "DeiT-B/16": PRESETS["deit_base_16"].config},
+    "High resolution": {"Swin-T": PRESETS["swin_tiny"].config, "Swin-B": PRESETS["swin_base"].config},
+    "Limited compute": {
+        "ViT-S/16": PRESETS["vit_small_16"].config,
+        "DeiT-Ti/16": PRESETS["deit_tiny_16"].config,
+    },
+    "Best accuracy": {"ViT-L/16": PRESETS["vit_large_16"].config, "Swin-L": _SWIN_LARGE},
 }
 EXPERIMENT = "data_size_cifar10"
 EXPERIMENT_MODELS = {"CNN": "cnn", "Hybrid": "hybrid", "ViT": "vit"}
@@ -68,6 +78,8 @@ def draw() -> None:
         " of pixels. A ViT is global from the first layer, needs more data, and its cost grows with the square of the"
         " tokens. Numbers are those of the three shipped CIFAR-10 models unless a row names others."
     )
+    st.subheader("The lesson's guide", anchor=False)
+    st.markdown(write_lesson_guide())
     st.subheader("Short guide", anchor=False)
     for advice in write_guide(entries, experiment):
         st.markdown(f"**{advice.sentence}**  \n{advice.support}  \n:small[:gray[{advice.source}]]")
@@ -86,6 +98,17 @@ def _format_table(criteria: list[Criterion]) -> str:
         f"| **{c.name}** :small[:gray[{c.source}]] | {' | '.join(c.cells[kind] for kind in MODELS)} |"
         for c in criteria
     ]
+    return "\n".join(lines)
+
+
+def write_lesson_guide() -> str:
+    """Return the lesson's four recommendations as a table, with parameters and multiply-adds at 224 px."""
+    lines = ["| Use | Models | Parameters, million | Billion multiply-adds at 224 px |", "|---|---|---|---|"]
+    for use, named in LESSON.items():
+        sizes = [sum(parameter_count.parameters(config).values()) / 1e6 for config in named.values()]
+        adds = [sum(parameter_count.multiply_adds(config, 224).values()) / 1e9 for config in named.values()]
+        cells = (" or ".join(f"{count:.1f}" for count in counts) for counts in (sizes, adds))
+        lines.append(f"| **{use}** | {' or '.join(named)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -37,8 +37,16 @@ class TableControls(widgets.ControlValues, page="which_model"):
     papers_guess: str
 
 
+YEARS = (
+    "**1998** CNNs, {lecun1998} · **2017** attention, {vaswani2017} · **2018** BERT's [CLS], {devlin2018} · **2020**"
+    " ViT, {dosovitskiy2021} · **2021** DeiT, {touvron2021}, and Swin, {liu2021}"
+)
+
+
 def draw() -> None:
     _draw_transfers()
+    st.subheader("Years", anchor=False)
+    st.markdown(cite(YEARS))
     _draw_deit_and_swin()
     _draw_sizes()
     st.markdown(

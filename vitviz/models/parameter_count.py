@@ -17,6 +17,7 @@ from vitviz.config import (
 from vitviz.config_models import mlp_width
 
 EMBEDDING, POSITIONS, LAYERS, ATTENTION, HEAD = "embedding", "positions", "layers", "attention", "head"
+MLP, NORMS = "MLP", "norms"
 Counts = dict[str, int]  # by part, in the order of the data
 _BYTES = 4  # of a published weight: fp32
 _POOLED = 49  # cells that the head of ConvAttention reads
@@ -82,25 +83,30 @@ def _multiply_adds(config: ModelConfig, side_px: int) -> Counts:
 
 @_parameters.register
 def _(config: ViTConfig) -> Counts:
-    width, hidden = config.embed_dim, mlp_width(config.embed_dim, config.mlp_ratio)
-    inner = config.width_per_head * config.num_heads
-    places = config.grid[0] * config.grid[1]
+    width, places = config.embed_dim, config.grid[0] * config.grid[1]
     places += len(config.prefix_tokens) if config.position_on_prefix else 0
     flat = config.in_chans * config.patch_size**2
     table = {"learned": places * width, "pixels": (flat + 1) * width}.get(config.positions, 0)
-    maps = _qkv(config) + (3 * inner if config.qkv_bias else 0)
-    maps += (inner + 1) * width if config.output_projection else 0
-    maps += (width + 1) * hidden * (2 if config.gated_mlp else 1) + (hidden + 1) * width
-    scales = 2 * width if config.layer_scale is not None else 0
-    scales += 4 * config.width_per_head if config.qk_norm else 0
     read = 2 * width if config.readout == "cls_mean" else width
     norms = config.final_norm + config.pooled_norm
     return {
         EMBEDDING: _embedding(config),
         POSITIONS: table + prefix(config),
-        LAYERS: config.depth * (maps + 4 * width + scales),
+        LAYERS: config.depth * sum(block_parameters(config).values()),
         HEAD: 2 * width * norms + _heads(config) * (read + 1) * config.num_classes + read * config.projection,
     }
+
+
+def block_parameters(config: ViTConfig) -> Counts:
+    """Return the parameters of one block of a ViT: attention, MLP, and its norms with LayerScale."""
+    width, hidden = config.embed_dim, mlp_width(config.embed_dim, config.mlp_ratio)
+    inner = config.width_per_head * config.num_heads
+    attention = _qkv(config) + (3 * inner if config.qkv_bias else 0)
+    attention += (inner + 1) * width if config.output_projection else 0
+    norms = 4 * width + (2 * width if config.layer_scale is not None else 0)
+    norms += 4 * config.width_per_head if config.qk_norm else 0
+    mlp = (width + 1) * hidden * (2 if config.gated_mlp else 1) + (hidden + 1) * width
+    return {ATTENTION: attention, MLP: mlp, NORMS: norms}
 
 
 def _qkv(config: ViTConfig) -> int:

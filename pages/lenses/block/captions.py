@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vitviz.analysis.block import NormStatistics
 from vitviz.analysis.readout import ReadoutPrediction
 from vitviz.config import ViTConfig
+from vitviz.models import parameter_count
 from vitviz.probe.block_record import Record
 from vitviz.text import percent, plain, plural, signed
 
@@ -27,6 +28,21 @@ def describe_branches(record: Record, config: ViTConfig, layer: int, head: int, 
         f" norm {longer:.1f}, {weaker} one of norm {shorter:.1f} (token norm {x:.1f}). Head {head} of"
         f" {config.num_heads} writes {config.embed_dim // config.num_heads} of the {config.embed_dim} values that are"
         f" {'projected' if config.output_projection else 'added'}."
+    )
+
+
+def describe_parameters(counts: dict[str, int], ratio: float) -> str:
+    """Return the MLP's share of a block's parameters, and its share by the formula.
+
+    Args:
+        ratio: hidden width of the MLP divided by the width.
+    """
+    total, mlp = sum(counts.values()), counts[parameter_count.MLP]
+    words = "two thirds" if round(100 * mlp / total) in (66, 67) else percent(mlp / total, 0)
+    return (
+        f"The MLP holds {words} of a block's parameters: {mlp:,} of {total:,}; with MLP ratio r the linear maps of a"
+        f" plain block have 2r / (4 + 2r) = {percent(2 * ratio / (4 + 2 * ratio), 1)} of their weights in it"
+        f" (r = {ratio:g})."
     )
 
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.block import norms, readout
 from pages.lenses.block.block_view import draw_steps
-from pages.lenses.block.captions import describe_branches
+from pages.lenses.block.captions import describe_branches, describe_parameters
 from pages.selection import selection
 from pages.selection import subject as subjects
 from pages.selection.subject import Subject, name_token
+from pages.views.bars import draw_bars
 from pages.views.event_values import read_events, read_index, read_pin
 from vitviz.analysis.block import list_block_steps
 from vitviz.config import ViTConfig
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
+from vitviz.models import parameter_count
 from vitviz.models.abilities import as_vit
 from vitviz.models.layers import Block
 from vitviz.probe.block_record import Record, block_form, block_record, patterns_of
@@ -74,6 +77,18 @@ def draw_block(subject: Subject, record: Record, controls: BlockControls, token:
     page.caption(describe_branches(record, vit.config, controls.layer, controls.head, token))
 
 
+def draw_parameters(config: ViTConfig) -> None:
+    """Draw the share of attention, MLP and norms in the parameters of a block."""
+    counts = parameter_count.block_parameters(config)
+    total = sum(counts.values())
+    st.markdown(
+        "**Communicate, then think**: attention moves information between tokens, the MLP works on each alone."
+    )
+    names = [f"{part[0].upper()}{part[1:]}: {count:,}" for part, count in counts.items()]
+    draw_bars(names, np.array([*counts.values()]) / total, strong=1, key="block.parameters")
+    page.caption(describe_parameters(counts, config.mlp_ratio))
+
+
 def select_block(layer: int) -> None:
     BlockControls.change(layer=layer)
 
@@ -97,6 +112,7 @@ def draw() -> None:
         st.button(
             label, icon=":material/last_page:", key="block.last", on_click=select_block, args=(config.depth,)
         )
+    draw_parameters(config)
     norms.draw(subject, config, record, token)
     page.drawers("block", math=MATHEMATICS, code=(Block.forward,), asks=ASKS)
 

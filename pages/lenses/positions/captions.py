@@ -80,6 +80,14 @@ def describe_exponent_bug(correct: FloatArray, wrong: FloatArray) -> str:
     )
 
 
+def describe_first_table(similarity: FloatArray, dim: int) -> str:
+    """Describe the cosines (4, 4) of the first four positions of width `dim`."""
+    return (
+        f"At d = {dim}, p1 has cosine {similarity[1, 2]:.3f} with p2 and {similarity[1, 3]:.3f} with p3: each column of"
+        " values is a sine or cosine of the position, slower from left to right."
+    )
+
+
 def describe_flattening(flat: FloatArray, square: FloatArray) -> str:
     """Describe the cosines (16, 16) of a 1-D and a 2-D encoding on a 4 x 4 grid."""
     row, across, below = (

@@ -11,20 +11,24 @@ from pages.frame import page
 from pages.lenses.positions import captions, encodings
 from pages.lenses.positions.encodings import EncodingControls, FloatArray
 from pages.lenses.positions.similarity import draw_mosaics
+from pages.lenses.positions.table import draw_table
 from pages.selection import selection
 from vitviz import sinusoids as formulas
 from vitviz.analysis import position_similarity
 from vitviz.lessons import formula_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots import positions as plots
+from vitviz.text import signed
 
 CASES = {
     "slip": "A bug in the exponent",
+    "first": "The table with d = 50",
     "flat": "1-D on a 4 × 4 grid",
     "sum": "Ambiguity of a sum",
 }
 PAIRS = ((5, 6), (5, 7), (5, 8), (6, 7), (7, 8))
 LENGTH, DIM = 40, 64
+FIRST = (4, 50)  # positions and width of the first lecture's table
 SQUARE = (4, 4)
 Place = tuple[float, float]  # (x, y) in [0, 1]
 
@@ -61,7 +65,9 @@ def draw() -> None:
         format_func=CASES.__getitem__,
         label_visibility="collapsed",
     )
-    {"slip": _draw_exponent_bug, "flat": _draw_flattening, "sum": _draw_sum}[case]()
+    {"slip": _draw_exponent_bug, "first": _draw_first_table, "flat": _draw_flattening, "sum": _draw_sum}[
+        case
+    ]()
     page.drawers(
         "positions.lecture",
         math=MATHEMATICS,
@@ -82,6 +88,30 @@ def _draw_exponent_bug() -> None:
         rows = [f"| {i} and {j} | {correct[i, j]:.4f} | {wrong[i, j]:.4f} |" for i, j in PAIRS]
         st.markdown("\n".join(["| Positions | 2i/D (correct) | k/D (bug) |", "|---|---:|---:|", *rows]))
     page.caption(captions.describe_exponent_bug(correct, wrong))
+
+
+def _draw_first_table() -> None:
+    """Draw the lecture's first table: four positions of 50 values, and the printed corner p0 … p3 by i0 … i3."""
+    values = formulas.sincos_1d(*FIRST)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        payload = plots.table(
+            values=values,
+            kind="sincos_1d",
+            grid=(1, FIRST[0]),
+            base=encodings.DEFAULT_BASE,
+            exponents=position_similarity.exponents("sincos_1d", FIRST[1]),
+            shown=encodings.load_input_image(),
+            position=1,
+        )
+        draw_table(payload, key="positions.first")
+    with right:
+        rows = [
+            f"| i{i} | {' | '.join(f'{signed(value, 3)}' for value in column)} |"
+            for i, column in enumerate(values.T[:4])
+        ]
+        st.markdown("\n".join(["| | p0 | p1 | p2 | p3 |", "|---|---:|---:|---:|---:|", *rows]))
+    page.caption(captions.describe_first_table(position_similarity.cosine_similarity(values), FIRST[1]))
 
 
 def _draw_pair(first: str, second: str, pin: Place, other: Place, key: str) -> tuple[FloatArray, FloatArray]:

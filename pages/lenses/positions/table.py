@@ -22,7 +22,7 @@ from vitviz.analysis import position_similarity
 from vitviz.plots import positions as plots
 from vitviz.text import plain, plural
 
-_mount_table = register(__file__, "table_view")
+draw_table = register(__file__, "table_view")
 MATHEMATICS = r"""
 **1-D** (Vaswani et al. 2017): $\ PE[p, 2i] = \sin\!\big(p / b^{2i/D}\big),\quad PE[p, 2i+1] =
 \cos\!\big(p / b^{2i/D}\big)$, base $b = 10000$. A sine and its cosine share one frequency, so
@@ -68,7 +68,7 @@ def draw() -> None:
         shown=encodings.load_input_image(),
         position=selection.get_current().pin.cell(table.grid),
     )
-    _mount_table(payload, key="positions.table")
+    draw_table(payload, key="positions.table")
     page.caption(describe_table(table, base))
     page.shapes(p=table.values.shape)
     page.drawers(
