@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
@@ -43,19 +44,19 @@ def draw(chosen: ModelChoice, step: int) -> None:
 def _draw_content(chosen: ModelChoice, step: int) -> None:
     if not st.session_state.get(session_keys.MODEL_DIALOG):  # a model was selected in it
         st.rerun()
-    parts = [published_form.draw, partial(_draw_own, chosen)]
+    parts: list[Callable[[], None]] = [published_form.draw, partial(_draw_own, chosen, step)]
     if chosen.key.startswith(own_weights.KEY):
         parts.reverse()  # their notes and settings are seen without scrolling
     parts[0]()
     st.divider()
     parts[1]()
-    model_usage.draw(chosen, step, "model_dialog")
 
 
-def _draw_own(chosen: ModelChoice) -> None:
+def _draw_own(chosen: ModelChoice, step: int) -> None:
     own_weights_form.draw()
     hub_form.draw()
     own_weights_form.draw_settings(chosen.key)
+    model_usage.draw(chosen, step, "model_dialog")
 
 
 def _set_open(is_open: bool) -> None:
