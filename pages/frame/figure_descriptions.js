@@ -37,8 +37,9 @@ function describeCells(trace) {
 }
 
 /** Return 'mean cosine over distance: Learned: from 0.5 at 1 to \u22120.1 at 7'; filled areas are omitted. */
-function describeFigure({ _fullLayout: layout, _fullData: data }) {
-  const axes = [layout.yaxis, layout.xaxis].map((axis) => stripMarkup(axis?.title?.text)).filter(Boolean);
+function describeFigure({ layout: given, _fullLayout: layout, _fullData: data }) {
+  // Plotly's full layout has a placeholder where no title is given.
+  const axes = [given.yaxis, given.xaxis].map((axis) => stripMarkup(axis?.title?.text)).filter(Boolean);
   const drawn = data.filter((trace) => trace.visible === true && trace.hoverinfo !== 'skip');
   const lines = drawn
     .map((trace) => (trace.type === 'heatmap' ? describeCells(trace) : describeTrace(trace, layout)))

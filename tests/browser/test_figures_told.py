@@ -13,7 +13,8 @@ TOLD = """async ([layout, data]) => {
   const { describeFigures } = await import('/pages/frame/figure_descriptions.js');
   describeFigures();
   const plot = document.createElement('div');
-  Object.assign(plot, { _fullLayout: layout, _fullData: data, on() {} });
+  const full = { ...layout, yaxis: { title: { text: 'Click to enter Y axis title' }, ...layout.yaxis } };
+  Object.assign(plot, { layout, _fullLayout: full, _fullData: data, on() {} });
   plot.className = 'js-plotly-plot';
   document.body.replaceChildren(plot);
   await new Promise((done) => setTimeout(done));
