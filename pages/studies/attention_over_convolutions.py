@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import mean, stdev
 
 import streamlit as st
@@ -128,12 +127,6 @@ def build_columns(stored: Result, names: list[str]) -> dict[str, list[object]]:
     }
 
 
-def _list_code() -> tuple[Callable[..., object], ...]:
-    from vitviz.models.lecture_nets import ConvAttention
-
-    return (ConvAttention,)
-
-
 STUDY = Study(
     "attention_over_convolutions",
     "Attention over convolutions",
@@ -143,5 +136,5 @@ STUDY = Study(
     build,
     keys=(GUESS,),
     math=MATHEMATICS,
-    code=_list_code,
+    code=("vitviz.models.lecture_nets:ConvAttention",),
 )

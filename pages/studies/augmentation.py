@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -158,12 +158,6 @@ def _create_table(gains: Sequence[Curve]) -> Table:
     return Table(columns, {"gain, points": gained}, "augmentation_gains.csv")
 
 
-def _list_code() -> tuple[Callable[..., object], ...]:
-    from vitviz.training.recipe import augment
-
-    return (augment,)
-
-
 STUDY = Study(
     name="augmentation",
     title="Augmentation",
@@ -173,5 +167,5 @@ STUDY = Study(
     build=build,
     choices=data_grids.CHOICES[:1],
     keys=(GUESS,),
-    code=_list_code,
+    code=("vitviz.training.recipe:augment",),
 )

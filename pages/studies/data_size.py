@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import mean
@@ -186,12 +186,6 @@ def _create_table(stored: Result, lines: Sequence[Curve]) -> Table:
     return replace(table, columns={**table.columns, "parameters": counts})
 
 
-def _list_code() -> tuple[Callable[..., object], ...]:
-    from vitviz.training.loop import Trainer
-
-    return data_size.Grid.trained_on, Trainer.advance
-
-
 STUDY = Study(
     name="data_size",
     title="How much data?",
@@ -202,5 +196,5 @@ STUDY = Study(
     choices=(*data_grids.CHOICES, Choice("data.equal", "Training length", list_budgets)),
     keys=(GUESS,),
     math=MATH,
-    code=_list_code,
+    code=(data_size.Grid.trained_on, "vitviz.training.loop:Trainer.advance"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -109,13 +108,6 @@ def sketch_weights() -> list[Line]:
     return [(places, scores), (places, softmax(scores[:, None])[:, 0].astype(float))]
 
 
-def _list_code() -> tuple[Callable[..., object], ...]:
-    from vitviz.models.lecture_nets import FlatAttention, FlatAttentionLayer
-    from vitviz.probe.one_token import record_one_token
-
-    return FlatAttention, FlatAttentionLayer, record_one_token
-
-
 STUDY = Study(
     "one_token",
     "One token",
@@ -126,5 +118,9 @@ STUDY = Study(
     keys=(GUESS,),
     sketch=sketch_weights,
     math=MATHEMATICS,
-    code=_list_code,
+    code=(
+        "vitviz.models.lecture_nets:FlatAttention",
+        "vitviz.models.lecture_nets:FlatAttentionLayer",
+        "vitviz.probe.one_token:record_one_token",
+    ),
 )

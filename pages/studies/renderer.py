@@ -43,7 +43,7 @@ def draw(study: Study) -> None:
     page.drawers(
         f"studies.{study.name}",
         math=study.math,
-        code=study.code,
+        code=study.load_code if study.code else (),
         numbers=partial(_draw_numbers, study.name, view) if answered and view.table else None,
     )
 

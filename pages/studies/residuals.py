@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,13 +141,6 @@ def _compute_initial_norms(variant: str, depth: int) -> NDArray[np.float64]:
     return measure_gradient_norms(model, inputs, labels)
 
 
-def _list_code() -> tuple[Callable[..., object], ...]:
-    from vitviz.models.layers import Block
-    from vitviz.probe.gradients import measure_gradient_norms
-
-    return measure_gradient_norms, Block.forward, Block._add
-
-
 STUDY = Study(
     "residuals",
     "Residual connections",
@@ -159,5 +151,9 @@ STUDY = Study(
     choices=(Choice("experiments.updates", "Updates", list_marks, EARLY_UPDATES, widgets.select_slider),),
     keys=(GUESS, *GradientControls.keys()),
     math=MATH,
-    code=_list_code,
+    code=(
+        "vitviz.probe.gradients:measure_gradient_norms",
+        "vitviz.models.layers:Block.forward",
+        "vitviz.models.layers:Block._add",
+    ),
 )

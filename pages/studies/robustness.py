@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -108,12 +107,6 @@ def _draw_link(change: str) -> None:
     )
 
 
-def _list_code() -> tuple[Callable[..., object], ...]:
-    from vitviz.probe.robustness import answers
-
-    return answers, CHANGES[DEFAULT].apply
-
-
 STUDY = Study(
     "robustness",
     "Changed test images",
@@ -123,5 +116,5 @@ STUDY = Study(
     build=build,
     choices=(Choice("studies.robust_change", "Change", list_changes, DEFAULT, widgets.select),),
     keys=(GUESS,),
-    code=_list_code,
+    code=("vitviz.probe.robustness:answers", CHANGES[DEFAULT].apply),
 )

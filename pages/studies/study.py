@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
+from operator import attrgetter
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -161,7 +163,7 @@ class Study:
         choices: in the order in which they depend on each other.
         keys: of further controls, such as the prediction.
         sketch: lines of the gallery's card; by default those of the picture of the default options.
-        code: functions and classes whose source is shown.
+        code: functions and classes whose source is shown; those that need torch by name, 'module:name'.
     """
 
     name: str
@@ -174,7 +176,7 @@ class Study:
     keys: tuple[str, ...] = ()
     sketch: Callable[[], Sequence[Line]] | None = None
     math: str | None = None
-    code: Callable[[], Sequence[Callable[..., object]]] | Sequence[Callable[..., object]] = ()
+    code: Sequence[Callable[..., object] | str] = ()
 
     def choose(self, draw: bool = True) -> list[Any] | None:
         """Return the selected options, or the default ones without drawing; None if an option was not measured."""
@@ -185,10 +187,20 @@ class Study:
                 return None
         return values
 
+    def load_code(self) -> list[Callable[..., object]]:
+        """Return the functions and classes whose source is shown."""
+        return [_load(entry) if isinstance(entry, str) else entry for entry in self.code]
+
     def build_example(self, mode: Mode = "light") -> View | None:
         """Return the view of the default options; None without results."""
         values = self.choose(draw=False)
         return None if values is None else self.build(mode, *values)
+
+
+def _load(name: str) -> Callable[..., object]:
+    module, _, place = name.partition(":")
+    loaded: Callable[..., object] = attrgetter(place)(import_module(module))
+    return loaded
 
 
 SHARES = dict.fromkeys(("Mean", "Lowest", "Highest"), percent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -112,12 +112,6 @@ def build_columns(variants: Sequence[Variant], source: str) -> Columns:
     }
 
 
-def _list_code() -> tuple[Callable[..., object], ...]:
-    from vitviz.training.layer_rates import rate_scales
-
-    return (rate_scales,)
-
-
 STUDY = Study(
     "tuning_methods",
     "Fine-tuning methods",
@@ -131,5 +125,5 @@ STUDY = Study(
     ),
     keys=(GUESS,),
     math=MATH,
-    code=_list_code,
+    code=("vitviz.training.layer_rates:rate_scales",),
 )

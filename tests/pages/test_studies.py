@@ -97,6 +97,12 @@ def test_moved_pages_open_their_first_view_and_others_stay() -> None:
     assert not set(moved_views.MOVED_PAGES) & set(registry.BY_SLUG)
 
 
+@pytest.mark.parametrize("name", list(STUDIES))
+def test_the_code_that_a_study_shows_is_found_by_its_name(name: str) -> None:
+    assert len(STUDIES[name].load_code()) == len(STUDIES[name].code)
+    assert all(map(callable, STUDIES[name].load_code()))
+
+
 def test_the_catalogue_loads_without_torch() -> None:
     code = "import sys; import pages.studies.catalogue; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
