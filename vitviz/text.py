@@ -80,7 +80,7 @@ def join_words(words: Sequence[str]) -> str:
 
 def split_sentence(text: str) -> tuple[str, str]:
     """Return the first sentence of a text, and the rest; a full stop ends it before a space."""
-    first, *rest = re.split(r"(?<=[.!?]) (?=[A-Z0-9'`*])", text, maxsplit=1)
+    first, *rest = re.split(r"(?<=[.!?]) (?=[A-Z0-9'`*\[])", text, maxsplit=1)
     return first, "".join(rest)
 
 

@@ -28,10 +28,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from pages.controls import popover, query_params, session_keys
 from vitviz.number_text import parse_float, parse_int
@@ -40,6 +43,9 @@ T = TypeVar("T")
 Shown = Literal["visible", "hidden", "collapsed"]
 _MISSING: Any = object()  # the session has no value
 _SEPARATOR = ","  # between several options in a link
+_row: ContextVar[tuple[str | None, DeltaGenerator] | None] = ContextVar(
+    "row", default=None
+)  # fragment and row
 
 
 class ControlValues:
@@ -318,15 +324,37 @@ def slider(
     )
 
 
+def reset_row() -> None:
+    """Forget the row of the page before."""
+    _row.set(None)
+
+
+def open_row() -> DeltaGenerator:
+    """Return a row of controls that the next `continue_row` of the same script or fragment continues."""
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    _row.set((ThreadState.get().fragment_id, row))
+    return row
+
+
+def continue_row() -> DeltaGenerator:
+    """Return the open row, once, or a new one; a fragment cannot draw into a row outside it."""
+    fragment, row = _row.get() or ("", None)
+    if row is None or fragment != ThreadState.get().fragment_id:
+        row = open_row()
+    reset_row()
+    return row
+
+
 def choose_section(key: str, sections: Mapping[str, tuple[str, T]]) -> T:
     """Draw the sections' titles and return what draws the selected one; `sections` maps a name to both."""
-    name = segmented(
-        key,
-        "Section",
-        tuple(sections),
-        format_func=lambda name: sections[name][0],
-        label_visibility="collapsed",
-    )
+    with open_row():
+        name = segmented(
+            key,
+            "Section",
+            tuple(sections),
+            format_func=lambda name: sections[name][0],
+            label_visibility="collapsed",
+        )
     return sections[name][1]
 
 
@@ -369,10 +397,10 @@ def _filter_options(selected: Sequence[str], options: Sequence[str]) -> tuple[st
 def segmented_groups(
     key: str, groups: Mapping[str, Sequence[str]], *, format_func: Callable[[str], str]
 ) -> str:
-    """Draw options in labelled rows, one of which is selected; the default is the first of the first row."""
+    """Draw named groups of options in a row, one of which is selected; the default is the first of the first group."""
     resolve_option(key, [option for options in groups.values() for option in options])
     value: str = st.session_state[key]
-    with st.container(horizontal=True, gap="medium", key=f"shell-groups-{key}"):
+    with open_row():
         for number, (label, options) in enumerate(groups.items()):
             row = f"{key}._{number}"
             st.session_state[row] = value if value in options else None
@@ -384,6 +412,7 @@ def segmented_groups(
                     format_func=format_func,
                     on_change=_store_clicked,
                     args=(key, row),
+                    label_visibility="collapsed",
                 )
     store_value(key, value)
     return value

@@ -7,7 +7,7 @@ import json as json_text
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from html import escape
 from pathlib import Path, PurePath
 from textwrap import dedent
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.controls import popover
+from pages.controls import popover, widgets
 from pages.frame import glossary_terms, registry
 from pages.questions import prediction
 from pages.streamlit_fixes import element_cache
 from pages.views.register import get_figures, get_messages
 from vitviz.papers import find_findings, link_names
 from vitviz.tables import Columns, csv_text
-from vitviz.text import plain
+from vitviz.text import plain, split_sentence
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -66,40 +66,33 @@ def show_file_errors() -> Iterator[None]:
         )
 
 
-def header(slug: str, title: str = "", question: str = "") -> None:
-    """Draw the title and the question of a page of the registry.
+def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
+    """Draw the title and the question of a page of the registry in one row, and return the row.
 
     Args:
         slug: the page's address.
         title, question: replace those of the registry.
     """
     entry = registry.BY_SLUG[slug]
-    st.html(f"<style>{_read_style()}</style>")
+    st.html(Path(__file__).with_name("page.css"))
     glossary_terms.reset_terms()
     get_messages().clear()
     get_figures().clear()
-    with st.container(gap="xxsmall"):
-        st.title(title or entry.title, anchor=False)
+    widgets.reset_row()
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    with row:
+        st.title(title or entry.title, anchor=False, width="content")
         glossary_terms.write_question(question or entry.question)
-
-
-@cache
-def _read_style() -> str:
-    return Path(__file__).with_name("page.css").read_text("utf-8")
+    return row
 
 
 def row() -> DeltaGenerator:
     """Return the row of controls above a figure, with the `options` popover at its end.
 
-    Controls are as wide as their content or their container, so that a narrow screen needs few rows.
+    The first one continues the row of the sections' titles. Controls are as wide as their content or their container,
+    so that a narrow screen needs few rows.
     """
-    return st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-
-
-def sentence_row() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Return a container for a sentence that takes the remaining width, and the row for one button or toggle."""
-    line = st.container(horizontal=True, vertical_alignment="center", gap="medium")
-    return line.container(), line
+    return widgets.continue_row()
 
 
 def options(name: str) -> popover.Popover:
@@ -112,14 +105,15 @@ def options(name: str) -> popover.Popover:
 
 
 def caption(text: str) -> None:
-    """Draw a caption in Markdown and link its glossary terms."""
-    st.caption(glossary_terms.link_new_terms(text))
+    """Draw a caption's first sentence in Markdown with its glossary terms linked; the others open at its end."""
+    finding, details = split_sentence(text)
+    st.caption(glossary_terms.link_new_terms(finding), help=details or None)
 
 
 def findings(subject: str) -> None:
     """Draw what papers found on a subject of papers.toml; nothing if none is cited."""
     if found := find_findings(subject):
-        caption(f":material/menu_book: *Published:* {found}")
+        st.caption(glossary_terms.link_new_terms(f":material/menu_book: *Published:* {found}"))
 
 
 def provenance(text: str) -> None:

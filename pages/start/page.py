@@ -167,12 +167,6 @@ def draw_tables() -> None:
 
 
 def draw_cards() -> None:
-    # On a phone a card fills the line.
-    st.html(
-        "<style>@media (max-width: 640px) {"
-        " :has(> [class*='st-key-home-card-']) { flex-basis: 100% !important; }"
-        " [class*='st-key-home-card-'] { width: 100% !important; } }</style>"
-    )
     for group, entries in groupby(registry.PAGES, key=lambda entry: entry.group):
         cards = [entry for entry in entries if entry.slug != "home"]
         if not cards:
@@ -198,12 +192,8 @@ def _draw_card_group(entries: Sequence[PageEntry], _query: Hashable) -> None:
             st.caption(entry.question)
 
 
-st.html(f"<style>{Path(__file__).with_name('page.css').read_text('utf-8')}</style>")
-with st.container(
-    horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", gap="small"
-):
-    with st.container(width="content"):
-        page.header("home", "See what a Vision Transformer computes")
+st.html(Path(__file__).with_name("page.css"))
+with page.header("home", "See what a Vision Transformer computes"):
     draw_lesson_link()
 draw()
 # Outside of the fragment: they depend on the model, and Markdown with ten links takes a stroke's time.

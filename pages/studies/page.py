@@ -22,9 +22,9 @@ name = widgets.resolve_option(StudyControls.key("study"), ("", *STUDIES))
 if name:
     study = STUDIES[name]
     widgets.store_value(StudyControls.key("study"), name)
-    page.header("studies", study.title, study.question)
+    with page.header("studies", study.title, study.question):
+        selection.link_to("studies", "All studies", icon=":material/apps:", **{"studies.study": ""})
     query_params.keep_pending((*(choice.key for choice in study.choices), *study.keys))
-    selection.link_to("studies", "All studies", icon=":material/apps:", **{"studies.study": ""})
     renderer.draw(study)
 else:
     page.header("studies")

@@ -12,6 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Caption
 from streamlit.util import calc_hash
 
 from pages.frame import registry
@@ -64,6 +65,16 @@ def undotted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
     if request.module.__name__.rpartition(".")[2] != "test_words":
         monkeypatch.setattr(glossary_terms, "_render_term", lambda said, term: said)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def unfolded_captions() -> Iterator[None]:
+    """A caption is read with the sentences that open at its end, its help."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            Caption, "value", property(lambda caption: f"{caption.proto.body} {caption.proto.help}".rstrip())
+        )
+        yield
 
 
 @pytest.fixture(autouse=True)

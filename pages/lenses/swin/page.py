@@ -48,10 +48,8 @@ widgets.keep_pending(
     cost.CostControls,
     cost.MeasurementControls,
 )
-with page.row():
-    draw = widgets.choose_section(PageControls.key("view"), VIEWS)
-    grid = (grid_controls.draw_controls(),) if draw in (stepper.draw, information_flow.draw) else ()
-draw(*grid)
+draw = widgets.choose_section(PageControls.key("view"), VIEWS)
+draw(*((grid_controls.draw_controls(),) if draw in (stepper.draw, information_flow.draw) else ()))
 with st.container(horizontal=True):
     for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):
         selection.link_to("live_lab", f"Train a Swin on {name}", **{"live_lab.recipe": recipe})
