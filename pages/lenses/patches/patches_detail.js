@@ -30,7 +30,7 @@ export function drawDetail(view) {
     const filter = view.message.arrays.weight.data.subarray(view.column * K, (view.column + 1) * K);
     const product = flat.map((v, k) => v * filter[k]);
     view.detail.title.textContent = `Patch ${patch + 1} of ${view.count()} · row ${row + 1}, column ${col + 1}`;
-    view.detail.place.textContent = `pixels x ${col * P}–${col * P + P - 1}, y ${row * P}–${row * P + P - 1}`;
+    view.detail.place.textContent = `pixels x ${col * P + 1}–${(col + 1) * P}, y ${row * P + 1}–${(row + 1) * P}`;
     drawPlanes(view, patch, flat, filter, product, tall);
     drawFlat(view, flat);
     writeSum(view, flat, filter, product, patch);

@@ -31,6 +31,7 @@ class PatchesStage {
     this.left = el(this.layout, 'div', { class: 'pt-left' });
     this.right = el(this.layout, 'div', { class: 'pt-right' });
     this.buildBar();
+    this.map = canvas(this.left, { class: 'pt-map' });
     this.buildDetail();
     this.buildRows();
     this.listenMap();
@@ -39,7 +40,7 @@ class PatchesStage {
   }
 
   buildBar() {
-    this.bar = el(this.left, 'div', { class: 'vv-row pt-bar' });
+    this.bar = el(this.right, 'div', { class: 'vv-row pt-bar' });
     this.pull = this.toggle('Separate patches', () => this.glide(this.apart < 0.5 ? 1 : 0));
     this.gap = el(this.bar, 'input', {
       type: 'range',
@@ -55,7 +56,6 @@ class PatchesStage {
     this.numbers = this.toggle('Show numbers', (node) => this.switchOn('numbers', node));
     this.response = this.toggle('Show response', (node) => this.switchOn('response', node));
     this.response.title = 'Colour each patch by its dot product with the selected column of E';
-    this.map = canvas(this.left, { class: 'pt-map' });
   }
 
   buildDetail() {
@@ -321,7 +321,7 @@ class PatchesStage {
     if (fresh) this.load(message);
     this.numbers.setAttribute('aria-pressed', String(this.on.numbers));
     this.response.setAttribute('aria-pressed', String(this.on.response));
-    this.nameRows(message.header);
+    this.nameRows(message.header, message.width);
     drawMap(this);
     drawStrip(this);
     drawDetail(this);
@@ -334,15 +334,15 @@ class PatchesStage {
 
   layOut({ header, width }) {
     const wide = width >= 640;
-    const left = wide ? Math.min(grown(480), Math.floor((width - 32) * 0.47)) : width;
+    const left = wide ? Math.min(grown(620), Math.floor((width - 32) * 0.56)) : width;
     const right = wide ? width - left - 32 : width;
     this.layout.classList.toggle('pt-wide', wide);
     this.left.style.width = `${left}px`;
-    this.last.mapWidth = this.last.side = Math.min(left, grown(460));
+    this.last.mapWidth = this.last.side = left;
     this.last.rightWidth = right;
     // Grey: four images in a row. Colour: one large image and three columns of planes.
     const rows = header.channels;
-    const tile = rows > 1 ? Math.min(72, Math.floor((right - 32) / 6.2)) : Math.min(104, Math.floor((right - 24) / 4));
+    const tile = rows > 1 ? Math.min(72, Math.floor((right - 32) / 6.2)) : Math.min(128, Math.floor((right - 24) / 4));
     this.last.tile = tile;
     this.last.tileLeft = rows > 1 ? tile * rows + 4 * (rows - 1) + 16 : tile + 8;
   }
@@ -361,14 +361,14 @@ class PatchesStage {
     this.last.columnPeak = (d) => (peaks[d] ??= Math.max(1e-9, ...responses(d)));
   }
 
-  nameRows({ prefix, dim }) {
+  nameRows({ prefix, dim }, width) {
+    this.spacer.style.width = `${(this.prefixes() + this.count()) * STEP}px`;
     const prefixNames = prefix.map(tokenName).join(', ');
     const total = this.shownFilters();
     const columns = total < dim ? `First ${total} of ${dim} columns of E` : `${dim} columns of E`;
     const more = total < dim ? ', or enter its number above' : '';
-    this.stripLabel.textContent = `Sequence: ${prefixNames ? `${prefixNames}, then ` : ''}${this.count()} patches in reading order`;
+    this.stripLabel.textContent = `Sequence: ${prefixNames ? `${prefixNames}, then ` : ''}${this.count()} patches in reading order${this.spacer.offsetWidth > width ? ' (scrolls sideways)' : ''}`;
     this.filterLabel.textContent = `${columns}, each scaled to its own range: click to select one${more}`;
-    this.spacer.style.width = `${(this.prefixes() + this.count()) * STEP}px`;
   }
 }
 

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import widgets
+from pages.frame import page
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.patches import PatchSize, patch_sizes
 from vitviz.config import SwinConfig, ViTConfig
@@ -47,23 +48,27 @@ def draw_size_controls(
         original_patch_px: the patch size of the model.
     """
     # Each control is as wide as its content, so that a narrow screen wraps the row and cuts nothing.
-    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
-        left = st.container(width=_IMAGE_CONTROL_PX)
-        middle, right = st.container(width="content"), st.container(width="content")
+    with page.row():
+        left, right = st.container(width=_IMAGE_CONTROL_PX), st.container(width="content")
         row_end = st.container(width=_ROW_END_PX)
     with left:
         image_px = _draw_image_size(sizes, model.config.image_size)
     allowed = tuple(size.patch_px for size in sizes[image_px] if size.reason is None)
-    with middle:
+    reasons = [f"{size.patch_px} px: {size.reason}." for size in sizes[image_px] if size.reason]
+    fixed = abilities(model.config).any_size.why_not
+    with right:
         patch_px = widgets.segmented(
             SizeControls.key("patch_px"),
             "Patch size P, in pixels",
             allowed,
             original_patch_px if original_patch_px in allowed else allowed[len(allowed) // 2],
-            help=f"This model has {original_patch_px} px patches; other sizes use a random E.",
+            help="  \n".join(
+                [
+                    fixed or f"This model has {original_patch_px} px patches; other sizes use a random E.",
+                    *reasons,
+                ]
+            ),
         )
-    with right:
-        _draw_unavailable_sizes(image_px, sizes[image_px], abilities(model.config).any_size.why_not)
     return SizeControls(image_px, patch_px), row_end
 
 
@@ -76,18 +81,3 @@ def _draw_image_size(sizes: PatchSizes, original_px: int) -> int:
         format_func=lambda px: f"{px} px" + (" (original size)" if px == original_px else ""),
         help="Side of the square input. E depends only on the patch size.",
     )
-
-
-def _draw_unavailable_sizes(image_px: int, sizes: list[PatchSize], fixed_reason: str) -> None:
-    reasons = {size.patch_px: size.reason for size in sizes if size.reason}
-    if reasons:
-        label = f"Unavailable at {image_px} px"
-        with st.container(gap="xxsmall"):
-            st.markdown(
-                f":small[{label}]", help="  \n".join(f"{px} px: {reason}." for px, reason in reasons.items())
-            )
-            st.pills(
-                label, tuple(reasons), disabled=True, key="patches.misfits", label_visibility="collapsed"
-            )
-    elif fixed_reason:
-        st.caption(fixed_reason)
