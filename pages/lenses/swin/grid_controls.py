@@ -24,10 +24,8 @@ class GridControls(widgets.ControlValues, page="swin"):
 
 
 def draw_controls() -> GridControls:
-    """Draw the shift in the open row, and grid and window behind the button 'Options'."""
-    shifts = st.container(width="content")
-    options = page.options("swin.grid")
-    with options:
+    """Draw grid, window and shift behind the button 'Options'."""
+    with page.row(), page.options("swin.grid"):
         grid = widgets.segmented(
             GridControls.key("grid"),
             "Grid, patches per side",
@@ -43,11 +41,10 @@ def draw_controls() -> GridControls:
             4 if 4 in fitting else fitting[-1],
             help=f"Window sizes that divide {grid}; the paper uses M = 7.",
         )
-    # A new window size sets the paper's shift; the shift of a permalink stays at first.
-    if st.session_state.get(_LAST_WINDOW, window) != window:
-        GridControls.change(shift=window // 2)
-    st.session_state[_LAST_WINDOW] = window
-    with shifts:
+        # A new window size sets the paper's shift; the shift of a permalink stays at first.
+        if st.session_state.get(_LAST_WINDOW, window) != window:
+            GridControls.change(shift=window // 2)
+        st.session_state[_LAST_WINDOW] = window
         shift = widgets.segmented(
             GridControls.key("shift"),
             "Shift s, patches",

@@ -29,7 +29,6 @@ class SwinStepper extends Windows {
     Object.assign(this, { side: 0, tile: null, sheet: null, tinted: null, slots: null, shut: null, frames: 0 });
     this.matrices = new Map();
     this.buildDrive();
-    this.sentence = el(root, 'div', { class: 'sw-told', 'data-role': 'told' });
     this.buildMaps();
     Object.assign(this, { tip: tooltip(root), say: live(root) });
     onUnmount(() => this.pause());
@@ -80,6 +79,7 @@ class SwinStepper extends Windows {
     this.left = el(this.layout, 'div', { class: 'sw-left' });
     const right = el(this.layout, 'div', { class: 'sw-right' });
     this.map = canvas(this.left, { class: 'sw-map' });
+    this.sentence = el(right, 'div', { class: 'sw-told', 'data-role': 'told' });
     this.title = el(right, 'div', { class: 'sw-title', 'data-role': 'title' });
     this.place = el(right, 'div', { class: 'vv-muted', 'data-role': 'place' });
     const pair = el(right, 'div', { class: 'sw-pair' });
@@ -316,8 +316,8 @@ class SwinStepper extends Windows {
       step,
       height: step * rows + GAP * (rows / M - 1),
       image: picture(this.now.arrays.shown),
-      mini: Math.min(192, Math.floor((rest - 16) / 2)),
-      matrix: Math.min(168, Math.floor(rest * 0.5)),
+      mini: Math.min(224, Math.floor((rest - 16) / 2)),
+      matrix: Math.min(200, Math.floor(rest * 0.5)),
     };
   }
 
@@ -336,7 +336,7 @@ class SwinStepper extends Windows {
       this.pause();
       this.at = this.goal = Math.round(this.at);
     }
-    this.side = wide ? Math.min(grown(540), Math.floor(width * 0.55)) : Math.min(width, grown(540));
+    this.side = wide ? Math.min(grown(610), Math.floor(width * 0.56)) : Math.min(width, grown(610));
     this.tile = this.sizes(wide ? width - this.side - 32 : width);
     this.left.style.width = `${this.side}px`;
     paint(this);
