@@ -419,7 +419,7 @@ def test_the_sentence_is_marked_as_an_illustration(open_app):
 
 def test_it_opens_on_the_most_concentrated_map_of_a_correct_prediction() -> None:
     entry = registry.BY_SLUG["attention"]
-    dataset, _, number = entry.image.partition(":")
+    dataset, _, number = entry.images[""].partition(":")
     model, images = vitviz.load(entry.default), datasets.load_dataset(dataset)
     rows: list[np.ndarray] = []
 

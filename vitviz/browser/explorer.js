@@ -238,7 +238,7 @@ class Explorer {
     this.named.textContent = nameOf(header, token);
     this.subtitle.textContent = [
       ...(!this.hover && this.options.pin ? ['pinned'] : []),
-      `token ${token} (0 to ${chosen.length - 1})`,
+      `token ${token + 1} of ${chosen.length}`,
       `layer ${header.layer_name}`,
       head,
     ].join(' · ');

@@ -37,10 +37,11 @@ export function hintOf(name) {
 
 export function formulaOf(header, token, chosen, n, row) {
   const single = typeof header.head === 'number';
-  const pair = row ? `${token}, ${n.best}` : `${n.best}, ${token}`;
+  const name = (t) => (t < header.prefix.length ? header.prefix[t].toUpperCase() : t - header.prefix.length + 1);
+  const pair = row ? `${name(token)}, ${name(n.best)}` : `${name(n.best)}, ${name(token)}`;
   const softmax = `softmax(${header.scores})`;
   const source = single ? softmax : `${header.head} over heads of ${softmax}`;
-  const sum = row ? `Σₖ A[${token}, k]` : `Σ_q A[q, ${token}]`;
+  const sum = row ? `Σₖ A[${name(token)}, k]` : `Σ_q A[q, ${name(token)}]`;
   // Show the exact sum 1 of a softmax: the sum of 8-bit weights would look like an error of the model.
   const exact = row && (single || header.head === 'mean');
   return `A[${pair}] = ${source} = ${weight(chosen[n.best])}\n${sum} = ${exact ? '1' : n.total.toFixed(2)}`;

@@ -125,9 +125,9 @@ def read_layer_and_head(subject: Subject) -> tuple[int, Head]:
     first_head = _choose_head(subject, len(heads))
     widgets.follow_default(MapControls.key("layer"), len(heads))
     widgets.follow_default(MapControls.key("head"), first_head)
-    with st.container(width=168):
+    with st.container(width=120):
         layer = int(widgets.slider(MapControls.key("layer"), "Layer", 1, len(heads), len(heads)))
-    with st.container(width=168):
+    with st.container(width=140):
         head: Head = widgets.select(
             MapControls.key("head"),
             "Head",
@@ -146,7 +146,7 @@ def _choose_head(subject: Subject, last_layer: int) -> Head:
     with the most concentrated map of [CLS] in a photo model, the mean of heads in a model of small images, whose single
     heads tell little about a photo.
     """
-    if subject.image == registry.BY_SLUG["attention"].image:
+    if subject.image == registry.BY_SLUG["attention"].images[""]:
         return CONCENTRATED_HEAD
     if not subject.image.startswith(cached.UPLOAD) or subject.able.windows:
         return 1
