@@ -23,7 +23,7 @@ class PageEntry:
     requires: the abilities without which a view cannot be drawn, separated by spaces, by the value of `SLUG.view`;
         '' is any other view.
     default: the checkpoint that it opens on until the user selects a model or an image.
-    image: the image that it opens on with that model.
+    images: the image that it opens on with that model, by the value of `SLUG.view`; '' is any other view.
     sidebar: False if the page uses no selection.
     """
 
@@ -39,7 +39,7 @@ class PageEntry:
     drawn_by: tuple[str, ...] = ()
     requires: Mapping[str, str] = field(default_factory=dict, hash=False)
     default: str = ""
-    image: str = ""
+    images: Mapping[str, str] = field(default_factory=dict, hash=False)
     sidebar: bool = True
 
     @property
@@ -132,7 +132,9 @@ _ALL = (
         parts=("blocks", "classes"),
         requires={"": "attention"},
         default="cifar10_vit",
-        image="cifar10-few:134",  # of a correct prediction the most concentrated map; a test measures it
+        images={
+            "": "cifar10-few:134"
+        },  # the most concentrated map of a correct prediction; a test measures it
     ),
     PageEntry(
         "lenses/attention_distance",
@@ -199,7 +201,9 @@ _ALL = (
         "How much must an image change before a CNN or a ViT changes its prediction?",
         need="class_head",
         parts=("image", "classes"),
+        requires={"": "class_head many_images"},
         default="cifar10_vit",
+        images={"parts": "sample:cat"},  # whose parts are annotated
     ),
     PageEntry(
         "lenses/hybrids",
@@ -226,7 +230,7 @@ _ALL = (
         drawn_by=("PlotlyChart",),
         requires={"": "distillation", "lesson": ""},
         default="cifar10_deit_soft",
-        image="cifar10-few:96",  # where the two heads differ most; a test measures it
+        images={"": "cifar10-few:96"},  # where the two heads differ most; a test measures it
     ),
     PageEntry(
         "lenses/swin",

@@ -19,6 +19,7 @@ from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities
 
+VIEW_PAGES = {"on_your_picture": "on_picture"}  # the controls' name of a page, if it is not its address
 OWN_IMAGE = "own"  # query parameter: 1 shows the selected image although the model was trained on others
 
 
@@ -45,7 +46,7 @@ def find_default_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> 
 
 def find_default_image(entry: PageEntry, model: ModelChoice) -> str:
     """Return the image on which a page opens with its default model; '' for the model's own."""
-    return entry.image if model.key == f"checkpoint:{entry.default}" else ""
+    return _read_of_view(entry, entry.images) if model.key == f"checkpoint:{entry.default}" else ""
 
 
 def _find_lab_model(selected: ModelChoice, choices: Mapping[str, ModelChoice]) -> str:
@@ -62,10 +63,15 @@ def _find_lab_model(selected: ModelChoice, choices: Mapping[str, ModelChoice]) -
 
 def list_required_abilities(entry: PageEntry) -> list[str]:
     """Return the abilities that the selected view of a page requires of a model."""
-    key = f"{entry.slug}.view"
+    return _read_of_view(entry, entry.requires).split()
+
+
+def _read_of_view(entry: PageEntry, texts: Mapping[str, str]) -> str:
+    """Return the text of the selected view of a page, or that of any other view."""
+    key = f"{VIEW_PAGES.get(entry.slug, entry.slug)}.view"
     incoming = st.session_state.get(session_keys.INCOMING, {})
     stored = st.session_state.get(key, session_keys.get_control_values().get(key, ""))
-    return entry.requires.get(incoming.get(key, stored), entry.requires.get("", "")).split()
+    return texts.get(incoming.get(key, stored), texts.get("", ""))
 
 
 def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str, ModelChoice]) -> Shown:

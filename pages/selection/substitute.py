@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pages.controls import session_keys, widgets
-from pages.frame import page
+from pages.controls import session_keys
 from pages.selection import selection
 from pages.stores import cached
 from pages.stores.catalogue import get_dataset_title
@@ -88,24 +87,6 @@ def describe_training(choice: ModelChoice, subject: str = "This model was") -> s
     if choice.trained_on is None:
         return f"{subject} made for other images"
     return f"{subject} trained on {plain(get_dataset_title(choice.trained_on))}"
-
-
-def draw_image_toggle(choice: ModelChoice, key: str, subject: str = "This model was") -> str:
-    """Return the image to show; draw a note and a toggle if it is not the selected one.
-
-    Args:
-        choice: the model that is shown.
-        key: of the toggle that shows the selected image.
-        subject: the note's subject and verb, such as 'These models were'.
-    """
-    image, note = choose_image(choice, subject)
-    if not note:
-        return image
-    left, line = page.sentence_row()
-    with line:
-        show_selected = widgets.toggle(key, "Show the selected image")
-    left.markdown(f":gray[{describe_training(choice, subject)}.]" if show_selected else f":gray[{note}]")
-    return selection.get_current().image if show_selected else image
 
 
 def find_matching_image(choice: ModelChoice, image: str) -> str:

@@ -51,8 +51,10 @@ class Abilities:
     layers: Ability  # layers with one feature vector per image position
     new_head: Ability  # a head that can be replaced for another dataset
     larger_images: Ability  # position embeddings that can be interpolated to a larger grid
+    many_images: Ability  # an input so small that dozens of changed images run at once
 
 
+MOST_PX_OF_MANY = 64  # input size of a model that runs on every strength of a change
 MOST_RECORDED_TOKENS = 1000  # beyond it pages hold the attention of one layer at a time
 HEADLESS = "This model has no classification head: it outputs features, not class predictions."
 _NO_ATTENTION = "This model has no attention between patches: choose a ViT or a Swin."
@@ -188,6 +190,11 @@ def abilities(config: ModelConfig) -> Abilities:
         lacks["windows"] = _NO_MASK
     if isinstance(config, SwinConfig | CNNConfig) and _last_side(config) == 1:
         lacks["layers"] = _ONE_PLACE
+    if config.image_size > MOST_PX_OF_MANY:
+        lacks["many_images"] = (
+            f"This page runs a model on dozens of changed images, so it needs an input of at most {MOST_PX_OF_MANY} px;"
+            f" this model has {config.image_size} px."
+        )
     if not config.num_classes:
         lacks |= dict.fromkeys(("class_head", "logit_shares"), HEADLESS)
         lacks.setdefault("distillation", HEADLESS)

@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from pages.controls import popover, widgets
-from pages.selection import selection, substitute
+from pages.selection import selection
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig, Preparation
@@ -19,7 +19,6 @@ from vitviz.plots.photo import Photo, encode_photo
 
 MIN_MODELS, MAX_MODELS = 2, 5
 MAX_OFFERED = 12  # models
-MAX_INPUT_PX = 64  # input size of a model: every strength of every change runs through each model
 PHOTO_PX = 384  # longest side of a photo that is drawn on
 
 
@@ -28,13 +27,6 @@ class ModelControls(widgets.ControlValues, page="on_picture"):
     """The keys of the compared models."""
 
     models: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ImageControls(widgets.ControlValues, page="on_picture"):
-    """The use of the selected image although the models were not trained on its kind, on or off."""
-
-    own_picture: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,22 +106,6 @@ FAMILIES = {
 ORDER = (*FAMILIES.values(), "other")
 
 
-def find_anchor() -> ModelChoice:
-    """Return the model whose peers are compared: the sidebar's, or by default the best one of CIFAR-10."""
-    current = selection.get_model_choice()
-    fits = abilities(current.config).class_head and current.config.image_size <= MAX_INPUT_PX
-    photos = [
-        choice
-        for choice in selection.list_models().values()
-        if choice.trained_on == "cifar10" and choice.path
-    ]
-    if photos and (selection.is_default_model() or not fits):
-        return max(photos, key=lambda choice: choice.accuracy or 0.0)
-    if fits:
-        return current
-    return substitute.find_nearest_model(lambda config: bool(abilities(config).class_head))
-
-
 def list_peers(anchor: ModelChoice) -> list[ModelChoice]:
     """Return all models with the anchor's input format and dataset, by family, the most accurate first."""
 
@@ -160,7 +136,7 @@ def pick_defaults(peers: list[ModelChoice]) -> list[str]:
 
 def choose_models() -> tuple[ModelChoice, ...]:
     """Draw the control of the models in a popover; return none if there are not two to compare."""
-    anchor = find_anchor()
+    anchor = selection.get_model_choice()
     peers = {choice.key: choice for choice in list_peers(anchor)}
     if len(peers) < MIN_MODELS:
         st.info(f"No other model has the input format of {anchor.shown}.", icon=":material/compare:")
@@ -179,12 +155,8 @@ def choose_models() -> tuple[ModelChoice, ...]:
 
 
 def build_comparison(choices: tuple[ModelChoice, ...]) -> Comparison:
-    """Return the models with their image; draw a notice if it is not the selected one."""
-    return Comparison(
-        choices,
-        substitute.draw_image_toggle(choices[0], ImageControls.key("own_picture"), "These models were"),
-        selection.get_current().offset,
-    )
+    """Return the models with the image of the sidebar."""
+    return Comparison(choices, selection.get_current().image, selection.get_current().offset)
 
 
 @cached.per_image(shared=24, upload=4)

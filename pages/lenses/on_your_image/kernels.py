@@ -14,7 +14,7 @@ from pages.frame import page
 from pages.lenses.on_your_image import comparison
 from pages.lenses.on_your_image.comparison import Comparison, find_family
 from pages.questions import prediction_gate
-from pages.selection import substitute
+from pages.selection import selection, substitute
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
 from pages.views.register import register
@@ -81,6 +81,7 @@ def draw() -> None:
     images = (compared.image, second_image)
     rows = [read_attention(vit, image, compared) for image in images]
     shared = shared_mass(rows[0], rows[1])
+    stage = st.container()  # the picture stands above its question
     revealed = prediction_gate.require_prediction(
         WeightPrediction.key("stays"),
         (cnn.key, vit.key),
@@ -89,7 +90,7 @@ def draw() -> None:
         SHARES,
         lambda guess: judge_prediction(float(shared.mean()), guess),
     )
-    left, right = st.columns(2, gap="large")
+    left, right = stage.columns(2, gap="large")
     with left:
         draw_kernel(compared, cnn, kernels, controls.kernel - 1, images)
     with right:
@@ -100,7 +101,7 @@ def draw() -> None:
 
 def find_pair() -> tuple[ModelChoice | None, ModelChoice | None]:
     """Return the best CNN and the best plain ViT among the comparable models."""
-    peers = comparison.list_peers(comparison.find_anchor())
+    peers = comparison.list_peers(selection.get_model_choice())
     cnn = next((choice for choice in peers if find_family(choice.config) == "CNN"), None)
     vit = next((choice for choice in peers if substitute.is_plain_vit(choice.config)), None)
     return cnn, vit

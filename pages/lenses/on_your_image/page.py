@@ -28,7 +28,6 @@ class ViewControls(widgets.ControlValues, page="on_picture"):
 page.header("on_your_picture")
 widgets.keep_pending(
     comparison.ModelControls,
-    comparison.ImageControls,
     perturbation.PerturbationControls,
     user_prediction.ModelPrediction,
     PerturbationView,

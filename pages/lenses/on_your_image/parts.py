@@ -12,9 +12,8 @@ import streamlit as st
 from pages.frame import page
 from pages.lenses.on_your_image import comparison, part_state, user_prediction
 from pages.lenses.on_your_image.comparison import Comparison
-from pages.selection import selection, substitute
+from pages.selection import selection
 from pages.stores import cached
-from pages.stores.model_choice import ModelChoice
 from pages.views.register import register
 from vitviz.analysis.assembly import (
     Part,
@@ -78,9 +77,10 @@ def draw() -> None:
     """Draw the models, the question, the image with its parts, and the captions."""
     with page.row():
         choices = comparison.choose_models()
-    if not choices:
-        return
-    compared = select_face(choices)
+        if not choices:
+            return
+        compared = comparison.build_comparison(choices)
+        offer_face(compared)
     named = find_named_parts(compared)
     parts, controls, mark = part_state.read_state(
         (compared.image, compared.offset, compared.input_px),
@@ -92,16 +92,16 @@ def draw() -> None:
     watched = choose_class(compared, predictions)
     keys = [choice.key for choice in compared.choices]
     guess = user_prediction.read_prediction(keys, ("apart", compared.image, *keys))
+    start = plots.AssemblyHeader(watched, compared.truth, mark, controls.apart_seen)
+    draw_view(compared, parts, named, predictions, start)
+    page.caption(describe_parts(predictions, parts, watched, compared.classes))
     if not guess:
         user_prediction.ask_model(
             keys,
             compared.names,
             f"Parts in wrong places: which model loses most confidence in {plain(compared.classes[watched])}?",
         )
-    start = plots.AssemblyHeader(watched, compared.truth, mark, controls.apart_seen)
-    draw_view(compared, parts, named, predictions, start)
-    page.caption(describe_parts(predictions, parts, watched, compared.classes))
-    if guess:
+    else:
         guessed = keys.index(guess) if guess in keys else -1
         st.markdown(describe_outcome(compared, predictions, guessed, watched))
         user_prediction.draw_retry()
@@ -117,17 +117,9 @@ def draw() -> None:
     )
 
 
-def select_face(choices: tuple[ModelChoice, ...]) -> Comparison:
-    """Return the models with the selected image, or with the cat if the models were not trained on its kind."""
-    image, substituted = substitute.choose_image(choices[0])
-    if not substituted or choices[0].preparation.in_chans != 3:
-        compared = comparison.build_comparison(choices)
-    else:
-        compared = Comparison(choices, FACE, selection.get_current().offset)
-        page.markdown(
-            f":gray[These models were not trained on the selected kind of image, so **{_read_title(FACE)}** is shown.]"
-        )
-    if compared.image != FACE and choices[0].preparation.in_chans == 3 and image != FACE:
+def offer_face(compared: Comparison) -> None:
+    """Offer the face whose parts are annotated, in place of another image."""
+    if compared.image != FACE and compared.preparation.in_chans == 3:
         st.button(
             f"Use {_read_title(FACE)}, with annotated parts",
             key="on_picture.cat",
@@ -136,7 +128,6 @@ def select_face(choices: tuple[ModelChoice, ...]) -> Comparison:
             on_click=selection.set_image,
             args=(FACE,),
         )
-    return compared
 
 
 def _read_title(image: str) -> str:

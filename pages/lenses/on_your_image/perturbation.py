@@ -30,10 +30,6 @@ _sweep_view = register(__file__, "sweep_view")
 VIEW = "on_picture.sweep"
 LECTURE = ("rotate", "blur", "occlude", "zoom", "brightness")  # the lecture's list, first
 ORDER = (*LECTURE, *(name for name in CHANGES if name not in LECTURE))
-CONCEALED = (
-    "Grey: the range of all models' confidence in their prediction for the unchanged image. Predict, then see which"
-    " model is which."
-)
 MATHEMATICS = r"""
 A model $f$ predicts the class $\arg\max_c f_c(x)$ for an image $x$. A change $T_s$ of strength $s$, with
 $T_{s_0}(x) = x$, keeps the prediction as long as $\arg\max_c f_c(T_s(x)) = \arg\max_c f_c(x)$. The maps below the
@@ -75,7 +71,8 @@ def draw_controls() -> PerturbationControls:
 @st.fragment
 def draw() -> None:
     """Draw the controls, the question, the image with its slider, and the captions."""
-    with page.row():
+    row = page.row()
+    with row:
         controls = draw_controls()
         choices = comparison.choose_models()
     if not choices:
@@ -88,11 +85,12 @@ def draw() -> None:
     keys = [choice.key for choice in choices]
     guess = user_prediction.read_prediction(keys, (change, compared.image, *keys))
     if not guess:
-        user_prediction.ask_model(keys, compared.names, user_prediction.write_prompt(change))
+        with row, st.container(width="content"):
+            user_prediction.ask_model(keys, compared.names, user_prediction.write_prompt(change))
     start = plots.Start(initial.view.__dict__, initial.mark, compared.truth, bool(guess), setting.place)
     draw_view(compared, build_perturbation(compared, change, setting), sweeps, start)
-    page.caption(describe_perturbation(compared, change, current, sweeps) if guess else CONCEALED)
     if guess:
+        page.caption(describe_perturbation(compared, change, current, sweeps))
         draw_outcome(compared, change, sweeps, guess)
         selection.link_to(
             "studies",

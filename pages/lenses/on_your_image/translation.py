@@ -140,13 +140,17 @@ def draw() -> None:
         return
     rows = [build_row(model, shift_px, depth) for model in models]
     rates = stored_results.load_change_rates(compared, "shift", shift_px)
+    stage = st.container()  # the picture stands above its question
     if _ask_model(models, shift_px, rates):
-        _draw_shifted(rows, models, shift_px, rates)
+        with stage:
+            _draw_shifted(rows, models, shift_px, rates)
     else:
         heads = ("Image", *(model.name for model in models))
-        row = build_unshifted_row(rows, compared.model_input)
-        _draw_rows(plots.payload([row], heads), key="on_picture.moved")
-        page.caption("One feature map of each model before the shift. Predict to see them after it.")
+        with stage:
+            _draw_rows(
+                plots.payload([build_unshifted_row(rows, compared.model_input)], heads),
+                key="on_picture.moved",
+            )
     page.findings("on_your_picture.shift")
     page.drawers(
         "on_picture.translation",
