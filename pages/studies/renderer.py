@@ -25,10 +25,16 @@ def draw(study: Study) -> None:
     if view is None:
         draw_missing_note(study.experiments)
         return
-    if view.above is not None:
-        view.above()
-    answered = view.prediction is None or view.prediction.is_answered()
-    draw_picture(view, f"studies.{study.name}", answered)
+    if view.above is not None and not view.conceals:  # a question about what is drawn beside the picture
+        asked, stage = st.columns([2, 3], gap="medium")
+    else:
+        stage, asked = st.container(), st.container()
+    with asked:
+        if view.above is not None:
+            view.above()
+        answered = view.prediction is None or view.prediction.is_answered()
+    with stage:
+        draw_picture(view, f"studies.{study.name}", answered)
     finding, details = split_sentence(view.caption)
     if caption := finding if answered else "Predict, or skip, to see the answer.":
         page.caption(caption)

@@ -14,6 +14,7 @@ from vitviz.plots import theme
 from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.scoreboard import FAMILY
 
+STAGE_PX = 500  # height of the figures of the stem
 GAP = 1  # cells between two maps of a sheet
 # A vertical axis of square pixels: in a narrow column what is left of the height lies below the image.
 _SQUARE = {"visible": False, "scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}
@@ -30,7 +31,7 @@ def field_figure(
     figure.shape(type="rect", x0=left, y0=top, x1=right, y1=bottom, line=line)
     side = len(image)
     figure.layout(
-        height=360,
+        height=STAGE_PX,
         xaxis={"visible": False, "range": [-0.5, side - 0.5], "constrain": "domain"},
         yaxis={"range": [side - 0.5, -0.5], **_SQUARE},
     )
@@ -70,7 +71,7 @@ def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.
         box = {"x0": left - 0.5, "x1": left + 0.5, "y0": top - 0.5, "y1": top + 0.5}
         figure.shape(type="rect", line={"color": theme.HEADS[4], "width": 1}, **box)
     figure.layout(
-        height=360,
+        height=STAGE_PX,
         xaxis={"visible": False, "constrain": "domain"},
         yaxis={"autorange": "reversed", **_SQUARE},
     )
@@ -95,7 +96,7 @@ def tokens_figure(tokens: NDArray[np.floating], token: int, mode: theme.Mode = "
     line = {"color": theme.PALETTES[mode].ink, "width": 2}
     figure.shape(type="rect", x0=0.5, x1=tokens.shape[1] + 0.5, y0=token + 0.5, y1=token + 1.5, line=line)
     figure.layout(
-        height=360,
+        height=STAGE_PX,
         xaxis={"title": {"text": "channel"}, "showgrid": False},
         yaxis={"title": {"text": "token"}, "autorange": "reversed", "showgrid": False},
     )

@@ -61,6 +61,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
             StemControls.key("step"), "Step", numbers, len(config.stem), format_func=names.__getitem__
         )
     journey = cached.record_journey(choice, step, image, selection.get_current().offset)
+    stage = st.container()  # the picture stands above its question
     predicted = _ask_receptive_field(config, choice.key)
     convolution = len(config.stem) if number == TOKENS else int(number)
     maps = get_feature_maps(journey)[convolution - 1]
@@ -69,7 +70,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
     row, col = divmod(token, config.grid[1])
     rows, cols = maps.shape[1:]
     cell = row * rows // config.grid[0], col * cols // config.grid[1]  # the next convolution is centred on it
-    left, right = st.columns([2, 3], gap="medium")
+    left, right = stage.columns(2, gap="medium")
     with left:
         pixels = subjects.load_subject(choice, step, image).prepared.shown
         field = field_box(cell, (rows, cols), field_px, len(pixels), enlarging(config))
@@ -82,10 +83,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
         else:
             page.figure(plots.sheet_figure(maps, cell, selection.get_theme()), "hybrids.maps")
     if not predicted:
-        page.caption(
-            f"Outlined: the {config.patch_size} × {config.patch_size} px of this position. Predict to see its receptive"
-            " field."
-        )
+        page.caption(f"Outlined: the {config.patch_size} × {config.patch_size} px of this position.")
     elif number == TOKENS:
         page.caption(captions.describe_tokens(config, maps, get_tokens(journey), cell, field_px))
     else:

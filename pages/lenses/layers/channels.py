@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import widgets
-from pages.frame import glossary_terms, page
+from pages.frame import page
 from pages.lenses.layers import dataset_task, image_subset, layer_questions
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
@@ -68,9 +68,6 @@ class StageEnd:
 
 
 def draw(compared: ComparedModel) -> None:
-    glossary_terms.write_question(
-        "Every channel of a CNN is one filter. Which image patches give it a strong response?"
-    )
     with page.row():
         with st.container(width=230):
             cnn = choose_cnn(compared)
@@ -83,11 +80,13 @@ def draw(compared: ComparedModel) -> None:
         return
     (response,) = responses
     stages = list_stage_ends(cnn)
+    stage = st.container()  # the picture stands above its question
     revealed = response.alike is None or _ask_class_count(cnn, response.alike, response.chance, subset)
     message = build_message(
         cnn.weights_key, cnn, cnn.subject.image, cnn.subject.offset, subset, response.peaks
     )
-    _view(message, key=VIEW, triggers=("open",), on_change=partial(_select_image, subset.source))
+    with stage:
+        _view(message, key=VIEW, triggers=("open",), on_change=partial(_select_image, subset.source))
     page.caption(describe_channels(cnn, stages, response, subset, revealed))
     page.findings("layers.channels")
     page.drawers(

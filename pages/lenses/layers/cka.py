@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from pages.controls import widgets
-from pages.frame import glossary_terms, page
+from pages.frame import page
 from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
@@ -37,10 +37,6 @@ class CkaControls(widgets.ControlValues, page="layers"):
 
 
 def draw(current: ComparedModel) -> None:
-    glossary_terms.write_question(
-        "Two layers are similar if they separate the same images in the same way. Are a ViT's layers similar to a"
-        " CNN's?"
-    )
     other, subset, controls = draw_controls(current)
     pair = (current, other)
     grams = dataset_task.measure_models(
@@ -51,8 +47,10 @@ def draw(current: ComparedModel) -> None:
     count = len(current.layers)
     all_grams = [*grams[0], *grams[1]]
     matrix = analysis.cka(all_grams, all_grams, debiased=controls.form == "debiased")
+    stage = st.container()  # the picture stands above its question
     revealed = _ask_closest_layer(pair, matrix[:count, count:])
-    _view(plots.matrix_view(matrix, _layer_titles(pair), between=revealed), key="layers.matrix")
+    with stage:
+        _view(plots.matrix_view(matrix, _layer_titles(pair), between=revealed), key="layers.matrix")
     conditions = f"{subset.title}: {COMPARED[controls.compared]}, {FORMS[controls.form]} CKA"
     page.caption(f"{describe_cka(pair, matrix, revealed)} Over {conditions}.")
     page.findings("layers.alike")

@@ -11,7 +11,7 @@ import streamlit as st
 from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
-from pages.frame import glossary_terms, page
+from pages.frame import page
 from pages.lenses.layers import (
     dataset_task,
     image_subset,
@@ -86,13 +86,9 @@ def _correlate_layers(
 
 
 def draw(current: ComparedModel) -> None:
-    glossary_terms.write_question(
-        "Red, green and blue show the three directions in which a layer's tokens vary most. Which image parts share a"
-        " colour?"
-    )
     with page.row():
         other = model_pair.choose_other(current)
-        with st.container(width="content"):
+        with page.options("layers.colours"):
             fit = widgets.segmented(
                 ColourControls.key("fit"),
                 "Components fitted over",
@@ -100,19 +96,20 @@ def draw(current: ComparedModel) -> None:
                 format_func={"picture": "this image", "set": "a dataset"}.__getitem__,
                 help="Fitted over a dataset, colours are comparable between images.",
             )
-        with page.options("layers.colours"):
             transparent = widgets.toggle(ColourControls.key("over"), "Overlay on the image", True)
             subset = image_subset.choose_images((current, other), MOST, MOST) if fit == "set" else None
     coloured = colour_layers((current, other), subset)
     if coloured is None:
         return
+    stage = st.container()  # the picture stands above its question
     revealed = _ask_best_layer(coloured[0])
-    layer_selection.draw_layers(
-        _view,
-        VIEW,
-        partial(build_message, coloured, transparent, revealed),
-        [len(model.layers) for model in coloured],
-    )
+    with stage:
+        layer_selection.draw_layers(
+            _view,
+            VIEW,
+            partial(build_message, coloured, transparent, revealed),
+            [len(model.layers) for model in coloured],
+        )
     page.caption(describe_colours(coloured, subset, revealed))
     page.findings("layers.colours")
     page.drawers(

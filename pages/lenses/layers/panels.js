@@ -40,8 +40,9 @@ export class Panels {
     this.chips = el(left, 'div', { class: 'vv-row ly-chips' });
     this.stage = frame(left);
     this.legend = canvas(el(left, 'div', { class: 'ly-legend' }));
-    this.facts = el(left, 'div', { class: 'vv-mono ly-facts' });
-    this.right = el(this.page, 'div', { class: 'ly-right' });
+    const beside = el(this.page, 'div');
+    this.right = el(beside, 'div', { class: 'ly-right' });
+    this.facts = el(beside, 'div', { class: 'vv-mono ly-facts' });
     this.announce = live(root);
     this.navigate();
   }

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.frame import glossary_terms, page
+from pages.frame import page
 from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
@@ -58,10 +58,6 @@ class ProbeResults:
 
 
 def draw(current: ComparedModel) -> None:
-    glossary_terms.write_question(
-        "A linear classifier is fitted to the features of every layer. From which layer on can it read the class, and"
-        " up to which layer do tokens encode their position?"
-    )
     if reason := published.explain_no_classes(current.subject.choice.key):
         st.info(reason, icon=":material/block:")
         return
@@ -73,8 +69,10 @@ def draw(current: ComparedModel) -> None:
     probes = dataset_task.measure_models("probe", pair, subset, fit_probes, "Fitting the probes")
     if probes is None:
         return
+    stage = st.container()  # the picture stands above its question
     revealed = _ask_first_layer(current, probes[0])
-    draw_figures(pair, probes, subset, revealed)
+    with stage:
+        draw_figures(pair, probes, subset, revealed)
     page.caption(describe_probes(pair, probes, subset, revealed))
     page.findings("layers.probe")
     page.drawers(

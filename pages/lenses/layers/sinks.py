@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.frame import glossary_terms, page
+from pages.frame import page
 from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
@@ -46,10 +46,6 @@ PAIR = (
 
 
 def draw(compared: ComparedModel) -> None:
-    glossary_terms.write_question(
-        "In some large models a few tokens have a far larger norm than the others, and most heads attend to them. Does"
-        " this model have such tokens?"
-    )
     with page.row():
         if compared.is_cnn:
             compared = model_pair.choose_other(compared)
@@ -64,9 +60,11 @@ def draw(compared: ComparedModel) -> None:
     if measurements is None:
         return
     (layers,) = measurements
+    stage = st.container()  # the picture stands above its question
     revealed = _ask_longest(compared, layers[-1])
     shown = layers if revealed else layers[:-1]
-    page.figure(build_figure(compared.layers[: len(shown)], shown, compared.prefix), "layers.sinks")
+    with stage:
+        page.figure(build_figure(compared.layers[: len(shown)], shown, compared.prefix), "layers.sinks")
     page.caption(
         describe_lengths(compared, layers, subset)
         if revealed

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
-from pages.frame import glossary_terms, page
+from pages.frame import page
 from pages.lenses.layers import layer_questions, layer_selection, model_pair
 from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection
@@ -74,9 +74,6 @@ class LayerCosines:
 def draw(current: ComparedModel) -> None:
     if current.subject.able.cls_readout and not selection.is_pinned():
         selection.set_default_pin(Pin())
-    glossary_terms.write_question(
-        "Which other patches have a representation similar to this one: neighbours, or patches with similar content?"
-    )
     with page.row():
         other = model_pair.choose_other(current)
         with st.container(width="content"):
@@ -87,14 +84,13 @@ def draw(current: ComparedModel) -> None:
                 help="Removes the component that all tokens of a layer share.",
             )
     pair = [compute_cosines(model, centred) for model in (current, other)]
-    revealed = _ask_trend(pair[0])
     selected = layer_selection.draw_layers(
         _view, VIEW, partial(build_message, pair), [len(model.grids) for model in pair]
     )
-    leads = describe_leads(pair) if revealed else "Predict to see how the similarity of neighbours changes."
-    page.caption(
-        f"{describe_similarity(pair, selected)} {leads}{' Mean token subtracted.' if centred else ''}"
-    )
+    revealed = _ask_trend(pair[0])
+    leads = [describe_leads(pair)] if revealed else []
+    conditions = ["Mean token subtracted."] if centred else []
+    page.caption(" ".join((*leads, describe_similarity(pair, selected), *conditions)))
     page.findings("layers.similar")
     page.drawers(
         "layers.similar",
