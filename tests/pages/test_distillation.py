@@ -165,7 +165,7 @@ def test_it_opens_on_the_image_whose_heads_differ_most() -> None:
     variation = np.abs(by_cls - by_dist).sum(axis=1) / 2
     variation[by_cls.argmax(axis=1) == by_dist.argmax(axis=1)] = 0
     number = int(variation.argmax())
-    assert BY_SLUG_OF_PAGES["distillation"].image == f"{cifar10_few.NAME}:{number}"
+    assert BY_SLUG_OF_PAGES["distillation"].images[""] == f"{cifar10_few.NAME}:{number}"
     assert variation[number] > 0.25
     taught = capture(
         teacher.model, prepare_batch(images[[number]], teacher.preparation), record=("logits",)

@@ -23,7 +23,6 @@ from pages.views.bars import draw_bars
 from pages.views.maps import draw_maps
 from vitviz.analysis import student_tokens as analysis
 from vitviz.analysis.map_similarity import shared_mass
-from vitviz.config import ViTConfig
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import as_vit
@@ -35,7 +34,7 @@ from vitviz.training.distillation import distillation_loss
 RESULTS = "distillation.json"
 UNAVAILABLE = "Agreement over all test images is available for shipped students only."
 STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
-TOP = 4  # classes per classifier
+TOP = 3  # classes per classifier
 MEAN = "mean"
 REPEATS = "Repeated mistakes"
 FloatArray = NDArray[np.floating[Any]]
@@ -82,14 +81,20 @@ class PageControls(widgets.ControlValues, page="distillation"):
     view: str
 
 
-def draw_controls(config: ViTConfig) -> tuple[int, int | None]:
-    """Draw the controls; return layer and head, both from 1; no head for the mean."""
+def draw_controls(student: Subject) -> tuple[int, int | None]:
+    """Draw the controls; return layer and head, both from 1; no head for the mean.
+
+    The page opens on the head of the last layer whose two tokens attend to the most different patches.
+    """
+    config = as_vit(student.model.config)
+    first_head = 1 + int(np.argmin([shared_mass(*rows[:2]) for rows in student.attn[-1]]))
+    widgets.follow_default(AttentionControls.key("head"), first_head)
     with page.row():
         with st.container(width=168):
             block = widgets.slider(AttentionControls.key("block"), "Layer", 1, config.depth, config.depth)
         heads: list[int | str] = [MEAN, *range(1, config.num_heads + 1)]
         with st.container(width="content"):
-            head = widgets.segmented(AttentionControls.key("head"), "Head", heads, MEAN)
+            head = widgets.segmented(AttentionControls.key("head"), "Head", heads, first_head)
     return block, head if isinstance(head, int) else None
 
 
@@ -107,7 +112,7 @@ def compute_class_scores(student: Subject, teacher: ModelChoice | None) -> dict[
 
 
 def draw_attention(student: Subject, layer: int, head: int | None, teacher: ModelChoice | None) -> None:
-    left, right = st.columns([2, 1], gap="medium")
+    left, right = st.columns([3, 1], gap="medium")
     heads = student.attn[layer - 1]
     rows = (heads.mean(axis=0) if head is None else heads[head - 1])[:2]
     prefix = student.layout.num_prefix_tokens
@@ -127,13 +132,13 @@ def draw_attention(student: Subject, layer: int, head: int | None, teacher: Mode
             key="distillation.maps",
         )
         attention = captions.describe_attention(rows[0], rows[1], float(shared_mass(*rows)), layer, head)
-        page.caption(f"{captions.describe_heads(list(scores.values()))} {attention}")
+        heads_words = captions.describe_heads(list(scores.values()))
+        page.caption(f"{heads_words} {attention} {describe_combinations(student)}")
     with right:
         for index, (name, (classes, probabilities)) in enumerate(scores.items()):
             st.markdown(f"**{name}**")
             top = np.argsort(-probabilities, kind="stable")[:TOP]
             draw_bars([classes[i] for i in top], probabilities[top], key=f"distillation.voice{index}")
-        page.caption(describe_combinations(student))
 
 
 def describe_combinations(student: Subject) -> str:
@@ -238,7 +243,7 @@ def draw_tokens() -> None:
     choice = selection.get_model_choice()
     page.untrained_note(choice.trained_on)
     student = subject.load_current()
-    layer, head = draw_controls(as_vit(choice.config))
+    layer, head = draw_controls(student)
     draw_attention(student, layer, head, find_teacher(choice))
     draw_similarity(student, choice, layer)
     page.drawers(
