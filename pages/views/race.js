@@ -67,7 +67,7 @@ class Race {
 
   drawCurves() {
     const { header, colors } = this.message;
-    const ctx = this.curves.size(this.wide, grown(this.wide < 460 ? 300 : 360), grown(1));
+    const ctx = this.curves.size(this.wide, grown(this.wide < 460 ? 300 : 480), grown(1));
     const { width, height } = this.curves;
     const right =
       width -

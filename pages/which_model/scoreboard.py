@@ -52,8 +52,8 @@ class BoardControls(widgets.ControlValues, page="which_model"):
 
 
 def draw() -> None:
-    _draw_question()
     _draw_board(models.list_models())
+    _draw_question()
 
 
 @st.fragment

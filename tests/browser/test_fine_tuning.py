@@ -27,7 +27,7 @@ def test_a_shipped_body_learns_three_new_classes_better_than_from_scratch(
     archive = tmp_path / "letters.zip"
     archive.write_bytes(letters_zip())
     page = visit(ASKED, height=1400)
-    page.get_by_role("button", name="Your own images").click()
+    page.get_by_role("button", name="Your images").click()
     page.locator('input[type="file"]').last.set_input_files(archive)
     expect(page.get_by_text(re.compile(r"\b120 .*; 3 classes: H, K, N\."))).to_be_visible(timeout=TRAINING_MS)
     page.keyboard.press("Escape")

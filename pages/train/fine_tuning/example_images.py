@@ -21,7 +21,7 @@ _UPLOADS = "fine_tuning._turn"  # files read so far: a new widget key empties th
 
 def draw_upload(control: str) -> None:
     """Draw the popover that uploads a dataset; `control` is the key of the widget that then selects it."""
-    with popover.draw_popover("Your own images", "upload", "fine_tuning.pictures"):
+    with popover.draw_popover("Your images", "upload", "fine_tuning.pictures"):
         if popover.is_closed():
             return
         _add_letters(control)

@@ -102,12 +102,15 @@ def list_backbones() -> dict[str, ModelChoice]:
     }
 
 
+_SOURCE_PX = 190  # of the control, so that a title stands whole
+
+
 def draw() -> RaceSettings | str:
     """Draw the controls; return their settings, or an error message."""
     if not list_backbones():
         return NONE_HERE
     with page.row():
-        start_column = st.container()
+        start_column = st.container(width=_SOURCE_PX)
         dataset = _choose_dataset()
         with start_column:
             source = _choose_backbone(dataset)

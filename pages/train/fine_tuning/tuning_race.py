@@ -45,10 +45,18 @@ def draw() -> None:
     """Draw the settings, the prediction, and the displayed race."""
     race_selection.adopt_linked()
     chosen = race_controls.draw()
+    stage = st.container()  # the race stands above the question and the plan
     if isinstance(chosen, str):
         st.error(chosen, icon=":material/block:")
     else:
         _draw_setup(chosen)
+    with stage:
+        run = _draw_shown_race()
+    drawers.draw(run)
+
+
+def _draw_shown_race() -> Run | None:
+    """Draw the user's race and return it, or draw the recorded one until the first."""
     notices.draw_notice(race_selection.NOTICE)
     run = race_selection.choose_race()
     if run is None:
@@ -58,7 +66,7 @@ def draw() -> None:
         st.session_state[_WATCHED] = active
         slowness = polling_rate.get_slowness()
         st.fragment(_draw_race, run_every=POLL_S * slowness if active else None)(run)
-    drawers.draw(run)
+    return run
 
 
 # ---------------------------------------------------------------- before the start
@@ -76,7 +84,7 @@ def _draw_recorded() -> None:
     draw_race(plots.learning(groups, 0.1, epochs, "", concealed=guess is None), key="fine_tuning.recorded")
     setup = f"Recorded race: MNIST ViT on {RECORDED_IMAGES} digits, {plural(len(groups[0].tests), 'seed')}"
     if guess is None:
-        page.caption(f"{setup}. Grey: the range of both models. Predict to see which is which.")
+        page.caption(f"{setup}. Grey: the range of both models.")
     else:
         page.caption(
             f"{setup}. {analysis.describe_test_accuracies(*groups, stored.settings['test_pictures'])} Your prediction:"
@@ -89,7 +97,6 @@ def _draw_setup(chosen: RaceSettings) -> None:
     if refusal := race_controls.explain_refusal(chosen):
         st.error(f"This cannot be trained: {plain(refusal)}.", icon=":material/block:")
         return
-    plan.draw(chosen)
     _offer_colour(chosen)
     if catalogue.is_random(chosen.source, chosen.step):
         st.warning(RANDOM, icon=":material/casino:")
@@ -115,6 +122,7 @@ def _draw_setup(chosen: RaceSettings) -> None:
             on_click=_start_race,
             args=(chosen, guess, run_start.count_clicks()),
         )
+    plan.draw(chosen)
 
 
 def _offer_colour(chosen: RaceSettings) -> None:
