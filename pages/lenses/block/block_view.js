@@ -113,6 +113,8 @@ class BlockView {
     this.root.classList.toggle('bl-narrow', message.width < 560);
     message.header.steps.forEach((step, i) => {
       const card = el(this.flow, 'li', { class: `bl-step${step.stream ? ' bl-stream' : ''}`, 'data-step': step.title });
+      const isMap = step.kind === 'scores' || step.kind === 'keys';
+      card.classList.toggle('bl-half', isMap);
       const head = el(card, 'div', { class: 'bl-head' });
       el(head, 'b', {}, `${i + 1}  ${step.title}`);
       el(head, 'span', { class: 'vv-mono vv-muted' }, `(${step.shape.join(', ')})`);
@@ -134,7 +136,7 @@ class BlockView {
       for (let part = 0; part < parts; part++)
         if (step.kind === 'vector' || step.kind === 'heads') this.drawStrip(drawing, step, part);
         else this.drawMap(drawing, step, part);
-      if (step.kind === 'scores' || step.kind === 'keys') drawing.classList.add('bl-maps');
+      drawing.classList.toggle('bl-maps', isMap);
     });
     this.root.dataset.steps = String(message.header.steps.length);
   }

@@ -38,15 +38,15 @@ class BlockControls(widgets.ControlValues, page="block"):
     head: int
 
 
-def read_controls(config: ViTConfig) -> BlockControls:
-    """Draw the controls and a link to the attention of the same head."""
+def read_controls(config: ViTConfig, token: str) -> BlockControls:
+    """Draw the controls and a link to the attention of the same head, named by the token."""
     with page.row():
         with st.container(width=168):
             layer = widgets.slider(BlockControls.key("layer"), "Block", 1, config.depth, 1)
         with st.container(width=168):
             head = widgets.slider(BlockControls.key("head"), "Head", 1, config.num_heads, 1)
         params = {"attention.layer": layer, "attention.head": head}
-        selection.link_to("attention", "Choose the token", **params)
+        selection.link_to("attention", f"Token: {token}", **params)
     return BlockControls(layer, head)
 
 
@@ -61,10 +61,9 @@ def apply_click() -> None:
 
 
 def draw_block(subject: Subject, record: Record, controls: BlockControls, token: int) -> None:
-    vit, name = subject.model.vit, name_token(subject.layout, token)
+    vit = subject.model.vit
     form = block_form(vit, controls.layer)
     steps = list_block_steps(record, token, controls.head - 1, form, partial(name_token, subject.layout))
-    page.markdown(f"Token: **{name}**. Click a key in a map to select another token.")
     draw_steps(
         steps,
         subject,
@@ -100,8 +99,8 @@ def draw() -> None:
     config = as_vit(selection.get_model_choice().config)
     subject = subjects.load_current()
     page.untrained_note(subject.model.trained_on)
-    controls = read_controls(config)
     token = selection.get_current().pin.token(subject.layout)
+    controls = read_controls(config, name_token(subject.layout, token))
     capture = subject.capture(patterns_of(controls.layer))
     record = block_record(subject.model.vit, capture, controls.layer)
     draw_block(subject, record, controls, token)
