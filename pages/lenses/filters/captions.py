@@ -93,11 +93,11 @@ def describe_product(
     )
     sign = "−" if product.bias < 0 else "+"
     text = (
-        f"Patch {index}: {first} + … ({products.size} products) = {signed(float(products.sum()), 4)}; {sign}"
+        f"Patch {index + 1}: {first} + … ({products.size} products) = {signed(float(products.sum()), 4)}; {sign}"
         f" bias {abs(product.bias):.4f} = **{signed(product.value, 4)}**."
     )
     if normalized:
         return f"{text} A Swin normalizes its tokens next, so its recorded values differ."
     apart = abs(product.value - model_value)
     verdict = "equal up to rounding" if apart < 1e-3 * max(1.0, abs(model_value)) else f"{apart:.2g} apart"
-    return f"{text} The model's token has {signed(model_value, 4)} in dimension {column}: {verdict}."
+    return f"{text} The model's token has {signed(model_value, 4)} in dimension {column + 1}: {verdict}."

@@ -66,7 +66,7 @@ def draw() -> None:
     payload = plots.tiles([_create_sheet(model, controls) for model in models], COLUMNS, frame, word)
     mount_tiles(payload, key="filters.tiles")
     sentences = (_describe_model(model, controls.grey) for model in models)
-    page.caption(" ".join((captions.describe_tile(word), *sentences)))
+    page.caption(" ".join((*sentences, captions.describe_tile(word))))
     page.drawers(
         "filters.components",
         math=MATHEMATICS,

@@ -103,7 +103,9 @@ def _draw_product(loaded: LoadedModel, choice: ModelChoice) -> None:
         f" the model's {total:,}."
     )
     st.markdown("**One patch multiplied by one column of E**")
-    column = widgets.number(ColumnControls.key("column"), "Column d of E (from 0)", 0, dim - 1, 0)
+    column = widgets.select(
+        ColumnControls.key("column"), "Column of E", range(dim), format_func=lambda at: str(at + 1)
+    )
     prepared = selection.prepare_image(choice.preparation)
     patches = filters.cut_patches(prepared.input, patch_px)
     grid = prepared.input.shape[-1] // patch_px
@@ -112,7 +114,7 @@ def _draw_product(loaded: LoadedModel, choice: ModelChoice) -> None:
     record = capture(loaded.model, prepared.input[None], ["patch_embed"])["patch_embed"][0]
     model_value = float(np.asarray(record).reshape(-1, dim)[index, column])
     maps = np.stack([product.patch, product.weight, product.products])[None]
-    sheet = plots.Sheet("Patch, filter, product", f"patch {index}, column {column}", maps)
+    sheet = plots.Sheet("Patch, filter, product", f"patch {index + 1}, column {column + 1}", maps)
     mount_tiles(plots.tiles([sheet], 3, word="image"), key="filters.by_hand")
     normalized = choice.config.kind == "swin"
     page.caption(captions.describe_product(product, index, column, model_value, normalized))

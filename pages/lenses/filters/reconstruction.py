@@ -54,7 +54,7 @@ def draw() -> None:
         patch=nouns.pin.cell((side, side)),
     )
     _mount_reconstruction(payload, key="filters.rebuild")
-    page.caption(f"{E_DEFINITION}. {describe_reconstruction(model, optimal, cosines)}")
+    page.caption(f"{describe_reconstruction(model, optimal, cosines)} {E_DEFINITION}.")
     page.shapes(patches=(side**2, *model.basis.shape[1:]), E=weights.shape)
     page.drawers(
         "filters.express",

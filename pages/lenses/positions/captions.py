@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -17,6 +18,20 @@ if TYPE_CHECKING:
 def format_similarity(similarity: float) -> str:
     """Return two decimals with a true minus sign, or a dash where the similarity is undefined."""
     return "–" if np.isnan(similarity) else signed(similarity)
+
+
+def compare_similarities(tables: Sequence[PositionTable], structures: Sequence[Structure]) -> str:
+    """Return what sets adjacent positions of the tables apart in one sentence, then the means of each table."""
+    details = [describe_similarity(*pair) for pair in zip(tables, structures, strict=True)]
+    compared = [
+        (f"**{plain(table.title)}**", format_similarity(one.either_step), format_similarity(one.elsewhere))
+        for table, one in zip(tables, structures, strict=True)
+        if np.any(table.values) and len(table.values) > 1
+    ]
+    if len(compared) < len(tables):
+        return " ".join(details)
+    means = "; ".join(f"{near} in {name} (elsewhere {far})" for name, near, far in compared)
+    return " ".join((f"Adjacent patches have a mean cosine of {means}.", *details))
 
 
 def describe_similarity(table: PositionTable, structure: Structure) -> str:

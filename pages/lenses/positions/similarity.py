@@ -12,7 +12,7 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.positions import encodings
-from pages.lenses.positions.captions import describe_means, describe_similarity, format_similarity
+from pages.lenses.positions.captions import compare_similarities, describe_means, format_similarity
 from pages.lenses.positions.encodings import EncodingControls, FloatArray, PositionTable
 from pages.selection import selection
 from pages.stores import cached, parameter_history
@@ -103,7 +103,7 @@ def draw() -> None:
     )
     draw_mosaics(payload, key=VIEW, triggers=("pin",), on_change=_apply_click)
     structures = [_measure_structure(table.values, table.grid) for table in tables]
-    page.caption(" ".join(map(describe_similarity, tables, structures)))
+    page.caption(compare_similarities(tables, structures))
     _draw_summaries(tables, structures)
     page.drawers(
         "positions.similarity",
@@ -140,7 +140,7 @@ def _draw_distances(tables: list[PositionTable], structures: list[position_simil
 def _draw_controls() -> SimilarityControls:
     titles = encodings.list_encodings()
     with page.row():
-        with st.container():
+        with st.container(width=290):
             left = widgets.select(
                 SimilarityControls.key("left"),
                 "Encoding",
@@ -148,7 +148,7 @@ def _draw_controls() -> SimilarityControls:
                 "sincos_2d_concat",
                 format_func=titles.__getitem__,
             )
-        with st.container():
+        with st.container(width=290):
             all_titles = {NOTHING: "None"} | titles
             right = widgets.select(
                 SimilarityControls.key("right"),
@@ -240,9 +240,9 @@ def _apply_click() -> None:
 
 
 def list_rows(matrix: FloatArray) -> Columns:
-    """Return a matrix as columns, with row and column numbers from 0."""
-    names = [str(i) for i in range(matrix.shape[1])]
-    return {"position": range(len(matrix))} | columns_of(matrix, names)
+    """Return a matrix as columns, with row and column numbers from 1."""
+    names = [str(i + 1) for i in range(matrix.shape[1])]
+    return {"position": range(1, len(matrix) + 1)} | columns_of(matrix, names)
 
 
 def _draw_downloads(tables: list[PositionTable]) -> None:

@@ -13,7 +13,7 @@ import { Tables, drawHighlighted, valueText } from './similarity_tables.js';
 
 const GUTTER = 2;
 const HEADINGS = 18;
-const GAP = 24;
+const GAP = 16;
 const EDGE = 4; // room for a frame around the last tile
 const FRAME_MS = 420;
 
@@ -336,7 +336,7 @@ class SimilarityView extends Tables {
     lens.box.style.width = `${lens.width}px`;
     this.left.style.width = `${wide ? width - lens.width - GAP - 1 : width}px`;
     this.right.style.width = `${lens.width}px`;
-    this.photo.wanted = Math.min(grown(144), Math.floor(lens.width * 0.45));
+    this.photo.wanted = Math.min(grown(200), Math.floor(lens.width * 0.56));
   }
 }
 

@@ -62,7 +62,7 @@ class TableView {
         this.cell = [Math.floor(i / this.D()), i % this.D()];
         this.drawAll();
         if (event?.type === 'keydown')
-          this.say(`Position ${this.cell[0]}, dimension ${this.cell[1]}: ${this.formula.textContent}`);
+          this.say(`${this.head.textContent}: ${this.formula.textContent}`);
       },
     });
   }
@@ -143,16 +143,16 @@ class TableView {
       const s = Math.ceil(count / Math.max(2, room / 44));
       return Array.from({ length: Math.ceil(count / s) }, (_, i) => i * s);
     };
-    for (const t of ticks(this.N(), height)) ctx.fillText(t, AXIS - 6, (t + 0.5) * h);
+    for (const t of ticks(this.N(), height)) ctx.fillText(t + 1, AXIS - 6, (t + 0.5) * h);
     ctx.textAlign = 'center';
     ctx.textBaseline = 'top';
-    for (const t of ticks(this.D(), width - AXIS)) ctx.fillText(t, AXIS + (t + 0.5) * w, height + 4);
-    ctx.fillText('dimension k', AXIS + (width - AXIS) / 2, height + 18);
+    for (const t of ticks(this.D(), width - AXIS)) ctx.fillText(t + 1, AXIS + (t + 0.5) * w, height + 4);
+    ctx.fillText('dimension', AXIS + (width - AXIS) / 2, height + 18);
     ctx.save();
     ctx.translate(6, height / 2);
     ctx.rotate(-Math.PI / 2);
     ctx.textBaseline = 'middle';
-    ctx.fillText('position p', 0, 0);
+    ctx.fillText('position', 0, 0);
     ctx.restore();
     ctx.strokeStyle = colors.ink;
     ctx.lineWidth = 1.5;
@@ -218,7 +218,7 @@ class TableView {
     ctx.arc(x(p), y(this.value(p, k)), 5, 0, 7);
     ctx.fill();
     const length = this.exponent(k) >= 0 ? `, wavelength ${number(this.wavelength(k), 3)} positions` : '';
-    this.waveLabel.textContent = `Dimension ${k} over the ${count} positions${length}`;
+    this.waveLabel.textContent = `Dimension ${k + 1} over the ${count} positions${length}`;
     this.wave.node.setAttribute('aria-label', this.waveLabel.textContent);
   }
 
@@ -228,13 +228,13 @@ class TableView {
     const [p] = this.cell;
     const [r, c] = this.place(p);
     drawHighlighted(this.photo.size(side, side), this.photoImage, side, grid, [[p]]);
-    this.photoNote.textContent = `Position ${p} is the patch in row ${r}, column ${c} of the ${grid[0]} × ${grid[1]} grid.`;
+    this.photoNote.textContent = `Position ${p + 1} is the patch in row ${r + 1}, column ${c + 1} of the ${grid[0]} × ${grid[1]} grid.`;
     this.photo.node.setAttribute('aria-label', this.photoNote.textContent);
   }
 
   drawAll() {
     const [p, k] = this.cell;
-    this.head.textContent = `Position ${p}, dimension ${k}`;
+    this.head.textContent = `Position ${p + 1}, dimension ${k + 1} (p = ${p}, k = ${k})`;
     this.formula.textContent = this.formulaOf(p, k);
     this.drawMap();
     this.drawStrip();
@@ -249,7 +249,7 @@ class TableView {
     const wide = message.width >= 640;
     const rightWidth = wide ? Math.floor((message.width - 24) / 3) : message.width;
     const width = wide ? message.width - rightWidth - 25 : message.width; // 25: the root may be up to 1 px narrower
-    const height = Math.round(Math.min(392, Math.max(160, (this.N() * (width - AXIS)) / this.D())));
+    const height = Math.round(Math.min(560, Math.max(160, (this.N() * (width - AXIS)) / this.D())));
     this.map.wanted = [width, height];
     this.left.style.width = `${width}px`;
     this.right.style.width = `${rightWidth}px`;
