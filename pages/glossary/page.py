@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 
@@ -14,27 +15,6 @@ from vitviz.glossary import BY_SLUG, GROUPS, TERMS, Term, compute_shape
 from vitviz.papers import list_links
 from vitviz.text import plain, plural
 
-# Reserve the height of formulas until they are rendered; on narrow screens a table row becomes a paragraph.
-STYLE = """
-.st-key-words-tables { flex: none !important; min-height: 100vh; }
-[data-testid='stMarkdownContainer'] table { table-layout: fixed; }
-[data-testid='stMarkdownContainer'] :is(th, td):nth-child(1) { width: 15%; }
-[data-testid='stMarkdownContainer'] :is(th, td):nth-child(2) { width: 39%; }
-[data-testid='stMarkdownContainer'] :is(th, td):nth-child(3) { width: 19%; }
-[data-testid='stMarkdownContainer'] :is(th, td):nth-child(4) { width: 10%; }
-[data-testid='stMarkdownContainer'] td { height: 4rem; }
-[data-testid='stMarkdownContainer'] td:nth-child(3) { line-height: 1; white-space: nowrap; overflow: hidden; }
-@media (max-width: 1000px) {
-  [data-testid='stMarkdownContainer'] thead { display: none; }
-  [data-testid='stMarkdownContainer'] :is(table, tbody, tr) { display: block; }
-  [data-testid='stMarkdownContainer'] tr { padding: 8px 0; border-bottom: 1px solid rgb(128 128 128 / 0.3); }
-  [data-testid='stMarkdownContainer'] td { display: inline-block; border: 0; padding: 2px 12px 2px 0;
-    width: auto !important; height: auto; }
-  [data-testid='stMarkdownContainer'] td:nth-child(3) { display: block; height: 2rem; }
-  [data-testid='stMarkdownContainer'] td:is(:nth-child(1), :nth-child(2)) { display: block; }
-  [data-testid='stMarkdownContainer'] td:empty { display: none; }
-}
-"""
 NO_BREAK = ",\N{NO-BREAK SPACE}"  # keeps a shape on one line
 
 
@@ -96,7 +76,7 @@ def _format_rows(group: str) -> list[str]:
 
 
 page.header("words")
-st.html(f"<style>{STYLE}</style>")
+st.html(Path(__file__).with_name("page.css"))
 draw_word(choose_word())
 page.caption(
     f"{plural(len(TERMS), 'term')} in {plural(len(GROUPS), 'group')}. Shapes: N patches, T tokens (N + 1, or N + 2 for"

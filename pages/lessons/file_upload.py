@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from pages.controls import notices
@@ -12,17 +14,13 @@ from pages.stores import lessons, session
 from vitviz.lessons.lesson_file import MAX_BYTES, read_lesson
 from vitviz.lessons.typed_tables import LessonError
 
-# Streamlit states limits in whole megabytes, so the label states this one and the widget's own line is hidden.
-STYLE = """<style>
-[class*="st-key-lessons-_file"] [data-testid="stFileUploaderDropzoneInstructions"] { display: none; }
-</style>"""
 _TURN, _ERROR = "lessons._turn", "lessons._error"
 
 
 def draw() -> None:
     """Draw the uploader, its error, and the uploaded lesson."""
     key = f"lessons._file.{st.session_state.setdefault(_TURN, 0)}"
-    st.html(STYLE)
+    st.html(Path(__file__).with_name("file_upload.css"))
     st.file_uploader(
         f"Upload a lesson (.toml, at most {MAX_BYTES // 1024} KB)",
         type=["toml"],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -29,35 +30,9 @@ from vitviz.text import plain, unbroken
 
 KEY = "lesson_panel"
 LESSONS_SLUG = "lessons"
-WIDTH_REM = 21
-BAR_REM = 3.75
 _panel_foot = register(__file__, "panel_foot")
 BACKGROUND = "<style>.st-key-lesson_task, .st-key-lesson_ways {{ background: {}; }}</style>"
-# The panel is beside the page on wide screens and above it elsewhere, never over it. On a phone the task and the links
-# between stops stay visible at the foot of the screen, and the page leaves room for them at its end.
-STYLE = f"""<style>
-.st-key-{KEY} {{ border: 1px solid rgba(128, 128, 128, .3); border-radius: 8px;
-  padding: 1rem; gap: .6rem; }}
-.st-key-{KEY} [data-testid="stMetricValue"] {{ font-size: 1.15rem; }}
-.st-key-{KEY} [data-testid="stPageLink-NavLink"] {{
-  background: none; border: 1px solid transparent; padding: 2px 8px; }}
-.st-key-{KEY} [data-testid="stPageLink-NavLink"] * {{ font-weight: 400 !important; }}
-.st-key-{KEY} .st-key-lesson_next [data-testid="stPageLink-NavLink"] {{
-  border-color: color-mix(in srgb, currentColor 45%, transparent); }}
-@media (min-width: 1200px) {{
-  [data-testid="stMainBlockContainer"] {{ padding-right: {WIDTH_REM + 2.5}rem; }}
-  .st-key-{KEY} {{ position: fixed; z-index: 5; top: 4.5rem; right: 1.25rem; width: {WIDTH_REM}rem !important;
-    max-height: calc(100vh - 5.5rem); overflow-y: auto; }}
-}}
-@media (max-width: 640px) {{
-  [data-testid="stMainBlockContainer"] {{ padding-bottom: {BAR_REM + 7}rem; }}
-  .st-key-lesson_task, .st-key-lesson_ways {{ position: fixed; z-index: 99; left: 0; right: 0;
-    width: 100% !important; padding: .5rem 1rem; }}
-  .st-key-lesson_task {{ bottom: {BAR_REM}rem; border-top: 1px solid rgba(128, 128, 128, .4); padding-bottom: 0; }}
-  .st-key-lesson_ways {{ bottom: 0; height: {BAR_REM}rem; }}
-  .st-key-lesson_ways a {{ min-height: 2.75rem; align-items: center; }}
-}}
-</style>"""
+STYLE = Path(__file__).with_name("panel.css")
 
 
 @contextmanager
@@ -83,7 +58,8 @@ def _draw_upper_part(opened: OpenStop) -> DeltaGenerator:
         The container for the task, the question and the links.
     """
     with st.container(key=KEY):
-        st.html(STYLE + BACKGROUND.format(PALETTES[selection.get_theme()].paper))
+        st.html(STYLE)
+        st.html(BACKGROUND.format(PALETTES[selection.get_theme()].paper))
         _draw_head(opened)
         st.markdown(f"**{plain(opened.stop.title)}**")
         glossary_terms.reset_terms()
