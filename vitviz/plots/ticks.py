@@ -8,6 +8,7 @@ from typing import Any
 
 FEWEST = 3  # ticks from which values can be read off
 ROOM = 0.05  # of the span, beside the outermost values
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 POWERS = 2.5  # from so many powers of ten on each power is a tick
 
 
@@ -39,7 +40,9 @@ def log_axis(values: Sequence[float]) -> dict[str, Any]:
     """Return a logarithmic axis around positive values."""
     low, high = (log10(pick(values)) for pick in (min, max))
     if high - low >= POWERS:
-        return {"type": "log", "dtick": 1, "exponentformat": "power"}
+        powers = range(floor(low), ceil(high) + 1)
+        words = [f"10{str(power).translate(_RAISED)}" for power in powers]  # Plotly's exponents are below 12 px
+        return {"type": "log", "tickvals": [10.0**power for power in powers], "ticktext": words}
     room = ROOM * max(high - low, 0.3)
     ticks = log_ticks(low - room, high + room)
     ends = [low - room, high + room]
