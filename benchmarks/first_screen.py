@@ -1,17 +1,21 @@
 """Measure every page's first screen at 1440 x 900: where its picture begins, how much it covers, words, smallest type.
 
-Against a running app: `python benchmarks/first_screen.py http://127.0.0.1:8501 > benchmarks/first_screen.md`
+Against a running app: `python benchmarks/first_screen.py http://127.0.0.1:8501 > benchmarks/first_screen.md`; titles of
+pages behind the address measure those alone.
 """
 
 from __future__ import annotations
 
 import sys
+from math import isfinite
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from pages.frame.registry import PAGES
+from pages.studies.catalogue import STUDIES
 
 WIDTH_PX, HEIGHT_PX, DRAWN_MS = 1440, 900, 6000
+PHONE_PX = 390, 844
 MEASURE = """() => {
   const cells = new Uint8Array(360 * 225); // of 4 px: marks that overlap count once
   const [words, sizes] = [[], []];
@@ -40,23 +44,43 @@ MEASURE = """() => {
 }"""
 
 
-def main(address: str) -> None:
-    """Print one row of a Markdown table per page."""
+def list_addresses() -> dict[str, str]:
+    """Return the address of every page and of every study by its title."""
+    studies = {f"Study: {one.title}": f"studies?studies.study={one.name}" for one in STUDIES.values()}
+    return {entry.title: entry.slug for entry in PAGES} | studies
+
+
+def measure(browser: Browser, address: str, width_px: int, height_px: int) -> list[float | None]:
+    """Open a page in a new session; return what `MEASURE` does."""
+    page = browser.new_page(viewport={"width": width_px, "height": height_px})
+    page.goto(address)
+    page.locator('[data-testid="stMain"]').wait_for(timeout=60_000)
+    page.wait_for_timeout(DRAWN_MS)
+    measured: list[float | None] = page.evaluate(MEASURE)
+    page.close()
+    return measured
+
+
+def main(address: str, titles: list[str]) -> None:
+    """Print one row of a Markdown table per page, or per page with one of the titles."""
     print(f"First screen at {WIDTH_PX} × {HEIGHT_PX}; a canvas counts whole, its axes included.\n")
-    print("| Page | Picture begins, px | Share, % | Words | Smallest type, px |\n|---|---:|---:|---:|---:|")
+    print("| Page | Picture begins, px | Share, % | Words | Smallest type, px | Begins on a phone, px |")
+    print("|---|---:|---:|---:|---:|---:|")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path="/usr/bin/chromium-headless-shell", args=["--no-sandbox"]
         )
-        page = browser.new_page(viewport={"width": WIDTH_PX, "height": HEIGHT_PX})
-        for entry in PAGES:
-            page.goto(f"{address}/{entry.slug}")
-            page.locator('[data-testid="stMain"]').wait_for(timeout=30_000)
-            page.wait_for_timeout(DRAWN_MS)
-            top, share, words, size = page.evaluate(MEASURE)
-            begins = "none" if top is None or top == float("inf") else f"{top:.0f}"
-            print(f"| {entry.title} | {begins} | {100 * share:.0f} | {words} | {size:.1f} |", flush=True)
+        for title, path in list_addresses().items():
+            if titles and title not in titles:
+                continue
+            top, share, words, size = measure(browser, f"{address}/{path}", WIDTH_PX, HEIGHT_PX)
+            phone_top = measure(browser, f"{address}/{path}", *PHONE_PX)[0]
+            begins, on_phone = (
+                f"{at:.0f}" if at is not None and isfinite(at) else "none" for at in (top, phone_top)
+            )
+            row = (title, begins, f"{100 * (share or 0):.0f}", f"{words:.0f}", f"{size:.1f}", on_phone)
+            print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])
