@@ -111,9 +111,10 @@ def caption(text: str) -> None:
 
 
 def findings(subject: str) -> None:
-    """Draw what papers found on a subject of papers.toml; nothing if none is cited."""
+    """Draw what papers found on a subject of papers.toml in a folded line; nothing if none is cited."""
     if found := find_findings(subject):
-        st.caption(glossary_terms.link_new_terms(f":material/menu_book: *Published:* {found}"))
+        with st.expander("Published results"):
+            st.caption(glossary_terms.link_new_terms(f":material/menu_book: *Published:* {found}"))
 
 
 def provenance(text: str) -> None:

@@ -104,7 +104,7 @@ class HeadDistance {
       last: () => this.shape()[0] - 1,
       dwell: 50,
       first: 500,
-      faces: { play: ['▶', 'Play through training'], pause: ['❚❚', 'Pause'] },
+      faces: { play: ['▶ Play', 'Play through training'], pause: ['❚❚ Pause', 'Pause'] },
       rewind: () => this.show(0, 0),
       step: (to, done) => this.show(to, 450, done),
     });

@@ -29,11 +29,11 @@ class SwinReach {
 
   buildDrive() {
     const press = (parent, text, label, act) => button(parent, text, act, { 'aria-label': label });
-    this.back = press(this.drive, '◀', 'One block back', () => this.jump(this.block - 1));
     this.play = press(this.drive, '', 'Play through the blocks', null);
-    this.next = press(this.drive, '▶', 'One block forward', () => this.jump(this.block + 1));
     this.scrub = el(this.drive, 'input', { type: 'range', min: 0, step: 1, 'aria-label': 'Blocks' });
     this.scrub.oninput = () => this.jump(Number(this.scrub.value));
+    this.back = press(this.drive, '‹', 'One block back', () => this.jump(this.block - 1));
+    this.next = press(this.drive, '›', 'One block forward', () => this.jump(this.block + 1));
     this.counted = el(this.drive, 'span', { class: 'sw-counted' });
     const ways = el(this.drive, 'span', { class: 'vv-row', role: 'group', 'aria-label': 'Direction' });
     const way = (text, forward) => press(ways, text, text, () => this.turn(forward));
