@@ -61,8 +61,7 @@ class TableView {
         if (i < 0) return; // the last cell stays selected, so that its formula can be read
         this.cell = [Math.floor(i / this.D()), i % this.D()];
         this.drawAll();
-        if (event?.type === 'keydown')
-          this.say(`${this.head.textContent}: ${this.formula.textContent}`);
+        if (event?.type === 'keydown') this.say(`${this.head.textContent}: ${this.formula.textContent}`);
       },
     });
   }

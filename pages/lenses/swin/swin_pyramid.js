@@ -109,7 +109,8 @@ class SwinPyramid {
     const top = peakOf(four.data);
     this.mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.join(', ')}) from four tokens`;
     QUAD.forEach((i) => {
-      this.rows[i].label.textContent = `x[${i % 2}::2, ${i >> 1}::2]: token (${merge.four[i].map((at) => at + 1).join(', ')})`;
+      this.rows[i].label.textContent =
+        `x[${i % 2}::2, ${i >> 1}::2]: token (${merge.four[i].map((at) => at + 1).join(', ')})`;
       this.strip(i, four.data.subarray(i * C, (i + 1) * C), room / 4, top, [this.colors4()[i]]);
       this.rows[i].shape.textContent = `${C}`;
     });
