@@ -99,7 +99,7 @@ def ship_all(folder: Path) -> None:
 def test_a_preset_is_marked_as_untrained(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3")
     assert "random weights" in text(app)
-    assert f"in layer {PRESETS['deit_digits'].config.depth}, mean of all heads" in captions(app)
+    assert f"in layer {PRESETS['deit_digits'].config.depth}, head " in captions(app)
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3", **VOICES)
     assert "available for shipped students only" in text(app)
 
@@ -146,7 +146,8 @@ def test_another_file_under_the_teacher_s_name_is_not_its_teacher(
 
 def test_the_caption_follows_layer_and_head(open_app: OpenApp, no_shipped_checkpoints: Path) -> None:
     ship_all(no_shipped_checkpoints)
-    app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__block="1")
+    at = {"distillation__block": "1", "distillation__head": "mean"}
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3", **at)
     assert "in layer 1, mean of all heads" in captions(app)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__head="2")
     assert "in layer 2, head 2" in captions(app)
@@ -182,7 +183,8 @@ def test_shares_are_those_of_the_models_own_attention(
 ) -> None:
     """Recomputed from the model, without the app."""
     ship_all(no_shipped_checkpoints)
-    app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__block="1")
+    at = {"distillation__block": "1", "distillation__head": "mean"}
+    app = open_app(PAGE, model="checkpoint:student", image="digits:3", **at)
     from pages.stores import cached, catalogue
     from pages.stores.session import UserSession
 
