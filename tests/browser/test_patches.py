@@ -58,7 +58,7 @@ def test_an_uploaded_photo_is_cut_into_patches(visit: Visit) -> None:
     picture = view.locator("canvas").first
     picture.hover(position=over(picture, 1.5 / 8, 2.5 / 8))
     expect(part(view, "title")).to_have_text("Patch 18 of 64 · row 3, column 2")
-    expect(part(view, "place")).to_have_text("pixels x 4–7, y 8–11")
+    expect(part(view, "place")).to_have_text("pixels x 5–8, y 9–12")
     model, computed = numbers(part(view, "sum").inner_text())[-1], numbers(part(view, "dot").inner_text())[0]
     assert abs(model - computed) <= 1e-4
 
