@@ -71,7 +71,7 @@ def _draw_transfers() -> None:
     figure = plots.board_figure(build_points(visible, tested_on), *axes, selection.get_theme(), 340, 880)
     page.figure(figure, "which_model.transfers")
     if not predicted:
-        page.caption("The CNNs. Predict to see the ViTs.")
+        page.caption("Predict to see the ViTs; these are the CNNs.")
         return
     page.caption(captions.describe_transfers(*find_best(transfers, tested_on), tested_on, USUAL_DATASET))
     _draw_table()

@@ -153,7 +153,7 @@ def _draw_formula(controls: CostControls, predicted: bool) -> None:
         "which_model.length",
     )
     if not predicted:
-        page.caption("The linear maps. Predict to see attention.")
+        page.caption("Predict to see attention; these are the linear maps.")
         return
     page.caption(
         captions.describe_formula(

@@ -96,7 +96,7 @@ def _draw_moved(run: Run, seed: int) -> None:
     page.caption(
         describe_weight_changes(changes[TUNED], changes[SCRATCH], (rates[0], rates[1]))
         if answered
-        else "Shown: the model from scratch. Predict to see the fine-tuned one."
+        else "Predict to see the fine-tuned model; this is the one from scratch."
     )
 
 
