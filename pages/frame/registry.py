@@ -171,7 +171,7 @@ _ALL = (
         parts=("image", "blocks"),
         requires={"": "layers"},
         default="digits_vit",
-        image="digits:18",
+        images={"": "digits:18"},
     ),
     PageEntry(
         "train/lab",
