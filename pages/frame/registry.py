@@ -132,9 +132,7 @@ _ALL = (
         parts=("blocks", "classes"),
         requires={"": "attention"},
         default="cifar10_vit",
-        images={
-            "": "cifar10-few:134"
-        },  # the most concentrated map of a correct prediction; a test measures it
+        images={"": "cifar10-few:134"},  # most concentrated of the correct predictions; a test measures it
     ),
     PageEntry(
         "lenses/attention_distance",

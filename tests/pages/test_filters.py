@@ -210,7 +210,7 @@ def test_e_is_marked_in_the_tree_and_multiplied(open_app: OpenApp) -> None:
     (line,) = [line for line in page_text.splitlines() if "◀ E" in line]
     assert "64 × 1 × 4 × 4" in line
     assert "P²C · D = 4² · 1 · 64 = 1,024 weights" in page_text
-    by_hand, model = re.findall(r"= \*\*([−\d.-]+)\*\*\..*?has ([−\d.-]+) in dimension 5", captions(app))[0]
+    by_hand, model = re.findall(r"= \*\*([−\d.-]+)\*\*\..*?has ([−\d.-]+) in dimension 6", captions(app))[0]
     assert float(by_hand.replace("−", "-")) == pytest.approx(float(model.replace("−", "-")), abs=2e-4)
 
 
