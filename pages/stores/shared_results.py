@@ -1,16 +1,38 @@
-"""Compute each result once and share it between sessions."""
+"""Compute each result once, share it between sessions, and bound the memory of all results together."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields, is_dataclass
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 R = TypeVar("R")
+MAX_BYTES = 3 * 2**29  # of all results; twelve of the largest models alone would take 4 GB
+_LARGE_BYTES = 2**16  # smaller results are not counted
+_requests = itertools.count()
 _caches: WeakSet[ResultCache[Any]] = WeakSet()
+
+
+def count_bytes(value: object) -> int:
+    """Return the bytes of arrays, tensors, models and texts in nested lists, dicts and dataclasses."""
+    if isinstance(value, bytes | str):
+        return len(value)
+    if isinstance(size := getattr(value, "nbytes", None), int):
+        return size
+    if isinstance(value, dict):
+        return sum(map(count_bytes, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(count_bytes, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return sum(count_bytes(getattr(value, part.name)) for part in fields(value))
+    if callable(parameters := getattr(value, "parameters", None)):  # a model's
+        return sum(map(count_bytes, parameters()))
+    return 0
 
 
 class _Entry(Generic[R]):
@@ -19,10 +41,12 @@ class _Entry(Generic[R]):
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.value: list[R] = []  # empty until it has been computed
+        self.size = 0  # bytes of a large result
+        self.request = 0  # number of the last request for it
 
 
 class ResultCache(Generic[R]):
-    """At most `most` results by key; the least recently used is evicted first.
+    """At most `most` results by key; the least recently used is evicted first, of all caches if they are too large.
 
     Simultaneous requests wait for one computation. A failure is not cached: the next request tries again.
     """
@@ -48,17 +72,18 @@ class ResultCache(Generic[R]):
                     self._entries.popitem(last=False)
             else:
                 self._entries.move_to_end(key)
+            entry.request = next(_requests)
         if entry.value:
             return entry.value[0]
         with saying(), entry.lock:
-            if not entry.value:
-                entry.value.append(make())
+            if entry.value:
+                return entry.value[0]
+            entry.value.append(make())
+            size = count_bytes(entry.value)
+        if size > _LARGE_BYTES:
+            entry.size = size
+            _make_room(entry)
         return entry.value[0]
-
-    def values(self) -> list[R]:
-        """Return the results that are cached now."""
-        with self._lock:
-            return [value for entry in self._entries.values() for value in entry.value]
 
     def forget(self, key: Hashable) -> None:
         """Remove one result."""
@@ -69,6 +94,23 @@ class ResultCache(Generic[R]):
         """Remove every result."""
         with self._lock:
             self._entries.clear()
+
+    def list_large(self) -> list[tuple[_Entry[R], ResultCache[R], Hashable]]:
+        """Return the entries whose bytes are counted, with this cache and their keys."""
+        with self._lock:
+            return [(entry, self, key) for key, entry in self._entries.items() if entry.size]
+
+
+def _make_room(newest: _Entry[Any]) -> None:
+    """Remove the least recently used results of all caches until the others fit."""
+    large = [place for results in list(_caches) for place in results.list_large()]
+    total = sum(entry.size for entry, _, _ in large)
+    for entry, results, key in sorted(large, key=lambda place: place[0].request):
+        if total <= MAX_BYTES:
+            return
+        if entry is not newest:
+            results.forget(key)
+            total -= entry.size
 
 
 def clear_caches() -> None:

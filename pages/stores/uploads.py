@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
@@ -26,25 +26,8 @@ PRIVACY = (
 )
 _PER_USER = 4
 _TOTAL_BYTES = 512 * 2**20  # forty of the largest
-_COMPUTED_BYTES = 2**30
 _MOST_PIXELS = 2048 * 2048  # also of a panorama, whose crop has its shorter side
-_FILE_SIZE = "own size"
 _GRACE_S = 120.0  # a dropped connection may come back
-
-
-def count_bytes(value: object) -> int:
-    """Return the bytes of arrays, tensors and texts in nested lists, dicts and dataclasses."""
-    if isinstance(value, bytes | str):
-        return len(value)
-    if isinstance(size := getattr(value, "nbytes", None), int):
-        return size
-    if isinstance(value, dict):
-        return sum(map(count_bytes, value.values()))
-    if isinstance(value, list | tuple):
-        return sum(map(count_bytes, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return sum(count_bytes(getattr(value, part.name)) for part in fields(value))
-    return 0
 
 
 class StoreFull(ValueError):
@@ -94,27 +77,14 @@ class _Entry(Generic[T]):
     computed: dict[Hashable, ResultCache[Any]] = field(
         default_factory=dict
     )  # results by kind; removed with the entry
-    requested_at: float = 0.0  # when a result was last requested
-
-    def computed_bytes(self) -> int:
-        """Return the memory of the results computed from it."""
-        return sum(count_bytes(value) for results in self.computed.values() for value in results.values())
-
-    def drop(self) -> None:
-        """Drop results that can be recomputed; the original file size cannot."""
-        self.computed = {kind: results for kind, results in self.computed.items() if kind == _FILE_SIZE}
 
 
 @dataclass
 class Store(Generic[T]):
-    """The server's uploads of one kind, limited in number per user and in total bytes.
-
-    Computed results are limited too: the attention of an image may need a hundred times its memory.
-    """
+    """The server's uploads of one kind, limited in number per user and in total bytes."""
 
     per_user: int = _PER_USER
     total_bytes: int = _TOTAL_BYTES
-    computed_bytes: int = _COMPUTED_BYTES
     entries: dict[str, _Entry[T]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -174,32 +144,7 @@ class Store(Generic[T]):
         with self.lock:
             entry = self.entries.get(key)
             results = None if entry is None else entry.computed.setdefault(kind, ResultCache(most))
-            if entry is not None:
-                entry.requested_at = time.monotonic()
-        if results is None:
-            return make()
-        computed: list[R] = []
-
-        def compute() -> R:
-            computed.append(make())
-            return computed[0]
-
-        value: R = results.get(tuple(rest), compute)
-        if computed:
-            self._make_room(key)
-        return value
-
-    def _make_room(self, key: str) -> None:
-        """Drop results of other uploads, least recently used first."""
-        with self.lock:
-            sizes = {name: entry.computed_bytes() for name, entry in self.entries.items()}
-            total = sum(sizes.values())
-            for name in sorted(sizes, key=lambda name: self.entries[name].requested_at):
-                if total <= self.computed_bytes:
-                    break
-                if name != key:
-                    self.entries[name].drop()
-                    total -= sizes[name]
+        return make() if results is None else results.get(tuple(rest), make)
 
     def forget_computed(self, kind: str) -> None:
         """Remove results of a kind from all uploads."""
@@ -275,7 +220,7 @@ def store_image(user: UserSession, data: bytes) -> str:
         key = STORE.add(image.pixels, user.token)
     except StoreFull as error:
         raise ImageError(str(error)) from error
-    STORE.computed(key, (_FILE_SIZE,), 1, lambda: image.file_size)
+    STORE.computed(key, ("own size",), 1, lambda: image.file_size)
     user.uploads = (*user.uploads, key)
     return f"upload:{key}"
 
@@ -284,7 +229,7 @@ def get_file_size(image: str) -> tuple[int, int] | None:
     """Return (height, width) of an upload's file, before reduction; None if it has expired."""
     key = image.removeprefix("upload:")
     pixels = STORE.get(key)
-    return None if pixels is None else STORE.computed(key, (_FILE_SIZE,), 1, lambda: pixels.shape[:2])
+    return None if pixels is None else STORE.computed(key, ("own size",), 1, lambda: pixels.shape[:2])
 
 
 def is_owner(user: UserSession, image: str) -> bool:

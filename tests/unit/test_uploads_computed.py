@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from pages.stores.uploads import Store, StoreFull, count_bytes, open_tab
+from pages.stores import shared_results
+from pages.stores.shared_results import ResultCache, count_bytes
+from pages.stores.uploads import Store, StoreFull, open_tab
 
 
 @dataclass(frozen=True)
@@ -24,42 +26,55 @@ def test_memory_is_that_of_arrays_tensors_and_texts() -> None:
     assert count_bytes(b"four") == 4 and count_bytes(0.5) == count_bytes(None) == 0
     assert count_bytes({"a": [np.zeros(2), (np.zeros(1),)]}) == 24
     assert count_bytes(Found(np.zeros(10, np.uint8), ["ab", "c"])) == 13
+    assert count_bytes({"model": torch.nn.Linear(10, 3)}) == 4 * 33
 
 
-def test_what_was_asked_about_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    store: Store[np.ndarray] = Store(per_user=3, computed_bytes=250)
+@pytest.fixture
+def room(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Bound all results together to 250,000 bytes."""
+    shared_results.clear_caches()
+    monkeypatch.setattr(shared_results, "MAX_BYTES", 250_000)
+    return 250_000
+
+
+def test_the_least_recently_used_of_all_results_makes_room(room: int) -> None:
+    """Twelve models of 330 MB and 24 images' activations of 150 MB were kept for everybody."""
+    store: Store[np.ndarray] = Store(per_user=3)
+    everybody: ResultCache[np.ndarray] = ResultCache(12)
     made: list[str] = []
-    keys = dict.fromkeys("abc")
-    for name in keys:
-        keys[name] = store.add(np.zeros(1), "ann")
+    upload = store.add(np.zeros(1), "ann")
+
+    def make(name: str, size: int = 100_000) -> np.ndarray:
+        made.append(name)
+        return np.zeros(size, np.uint8)
 
     def ask(name: str) -> None:
-        def make() -> np.ndarray:
-            made.append(name)
-            return np.zeros(100, np.uint8)
+        if name == "upload":
+            store.computed(upload, ("attention", 1), 4, lambda: make(name))
+            store.computed(upload, ("own size",), 1, lambda: make("size", 2))
+        else:
+            everybody.get(name, lambda: make(name))
 
-        store.computed(keys[name], ("attention", 1), 4, make)
-        store.computed(keys[name], ("own size",), 1, lambda: made.append("size") or (9, 9))
-
-    for name in "abab":
+    for name in ("upload", "a", "upload", "a"):
         ask(name)
-    assert made == ["a", "size", "b", "size"]  # both fit
-    ask("a")
-    ask("c")  # 300 bytes of 250: b's go
-    assert store.get(keys["b"]) is not None
+    assert made == ["upload", "size", "a"]  # both fit
+    ask("b")  # 300,000 bytes: what was computed from the upload goes
     made.clear()
-    for name in "ac":
+    for name in ("a", "b"):
         ask(name)
     assert made == []
-    ask("b")
-    assert made == ["b"]  # computed again; what cannot be was kept
+    ask("upload")
+    assert made == ["upload"]  # computed again; what is small was kept
+    made.clear()
+    ask("a")
+    assert made == ["a"]
 
 
-def test_one_that_is_larger_than_all_may_be_is_still_given() -> None:
-    store: Store[np.ndarray] = Store(computed_bytes=10)
+def test_one_that_is_larger_than_all_may_be_is_still_given(room: int) -> None:
+    store: Store[np.ndarray] = Store()
     key = store.add(np.zeros(1), "ann")
     for _ in range(2):
-        assert len(store.computed(key, ("attention",), 1, lambda: np.zeros(100))) == 100
+        assert len(store.computed(key, ("attention",), 1, lambda: np.zeros(room))) == room
 
 
 def fill_from_six_sessions(store: Store[np.ndarray]) -> None:
