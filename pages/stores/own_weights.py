@@ -103,12 +103,14 @@ def open_folder(folder: TemporaryFolder, source: Path, title: str = "") -> Opene
     Raises:
         vitviz.models.pretrained_list.PretrainedError: if no model opens from it, or it is too large.
     """
+    from vitviz.memory import give_back
     from vitviz.models.formats import open_model
     from vitviz.models.formats.uploaded_weights import move_to_disk
     from vitviz.models.pretrained_list import PretrainedError
 
     opened = open_model(source, title=title)
     size, limit = move_to_disk(opened, folder.path), STORE.total_bytes
+    give_back()  # the tensors as they were read
     if size > limit:
         raise PretrainedError(
             f"its 32-bit weights take {size / 2**20:,.0f} MB of disk, more than the {limit / 2**20:,.0f} MB that all"
