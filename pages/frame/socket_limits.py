@@ -11,14 +11,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from dataclasses import dataclass, field
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from pages.frame.script_share import ACCOUNT, SHARES, Account
 from pages.streamlit_fixes.replacement import Replacement, apply
 
 MESSAGE_BYTES = 2**20  # a page with 300 cached messages and all its widgets sends some 20 KB
@@ -34,7 +37,7 @@ IGNORED = frozenset(
 )
 TOKEN_BYTES = 2**16  # a larger message takes more than one token
 SPACING_S = 1 / 60  # between two messages that the app handles; a drag sends 30 per second
-SLOW_SPACING_S = 1 / 5  # after reruns that a socket requested faster than that for long
+RETRY_S = 0.03  # until a rerun that has to wait asks again
 MOST_WAITING = 300  # messages of a socket
 PIECE_BYTES = 2**12
 CLOSE_S = 0.5  # for the client to receive the close frame
@@ -67,19 +70,33 @@ class TokenBucket:
         return True
 
 
-class SocketLimits:
-    """The buckets of one websocket.
+@dataclass(frozen=True)
+class Rerun:
+    """The part of a rerun message that decides whether a later one replaces it."""
 
-    A quick drag of a slider sends 30 reruns per second; after six seconds of it they are run more slowly. Fragments
-    that poll have a bucket of their own: what they send while the server or the network stands still arrives at once.
+    page: str
+    fragment: str  # '' for the whole page
+    is_replaceable: bool  # False if it carries a click or the browser's way back
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    message: Message
+    rerun: Rerun | None = None
+
+
+class SocketLimits:
+    """The buckets of one websocket: a quick drag of a slider sends 30 reruns per second.
+
+    Fragments that poll have a bucket of their own: what they send while the server or the network stands still arrives
+    at once.
     """
 
     def __init__(self) -> None:
         self._reruns = TokenBucket(per_second=30, burst=60)
         self._polls = TokenBucket(per_second=30, burst=120)
         self._others = TokenBucket(per_second=30, burst=60)
-        self._sustained = TokenBucket(per_second=1 / SLOW_SPACING_S, burst=150)
-        self.spacing_s = SPACING_S  # after the message that was checked last
+        self.rerun: Rerun | None = None  # that was checked last
 
     def check(self, data: bytes | None, now_s: float) -> tuple[bool, tuple[int, str] | None]:
         """Return whether the app should see a message, and the code and reason to close the socket with, if any."""
@@ -94,12 +111,11 @@ class SocketLimits:
             return False, (UNREADABLE, "Expected a message of Streamlit's protocol")
         kind = message.WhichOneof("type")
         bucket, tokens = self._others, 1 + len(data) // TOKEN_BYTES
-        self.spacing_s = SPACING_S
+        self.rerun = None
         if kind == "rerun_script":
-            is_poll = message.rerun_script.is_auto_rerun and message.rerun_script.fragment_id
+            self.rerun = _describe(message.rerun_script)
+            is_poll = message.rerun_script.is_auto_rerun and self.rerun.fragment
             bucket = self._polls if is_poll else self._reruns
-            if not is_poll and not self._sustained.take(1, now_s):
-                self.spacing_s = SLOW_SPACING_S
         elif kind == "file_urls_request":
             tokens += len(message.file_urls_request.file_names)
         if not bucket.take(tokens, now_s):
@@ -108,6 +124,14 @@ class SocketLimits:
                 f"Too many messages: at most {bucket.per_second} per second; reload the page",
             )
         return kind is not None and kind not in IGNORED, None
+
+
+def _describe(script: ClientState) -> Rerun:
+    is_click = any(
+        str(state.WhichOneof("value")).endswith("trigger_value") or state.HasField("chat_input_value")
+        for state in script.widget_states.widgets
+    )
+    return Rerun(script.page_script_hash, script.fragment_id, not (is_click or script.is_history_navigation))
 
 
 class LimitSockets:
@@ -124,7 +148,9 @@ class LimitSockets:
         if scope["type"] != "websocket":
             await self._app(scope, receive, send)
             return
-        reader = _Reader(receive)
+        account = SHARES.open((scope.get("client") or [""])[0])
+        ACCOUNT.set(account)
+        reader = _Reader(receive, account)
         task = asyncio.create_task(reader.read())
 
         async def send_until_closed(message: Message) -> None:
@@ -135,6 +161,7 @@ class LimitSockets:
             await self._app(scope, reader.next_message, send_until_closed)
         finally:
             task.cancel()
+            SHARES.close(account)
         if reader.closed is not None:  # only now, since a client that reads nothing may hold this up
             code, reason = reader.closed
             _log(reason)
@@ -144,13 +171,14 @@ class LimitSockets:
 class _Reader:
     """The messages of one websocket that have arrived and that the app has not handled yet."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, account: Account) -> None:
         self.closed: tuple[int, str] | None = None  # code and reason
         self._receive = receive
+        self._account = account
         self._limits = SocketLimits()
-        self._waiting: asyncio.Queue[tuple[Message, float]] = (
-            asyncio.Queue()
-        )  # and the time after each message
+        self._waiting: deque[_Waiting] = deque()
+        self._arrived = asyncio.Event()
+        self._has_left = False
         self._next_at = 0.0
 
     async def read(self) -> None:
@@ -162,26 +190,44 @@ class _Reader:
                 if message["type"] == "websocket.disconnect":
                     last = message
                     return
-                passes = True
+                passes, rerun = True, None
                 if message["type"] == "websocket.receive":
                     passes, self.closed = self._limits.check(message.get("bytes"), time.monotonic())
+                    rerun = self._limits.rerun
                 if passes:
-                    self._waiting.put_nowait((message, self._limits.spacing_s))
-                if self._waiting.qsize() > MOST_WAITING:
+                    self._waiting.append(_Waiting(message, rerun))
+                    self._arrived.set()
+                if len(self._waiting) > MOST_WAITING:
                     self.closed = (TOO_MANY, f"More than {MOST_WAITING} messages wait; reload the page")
         finally:
-            self._waiting.put_nowait((last, 0.0))
+            self._has_left = True
+            self._waiting.append(_Waiting(last))
+            self._arrived.set()
 
     async def next_message(self) -> Message:
         """Return the next message for the app, once the event loop has served everybody else."""
-        message, spacing_s = await self._waiting.get()
-        if message["type"] == "websocket.connect":
-            return message
+        while not self._waiting:
+            self._arrived.clear()
+            await self._arrived.wait()
+        if self._waiting[0].message["type"] == "websocket.connect":
+            return self._waiting.popleft().message
         await asyncio.sleep(max(0.0, self._next_at - time.monotonic()))
-        self._next_at = time.monotonic() + spacing_s
+        while self.closed is None and self._waiting[0].rerun and not SHARES.may_start(self._account):
+            if self._has_left or self._is_replaced():
+                self._waiting.popleft()
+            else:
+                await asyncio.sleep(RETRY_S)
+        self._next_at = time.monotonic() + SPACING_S
         if self.closed is not None:
             return {"type": "websocket.disconnect", "code": self.closed[0]}
-        return message
+        return self._waiting.popleft().message
+
+    def _is_replaced(self) -> bool:
+        """Return True if a later rerun of the same page makes the first one useless, as in Streamlit's own queue."""
+        first, *later = (waiting.rerun for waiting in self._waiting if waiting.rerun is not None)
+        return first.is_replaceable and any(
+            rerun.page == first.page and rerun.fragment in ("", first.fragment) for rerun in later
+        )
 
 
 def _receive_in_pieces(protocol: WebSocketsSansIOProtocol, data: bytes) -> None:

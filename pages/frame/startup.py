@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 
 from streamlit import App
 
-from pages.frame import log_limits, session_capacity, warm_up
+from pages.frame import log_limits, script_share, session_capacity, warm_up
 from pages.selection.selection import Selection
 from pages.stores import board, cached, catalogue, classes, runs, uploads
 from vitviz.data import image_worker, uploaded_datasets
@@ -46,6 +46,7 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
     """Open the first page before the server accepts connections, then start the warm-up thread."""
     log_limits.install()
     session_capacity.install()
+    script_share.install()
     try:
         await asyncio.wait_for(asyncio.to_thread(warm_up.open_first_page), _FIRST_PAGE_TIMEOUT_S)
     except Exception:  # the first user then waits for the imports

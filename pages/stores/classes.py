@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import os
 import threading
 import time
@@ -12,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from pages.stores import runs, uploads
+from pages.stores.session import get_network
 from vitviz.classes import teacher_images
 from vitviz.classes.class_store import ClassStore
 from vitviz.classes.codes import CodeAttempts, DelayedAttempts
@@ -78,7 +78,7 @@ def try_code(user: UserSession, address: str, look_up: Callable[[], T | None]) -
     """
     if not _attempts.is_allowed(user.token):
         raise TooManyCodes("too many wrong codes; try again in five minutes")
-    network = _get_network(address)
+    network = get_network(address)
     delay_s = _network_attempts.reserve(network)
     total_delay_s = None if delay_s is None else _all_attempts.reserve("")
     if delay_s is None or total_delay_s is None:
@@ -95,15 +95,6 @@ def try_code(user: UserSession, address: str, look_up: Callable[[], T | None]) -
         else:
             _network_attempts.refund(network)
             _all_attempts.refund("")
-
-
-def _get_network(address: str) -> str:
-    """Return an IPv4 address, or the network of an IPv6 address: one user has 2^64 of those."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return ""
-    return address if parsed.version == 4 else str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
 def _get_operator_code() -> str:

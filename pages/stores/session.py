@@ -6,6 +6,7 @@ are stored in this module and not in a Streamlit cache, which any user can empty
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 import threading
 import time
@@ -77,6 +78,15 @@ def take_lost_run_count(user: UserSession) -> int:
 def get_address() -> str:
     """Return the client's IP address for rate limits; empty on a local machine."""
     return st.context.ip_address or ""
+
+
+def get_network(address: str) -> str:
+    """Return an IPv4 address, or the network of an IPv6 address: one user has 2^64 of those."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    return address if parsed.version == 4 else str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
 def on_disconnect(callback: Callable[[str], None]) -> None:
