@@ -61,10 +61,9 @@ class Seen:
         return [answer for name, answers in self.runs.items() if name for answer in answers]
 
 
-async def stay(port: int, until: float, think: float, seen: Seen) -> None:
+async def stay(visitor: Visitor, until: float, think: float, seen: Seen) -> None:
     """Simulate a session: random pages, and each polling fragment at its own interval."""
     try:
-        visitor = Visitor(port)
         await visitor.open()
         seen.runs[""].append(await visitor.run())
         while time.monotonic() < until:
@@ -148,7 +147,7 @@ async def measure(a: argparse.Namespace, runs: Path) -> str:
         before, load = memory_mb(processes), os.getloadavg()[0]
         seen, until = Seen(), time.monotonic() + a.seconds
         everyone = asyncio.gather(
-            *(stay(ports[i % len(ports)], until, a.think, seen) for i in range(a.visitors))
+            *(stay(Visitor(ports[i % len(ports)]), until, a.think, seen) for i in range(a.visitors))
         )
         kept = await speed_of(trained, everyone) / speed if trained else 0.0
         await everyone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +18,10 @@ ANSWER_S = 120.0  # the longest that a script may take; no answer by then is an 
 
 @dataclass
 class Answer:
-    """What came back of one run: how long it took, its bytes, what its lists offer, and the exceptions in it."""
+    """The answer to one run: its time, the server's processor time meanwhile, bytes, options and exceptions."""
 
     seconds: float = 0.0
+    processor_s: float = 0.0  # of the clock that the visitor was given
     size: int = 0
     options: list[str] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
@@ -28,8 +30,8 @@ class Answer:
 class Visitor:
     """One session of a server."""
 
-    def __init__(self, port: int, cookies: str = "") -> None:
-        self.port, self._cookies = port, cookies
+    def __init__(self, port: int, cookies: str = "", clock: Callable[[], float] = lambda: 0.0) -> None:
+        self.port, self._cookies, self._clock = port, cookies, clock
         self.pages: dict[str, str] = {}  # address -> the page's hash
         self.page, self.session = "", ""
         self.fragments: dict[str, float] = {}  # that the page polls, with their pace
@@ -100,7 +102,7 @@ class Visitor:
         script.cached_message_hashes.extend(self._held)
 
     async def _ask(self, message: BackMsg) -> Answer:
-        answer, began = Answer(), time.perf_counter()
+        answer, began, worked = Answer(), time.perf_counter(), self._clock()
         await self._socket.send(message.SerializeToString())
         while True:
             data: Any = await asyncio.wait_for(self._socket.recv(), ANSWER_S)
@@ -108,7 +110,7 @@ class Visitor:
             came = ForwardMsg()
             came.ParseFromString(data)
             if self._take(came, answer):
-                answer.seconds = time.perf_counter() - began
+                answer.seconds, answer.processor_s = time.perf_counter() - began, self._clock() - worked
                 return answer
 
     def _take(self, came: ForwardMsg, answer: Answer) -> bool:
