@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from tests.robustness.zip_traps import METHODS, Entry, archive, packed
 from vitviz.data.dataset import DatasetError
 from vitviz.data.folder import load_zip
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
+from vitviz.models.formats import open_model
+from vitviz.models.formats.uploaded_weights import write_upload
+from vitviz.models.pretrained_list import PretrainedError
 from vitviz.training.archive import import_run
 from vitviz.training.run_directory import RunError
 
@@ -74,6 +78,33 @@ def test_a_small_zip_of_a_run_costs_little(tmp_path: Path, method: int) -> None:
             import_run(tmp_path, data)
 
     assert peak_bytes(load) < 2 * 2**20 and not list(tmp_path.iterdir())
+
+
+def test_an_archive_in_an_archive_is_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A zip that holds itself would never end: every way in opens one archive, the upload itself."""
+    names = (
+        "a/1.png",
+        "a/2.zip",
+        "model.safetensors",
+        "config.json",
+        "records.jsonl",
+        "snapshots/00000000.safetensors",
+    )
+    data = archive([Entry("a/1.zip", b"")])
+    for _ in range(2):
+        data = archive([Entry(name, data, crc=zlib.crc32(data)) for name in names])
+    opened: list[int] = []
+    open_zip = zipfile.ZipFile.__init__
+    monkeypatch.setattr(
+        zipfile.ZipFile, "__init__", lambda file, *args: opened.append(1) or open_zip(file, *args)
+    )
+    with pytest.raises(DatasetError):
+        load_zip(data)
+    with pytest.raises(RunError):
+        import_run(tmp_path / "runs", data)
+    with pytest.raises(PretrainedError):
+        open_model(write_upload(data, tmp_path, 2**20, is_zip=True))
+    assert len(opened) == 3
 
 
 def test_sizes_are_added_before_anything_is_unpacked() -> None:

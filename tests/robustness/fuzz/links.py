@@ -24,8 +24,14 @@ from tests.robustness.fuzz.mutate import spoil
 from tests.robustness.fuzz.watch import Entry
 
 ROOT = Path(__file__).parents[3]
-LONGEST_S = 10.0  # of processor time: a page may compute a model's activations
-MOST_BYTES = 700 * 2**20  # a page may load a model
+# A page may open two of the largest models: 335 MB and up to 3.5 s of processor time each, and for their activations
+# 200 MB and 3.2 s each.
+LONGEST_S = 15.0
+MOST_BYTES = 1300 * 2**20
+_LARGEST = (  # pairs of models
+    b"home?model=preset%3Aswin_base&home.beside=preset%3Adeit_base_distilled_16",
+    b"layers?model=preset%3Avit_base_16&layers.other=preset%3Aswin_base",
+)
 _LONGEST_LINK = 60_000  # Streamlit drops a query string of 64 KiB
 NUMBERS = (
     *("9" * digits for digits in (19, 30, 309, 400, 4301, 50_000)),
@@ -143,7 +149,7 @@ def links(folder: Path) -> Entry:
     parameters = Parameters()
     return Entry(
         "links",
-        page_links(),
+        [*page_links(), *_LARGEST],
         opener(folder, parameters),
         draw=parameters.draw,
         longest_s=LONGEST_S,
@@ -182,9 +188,8 @@ def page_links() -> list[bytes]:
     """Return a link to every page without parameters, and the full links that people keep."""
     kept = json.loads((ROOT / "tests/pages/addresses.json").read_text("utf-8"))
     plain = [f"{entry.slug}?" for entry in registry.PAGES]
-    return [
-        one.encode() for one in (*plain, *(f"{said['page']}?{urlencode(said['query'])}" for said in kept))
-    ]
+    full = [f"{said['page']}?{urlencode(said['query'])}" for said in kept]
+    return [link.encode() for link in (*plain, *full)]
 
 
 @contextmanager
