@@ -72,7 +72,7 @@ def describe_closest(means: dict[str, float], epochs: float) -> str:
     if abs(means[name] - POOR) <= NEAR:
         return f"{reached}, the lecture's {percent(POOR, 0)} within {100 * NEAR:.0f} points."
     return (
-        f"None of {plural(len(means), 'table')} gives the lecture's {percent(POOR, 0)} with this model: the closest,"
+        f"None of {plural(len(means), 'variant')} gives the lecture's {percent(POOR, 0)} with this model: the closest,"
         f" {reached}."
     )
 

@@ -185,7 +185,7 @@ def test_the_recipe_that_differs_most_from_its_lecture_is_named() -> None:
 
 def test_the_table_closest_to_the_lectures_accuracy_is_named() -> None:
     apart = position_errors.describe_closest({"none": 0.92, "random_1": 0.97}, 2)
-    assert apart.startswith("None of 2 tables") and "'No positions' gives 92.0 % after 2 epochs" in unbroken(
+    assert apart.startswith("None of 2 variants") and "'No positions' gives 92.0 % after 2 epochs" in unbroken(
         apart
     )
     near = position_errors.describe_closest({"none": 0.92, "random_100": 0.69}, 10)
