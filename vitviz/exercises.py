@@ -193,7 +193,7 @@ def create_notebook(slugs: tuple[str, ...]) -> bytes:
             elif name != "task.py":
                 files[name] = text
     modules = [name.removesuffix(".py") for name in files if "/" not in name]
-    hidden = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    hidden: dict[str, object] = {"cellView": "form", "jupyter": {"source_hidden": True}}
     setup = _NOTEBOOK_SETUP.format(files=json.dumps(files), given=modules)
     title = (
         "# vitviz exercises\n\nComplete a cell and run it; the cell below it names the mistake. Needs torch."
@@ -213,5 +213,5 @@ def create_notebook(slugs: tuple[str, ...]) -> bytes:
 
 
 def _cell(kind: str, source: str, metadata: dict[str, object] | None = None) -> dict[str, object]:
-    code = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    code: dict[str, object] = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {"cell_type": kind, "metadata": metadata or {}, "source": source, **code}
