@@ -284,3 +284,15 @@ def test_the_waves_of_a_model_keep_their_base(open_app: OpenApp) -> None:
         for more in ({}, {"positions__base": "10"})
     ]
     assert "avelengths range from" in sentences[0] and sentences[0] == sentences[1]
+
+
+def test_rotary_pairs_turn_with_the_offset(open_app: OpenApp) -> None:
+    app = open_app(PAGE, positions__view="rotary", positions__down="1", positions__right="2")
+    assert not app.exception
+    (chart,) = app.main.get("plotly_chart")
+    scores = np.array(json.loads(chart.proto.spec)["data"][0]["z"])
+    assert scores.shape == (15, 15) and scores[7, 7] == 1.0
+    assert f"q·k falls to {scores[8, 9]:.2f} of its value at offset 0" in captions(app)
+    compared = open_app(PAGE, positions__left="rotary", positions__right="none")
+    assert cosines(payload(compared), 0).shape[-2:] == (64, 64)
+    assert "2-D rotary, q·k" in captions(compared)

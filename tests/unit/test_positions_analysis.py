@@ -141,3 +141,24 @@ def test_stretching_as_a_list_forgets_the_rows() -> None:
     flat = position_similarity.stretch_as_list(table, 64)
     right, slip = (position_similarity.score_encoding(t, (8, 8)).near for t in (grid, flat))
     assert right > slip + 0.2
+
+
+@pytest.mark.parametrize(("grid", "dim", "base"), [((3, 5), 8, 100.0), ((8, 8), 32, 1000.0)])
+def test_rotary_similarity_is_the_score_at_the_offset(grid: tuple[int, int], dim: int, base: float) -> None:
+    (rows, cols), similarity = (
+        grid,
+        position_similarity.cosine_similarity(position_similarity.encode("rotary", grid, dim, base)),
+    )
+    scores = position_similarity.rotary_scores(grid, dim, base)
+    row, col = np.divmod(np.arange(rows * cols), cols)
+    down, right = row - row[:, None], col - col[:, None]
+    np.testing.assert_allclose(similarity, scores[down + rows - 1, right + cols - 1], atol=1e-12)
+    assert position_similarity.score_encoding(
+        position_similarity.encode("rotary", grid, dim, base), grid
+    ).relative == pytest.approx(1)
+    turns = position_similarity.rotary_turns(grid, dim, base, (1, 2))
+    quarter = dim // 4
+    for axis, step in ((0, 1 / rows), (1, 2 / cols)):
+        expected = [4 * np.pi * step / base ** (4 * k / dim) for k in range(quarter)]
+        np.testing.assert_allclose(turns[axis], expected)
+    assert scores[rows, cols + 1] == pytest.approx(np.cos(turns).mean())

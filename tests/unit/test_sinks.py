@@ -72,3 +72,10 @@ def test_sinks_of_earlier_layers_are_told_where_the_last_one_has_none() -> None:
     assert "4.2 times the median in layer 1 and 1.5 times in layer 2." in first
     assert "3 times the median" in first and first.endswith("have 1, most in layer 1 (1).")
     assert "1.5 times the median in layer 2, the last layer." in second and "no attention sinks" in second
+
+
+def test_norms_of_patches_and_of_each_kind_of_prefix_token() -> None:
+    norms = np.array([[5.0, 1.0, 3.0, 10.0, 20.0], [7.0, 2.0, 2.0, 30.0, 80.0]])
+    prefix = ("cls", "reg1", "reg2")
+    assert s.group_prefix(prefix) == {"[CLS]": [0], "registers": [1, 2]}
+    assert s.summarise_norms(norms, prefix).tolist() == [25.0, 80.0, 6.0, 2.0]

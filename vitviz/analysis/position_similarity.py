@@ -13,12 +13,14 @@ from vitviz.analysis.map_similarity import rank_correlation
 
 FloatArray = NDArray[np.floating[Any]]
 Grid = tuple[int, int]
-Encoding = Literal["sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "slip", "random", "none"]
+Encoding = Literal["sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "rotary", "slip", "random", "none"]
 SAME_CODE = 1e-6  # of the largest squared distance: closer codes are one code, up to rounding
 
 
 def encode(kind: Encoding, grid: Grid, dim: int, base: float = 10000.0, seed: int = 0) -> FloatArray:
     """Return a table (rows * cols, dim) by name; 'random' draws from N(0, 1), 'none' is zero everywhere.
+
+    'rotary' is a query or key whose pairs all are (1, 0), turned as at each position: dot products are scores q · k.
 
     Raises:
         ValueError: if the encoding is not known, or does not exist for this width.
@@ -32,6 +34,9 @@ def encode(kind: Encoding, grid: Grid, dim: int, base: float = 10000.0, seed: in
         return sinusoids.sincos_2d_sum(rows, cols, dim, base)
     if kind == "sincos_2d_concat":
         return sinusoids.sincos_2d_concat(rows, cols, dim, base)
+    if kind == "rotary":
+        angles = sinusoids.rotary_2d(rows, cols, dim, base)
+        return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
     if kind == "random":
         return np.random.default_rng(seed).standard_normal((rows * cols, dim))
     if kind == "none":
@@ -50,6 +55,22 @@ def exponents(kind: Encoding, dim: int) -> FloatArray:
         quarter = dim // 4
         return (column % quarter) / (quarter - 1)
     return np.full(dim, np.nan)
+
+
+def rotary_turns(grid: Grid, dim: int, base: float, offset: tuple[int, int]) -> FloatArray:
+    """Return the angles (2, dim / 4) between query and key at an offset in patches: pairs of the row, of the column."""
+    omega = 4 * np.pi * base ** (-np.arange(dim // 4) / (dim // 4))
+    return np.stack([omega * step / side for step, side in zip(offset, grid, strict=True)])
+
+
+def rotary_scores(grid: Grid, dim: int, base: float) -> FloatArray:
+    """Return q · k over all offsets (2 rows - 1, 2 cols - 1), for equal pairs and relative to offset 0."""
+    steps = [range(1 - side, side) for side in grid]
+    along = [
+        np.cos([rotary_turns(grid, dim, base, (step, step))[axis] for step in steps[axis]]).mean(axis=1)
+        for axis in (0, 1)
+    ]
+    return np.asarray((along[0][:, None] + along[1][None]) / 2)
 
 
 def wavelengths(kind: Encoding, dim: int, base: float = 10000.0) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,28 @@ class TokenNorms:
 def measure_norms(places: FloatArray, prefix: FloatArray) -> TokenNorms:
     """Return the norms |z| of tokens (n, rows, cols, D) and (n, P, D)."""
     return TokenNorms(*(np.linalg.norm(part, axis=-1).astype(np.float32) for part in (places, prefix)))
+
+
+def group_prefix(prefix: Sequence[str]) -> dict[str, list[int]]:
+    """Return the positions of [CLS], [DIST] and of all registers together, by their display names."""
+    groups: dict[str, list[int]] = {}
+    for place, name in enumerate(prefix):
+        groups.setdefault("registers" if name.startswith("reg") else f"[{name.upper()}]", []).append(place)
+    return groups
+
+
+def summarise_norms(norms: FloatArray, prefix: Sequence[str]) -> NDArray[np.float64]:
+    """Return the median and the largest patch norm, and the mean norm of each group of prefix tokens.
+
+    Args:
+        norms: (images, tokens) of one layer.
+
+    Returns:
+        (2 + groups,).
+    """
+    patches = norms[:, len(prefix) :]
+    means = [norms[:, places].mean() for places in group_prefix(prefix).values()]
+    return np.array([np.median(patches), patches.max(), *means])
 
 
 def patch_contrast(images: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float64]:

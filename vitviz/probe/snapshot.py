@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis import confusion, position_similarity
 from vitviz.analysis.attention import readout_row
+from vitviz.analysis.sinks import summarise_norms
 from vitviz.config import ViTConfig
 from vitviz.data.preparation import Prepared
 from vitviz.models.abilities import abilities, as_vit
@@ -55,6 +56,7 @@ class LearnedTables:
     similarity: FloatArray | None  # (N, N) of its positions
     weights: FloatArray | None  # (D, C, P, P): its patch embedding
     distance_px: FloatArray | None  # (layers, heads), mean over `MEASURED` images; None without held-out ones
+    norms: FloatArray | None  # (layers, 2 + prefix groups), see `summarise_norms`
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +98,28 @@ def judge(subject: LoadedModel, held_out: HeldOut) -> Predictions:
 def _read_tables(subject: LoadedModel, held_out: HeldOut | None) -> LearnedTables:
     config = as_vit(subject.config)
     layout = subject.layout(config.image_size, config.image_size)
-    distance = None
+    distance = norms = None
     if held_out is not None:
-        found = attention_distances(subject.model, held_out.inputs[:MEASURED], with_mean=False)
-        distance = found.distance_px.mean(axis=0)
+        images = held_out.inputs[:MEASURED]
+        distance = attention_distances(subject.model, images, with_mean=False).distance_px.mean(axis=0)
+        norms = measure_norms(subject, images)
     return LearnedTables(
-        layout.grid, layout.patch_px, _similarity(subject, config, layout), _embedding(subject), distance
+        grid=layout.grid,
+        patch_px=layout.patch_px,
+        similarity=_similarity(subject, config, layout),
+        weights=_embedding(subject),
+        distance_px=distance,
+        norms=norms,
+    )
+
+
+def measure_norms(subject: LoadedModel, images: NDArray[np.float32]) -> FloatArray:
+    """Return `summarise_norms` of a ViT's tokens after every block, (layers, 2 + prefix groups)."""
+    config = as_vit(subject.config)
+    names = tuple(f"blocks.{layer}" for layer in range(config.depth))
+    found = capture(subject.model, images, record=names)
+    return np.stack(
+        [summarise_norms(np.linalg.norm(found[name], axis=-1), config.prefix_tokens) for name in names]
     )
 
 

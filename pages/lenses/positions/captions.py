@@ -9,7 +9,7 @@ import numpy as np
 
 from vitviz.analysis import position_similarity
 from vitviz.analysis.position_similarity import Structure, mean_along
-from vitviz.text import percent, plain, signed
+from vitviz.text import percent, plain, plural, signed
 
 if TYPE_CHECKING:
     from pages.lenses.positions.encodings import FloatArray, PositionTable
@@ -77,12 +77,29 @@ def describe_table(table: PositionTable, base: float) -> str:
         text = f"{name}{moment}: {count} × {dim} = {table.values.size:,} values, {spread}"
         untrained = table.kind == "learned" and not table.trained
         return f"{text}; initialized with 0.02, not trained." if untrained else f"{text}."
+    if table.kind == "rotary":
+        turns = np.degrees(position_similarity.rotary_turns(table.grid, dim, base, (1, 1)))
+        return (
+            f"{name}: adds nothing to the tokens; each of the {dim // 2} pairs of a query or key turns with the row or"
+            f" the column, by {turns.max():.1f}° per patch at most and {turns[turns > 0].min():.2f}° at least."
+        )
     waves = position_similarity.wavelengths(cast(position_similarity.Encoding, table.kind), dim, base)
     longest = max(table.grid) if table.kind.startswith("sincos_2d") else count
     periodic = percent(float(np.mean(waves <= longest)), 0)
     return (
         f"{name}: wavelengths range from {waves.min():.2f} to {waves.max():,.0f} positions; {periodic} of the {dim}"
         " dimensions complete a period on this grid, and only slower ones separate distant positions."
+    )
+
+
+def describe_rotation(grid: tuple[int, int], dim: int, base: float, offset: tuple[int, int]) -> str:
+    """Describe the score at an offset in patches, and the fastest and the slowest pair there."""
+    scores = position_similarity.rotary_scores(grid, dim, base)
+    score = scores[grid[0] - 1 + offset[0], grid[1] - 1 + offset[1]]
+    turns = np.degrees(np.abs(position_similarity.rotary_turns(grid, dim, base, offset))).max(axis=0)
+    return (
+        f"{plural(abs(offset[0]), 'row')} and {plural(abs(offset[1]), 'column')} apart, q·k falls to"
+        f" {signed(float(score))} of its value at offset 0: the fastest pair turns by {turns[0]:.0f}°, the slowest by {turns[-1]:.1f}°."
     )
 
 

@@ -23,11 +23,18 @@ COMPUTED = {
     "sincos_1d": "1-D sinusoidal",
     "sincos_2d_sum": "2-D sinusoidal, summed",
     "sincos_2d_concat": "2-D sinusoidal, concatenated",
+    "rotary": "2-D rotary, q·k",
     "slip": "1-D with exponent bug",
     "random": "Random",
     "none": "No encoding",
 }
-SINUSOIDAL = ("sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "slip")  # computed encodings that have a base
+SINUSOIDAL = (
+    "sincos_1d",
+    "sincos_2d_sum",
+    "sincos_2d_concat",
+    "rotary",
+    "slip",
+)  # computed encodings that have a base
 SELECTED_MODEL = "model"
 DEFAULT_GRID, DEFAULT_DIM, DEFAULT_BASE = (8, 8), 64, 10000.0
 GRIDS: tuple[Grid, ...] = ((4, 4), (7, 7), (8, 8), (14, 14))
@@ -122,7 +129,7 @@ def list_encodings() -> dict[str, str]:
     """Return the titles of all encodings by key: the selected model's, computed ones, other models'."""
     selected = (
         {SELECTED_MODEL: f"This model · {selection.get_model_choice().title}"}
-        if get_position_ability()
+        if get_position_ability() or getattr(selection.get_model_choice().config, "positions", "") == "rotary"
         else {}
     )
     others = {
@@ -176,6 +183,10 @@ def _load_model_encoding(choice: ModelChoice, selected: bool) -> PositionTable:
         )
     if learned and not trained:
         note += " · random weights"
+    if config.positions == "rotary":
+        values = position_similarity.encode("rotary", config.grid, config.width_per_head, config.rope_theta)
+        note += f" · per head, base {config.rope_theta:,.0f}"
+        return PositionTable(title, note, "rotary", config.grid, values[None], [""], trained=trained)
     tables = _load_single_table(choice, config)[None]
     return PositionTable(title, note, config.positions, config.grid, tables, [""], trained=trained)
 

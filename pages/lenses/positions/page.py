@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.positions import lecture, resize, similarity, table
+from pages.lenses.positions import lecture, resize, rotary, similarity, table
 from pages.selection import selection
 
 VIEWS = {
     "similarity": ("Similarity", similarity.draw),
     "table": ("Table", table.draw),
+    "rotary": ("Rotary pairs", rotary.draw),
     "lecture": ("Lecture examples", lecture.draw),
     "resize": ("Resizing", resize.draw),
 }

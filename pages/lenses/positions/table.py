@@ -35,6 +35,10 @@ $(r, c)$ and $(c, r)$ have the same encoding.
 \cos \omega_k r]$ with $\omega_k = b^{-k/(D/4 - 1)}$: half of $D$ for the column, half for the row,
 $\lVert p\rVert^2 = D/2$.
 
+**2-D, rotary** (Su et al. 2021; axial as in DINOv3, Siméoni et al. 2025): nothing is added. Pair $k$ of a query or key
+turns by $2 \pi\, x\, b^{-4k/d}$, with the patch's row or column $x \in [-1, 1]$. The table holds a pair $(1, 0)$ turned
+to each position, so dot products of its rows are scores $q \cdot k$.
+
 **Learned** (Dosovitskiy et al. 2021, eq. 1): $\mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$, learned parameters.
 """
 SOURCES: dict[str, Callable[..., object]] = {
@@ -42,6 +46,7 @@ SOURCES: dict[str, Callable[..., object]] = {
     "slip": formulas.sincos_1d_slip,
     "sincos_2d_sum": formulas.sincos_2d_sum,
     "sincos_2d_concat": formulas.sincos_2d_concat,
+    "rotary": formulas.rotary_2d,
 }
 
 

@@ -96,7 +96,8 @@ class TableView {
 
   /** The formula of a cell, in symbols and in numbers, with its value. */
   formulaOf(p, k) {
-    const { kind, base } = this.message.header;
+    const { header } = this.message;
+    const { kind, base } = header;
     const [r, c] = this.place(p);
     const d = this.D();
     const v = number(this.value(p, k), 4);
@@ -105,6 +106,13 @@ class TableView {
     if (kind === 'learned') return `E_pos[${p}, ${k}] = ${v}\na parameter, learned by gradient descent`;
     if (kind === 'pixels')
       return `PE[${p}, ${k}] = ${v}\na second linear map of the patch's pixels, which holds no position`;
+    if (kind === 'rotary') {
+      const pair = k % (d / 2);
+      const [axis, at, side] = pair < d / 4 ? ['row', r, header.grid[0]] : ['column', c, header.grid[1]];
+      const name = k < d / 2 ? 'cos' : 'sin';
+      const centre = number((2 * (at + 0.5)) / side - 1, 4);
+      return `pair ${pair} of q and k turns with the ${axis}:\n${name}(2π · ${axis} · ${base}^(−j/(D/4))),  j = ${pair % (d / 4)}\n= ${name}(2π · ${centre} · ${base}^(−${pair % (d / 4)}/${d / 4}))\n= ${v}`;
+    }
     const f = base ** this.exponent(k);
     const scaled = number(f, 4);
     if (kind === 'sincos_2d_concat') {

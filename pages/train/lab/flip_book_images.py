@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis import confusion, filters, mistakes, position_similarity
 from vitviz.analysis.distance import corner_distance_px, uniform_distance_px
+from vitviz.analysis.sinks import group_prefix
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.pin import Pin
 from vitviz.plots.run_history import Picture, to_bytes
@@ -50,6 +51,7 @@ def build_images(
         _build_similarity(inside),
         _build_filters(inside),
         _build_distance(config, inside),
+        _build_norms(config, inside),
         _build_confusion(frames),
         _build_worst(frames),
     ]
@@ -188,6 +190,39 @@ def _build_distance(config: ModelConfig, inside: Sequence[LearnedTables] | None)
         captions=captions,
         page="attention_distance",
         opens="attention distance",
+    )
+
+
+def _build_norms(config: ModelConfig, inside: Sequence[LearnedTables] | None) -> Picture:
+    """Build the norms of patches, [CLS] and registers after every block."""
+    title, norms = "Token norms by block", require_all(weights.norms for weights in inside or ())
+    if not inside or not norms:
+        is_vit = abilities(config).heads_over_all
+        reason = DATASET_MISSING if is_vit else "This model has no tokens whose norms could be compared."
+        return _build_placeholder("norms", title, reason)
+    top = max(float(frame.max()) for frame in norms) or 1.0
+    captions = []
+    for frame in norms:
+        times = frame[:, 1] / np.maximum(frame[:, 0], 1e-12)
+        layer = int(times.argmax())
+        captions.append(
+            f"Largest patch norm: {times[layer]:.1f} times the median, in block {layer + 1}"
+            + "".join(
+                f"; {name} {frame[layer, 2 + i]:.1f}"
+                for i, name in enumerate(group_prefix(as_vit(config).prefix_tokens))
+            )
+            + f"; median {frame[layer, 0]:.1f}."
+        )
+    return Picture(
+        "norms",
+        title,
+        "dots",
+        to_bytes(np.stack(norms), 0.0, top),
+        hi=top,
+        captions=captions,
+        page="layers",
+        opens="what layers see",
+        extra={"series": ["median patch", "largest patch", *group_prefix(as_vit(config).prefix_tokens)]},
     )
 
 

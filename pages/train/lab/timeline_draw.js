@@ -118,13 +118,22 @@ function drawScale(view, ctx, g, table) {
   blit(ctx, heat(RAMP, 1, 256, table, 0, 255), x, y - 4, width, 8);
 }
 
-/** Draw values (layers x heads) as dots over the layers, one color per head. */
+/** Draw values (layers x heads) as dots over the layers, one color per head or named series. */
 function drawDots(view, card, p) {
   const { colors, arrays } = view.now;
   const [, L, H] = arrays[p.name].shape;
-  const height = Math.min(card.width * 0.8, 240);
+  const height = Math.min(card.width * 0.8, 240) + (p.series ? 18 : 0);
   const ctx = card.map.size(card.width, height);
-  const plot = new Plot(ctx, colors, [30, card.width, 10, height - 40], { x: [-0.5, L - 0.5] });
+  const plot = new Plot(ctx, colors, [30, card.width, p.series ? 28 : 10, height - 40], { x: [-0.5, L - 0.5] });
+  ctx.font = `12px ${colors.font}`;
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'middle';
+  let left = 30;
+  p.series?.forEach((name, h) => {
+    ctx.fillStyle = headColor(h, H);
+    ctx.fillText(name, left, 9);
+    left += ctx.measureText(name).width + 10;
+  });
   plot.axisY([0, 0.5, 1], (part) => `${Number((p.hi * part).toPrecision(2))}`);
   const layers = Array.from({ length: L }, (_, l) => l);
   plot.axisX(layers, (l) => String(l + 1), 'layer');

@@ -171,6 +171,9 @@ def test_the_flip_book_grows_until_every_snapshot_is_there(open_app: OpenApp, ru
     assert arrays["similarity"].shape == (steps, 4, 4, 4, 4)
     assert arrays["filters"].shape == (steps, 3, 3, 8, 8, 3)  # 16 filters have 15 components
     assert arrays["distance"].shape == (steps, 2, 2)
+    assert arrays["norms"].shape == (steps, 2, 3)
+    norms = next(picture for picture in header["pictures"] if picture["name"] == "norms")
+    assert norms["series"] == ["median patch", "largest patch", "[CLS]"] and "[CLS]" in norms["captions"][0]
     assert arrays["confusion"].shape == (steps, 1, 1, 10, 10)
     assert (arrays["similarity"][:, 0, 0, 0, 0] == 255).all()  # a position is like itself
     assert len(re.findall(r"\d\.\d\d", header["pictures"][1]["captions"][0])) == 2, "two similarities"

@@ -1,0 +1,79 @@
+"""Rotary positions: how the pairs of a query and a key turn with their offset, and the score that follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.controls import widgets
+from pages.frame import page
+from pages.lenses.positions.captions import describe_rotation
+from pages.lenses.positions.encodings import BASES, GRIDS, Grid
+from pages.selection import selection
+from vitviz import sinusoids
+from vitviz.analysis import position_similarity
+from vitviz.models import layers
+from vitviz.plots.rotary import rotary_figure
+
+WIDTHS = (8, 16, 32, 64)
+STEPS = tuple(range(-7, 8))
+MATHEMATICS = r"""
+$$
+q_i \cdot k_j = \sum_k \lvert q_k \rvert \lvert k_k \rvert \cos\bigl(\omega_k (x_i - x_j) + \varphi_k\bigr), \qquad
+\omega_k = 2 \pi\, b^{-4k/d}
+$$
+
+The values $k$ and $k + d/2$ of a query or key form a pair, a vector in a plane. Rotary positions (Su et al. 2021) turn
+it by $\omega_k x$. The axial 2-D form of DINOv3 (Siméoni et al. 2025) turns half of the pairs with the patch's row and
+half with its column, where $x \in [-1, 1]$ is the patch's centre. A dot product depends on the difference of two angles
+only, so the score depends on the offset. The map shows pairs of equal length and direction ($\varphi_k = 0$), divided
+by its largest value.
+"""
+
+
+@dataclass(frozen=True)
+class RotaryControls(widgets.ControlValues, page="positions"):
+    """The offset of query and key in patches, and grid, width per head and base of the rotation."""
+
+    down: int
+    right: int
+    rope_grid: Grid
+    rope_dim: int
+    rope_base: float
+
+
+def draw() -> None:
+    """Draw the score over all offsets, the pairs at one offset, the caption and the drawers."""
+    controls = _draw_controls()
+    offset = (controls.down, controls.right)
+    shape = (controls.rope_grid, controls.rope_dim, controls.rope_base)
+    page.figure(rotary_figure(*shape, offset=offset, mode=selection.get_theme()), "positions.rotary")
+    page.caption(describe_rotation(*shape, offset=offset))
+    page.drawers(
+        "positions.rotary",
+        math=MATHEMATICS,
+        code=(sinusoids.rotary_2d, layers.rotate, position_similarity.rotary_scores),
+    )
+
+
+def _draw_controls() -> RotaryControls:
+    with page.row():
+        with page.options("positions.rotary"):
+            grid = widgets.select(
+                RotaryControls.key("rope_grid"),
+                "Grid, patches",
+                GRIDS,
+                (8, 8),
+                format_func=lambda g: f"{g[0]} \u00d7 {g[1]}",
+            )
+            dim = widgets.select(RotaryControls.key("rope_dim"), "Width of a head", WIDTHS, 32)
+            base = widgets.select(
+                RotaryControls.key("rope_base"), "Base", BASES, 100.0, format_func=lambda b: f"{b:,.0f}"
+            )
+        steps = tuple(step for step in STEPS if abs(step) < grid[0])
+        with st.container(width=240):
+            down = widgets.select_slider(RotaryControls.key("down"), "Rows down from query to key", steps, 0)
+        with st.container(width=240):
+            right = widgets.select_slider(RotaryControls.key("right"), "Columns right", steps, 2)
+    return RotaryControls(down, right, grid, dim, base)
