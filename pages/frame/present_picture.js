@@ -10,6 +10,7 @@ const ALONE = 'vitvizAlone'; // on the root: the page holds a marked picture
 const LARGE = 0.4; // share of the largest view's area from which on a view may be the picture; the first one is
 const RANGE = [0.5, 3]; // of the factor
 const HALVINGS = 8;
+const MOST_WIDE = 2.2; // of a picture that is too long for any screen
 const FOOT_PX = 4;
 
 const MOST_WAITS = 12; // calls without a picture until the page counts as drawn
@@ -69,7 +70,7 @@ function fit(picture) {
     if (isFitting(middle)) low = middle;
     else high = middle;
   }
-  if (!isFitting(low)) grow(1); // too long for any screen: it scrolls
+  if (!isFitting(low)) grow(Math.min(MOST_WIDE, Math.max(1, Math.min(innerWidth / 1200, innerHeight / 720)))); // it scrolls
   fitted = [room, picture.clientWidth, picture.clientHeight].join();
 }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.controls import popover, session_keys, widgets
+from pages.controls import notices, popover, session_keys, widgets
 from pages.lenses.two_images.image_pair import ImageSource
 from pages.selection import selection, upload
 from pages.selection.subject import Subject
@@ -20,6 +20,7 @@ from vitviz.data.image_copies import COPIES
 from vitviz.plots.blob import pack
 
 _pad = register(__file__, "drawing_pad")
+NOTICE = "two_images._upload_notice"
 PAD = "two_images.pad"
 TEST, DRAWING = "test", "drawing:"
 _OWN = "two_images._own"  # session key: image keys of drawings and uploads
@@ -137,9 +138,7 @@ def draw_own_image() -> None:
             on_change=_store_upload,
             args=(key,),
         )
-        notice = st.session_state.pop(session_keys.NOTICE, None)
-        if notice:
-            st.warning(notice, icon=":material/info:")
+        notices.draw_notice(NOTICE)
         st.caption(uploads.PRIVACY)
 
 
@@ -157,6 +156,7 @@ def _store_upload(key: str) -> None:
         return
     try:
         SecondImageControls.change(second=uploads.store_image(session.get_current(), file.data))
+        notices.clear_notice(NOTICE)
     except ImageError as error:
-        st.session_state[session_keys.NOTICE] = str(error)
+        notices.store_notice(NOTICE, str(error))
     st.session_state["two_images._turn"] += 1
