@@ -6,6 +6,7 @@ Every look is a visitor's first: a browser without a cache opens a link. What is
 
 - picture: the first picture of the page has drawn: a view, a figure or an image in the main column, whichever comes
   first from the top; of a page without one, all of it.
+- ratio: of the picture to a two-line script's page, opened on its own server after each page.
 - all: the script has ended and every view and figure on the page has drawn, and so it stays for a tenth of a second.
 
 Warm: one server that has torch loaded and has looked at no page in advance (VITVIZ_AHEAD=0), so that nothing of a look
@@ -36,6 +37,7 @@ from pages.stores import catalogue  # noqa: E402
 from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
 
+TWO_LINES = 'import streamlit as st\nst.title("Hello")\n'
 WARM_S, COLD_S = 1.5, 2.5  # wanted: seconds to the picture, once torch is loaded and before
 STEADY_MS = 100
 LIMIT_MS = 60_000
@@ -103,17 +105,29 @@ def look(browser: Browser, port: int, page: str, model: str) -> Look:
         context.close()
 
 
-def warm_looks(browser: Browser, folder: Path, pages: list[str], models: list[str]) -> list[Look]:
-    """Return every page with every model, each for the first time, on one server that has torch loaded."""
-    port = free_port()
+def warm_looks(
+    browser: Browser, folder: Path, pages: list[str], models: list[str]
+) -> tuple[list[Look], float]:
+    """Return every page with every model, each for the first time, on one server that has torch loaded.
+
+    A two-line script's page is opened after each page; its median in seconds is returned, too.
+    """
+    port, plain_port, script = free_port(), free_port(), folder / "two_lines.py"
+    script.write_text(TWO_LINES)
     env = {"VITVIZ_RUNS": str(folder / "warm"), "VITVIZ_AHEAD": "0"}
     server = start_server("app.py", port, folder / "server.log", env)
+    plain_server = start_server(str(script), plain_port, folder / "plain.log")
+    looks, plain = [], []
     try:
         look(browser, port, "words", "")  # what is heavy is loaded behind the first page
         time.sleep(15)
-        return [look(browser, port, page, model) for page in pages for model in models]
+        for page in pages:
+            looks += [look(browser, port, page, model) for model in models]
+            plain.append(look(browser, plain_port, "home", "").all_s)
+        return looks, statistics.median(plain)
     finally:
         stop_server(server)
+        stop_server(plain_server)
 
 
 def cold_look(browser: Browser, folder: Path, page: str) -> Look:
@@ -126,11 +140,11 @@ def cold_look(browser: Browser, folder: Path, page: str) -> Look:
         stop_server(server)
 
 
-def table(warm: list[Look], cold: list[Look]) -> str:
-    """Return a row a page: the median and the slowest of the models, and the cold server's."""
+def table(warm: list[Look], cold: list[Look], plain_s: float) -> str:
+    """Return a row a page: median, ratio to a two-line script and slowest of the models; the cold server's."""
     lines = [
-        "| page | warm: picture, median | slowest | with | all, median | slowest | cold: picture | all |",
-        "|---|---|---|---|---|---|---|---|",
+        "| page | warm: picture, median | ratio | slowest | with | all, median | slowest | cold: picture | all |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for page in dict.fromkeys(one.page for one in (*warm, *cold)):
         mine = [one for one in warm if one.page == page]
@@ -138,6 +152,7 @@ def table(warm: list[Look], cold: list[Look]) -> str:
         slowest = max(mine, key=lambda one: one.picture_s)
         cells = [
             f"{statistics.median(one.picture_s for one in mine):.2f} s",
+            f"{statistics.median(one.picture_s for one in mine) / plain_s:.1f}",
             f"{slowest.picture_s:.2f} s",
             slowest.model,
             f"{statistics.median(one.all_s for one in mine):.2f} s",
@@ -174,7 +189,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         try:
             cold = [cold_look(browser, folder, page) for page in asked.pages for _ in range(asked.cold)]
-            warm = warm_looks(browser, folder, asked.pages, asked.models)
+            warm, plain_s = warm_looks(browser, folder, asked.pages, asked.models)
         finally:
             browser.close()
     for one in (*cold, *warm):
@@ -184,7 +199,8 @@ def main() -> None:
         f" {platform.python_version()}, {os.cpu_count()} cores of {processor()}, load"
         f" {os.getloadavg()[0]:.1f} at the end. Seconds from"
         " the request, by a browser without a cache, to the page's first picture, and to all of it.\n\n"
-        f"{table(warm, cold)}\n\nPictures: warm {within(warm, WARM_S)}, cold {within(cold, COLD_S)}.\n"
+        f"{table(warm, cold, plain_s)}\n\nRatios are to a two-line script's page, {plain_s:.2f} s in the"
+        f" median.\n\nPictures: warm {within(warm, WARM_S)}, cold {within(cold, COLD_S)}.\n"
     )
     if not asked.small:
         (ROOT / "benchmarks/first_look.md").write_text(text)
