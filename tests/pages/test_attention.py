@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 import vitviz
 from pages.frame import registry
+from pages.lenses.attention import faithfulness, method_maps
 from pages.lenses.attention.map_controls import CONCENTRATED_HEAD
 from pages.selection import attention_maps
 from pages.stores import cached, catalogue
@@ -453,3 +454,20 @@ def test_the_shares_of_a_logit_sum_to_it(open_app, model):
 def test_shares_follow_the_explained_class(open_app):
     app = open_app(PAGE, model="preset:vit_digits", attention__view="shares", attention__class="3")
     assert any("to the logit of 3:" in note.value for note in app.main.caption)
+
+
+def test_curves_of_faithfulness_are_drawn_while_others_are_computed(
+    open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[int] = []
+    build_figure = faithfulness.build_figure
+
+    def record(subject: Any, curves: method_maps.FaithfulnessCurves, target: int) -> Any:
+        shown.append(len(curves.curves))
+        return build_figure(subject, curves, target)
+
+    monkeypatch.setattr(method_maps, "SHOW_S", -1.0)
+    monkeypatch.setattr(faithfulness, "build_figure", record)
+    app = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__view="truth")
+    assert not app.exception and len(app.main.get("plotly_chart")) == 1
+    assert shown[:3] == [1, 2, 3] and shown == sorted(shown)

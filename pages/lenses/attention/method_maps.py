@@ -15,7 +15,10 @@ from vitviz.analysis import faithfulness
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.explain import OrderCurve, Recipe, method_maps_of, order_curve
 
-RANDOM_ORDERS = 6
+RANDOM_ORDERS, FEWER_ORDERS = 6, 3
+MOST_PATCHES = (
+    64  # with more, three random orders keep the wait short: one takes 3.5 s of a core in a ViT-Ti/16
+)
 SHOW_S = 1.0  # a large model's curves are drawn while others are computed
 PROGRESS_TEXT = "Blanking patches in the order of each method …"
 Maps = dict[str, np.ndarray]
@@ -67,7 +70,9 @@ def compute_curves(
     Args:
         show: draws the curves so far; called every `SHOW_S` seconds, from one map and one random order on.
     """
-    random_orders = faithfulness.random_orders(subject.layout.num_patches, RANDOM_ORDERS)
+    patches = subject.layout.num_patches
+    count = RANDOM_ORDERS if patches <= MOST_PATCHES else FEWER_ORDERS
+    random_orders = faithfulness.random_orders(patches, count)
     orders = [random_orders[0], *maps.values(), *random_orders[1:]]
     curves: list[OrderCurve] = []
 
