@@ -99,7 +99,8 @@ def describe_rotation(grid: tuple[int, int], dim: int, base: float, offset: tupl
     turns = np.degrees(np.abs(position_similarity.rotary_turns(grid, dim, base, offset))).max(axis=0)
     return (
         f"{plural(abs(offset[0]), 'row')} and {plural(abs(offset[1]), 'column')} apart, q·k falls to"
-        f" {signed(float(score))} of its value at offset 0: the fastest pair turns by {turns[0]:.0f}°, the slowest by {turns[-1]:.1f}°."
+        f" {signed(float(score))} of its value at offset 0: the fastest pair turns by {turns[0]:.0f}°, the slowest by"
+        f" {turns[-1]:.1f}°."
     )
 
 

@@ -34,6 +34,7 @@ _TRAINED_ONLY = {
     "image_size",
     "positions_antialias",
     "convention",
+    "rope_theta",
 }
 
 
@@ -122,7 +123,13 @@ def describe_timm_model(config: ModelConfig) -> tuple[str, dict[str, Any]]:
         for field in fields(config)
         if field.name not in _TRAINED_ONLY and getattr(config, field.name) != getattr(plain, field.name)
     ]
-    if config.readout not in ("cls", "mean") or config.positions in ("pixels", "rotary"):
+    if config.positions == "rotary":
+        raise ValueError(
+            "timm has rotary positions only in models of another architecture, so this ViT has no counterpart"
+        )
+    if config.distilled and config.num_registers:
+        raise ValueError("timm has no DeiT with a distillation token and registers")
+    if config.readout not in ("cls", "mean") or config.positions == "pixels":
         unlike += ["positions" if config.readout in ("cls", "mean") else "readout"]
     if unlike:
         raise ValueError(f"timm has no ViT with this {', '.join(unlike)}")
