@@ -1,7 +1,8 @@
-"""Run a fragment's poll on the page that the session shows now.
+"""Run no fragment of a page that was left; a click in it runs the page that the session shows now.
 
-Without this fix (Streamlit 1.67, no upstream issue found): a poll that was requested before its page was left names the
-old page to the browser, which then drops everything that the new page has drawn.
+Without this fix (Streamlit 1.67, no upstream issue found): a fragment's run that was requested before its page was left
+names the old page to the browser, which then drops everything that the new page has drawn. A run that names the new
+page has the same effect if it reaches the browser in one batch with the new page, as after a dropped connection.
 """
 
 from __future__ import annotations
@@ -29,6 +30,19 @@ def install() -> None:
 def _run_on_current_page(runner: ScriptRunner, data: RerunData) -> None:
     current_page = runner._pages_manager.current_page_script_hash
     if data.fragment_id_queue and current_page and data.page_script_hash != current_page:
+        if data.is_auto_rerun and not _has_click(data):
+            return  # the next poll follows
         query = urlencode(runner._session_state._state.query_params.to_dict())
-        data = replace(data, page_script_hash=current_page, query_string=query)
+        data = replace(
+            data,
+            page_script_hash=current_page,
+            query_string=query,
+            fragment_id_queue=[],
+            is_fragment_scoped_rerun=False,
+        )
     _run_script(runner, data)
+
+
+def _has_click(data: RerunData) -> bool:
+    widgets = [] if data.widget_states is None else data.widget_states.widgets
+    return any((widget.WhichOneof("value") or "").endswith("trigger_value") for widget in widgets)

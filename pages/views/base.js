@@ -12,9 +12,13 @@ oneEntryAPage(); // as early as possible: the user may click before the page is 
 const sheets = new Map();
 const heights = new Map(); // last height of a view, by element and width
 
-/** Fetch a style sheet once; all views share it. */
+/** Fetch a style sheet once; all views share it. After a failure, such as of the network, the next view tries again. */
 function sheet(address) {
-  if (!sheets.has(address)) sheets.set(address, fetchSheet(address));
+  if (!sheets.has(address)) {
+    const fetched = fetchSheet(address);
+    sheets.set(address, fetched);
+    fetched.catch(() => sheets.delete(address));
+  }
   return sheets.get(address);
 }
 
