@@ -64,10 +64,10 @@ def test_a_plain_vit_lacks_windows_and_a_teacher_alone() -> None:
         (ViTConfig(readout="mean", num_registers=4), {"cls_readout", "distillation"}),
         (ViTConfig(readout="first_patch"), {"cls_readout", "prefix", "distillation"}),
         (ViTConfig(positions="none"), {"learned_positions", "distillation"}),
-        (ViTConfig(num_classes=0), {"class_head", "distillation"}),
-        (ViTConfig(residual=False), {"blocks", "rollout", "distillation"}),
+        (ViTConfig(num_classes=0), {"class_head", "logit_shares", "distillation"}),
+        (ViTConfig(residual=False), {"blocks", "logit_shares", "rollout", "distillation"}),
         (ViTConfig(embed="reshape"), {*OF_PATCHES, "distillation"}),
-        (ViTConfig(num_classes=0, distilled=True), {"class_head", "distillation"}),
+        (ViTConfig(num_classes=0, distilled=True), {"class_head", "logit_shares", "distillation"}),
     ],
 )
 def test_a_vit_s_options_take_abilities_away(config: ViTConfig, more: set[str]) -> None:
@@ -84,6 +84,7 @@ def test_a_swin_has_windows_and_e_but_no_one_row_over_all() -> None:
         "attention",
         "windows",
         "class_head",
+        "logit_shares",
         "embedding",
         "filters",
         "distance",
