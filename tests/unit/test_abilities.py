@@ -91,6 +91,7 @@ def test_a_swin_has_windows_and_e_but_no_one_row_over_all() -> None:
         "layers",
         "new_head",
         "whole_record",
+        "many_images",
     }
     assert lacking(SwinConfig()) == set(NAMES) - has
     assert not abilities(SwinConfig(num_classes=0)).class_head
@@ -106,8 +107,9 @@ def test_what_is_no_transformer_has_little() -> None:
         "layers",
         "new_head",
         "whole_record",
+        "many_images",
     }
-    others = set(NAMES) - {"class_head", "whole_record"}
+    others = set(NAMES) - {"class_head", "whole_record", "many_images"}
     assert lacking(ConvAttentionConfig()) == lacking(FlatAttentionConfig()) == others
 
 
