@@ -23,7 +23,10 @@ def test_it_holds(name: str, tmp_path: Path) -> None:
     assert findings == []
 
 
-@pytest.mark.parametrize("name", ["lessons", "zips", pytest.param(CRAFTED, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    ["lessons", "zips", *(pytest.param(name, marks=pytest.mark.slow) for name in ("archives", CRAFTED))],
+)
 def test_attacks_hold(name: str, tmp_path: Path) -> None:
     """Within 2 s of processor time and 300 MB; a lesson within 0.5 s."""
     costs = measure_attacks(entry(name, tmp_path))
