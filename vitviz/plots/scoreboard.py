@@ -80,7 +80,7 @@ def board_figure(
     x: Axis,
     y: Axis,
     mode: theme.Mode = "light",
-    height_px: int = 440,
+    height_px: int = 540,
     width_px: int = 540,
 ) -> go.Figure:
     """Draw the points of every family in its colour and shape, with the Pareto front.
