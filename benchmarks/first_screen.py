@@ -7,15 +7,17 @@ pages behind the address measure those alone.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from math import isfinite
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, TimeoutError, sync_playwright
 
 from pages.frame.registry import PAGES
 from pages.studies.catalogue import STUDIES
 
 WIDTH_PX, HEIGHT_PX, DRAWN_MS = 1440, 900, 6000
 PHONE_PX = 390, 844
+PICTURES = "canvas, img, .plot-container"
 MEASURE = """() => {
   const cells = new Uint8Array(360 * 225); // of 4 px: marks that overlap count once
   const [words, sizes] = [[], []];
@@ -54,7 +56,9 @@ def measure(browser: Browser, address: str, width_px: int, height_px: int) -> li
     """Open a page in a new session; return what `MEASURE` does."""
     page = browser.new_page(viewport={"width": width_px, "height": height_px})
     page.goto(address)
-    page.locator('[data-testid="stMain"]').wait_for(timeout=60_000)
+    page.locator('[data-testid="stMain"] h1').wait_for(timeout=60_000)
+    with suppress(TimeoutError):  # a page without a picture
+        page.locator(f'[data-testid="stMain"] :is({PICTURES})').first.wait_for(timeout=20_000)
     page.wait_for_timeout(DRAWN_MS)
     measured: list[float | None] = page.evaluate(MEASURE)
     page.close()
