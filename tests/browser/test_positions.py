@@ -104,7 +104,7 @@ def test_the_tables_formula_has_the_hovered_cells_numbers(visit: Visit) -> None:
     heat.press("ArrowRight")  # to the pinned position
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
         heat.press(key)
-    expect(stage.locator(".pt-head")).to_have_text("Position 37, dimension 5 (p = 36, k = 4)")
+    expect(stage.locator(".pt-head")).to_have_text("Position 38, dimension 6 (p = 37, k = 5)")
     expect(stage.locator(".pt-formula")).to_contain_text("cos(37 / 10000^(4/64))")
     value = position_similarity.encode("sincos_1d", (8, 8), 64)[37, 5]
     assert numbers(stage.locator(".pt-formula").text_content() or "")[-1] == pytest.approx(value, abs=1e-3)
