@@ -29,7 +29,7 @@ FOLLOWING_S = 0.7
 RETRY_S = 3.0  # interval of attempts to reach a class that is unavailable
 AT_FULL_SPEED = 30  # learners; more learners poll less often
 STORAGE_NOTICE = "It is stored on this server, visible to the class, and deleted when the class closes."
-# On wide screens the row is a chip beside the page's header, and in presentation mode at its foot: it takes no room.
+# On wide screens the row is a chip beside the page's header, or beside the title of a presentation: it takes no room.
 STYLE = """
 @media (min-width: 641px) {{
   [data-testid="stLayoutWrapper"]:has(> .st-key-class_bar):not(:has(.st-key-class_asked)) {{ position: absolute; }}
@@ -41,7 +41,8 @@ STYLE = """
     border-radius: 1.5rem; }}
   .st-key-class_row :is(button, a) {{ min-height: 2rem; padding: 0 .5rem; white-space: nowrap; }}
   .st-key-class_row p {{ font-size: .875rem; white-space: nowrap; }}
-  html[data-vitviz-present] .st-key-class_row {{ inset: auto auto .5rem .75rem; }}
+  html[data-vitviz-present] .st-key-class_row {{ top: 2px; max-height: 30px; padding: 0 .5rem; }}
+  html[data-vitviz-present] .st-key-class_row :is(button, a) {{ min-height: 1.4rem; border: 0; padding: 0 .4rem; }}
 }}
 @media (max-width: 640px) {{
   .st-key-class_bar > :has(.st-key-class_asked) {{ order: -1; }}

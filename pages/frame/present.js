@@ -39,17 +39,6 @@ html[data-vitviz-alone] h1 {
   white-space: nowrap;
 }
 html[data-vitviz-alone] [data-vitviz-caption] * { font-size: 1.125rem; line-height: 1.25; }
-html[data-vitviz-present] .st-key-class_bar {
-  position: fixed;
-  z-index: 100;
-  top: 4px;
-  right: 1.5rem;
-  width: max-content;
-  max-width: 50vw;
-  padding: 0 8px;
-  background: var(--st-background-color, Canvas);
-  font-size: 0.875rem;
-}
 @media (min-width: 1200px) {
   html[data-vitviz-present] [data-testid="stMainBlockContainer"]:has(.st-key-lesson_panel) { padding-right: 19rem; }
   html[data-vitviz-present] .st-key-lesson_panel { width: 17rem !important; }
