@@ -26,6 +26,7 @@ from pages.views import register
 
 _PAGES, _BROWSER = register.FOLDERS
 _STREAMLIT = Path(streamlit.__file__).with_name("static")
+_LAYOUT = Path(__file__).with_name("layout.css")
 # By what Streamlit draws that stands on every page: the sidebar, a row of controls, a view, the foot.
 _EVERYWHERE = (
     "BidiComponent",
@@ -81,8 +82,16 @@ def render_document(slug: str) -> str:
     title = "vitviz" if slug == "home" else f"{entry.title} · vitviz"
     head = head.replace("<title>Streamlit</title>", f"<title>{escape(title)}</title>")
     server = () if slug == "home" else (_SERVER,)  # its address is the server's own
+    style = f"<style>{_LAYOUT.read_text('utf-8')}</style>"
     return "\n".join(
-        (head, *server, *_list_meta_tags(title, entry.question), *_list_preloads(entry, head), end + body)
+        (
+            head,
+            style,
+            *server,
+            *_list_meta_tags(title, entry.question),
+            *_list_preloads(entry, head),
+            end + body,
+        )
     )
 
 
