@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from pages.frame import page
-from pages.selection import selection, substitute
+from pages.selection import nearest_model, selection
 from pages.selection.subject import Subject, load_current, load_subject
 from vitviz import sinusoids
 from vitviz.analysis.patches import patchify
@@ -33,10 +33,10 @@ def draw_solution(slug: str) -> str:
 
 def _load_subject() -> Subject:
     """Load the selected model if it is a plain ViT, else the most similar one with an image of its dataset."""
-    if substitute.is_plain_vit(selection.get_model_choice().config):
+    if nearest_model.is_plain_vit(selection.get_model_choice().config):
         return load_current()
-    choice = substitute.find_nearest_model(substitute.is_plain_vit)
-    return load_subject(choice, None, substitute.choose_image(choice)[0])
+    choice = nearest_model.find_nearest_model(nearest_model.is_plain_vit)
+    return load_subject(choice, None, nearest_model.choose_image(choice)[0])
 
 
 def _build_heatmap(values: NDArray[Any], x: str, y: str, *, signed: bool = False) -> go.Figure:

@@ -13,7 +13,7 @@ import streamlit as st
 
 from pages.controls import query_params, session_keys
 from pages.frame.registry import PageEntry
-from pages.selection.substitute import describe_training, find_matching_image, find_nearest_model
+from pages.selection.nearest_model import describe_training, find_matching_image, find_nearest_model
 from pages.stores import catalogue, runs, session
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig

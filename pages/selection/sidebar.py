@@ -17,10 +17,10 @@ from pages.selection import (
     image_picker,
     model_dialog,
     model_list,
+    nearest_model,
     page_selection,
     run_follower,
     selection,
-    substitute,
     thumbnails,
 )
 from pages.selection.image_picker import IMAGE_EXPIRED as IMAGE_EXPIRED
@@ -149,7 +149,7 @@ def _draw_model(model: ModelChoice, choices: Mapping[str, ModelChoice], shown: p
         st.button(
             "Select this model",
             key="nouns.select_shown",
-            on_click=substitute.select_substitute,
+            on_click=nearest_model.select_substitute,
             args=(model,),
             width="stretch",
         )

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.controls import query_params, widgets
 from pages.frame import page
-from pages.selection import model_list, selection, substitute
+from pages.selection import model_list, nearest_model, selection
 from pages.selection.selection import Selection
 from pages.start.map_session import MapFrame
 from pages.stores.model_choice import ModelChoice
@@ -36,7 +36,7 @@ def draw() -> None:
         for name in ("beside", "beside_part"):
             query_params.remove_value(SecondMapControls.key(name))
         return
-    image, note = substitute.choose_image(second)
+    image, note = nearest_model.choose_image(second)
     current = selection.get_current()
     second_selection = Selection(second.key, second.last_step, image, current.pin, current.crop)
     if note:

@@ -81,8 +81,8 @@ def _draw_augmented_images(dataset: str) -> None:
     """Draw one prepared image and its augmented versions in a few updates."""
     import torch
 
+    from vitviz.training.augmentation import augment
     from vitviz.training.batches import prepare_images
-    from vitviz.training.recipe import augment
 
     grid = data_size.GRIDS[dataset]
     name = default_pictures(dataset, grid.preparation.in_chans)
@@ -167,5 +167,5 @@ STUDY = Study(
     build=build,
     choices=data_grids.CHOICES[:1],
     keys=(GUESS,),
-    code=("vitviz.training.recipe:augment",),
+    code=("vitviz.training.augmentation:augment",),
 )

@@ -27,9 +27,9 @@ from vitviz.experiments.result import read_result
 from vitviz.models.abilities import as_vit
 from vitviz.models.presets import RGB_32
 from vitviz.text import FOREIGN, percent, round_share
-from vitviz.training import fine_tuning
+from vitviz.training import fine_tuning_race
 from vitviz.training.files import write_status
-from vitviz.training.fine_tuning import Method, Source, Task, race
+from vitviz.training.fine_tuning_race import Method, Source, Task, race
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.session import Session
 from vitviz.training.start_weights import start_file
@@ -311,7 +311,7 @@ def _finished(shipped: Path, folder: Path) -> Run:
     source = Source(model.title, model.digest, model.config, model.preparation)
     task = Task("digits", 10, 100, 10, drawn=True)
     config = race(source, task, Method(updates=4, batch_size=16, seeds=2))
-    assert config.preset == fine_tuning.PRESET
+    assert config.preset == fine_tuning_race.PRESET
     run = Run.create(folder, config, start=start_file(model))
     assert Session(run, "cpu").perform().state == "done"
     return run

@@ -14,11 +14,11 @@ from vitviz.config import CNNConfig, SwinConfig, TrainConfig
 from vitviz.config_models import averages_batches
 from vitviz.models.costs import meta_model
 from vitviz.models.zoo import create_model
+from vitviz.training.augmentation import Mixture
 from vitviz.training.executor import LocalExecutor
 from vitviz.training.loop import Trainer, train
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.races import positions_race
-from vitviz.training.recipe import Mixture
 from vitviz.training.records import StepRecord
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.weights import Weights

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from vitviz.config import TrainConfig
+from vitviz.training.augmentation import Mixture
 from vitviz.training.distillation import distillation_loss
-from vitviz.training.recipe import Mixture
 
 CLS, DIST, TEACHER = [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]
 LABEL = 0

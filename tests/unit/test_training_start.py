@@ -17,10 +17,10 @@ from vitviz.data.datasets import load_dataset
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model
-from vitviz.training import fine_tuning
+from vitviz.training import fine_tuning_race
 from vitviz.training.archive import export_run, import_run
 from vitviz.training.batches import prepare_training_data
-from vitviz.training.fine_tuning import Method, Source, Task, part_of, race
+from vitviz.training.fine_tuning_race import Method, Source, Task, part_of, race
 from vitviz.training.loop import Trainer
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import RunConfig, config_from_values, config_to_values
@@ -161,7 +161,7 @@ def test_a_duplicate_begins_with_the_same_weights(tmp_path: Path) -> None:
 
 
 def test_members_are_told_apart_by_their_names() -> None:
-    assert part_of("tuned_2") == (fine_tuning.TUNED, 2)
+    assert part_of("tuned_2") == (fine_tuning_race.TUNED, 2)
     for name in ("tuned", "other_0", "tuned_x"):
         with pytest.raises(ValueError, match="tuned_SEED"):
             part_of(name)

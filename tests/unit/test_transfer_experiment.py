@@ -20,7 +20,7 @@ from vitviz.experiments.transfer_plan import PLAN_OF, PLANS, Plan
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
 from vitviz.probe.features import extract_features, patch_means
-from vitviz.training.fine_tuning import Method
+from vitviz.training.fine_tuning_race import Method
 
 SMALL = {"image_size": 16, "in_chans": 1, "num_classes": 3}
 

@@ -23,7 +23,7 @@ from vitviz.models.transfer import fitted, fitted_preparation, transferred
 from vitviz.models.zoo import create_model
 from vitviz.probe.features import extract_features
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser, prepare_training_data
-from vitviz.training.fine_tuning import SCRATCH, TUNED, Method, Source, Task, recipes
+from vitviz.training.fine_tuning_race import SCRATCH, TUNED, Method, Source, Task, recipes
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from vitviz.training.fine_tuning import SCRATCH, TITLES, TUNED, Method
+from vitviz.training.fine_tuning_race import SCRATCH, TITLES, TUNED, Method
 
 FROZEN, LONGER = "frozen", "longer"
 SEEDS = (0, 1, 2)

@@ -15,7 +15,7 @@ from vitviz.experiments.transfer_plan import SEEDS
 from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, SIZES, WAYS, method_of
 from vitviz.models import parameter_count
 from vitviz.models.transfer import fitted
-from vitviz.training.fine_tuning import SCRATCH, TUNED
+from vitviz.training.fine_tuning_race import SCRATCH, TUNED
 
 
 def experiment(checkpoints: Path = CHECKPOINTS) -> Experiment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from vitviz.experiments.transfer_plan import DIGITS
-from vitviz.training.fine_tuning import SCRATCH, Method
+from vitviz.training.fine_tuning_race import SCRATCH, Method
 
 NAME = "tuning"
 PLAN = DIGITS  # whose backbones, images and updates these are

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from vitviz.config import TrainConfig
 from vitviz.models.fast_layers import dice
+from vitviz.training.augmentation import Mixture
 from vitviz.training.distillation import distillation_loss
-from vitviz.training.recipe import Mixture
 from vitviz.training.weights import Weights
 
 A = TypeVar("A")

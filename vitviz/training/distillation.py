@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import TrainConfig
-from vitviz.training.recipe import Mixture
+from vitviz.training.augmentation import Mixture
 
 
 def distillation_loss(

@@ -20,12 +20,12 @@ from vitviz.analysis.confusion import confusion_counts
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.models.transfer import create_initialised_model
 from vitviz.models.zoo import create_model
+from vitviz.training.augmentation import augment, mix
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
 from vitviz.training.data_parallel import ThreadPool
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
-from vitviz.training.recipe import augment, learning_rate_factor, mix
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
-from vitviz.training.schedule import StoppingRule, snapshot_marks
+from vitviz.training.schedule import StoppingRule, learning_rate_factor, snapshot_marks
 from vitviz.training.weights import Weights, bf16_is_fast
 
 MAX_RECORDS = 5000  # of a run's steps; longer runs record means over several steps

@@ -15,7 +15,7 @@ from pages.frame import page
 from pages.lenses.layers import dataset_task, image_subset, layer_questions
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
-from pages.selection import selection, subject, substitute
+from pages.selection import nearest_model, selection, subject
 from pages.stores import cached
 from pages.views.event_values import read_events, read_index
 from pages.views.register import register
@@ -106,7 +106,7 @@ def choose_cnn(compared: ComparedModel) -> ComparedModel:
     }
     default = current_key = compared.subject.choice.key
     if current_key not in models:
-        default = substitute.find_nearest_model(lambda config: bool(abilities(config).receptive_field)).key
+        default = nearest_model.find_nearest_model(lambda config: bool(abilities(config).receptive_field)).key
     widgets.follow_default(ChannelControls.key("cnn"), default)
     key = widgets.select(
         ChannelControls.key("cnn"), "CNN", list(models), default, format_func=lambda name: models[name].title

@@ -9,7 +9,7 @@ import streamlit as st
 from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
-from pages.selection import selection, subject, substitute
+from pages.selection import nearest_model, selection, subject
 from pages.selection.subject import Subject
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
@@ -123,5 +123,5 @@ def find_default_other(current: ComparedModel, models: Mapping[str, ModelChoice]
         able = abilities(config)
         return bool(able.layers and (able.blocks if current.is_cnn else able.receptive_field))
 
-    nearest = substitute.find_nearest_model(fits).key
+    nearest = nearest_model.find_nearest_model(fits).key
     return nearest if nearest in models else next(iter(models))

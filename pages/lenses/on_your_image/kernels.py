@@ -14,7 +14,7 @@ from pages.frame import page
 from pages.lenses.on_your_image import comparison
 from pages.lenses.on_your_image.comparison import Comparison, find_family
 from pages.questions import prediction_gate
-from pages.selection import selection, substitute
+from pages.selection import nearest_model, selection
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
 from pages.views.register import register
@@ -103,7 +103,7 @@ def find_pair() -> tuple[ModelChoice | None, ModelChoice | None]:
     """Return the best CNN and the best plain ViT among the comparable models."""
     peers = comparison.list_peers(selection.get_model_choice())
     cnn = next((choice for choice in peers if find_family(choice.config) == "CNN"), None)
-    vit = next((choice for choice in peers if substitute.is_plain_vit(choice.config)), None)
+    vit = next((choice for choice in peers if nearest_model.is_plain_vit(choice.config)), None)
     return cnn, vit
 
 

@@ -23,7 +23,7 @@ from vitviz.models.abilities import abilities
 from vitviz.models.transfer import fitted
 from vitviz.text import plain
 from vitviz.training.batches import SPLIT_SEED
-from vitviz.training.fine_tuning import Body, Method, Source, Task, recipes
+from vitviz.training.fine_tuning_race import Body, Method, Source, Task, recipes
 from vitviz.training.limits import MAX_PARAMETERS, parameters
 
 FIRST = "checkpoint:mnist_vit"  # gains most on digits, the dataset that is always available

@@ -8,7 +8,7 @@ from pages.controls import notices, session_keys, widgets
 from pages.stores import runs, session
 from pages.train.fine_tuning.race_controls import RaceControls
 from vitviz.data.datasets import data_title
-from vitviz.training.fine_tuning import PRESET
+from vitviz.training.fine_tuning_race import PRESET
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 

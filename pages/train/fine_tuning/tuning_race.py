@@ -11,7 +11,7 @@ from pages.stores import cached, catalogue, own_weights, polling_rate, runs, ses
 from pages.train.fine_tuning import (
     drawers,
     frozen_features,
-    plan,
+    kept_parameters,
     race_controls,
     race_results,
     race_selection,
@@ -25,7 +25,7 @@ from vitviz.experiments.result import read_result_if_any
 from vitviz.plots import fine_tuning as plots
 from vitviz.text import plain, plural, reason
 from vitviz.training.executor import ExecutorError
-from vitviz.training.fine_tuning import TITLES, Source, race
+from vitviz.training.fine_tuning_race import TITLES, Source, race
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, Status
 from vitviz.training.start_weights import start_file
@@ -122,7 +122,7 @@ def _draw_setup(chosen: RaceSettings) -> None:
             on_click=_start_race,
             args=(chosen, guess, run_start.count_clicks()),
         )
-    plan.draw(chosen)
+    kept_parameters.draw(chosen)
 
 
 def _offer_colour(chosen: RaceSettings) -> None:

@@ -32,7 +32,7 @@ from vitviz.plots.attention import maps_view
 from vitviz.plots.fine_tuning import weight_changes_figure
 from vitviz.probe.capture import capture
 from vitviz.text import percent, plain, round_share
-from vitviz.training.fine_tuning import SCRATCH, TITLES, TUNED
+from vitviz.training.fine_tuning_race import SCRATCH, TITLES, TUNED
 from vitviz.training.run_directory import Run
 
 MATH = r"""

@@ -8,7 +8,7 @@ from pages.views import race
 from vitviz.experiments import data_size
 from vitviz.training.loop import Trainer, make_update
 from vitviz.training.races import POSITIONS_RACE, positions_race
-from vitviz.training.recipe import learning_rate_factor
+from vitviz.training.schedule import learning_rate_factor
 from vitviz.training.shuffling import shuffle_patches
 
 MATHEMATICS = r"""

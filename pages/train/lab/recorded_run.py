@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pages.selection import selection, substitute
+from pages.selection import nearest_model, selection
 from pages.stores import catalogue, runs
 from pages.stores.model_choice import ModelChoice
 from pages.stores.records import Records
@@ -56,7 +56,7 @@ class Recording:
     @property
     def image(self) -> str:
         """Return the selected image if it fits the training dataset, else one of that dataset."""
-        return substitute.choose_image(self.choice)[0]
+        return nearest_model.choose_image(self.choice)[0]
 
 
 @lru_cache(maxsize=16)

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from vitviz.config import TrainConfig
-from vitviz.training.recipe import augment, erase, learning_rate_factor, mix, shift
+from vitviz.training.augmentation import augment, erase, mix, shift
+from vitviz.training.schedule import learning_rate_factor
 
 CONFIG = TrainConfig()
 

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import registry
-from pages.selection import selection, substitute
+from pages.selection import nearest_model, selection
 from pages.stores.catalogue import ModelChoice
 from tests.pages.conftest import ROOT, OpenApp, said
 from vitviz.checkpoint_header import read_header
@@ -122,18 +122,18 @@ def test_a_page_without_a_selection_draws_no_sidebar_and_keeps_the_selection(
 def test_the_first_picture_stands_for_the_first_and_any_other_for_its_number() -> None:
     colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
     own = default_picture("cifar10", 3)
-    assert substitute.find_matching_image(colour, "digits:0") == own
-    assert substitute.find_matching_image(colour, "digits:3") == f"{own.partition(':')[0]}:3"
+    assert nearest_model.find_matching_image(colour, "digits:0") == own
+    assert nearest_model.find_matching_image(colour, "digits:3") == f"{own.partition(':')[0]}:3"
     grey = replace(colour, config=ViTConfig(in_chans=1), preparation=GREY_32, trained_on="digits")
-    assert substitute.find_matching_image(grey, own) == "digits:0"
-    assert substitute.find_matching_image(grey, "sample:cat") == "digits:0"
+    assert nearest_model.find_matching_image(grey, own) == "digits:0"
+    assert nearest_model.find_matching_image(grey, "sample:cat") == "digits:0"
 
 
 def test_a_few_of_a_set_are_of_that_set_where_the_whole_one_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """With CIFAR-10 on the machine its 200 pictures were 'not like those that it learned from'."""
-    monkeypatch.setattr(substitute, "default_pictures", lambda trained_on, in_chans: "cifar10")
+    monkeypatch.setattr(nearest_model, "default_pictures", lambda trained_on, in_chans: "cifar10")
     colour = ModelChoice("colour", "", "", ViTConfig(), RGB_32, "cifar10", (0,))
-    assert substitute.find_matching_image(colour, f"{cifar10_few.NAME}:65") == f"{cifar10_few.NAME}:65"
+    assert nearest_model.find_matching_image(colour, f"{cifar10_few.NAME}:65") == f"{cifar10_few.NAME}:65"
 
 
 def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_the_nearest_is_trained_then_of_the_same_data_then_the_best(monkeypatch:
 
     def nearest_to(choice: ModelChoice) -> str:
         monkeypatch.setattr(selection, "get_model_choice", lambda: choice)
-        return substitute.find_nearest_model(substitute.is_plain_vit).key
+        return nearest_model.find_nearest_model(nearest_model.is_plain_vit).key
 
     assert nearest_to(replace(worse, key="cnn")) == "better"
     assert nearest_to(replace(shapes, key="cnn")) == "shapes"
