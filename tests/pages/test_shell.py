@@ -27,6 +27,7 @@ from tests.pages.conftest import OpenApp
 from vitviz.data import image_worker
 from vitviz.models.size import too_large
 from vitviz.plots.theme import HEADS, PALETTES
+from vitviz.text import plain
 
 ROOT = Path(__file__).parents[2]
 NOUNS = ("model", "step", "image", "pin", "crop")
@@ -208,7 +209,7 @@ def test_a_bad_file_says_why_and_the_previous_picture_stays(open_app):
 
 def test_a_link_to_a_vanished_upload_says_so(open_app):
     app = open_app(image="upload:abcdefghijklmnopqrstuv")
-    assert app.sidebar.warning[0].value == sidebar.IMAGE_EXPIRED
+    assert app.sidebar.warning[0].value == plain(sidebar.IMAGE_EXPIRED)
     assert query(app)["image"] == "digits:0"
 
 

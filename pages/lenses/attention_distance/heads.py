@@ -157,8 +157,9 @@ def draw_heads(measured: MeasuredModel, training: TrainingDistances | None) -> N
 def make_series(measured: MeasuredModel, statistics: list[HeadStatistics]) -> list[HeadSeries]:
     """Return the heads at every step, and random weights repeated for every step if they are compared."""
     model, random = measured.model, measured.random
+    trained = f"step {model.step:,}" if model.step else "trained"  # published weights have no steps
     series = HeadSeries(
-        f"step {model.step:,}" if model.trained_on else "random weights",
+        trained if model.trained_on else "random weights",
         np.stack([heads.mean for heads in statistics]),
         np.stack([heads.spread for heads in statistics]),
         compute_offset_maps(measured.distances, measured.layout.grid),
