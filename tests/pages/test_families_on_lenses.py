@@ -61,7 +61,8 @@ FAMILIES: dict[str, ModelConfig] = {
 }
 PAGES = [page for page in registry.PAGES if page.path.startswith("pages/lenses/") or page.slug == "home"]
 VIEWS = {
-    "attention": ("maps", "matrix", "compare", "depth", "methods", "truth", "ablate"),
+    "attention": ("maps", "matrix", "compare", "depth", "methods", "truth", "shares", "ablate"),
+    "positions": ("similarity", "rotary"),
     "swin": ("attention", "bias", "merge"),
     "two_images": ("match", "colours", "patching", "uses"),
 }
