@@ -21,7 +21,7 @@ from vitviz.lessons.question_kinds import (
     Write,
 )
 from vitviz.plots.blob import pack
-from vitviz.text import plain
+from vitviz.text import plain, speakable
 
 if TYPE_CHECKING:
     from vitviz.plots.photo import Photo
@@ -51,24 +51,53 @@ def draw_input(
         on_change: called after an option was clicked.
     """
     text = write(prompt)
-    label = f":material/quiz: {text if '**' in text else f'**{text}**'}"
+    with st.container(gap=None):
+        # Screen readers read a widget's label as it is written, without its Markdown.
+        st.markdown(f":material/quiz: {text if '**' in text else f'**{text}**'}")
+        _draw_widget(kind, key, speakable(prompt), write, load_photo, more, on_change)
+    return read_input(kind, key)
+
+
+def _draw_widget(
+    kind: AnswerKind,
+    key: str,
+    label: str,
+    write: Callable[[str], str],
+    load_photo: Callable[[], Photo | None],
+    more: Mapping[str, str] | None,
+    on_change: Callable[[], None] | None,
+) -> None:
+    """Draw the widget of a kind of answer, with the question as its hidden label."""
     if isinstance(kind, Choose):
         labels = {kind.encode(place): write(option) for place, option in enumerate(kind.options)} | dict(
             more or {}
         )
-        st.pills(label, list(labels), key=key, format_func=labels.__getitem__, on_change=on_change)
+        st.pills(
+            label,
+            list(labels),
+            key=key,
+            format_func=labels.__getitem__,
+            on_change=on_change,
+            label_visibility="collapsed",
+        )
     elif isinstance(kind, Drag):
         _draw_number(kind, key, label)
     elif isinstance(kind, Arrange):
         st.multiselect(
-            label, kind.items, key=key, format_func=plain, placeholder="Select all, the first one first"
+            label,
+            kind.items,
+            key=key,
+            format_func=plain,
+            placeholder="Select all, the first one first",
+            label_visibility="collapsed",
         )
     elif isinstance(kind, Write):
-        st.text_input(label, key=key, max_chars=MAX_TEXT_ANSWER, placeholder="Your answer in a few words")
+        placeholder = "Your answer in a few words"
+        st.text_input(
+            label, key=key, max_chars=MAX_TEXT_ANSWER, placeholder=placeholder, label_visibility="collapsed"
+        )
     else:
-        st.markdown(label)
         _draw_patches(kind, key, load_photo())
-    return read_input(kind, key)
 
 
 def read_input(kind: AnswerKind, key: str) -> Answer | None:
@@ -115,6 +144,7 @@ def _draw_number(kind: Drag, key: str, label: str) -> None:
             key=key,
             format=f"%.{kind.digits}f" if kind.digits else "%d",
             placeholder=kind.unit or "a number",
+            label_visibility="collapsed",
         )
         return
 
@@ -133,6 +163,7 @@ def _draw_number(kind: Drag, key: str, label: str) -> None:
         key=key,
         format=f"%.{0 if scale * kind.step >= 1 else 2}f {kind.unit.replace('%', '%%')}".strip(),
         on_change=store_number,
+        label_visibility="collapsed",
     )
     if moved_to is None:
         st.caption("Drag the slider to your answer.")

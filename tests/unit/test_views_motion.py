@@ -12,6 +12,7 @@ MAY = {
     "motion.js": "the kit's own, which asks",
     "explorer.js": "draws once in the next frame, however often it was asked to",
     "map_panel.js": "grows a part in its place, if motion is not reduced",
+    "present.js": "waits for the next frame before it chooses a picture",
     "map.js": "draws once in the next frame, however often it was asked to",
 }
 ASKED = re.compile(r"@media \(prefers-reduced-motion: no-preference\) \{(?:[^{}]*\{[^{}]*\})*\s*\}")
