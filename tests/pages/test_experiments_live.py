@@ -55,10 +55,10 @@ def test_one_click_orders_the_run_that_is_described(open_app: OpenApp, executor:
 
 
 def test_some_of_the_values_that_have_names_are_trained(open_app: OpenApp, executor: FakeExecutor) -> None:
-    """All six codes of positions were, whichever one wanted to see: three seeds of two could not be had."""
+    """All seven codes of positions were, whichever one wanted to see: three seeds of two could not be had."""
     app = opened(open_app, "hyperparameter", experiments__knob="positions")
     pills = app.main.button_group(key="experiments.knob_picked")
-    assert len(pills.value) == 6
+    assert len(pills.value) == 7
     pills.set_value(["positions.none", "positions.learned"]).run()
     app.main.button_group(key="experiments.knob_seeds").set_value(3).run()
     app.main.button(key="studies.hyperparameter._start").click().run()
