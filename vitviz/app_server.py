@@ -40,8 +40,11 @@ def run_app(root: Path, model: str | Path | nn.Module | LoadedModel, open_browse
         server = subprocess.Popen(command, cwd=root, env={**os.environ, "VITVIZ_CHECKPOINTS": folder})
         try:
             address = f"http://127.0.0.1:{port}"
-            if _wait_until_ready(f"{address}/_stcore/health", server) and open_browser:
-                webbrowser.open(f"{address}/attention?model=checkpoint:{name}")
+            if _wait_until_ready(f"{address}/_stcore/health", server):
+                page = f"{address}/attention?model=checkpoint:{name}"
+                print(f"Your model: {page}", flush=True)
+                if open_browser:
+                    webbrowser.open(page)
             server.wait()
         except KeyboardInterrupt:
             pass

@@ -19,6 +19,11 @@ from tests.browser.conftest import ROOT
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+def _heed_interrupts() -> None:
+    """Undo what a shell sets for a command in the background: to ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_the_app_opens_on_a_folders_model(browser: Browser, tmp_path: Path) -> None:
     folder = vitviz.export("digits_vit", tmp_path / "my-finetune")
     address, script = tmp_path / "address", tmp_path / "browser"
@@ -27,7 +32,9 @@ def test_the_app_opens_on_a_folders_model(browser: Browser, tmp_path: Path) -> N
     with (tmp_path / "log").open("wb") as log:
         command = [sys.executable, "-m", "vitviz", "app", "--model", str(folder)]
         env = {**os.environ, "BROWSER": str(script), "VITVIZ_RUNS": str(tmp_path / "runs")}
-        app = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log)
+        app = subprocess.Popen(
+            command, cwd=ROOT, env=env, stdout=log, stderr=log, preexec_fn=_heed_interrupts
+        )
     try:
         end = time.monotonic() + 120
         while not address.exists() or not address.read_text().strip():

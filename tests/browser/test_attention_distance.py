@@ -28,7 +28,7 @@ def test_heads_follow_pointer_and_keys(visit: Callable[..., Page]) -> None:
     expect(page.get_by_label("Layer", exact=True)).to_have_value("2")
     expect(page.get_by_label("Head", exact=True)).to_have_value("2")
     page.set_viewport_size(
-        {"width": 1090, "height": 900}
+        {"width": 1010, "height": 900}
     )  # as beside a lesson: too narrow for the map at its side
     page.wait_for_function(
         """() => {
