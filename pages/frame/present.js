@@ -31,7 +31,7 @@ html[data-vitviz-alone] [data-testid="stColumn"]:has([data-vitviz-picture]) { fl
 html[data-vitviz-alone] [data-testid="stElementContainer"]:has(h1) { flex: none; height: 30px; overflow: hidden; }
 html[data-vitviz-alone] [data-testid="stHeading"] { margin: 0; }
 html[data-vitviz-alone] h1 {
-  padding: 0;
+  padding: 0 !important;
   overflow: hidden;
   font-size: 1.25rem;
   line-height: 1.4;

