@@ -68,11 +68,6 @@ def plain(text: str) -> str:
     return f"{FOREIGN}{escaped}{FOREIGN}" if glossary.mentions_term(text) else escaped
 
 
-def speakable(text: str) -> str:
-    """Return the text without the signs that make links, styles or code in Markdown, for a label read aloud."""
-    return text.translate(dict.fromkeys(map(ord, r"\`*_[]<>$~|#")))
-
-
 def as_it_is(text: str) -> str:
     """Our own text without Markdown in it, where Markdown would be read; another's goes through `plain`."""
     return text.translate(_PLAIN)

@@ -21,7 +21,7 @@ from vitviz.lessons.question_kinds import (
     Write,
 )
 from vitviz.plots.blob import pack
-from vitviz.text import plain, speakable
+from vitviz.text import plain
 
 if TYPE_CHECKING:
     from vitviz.plots.photo import Photo
@@ -50,54 +50,35 @@ def draw_input(
         more: further options of a multiple-choice question, by name.
         on_change: called after an option was clicked.
     """
-    text = write(prompt)
+    text, label = write(prompt), "Your answer"  # screen readers read a label with the signs of its Markdown
     with st.container(gap=None):
-        # Screen readers read a widget's label as it is written, without its Markdown.
         st.markdown(f":material/quiz: {text if '**' in text else f'**{text}**'}")
-        _draw_widget(kind, key, speakable(prompt), write, load_photo, more, on_change)
+        if isinstance(kind, Choose):
+            options = {kind.encode(place): write(option) for place, option in enumerate(kind.options)}
+            _draw_options(key, label, options | dict(more or {}), on_change)
+        elif isinstance(kind, Drag):
+            _draw_number(kind, key, label)
+        elif isinstance(kind, Arrange):
+            st.multiselect(
+                label,
+                kind.items,
+                key=key,
+                format_func=plain,
+                placeholder="Select all, the first one first",
+                label_visibility="collapsed",
+            )
+        elif isinstance(kind, Write):
+            placeholder = "Your answer in a few words"
+            st.text_input(
+                label,
+                key=key,
+                max_chars=MAX_TEXT_ANSWER,
+                placeholder=placeholder,
+                label_visibility="collapsed",
+            )
+        else:
+            _draw_patches(kind, key, load_photo())
     return read_input(kind, key)
-
-
-def _draw_widget(
-    kind: AnswerKind,
-    key: str,
-    label: str,
-    write: Callable[[str], str],
-    load_photo: Callable[[], Photo | None],
-    more: Mapping[str, str] | None,
-    on_change: Callable[[], None] | None,
-) -> None:
-    """Draw the widget of a kind of answer, with the question as its hidden label."""
-    if isinstance(kind, Choose):
-        labels = {kind.encode(place): write(option) for place, option in enumerate(kind.options)} | dict(
-            more or {}
-        )
-        st.pills(
-            label,
-            list(labels),
-            key=key,
-            format_func=labels.__getitem__,
-            on_change=on_change,
-            label_visibility="collapsed",
-        )
-    elif isinstance(kind, Drag):
-        _draw_number(kind, key, label)
-    elif isinstance(kind, Arrange):
-        st.multiselect(
-            label,
-            kind.items,
-            key=key,
-            format_func=plain,
-            placeholder="Select all, the first one first",
-            label_visibility="collapsed",
-        )
-    elif isinstance(kind, Write):
-        placeholder = "Your answer in a few words"
-        st.text_input(
-            label, key=key, max_chars=MAX_TEXT_ANSWER, placeholder=placeholder, label_visibility="collapsed"
-        )
-    else:
-        _draw_patches(kind, key, load_photo())
 
 
 def read_input(kind: AnswerKind, key: str) -> Answer | None:
@@ -129,6 +110,20 @@ def get_moved_key(key: str) -> str:
 
 def _get_scale(kind: Drag) -> float:
     return 100.0 if kind.unit == "%" else 1.0
+
+
+def _draw_options(
+    key: str, label: str, options: Mapping[str, str], on_change: Callable[[], None] | None
+) -> None:
+    """Draw the options of a multiple-choice question: Markdown by name."""
+    st.pills(
+        label,
+        list(options),
+        key=key,
+        format_func=options.__getitem__,
+        on_change=on_change,
+        label_visibility="collapsed",
+    )
 
 
 def _draw_number(kind: Drag, key: str, label: str) -> None:

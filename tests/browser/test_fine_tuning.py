@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import open_drawers, take
 from vitviz.data.letters import TRAIN, letters_zip
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -29,13 +32,13 @@ def test_a_shipped_body_learns_three_new_classes_better_than_from_scratch(
     page = visit(ASKED, height=1400)
     page.get_by_role("button", name="Your images").click()
     page.locator('input[type="file"]').last.set_input_files(archive)
-    expect(page.get_by_text(re.compile(r"\b120 .*; 3 classes: H, K, N\."))).to_be_visible(timeout=TRAINING_MS)
+    expect(page.get_by_text(re.compile(r"\b120 .*; 3 classes: H, K, N\."))).to_be_visible(timeout=60_000)
     page.keyboard.press("Escape")
     page.get_by_role("radio", name="Fine-tuned").click()
     page.get_by_role("button", name="Start the race").click()
     ended = page.get_by_text(re.compile(r"\b120 test images\b"))
     expect(ended).to_be_visible(timeout=TRAINING_MS)
-    expect(ended).to_contain_text("Your prediction: fine-tuned. Measured: fine-tuned.")
+    expect(page.get_by_text("Your prediction: fine-tuned. Measured: fine-tuned.")).to_be_visible()
 
     (config,) = [file for file in runs_folder.glob("*/config.json") if '"fine_tuning"' in file.read_text()]
     found = {"tuned": [], "scratch": []}  # type: dict[str, list[float]]
@@ -45,5 +48,14 @@ def test_a_shipped_body_learns_three_new_classes_better_than_from_scratch(
     means = {name: sum(tests) / len(tests) for name, tests in found.items()}
     assert len(found["tuned"]) == len(found["scratch"]) == 3
     assert means["tuned"] - means["scratch"] > spread
+    # What was trained is inspected, and exported.
+    tuned = next(member.parent.name for member in sorted(config.parent.glob("members/tuned_*/status.json")))
+    page = visit(f"attention?model=run:{config.parent.name}/{tuned}&attention.view=look")
+    view = page.locator("[data-component=explorer][data-ready=true]")
+    expect(view).to_be_visible(timeout=TRAINING_MS)
+    expect(page.locator("[data-component=bars]")).to_contain_text(re.compile(r"[HKN]"))
+    open_drawers(page, "The numbers")
+    archive = np.load(io.BytesIO(take(page, "Layer, NPZ").path().read_bytes()))
+    np.testing.assert_allclose(archive["attention"].sum(axis=-1), 1, rtol=1e-4)
     sets = list((runs_folder / "sets").glob("*.json"))
     assert any(json.loads(file.read_text())["train_counts"] == [TRAIN] * 3 for file in sets)

@@ -221,7 +221,7 @@ def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
     assert box is not None
     page.mouse.click(box["x"] + 42, box["y"] + 100)
     expect(page.locator(".timeline-where")).to_contain_text(re.compile(r"^step [01] "))
-    follow = page.get_by_role("button", name="follow the newest")
+    follow = page.get_by_role("button", name="follow the newest", exact=True)
     expect(follow).to_have_attribute("aria-pressed", "false")
     page.mouse.move(0, 0)
     assert canvas.screenshot() != unmarked  # the moment is marked

@@ -136,7 +136,9 @@ def test_pause_scrub_resume_and_reload(visit: Visit) -> None:
     track.focus()
     page.keyboard.press("Home")
     expect(page.locator(".timeline-where")).to_contain_text("step 0 ", timeout=TRAINING_MS)
-    expect(page.get_by_role("button", name="follow the newest")).to_have_attribute("aria-pressed", "false")
+    expect(page.get_by_role("button", name="follow the newest", exact=True)).to_have_attribute(
+        "aria-pressed", "false"
+    )
 
     press(page, "Resume")
     expect(badge(page, "training")).to_be_visible(timeout=TRAINING_MS)

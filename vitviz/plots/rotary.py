@@ -57,7 +57,7 @@ def rotary_figure(
 
 
 def _add_clocks(figure: PlainFigure, turns: np.ndarray, mode: Mode) -> None:
-    """Add a clock per pair: the query's hand (grey) points right, the key's (blue) is turned by the offset's angle."""
+    """Add a clock per pair: the query's dotted hand points right, the key's is turned by the offset's angle."""
     palette = PALETTES[mode]
     for axis, name in enumerate(("row", "column")):
         first = BLOCK * axis
@@ -69,7 +69,8 @@ def _add_clocks(figure: PlainFigure, turns: np.ndarray, mode: Mode) -> None:
             figure.shape(
                 type="circle", xref="x2", yref="y2", **circle, line={"color": palette.line, "width": 1.5}
             )
-            for hand, color, label in ((0.0, palette.muted, "query"), (angle, palette.primary, "key")):
+            hands = ((0.0, palette.muted, "query", "dot"), (angle, palette.primary, "key", "solid"))
+            for hand, color, label, dash in hands:
                 figure.add(
                     "scatter",
                     xaxis="x2",
@@ -77,6 +78,6 @@ def _add_clocks(figure: PlainFigure, turns: np.ndarray, mode: Mode) -> None:
                     x=[x, x + HAND * float(np.cos(hand))],
                     y=[y, y - HAND * float(np.sin(hand))],
                     mode="lines",
-                    line={"color": color, "width": 3},
+                    line={"color": color, "width": 3, "dash": dash},
                     hovertemplate=f"{name} pair {pair + 1}, {label}: {np.degrees(hand):.1f}°<extra></extra>",
                 )

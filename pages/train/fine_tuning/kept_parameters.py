@@ -35,7 +35,8 @@ def draw(chosen: RaceSettings) -> None:
     positions, grids = _compare_positions(chosen, target) if resized else (None, None)
     frozen = chosen.method.body == "head"
     draw_plan_view(plots.plan(group_parts(parameters), positions, grids, frozen), key="fine_tuning.plan")
-    page.caption(f"{_count_parameters(parameters)} {_describe_preparation(chosen)}{TILES if resized else ''}")
+    page.caption(f"{_count_parameters(parameters)}{TILES if resized else ''}")
+    page.caption(_describe_images(chosen))
 
 
 def group_parts(parameters: Sequence[Piece]) -> list[Part]:
@@ -83,7 +84,7 @@ def _count_parameters(parameters: Sequence[Piece]) -> str:
     )
 
 
-def _describe_preparation(chosen: RaceSettings) -> str:
+def _describe_images(chosen: RaceSettings) -> str:
     """Describe the image counts, and how the images are adapted to the backbone's input."""
     data = cached.load_dataset(chosen.task.dataset)
     height = data.picture_shape[0]
@@ -108,8 +109,8 @@ def _describe_preparation(chosen: RaceSettings) -> str:
         else "Images are resized; the backbone stays unchanged"
     )
     return (
-        f"{adaptation}: {size}{colour}. {plural(chosen.task.pictures, 'training image')},"
-        f" {chosen.held_out:,} for validation, {len(data.test_images):,} for testing; {classes}{named}."
+        f"{plural(chosen.task.pictures, 'training image')}, {chosen.held_out:,} for validation,"
+        f" {len(data.test_images):,} for testing; {classes}{named}. {adaptation}: {size}{colour}."
     )
 
 

@@ -86,9 +86,9 @@ def _draw_recorded() -> None:
     if guess is None:
         page.caption(f"{setup}. Grey: the range of both models.")
     else:
+        page.markdown(f"Your prediction: {GUESSES[guess].lower()}. Start the race to train your own.")
         page.caption(
-            f"{setup}. {analysis.describe_test_accuracies(*groups, stored.settings['test_pictures'])} Your prediction:"
-            f" {GUESSES[guess].lower()}. Start the race to train your own."
+            f"{setup}. {analysis.describe_test_accuracies(*groups, stored.settings['test_pictures'])}"
         )
 
 
@@ -200,9 +200,9 @@ def _draw_stage(run: Run) -> None:
     accuracies = analysis.describe_test_accuracies(tuned, scratch, race_results.count_test_images(run))
     if accuracies:
         probe = frozen.describe() if frozen else frozen_features.TOO_MANY if status.state == "done" else ""
-        page.caption(
-            f"{accuracies} {probe} {_describe_prediction(run, analysis.compare_groups(tuned, scratch))}"
-        )
+        if verdict := _describe_prediction(run, analysis.compare_groups(tuned, scratch)):
+            page.markdown(verdict)
+        page.caption(f"{accuracies} {probe}")
     else:
         page.caption(_describe_setup(config))
     if not status.active:
