@@ -90,8 +90,9 @@ def _draw_start_row(visit_runs: list[Run]) -> Run | None:
         mode = race.choose_mode()
         config = recipe_form.draw() if mode == race.ONE_MODEL else race.draw_form(mode)
         if isinstance(config, RunConfig):
-            differences = config_summary.describe_differences(config, focus)
-            page.caption(f"New run: {config_summary.describe_config(config)}.{differences}")
+            page.caption(f"New run: {config_summary.describe_config(config)}.")
+            if differences := config_summary.describe_differences(config, focus).strip():
+                page.caption(differences)
     if mode == race.EXPERIMENT:
         race_question.draw(race.get_dataset())
     with start_place:
