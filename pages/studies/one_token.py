@@ -103,9 +103,9 @@ def describe_one_token(net: OneToken) -> str:
 
 
 def sketch_weights() -> list[Line]:
-    """Return scores of one token, and their softmax: 1 for each of them."""
-    places, scores = np.arange(12.0), np.random.default_rng(0).standard_normal(12)
-    return [(places, scores), (places, softmax(scores[:, None])[:, 0].astype(float))]
+    """Return the line of all scores, and the weight of a single token over its score: 1 everywhere."""
+    scores = np.linspace(-2.0, 2.0, 9)
+    return [(scores, scores), (scores, softmax(scores[:, None])[:, 0].astype(float))]
 
 
 STUDY = Study(

@@ -1,4 +1,4 @@
-"""Why residual connections and norms are there: the gradient's norm by block, at the start and through training."""
+"""Measure what residual connections and norms do: the gradient's norm by block, at the start and through training."""
 
 from __future__ import annotations
 

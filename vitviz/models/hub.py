@@ -99,7 +99,7 @@ def fetch_hub_file(
 
 @dataclass(frozen=True)
 class HubFolder:
-    """What a model opens from in a repository on the hub: its safetensors and JSON files, at a commit.
+    """The safetensors and JSON files of a model in a repository on the hub, at a commit.
 
     Attributes:
         files: bytes by name.
@@ -258,7 +258,7 @@ def main() -> None:
 
 
 class _HubError(Exception):
-    """Why a file is not taken; `network` tells whether the network is the cause."""
+    """The reason why a file is refused; `network` tells whether the network is the cause."""
 
     def __init__(self, message: str, network: bool = False) -> None:
         super().__init__(message)

@@ -25,7 +25,7 @@ class PairControls(widgets.ControlValues, page="two_images"):
 
 @dataclass(frozen=True)
 class Foreground:
-    """How the foreground is found: 'off', 'attention' or 'component', and the share of attention that it holds."""
+    """The method that finds the foreground (off, attention or component), and the share of attention that it holds."""
 
     method: str
     share: float

@@ -40,7 +40,7 @@ QUICK_S = 0.7  # shorter computations show no progress
 
 @dataclass(frozen=True)
 class PatchingControls(widgets.ControlValues, page="two_images"):
-    """What is replaced, a key of `PARTS`, and the image whose predicted class is followed: 'first' or 'second'."""
+    """The replaced part, a key of `PARTS`, and the image whose predicted class is followed: 'first' or 'second'."""
 
     part: str
     target: str

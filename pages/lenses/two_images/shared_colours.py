@@ -38,7 +38,7 @@ FITS = {"first": "this image", "both": "both", "set": "a dataset"}
 
 @dataclass(frozen=True)
 class ColourControls(widgets.ControlValues, page="two_images"):
-    """What the components are fitted on, and whether the images show through."""
+    """The images that the components are fitted on, and whether the images show through."""
 
     fit: str
     over: bool
