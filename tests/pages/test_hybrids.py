@@ -17,6 +17,7 @@ from pages.studies import hybrid_training
 from pages.studies.hybrid_training import describe_trainings
 from tests.pages.conftest import OpenApp
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
+from tests.pages.told import words
 from vitviz.analysis.hybrids import time_to_accuracy
 from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.checkpoint_header import Header, read_header
@@ -189,8 +190,7 @@ def test_seconds_of_different_machines_are_not_compared(
         app = open_app(PAGE, model="preset:hybrid_cifar10", image="sample:cat", hybrids__view="training")
         assert app.main.button_group(key="hybrids.over").options == axes
         unit = "s." if len(axes) == 2 else "images."
-        label = app.main.button_group(key="hybrids.sooner.row").label.replace("\N{NO-BREAK SPACE}", " ")
-        assert f" {unit} When does the hybrid" in label
+        assert f" {unit} When does the hybrid" in words(app)
         app.main.button_group(key="hybrids.sooner.row").set_value("never").run()
         assert ("seconds are not compared: A; B." in captions(app)) == (len(axes) == 1)
     assert "1.5 times as late" in hybrid_training.judge_prediction(100.0, 150.0, "never", "s")

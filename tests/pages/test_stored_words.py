@@ -162,8 +162,8 @@ def test_how_many_answers_a_shift_changes(
     view = {"model": "checkpoint:cifar10_cnn_wide", "image": "cifar10-few:65", "on_picture.view": "shift"}
     view["on_picture.shift_px"] = str(px)
     app = open_app(PICTURE, **view)
-    label = app.main.button_group(key="on_picture.moves.row").label
-    assert ("Test images shift 6 px" in label, "The image shifts 5 px" in label) == (counted, not counted)
+    asked = words(app)
+    assert ("Test images shift 6 px" in asked, "The image shifts 5 px" in asked) == (counted, not counted)
     app.main.button_group(key="on_picture.moves.row").set_value("checkpoint:cifar10_cnn_wide").run()
     text = words(app)
     found = read_result("robustness")
