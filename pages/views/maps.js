@@ -3,7 +3,9 @@
 import { el, live } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../vitviz/browser/kit/photo.js';
+import { PALETTE } from '../../vitviz/browser/kit/palette.js';
 import { accentLut } from '../../vitviz/browser/kit/ramp.js';
+import { signed } from '../../vitviz/browser/kit/words.js';
 
 class Maps {
   constructor({ root, trigger }) {
@@ -18,7 +20,8 @@ class Maps {
   }
 
   shown(value, scale) {
-    return scale > 0 && value > 0 ? (value >= 0.001 ? value.toFixed(3) : value.toExponential(1)) : '0';
+    if (!scale || !value) return '0';
+    return Math.abs(value) >= 0.001 ? signed(value, 3) : value.toExponential(1);
   }
 
   mark(index, event) {
@@ -88,7 +91,7 @@ class Maps {
     this.box.style.setProperty('--am-min', `${header.titles.length > 4 ? 120 : four ? 136 : 168}px`);
     this.box.classList.toggle('am-grey', header.grey);
     this.box.classList.toggle('am-smooth', header.smooth);
-    const table = accentLut(colors.query);
+    const [above, below] = [accentLut(colors.query), accentLut(PALETTE.DIVERGING.light[0])];
     this.panels.forEach((panel, m) => {
       panel.title.textContent = header.titles[m];
       panel.line.textContent = header.lines?.[m] ?? '';
@@ -100,7 +103,8 @@ class Maps {
       panel.cells.height = rows;
       const image = panel.cells.getContext('2d').createImageData(cols, rows);
       for (let i = 0; i < patches; i++) {
-        const level = Math.max(0, Math.min(255, Math.round((255 * values[i]) / (header.scale[m] || 1))));
+        const table = values[i] < 0 ? below : above;
+        const level = Math.min(255, Math.round((255 * Math.abs(values[i])) / (header.scale[m] || 1)));
         image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * i);
       }
       panel.cells.getContext('2d').putImageData(image, 0, 0);

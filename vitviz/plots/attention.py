@@ -150,7 +150,7 @@ def maps_view(
     titles: Sequence[str],
     grid: tuple[int, int],
     *,
-    shared_scale: bool = False,
+    sharing: int = 0,
     notes: Sequence[str] = (),
     lines: Sequence[str] = (),
     drawn: MapsDrawn = MapsDrawn(),  # noqa: B008  (frozen)
@@ -159,13 +159,14 @@ def maps_view(
 
     Args:
         image: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
-        maps: (maps, patches), not negative.
+        maps: (maps, patches); negative values are blue.
+        sharing: how many maps, the first ones, share a scale; the others have their own.
         notes: one line under each map; `lines`: one or two over it, under the title.
         drawn: how; the numbers are those of the patches all the same.
     """
     ground = decode_photo(image)
-    top = maps.max(axis=-1)
-    scale = np.full_like(top, top.max()) if shared_scale else top
+    scale = np.abs(maps).max(axis=-1)
+    scale[:sharing] = scale[:sharing].max(initial=0)
     header: dict[str, Any] = {
         "titles": list(titles),
         "notes": list(notes),

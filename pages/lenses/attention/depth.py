@@ -83,7 +83,7 @@ def draw_patches(subject: Subject, probs: np.ndarray, class_name: str) -> None:
             probs,
             ["input", *(f"layer {i}" for i in range(1, len(probs)))],
             grid,
-            shared_scale=True,
+            sharing=len(probs),
             notes=[f"max. {percent(row.max())}" for row in probs],
             drawn=background.map_style(subject),
         ),

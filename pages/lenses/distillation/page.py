@@ -115,18 +115,20 @@ def draw_attention(student: Subject, layer: int, head: int | None, teacher: Mode
     left, right = st.columns([3, 1], gap="medium")
     heads = student.attn[layer - 1]
     rows = (heads.mean(axis=0) if head is None else heads[head - 1])[:2]
-    prefix = student.layout.num_prefix_tokens
+    on_patches = rows[:, student.layout.num_prefix_tokens :]
+    difference = on_patches[1] - on_patches[0]
     scores = compute_class_scores(student, teacher)
     with left:
         draw_maps(
             maps_view(
                 student.ground(seen=False),
-                rows[:, prefix:],
-                ["Attention of [CLS]", "Attention of [DIST]"],
+                np.stack([*on_patches, difference]),
+                ["Attention of [CLS]", "Attention of [DIST]", "Difference, [DIST] \N{MINUS SIGN} [CLS]"],
                 student.layout.grid,
-                shared_scale=True,
+                sharing=2,
                 notes=[
-                    f"{percent(share, 0)} of its mass on patches" for share in rows[:, prefix:].sum(axis=1)
+                    *(f"{percent(share, 0)} of its mass on patches" for share in on_patches.sum(axis=1)),
+                    f"own scale: orange [DIST], blue [CLS], up to {percent(float(np.abs(difference).max()))}",
                 ],
             ),
             key="distillation.maps",

@@ -169,7 +169,7 @@ def _draw_attention(run: Run, seed: int, index: int) -> None:
     ]
     ground = seen_crop(np.ascontiguousarray(image), config.preparation)
     view = maps_view(
-        ground, np.stack(list(maps.values())), list(maps), vit.grid, shared_scale=True, notes=notes
+        ground, np.stack(list(maps.values())), list(maps), vit.grid, sharing=len(maps), notes=notes
     )
     draw_maps(view, key="fine_tuning.attention")
     page.caption(_describe_attention(maps, data.classes[int(data.labels_of("test")[index])], vit))
