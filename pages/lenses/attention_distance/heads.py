@@ -172,7 +172,7 @@ def make_series(measured: MeasuredModel, statistics: list[HeadStatistics]) -> li
 
 
 def make_lines(measured: MeasuredModel) -> list[Line]:
-    """Return reference lines: uniform attention, and the largest possible distance."""
+    """Return the reference line: uniform attention, with the largest possible distance in its label."""
     layout, measure = measured.layout, measured.controls.measure
     prefix, tokens = layout.num_prefix_tokens, layout.num_tokens
     if measure == "entropy":
@@ -181,10 +181,7 @@ def make_lines(measured: MeasuredModel) -> list[Line]:
         share = 100 * prefix / tokens
         return [Line(share, f"uniform: {share:.1f} %")] if prefix else []
     corner_px, uniform_px = analysis.corner_distance_px(layout.grid, layout.patch_px), measured.uniform_px
-    return [
-        Line(corner_px, f"corner to corner: {corner_px:.1f} px"),
-        Line(uniform_px, f"uniform attention: {uniform_px:.1f} px"),
-    ]
+    return [Line(uniform_px, f"uniform attention: {uniform_px:.1f} px (corner to corner: {corner_px:.1f} px)")]
 
 
 def suggest_model(measured: MeasuredModel, choice: ModelChoice) -> None:
