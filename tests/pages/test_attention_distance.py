@@ -100,7 +100,7 @@ def test_untrained_heads_attend_uniformly(open_app: OpenApp) -> None:
     assert any("random weights" in part.value for part in app.main.markdown)
     header, arrays = heads(app)
     even = uniform_distance_px((8, 8), 4, prefix_tokens=1)
-    assert header["lines"][1]["value"] == pytest.approx(even)
+    assert header["lines"][0]["value"] == pytest.approx(even)
     assert arrays["values0"].shape == (1, 4, 4)
     np.testing.assert_allclose(arrays["values0"], even, rtol=0.1)
     assert "over 4 images" in captions(app)
