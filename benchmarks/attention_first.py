@@ -25,11 +25,12 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vitviz.analysis import faithfulness  # noqa: E402
+from vitviz.analysis.attention import quantise_rows  # noqa: E402
 from vitviz.analysis.rollout import rollout  # noqa: E402
 from vitviz.data.images import decode_image  # noqa: E402
 from vitviz.data.preparation import prepare  # noqa: E402
 from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
-from vitviz.plots.attention import Scene, explorer_view, layer_codes, strip_view  # noqa: E402
+from vitviz.plots.attention import Scene, explorer_view, strip_view  # noqa: E402
 from vitviz.probe.capture import capture
 from vitviz.probe.relevance import class_relevance
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
@@ -75,7 +76,7 @@ def main() -> None:
         found = capture(ours, prepared.input[None], record=("blocks.*.attn",))
         attn = found.attention()[:, 0]
         strip = strip_view(attn, 1)
-        return strip.data + explorer_view(scene, prepared.shown, layer_codes(attn, 12), strip)
+        return strip.data + explorer_view(scene, prepared.shown, quantise_rows(attn[11]), strip)
 
     def bare() -> torch.Tensor:
         prepared = prepare(decode_image(file), preset.preparation)

@@ -399,7 +399,7 @@ def _measure_answer(member: Membership, state: QuestionState) -> None:
             loaded = subject.load_subject(
                 choice, question.step, question.image, (question.crop, question.crop)
             )
-            measured = question.measure.measure_answer(loaded)
+            measured = question.measure.measure_answer(subject.capture_attention(loaded))
             question_store.store_measured_answer(
                 membership.get_class_store(), member.code, state.number, measured
             )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pages.frame import page
 from pages.selection import nearest_model, selection
-from pages.selection.subject import Subject, load_current, load_subject
+from pages.selection.subject import CapturedSubject, capture_attention, load_current, load_subject
 from vitviz import sinusoids
 from vitviz.analysis.patches import patchify
 from vitviz.analysis.position_similarity import cosine_similarity
@@ -31,12 +31,12 @@ def draw_solution(slug: str) -> str:
     return _FIGURES[slug]()
 
 
-def _load_subject() -> Subject:
+def _load_subject() -> CapturedSubject:
     """Load the selected model if it is a plain ViT, else the most similar one with an image of its dataset."""
     if nearest_model.is_plain_vit(selection.get_model_choice().config):
-        return load_current()
+        return capture_attention(load_current())
     choice = nearest_model.find_nearest_model(nearest_model.is_plain_vit)
-    return load_subject(choice, None, nearest_model.choose_image(choice)[0])
+    return capture_attention(load_subject(choice, None, nearest_model.choose_image(choice)[0]))
 
 
 def _build_heatmap(values: NDArray[Any], x: str, y: str, *, signed: bool = False) -> go.Figure:
@@ -78,7 +78,7 @@ def _draw_positions() -> str:
 
 def _draw_one_head() -> str:
     subject = _load_subject()
-    weights = subject.attn[0, 0]
+    weights = subject.attn[0][0]
     page.figure(_build_heatmap(weights, "key", "query"), KEY)
     return f"Head 1 of layer 1 of {subject.choice.shown}: every row sums to {weights.sum(axis=1).mean():.2f}."
 

@@ -64,8 +64,10 @@ def draw(
         width="stretch",
     )
     if is_pressed and guess is not None:
+        from pages.selection.subject import capture_attention
+
         with st.spinner("Measuring …"):
-            measured = question.measure.measure_answer(at)
+            measured = question.measure.measure_answer(capture_attention(at))
         store(_build_answer(question, kind, kind.validate(guess), measured, at))
         for name, value in question.proof:
             query_params.request_value(name, value)

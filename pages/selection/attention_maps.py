@@ -7,13 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from pages.selection.subject import Subject, name_token
+from pages.selection.subject import CapturedSubject, name_token
+from pages.stores import cached
 from vitviz.analysis.attention import (
     FloatArray,
     entropy_bits,
     fuse_heads,
     map_of_token,
     map_onto_token,
+    quantise_rows,
 )
 from vitviz.models.abilities import as_swin
 from vitviz.models.layer_order import layout_of_layer, stage_of
@@ -24,6 +26,7 @@ from vitviz.plots.attention import (
     Strip,
     explorer_layers_view,
     explorer_view,
+    strip_view,
     windows_strip,
     windows_view,
 )
@@ -55,11 +58,11 @@ def name_head(head: Head) -> str:
     return f"Head {head}" if isinstance(head, int) else f"{head.capitalize()} of heads"
 
 
-def get_layer_layout(subject: Subject, layer: int) -> TokenLayout:
+def get_layer_layout(subject: CapturedSubject, layer: int) -> TokenLayout:
     return layout_of_layer(subject.model.config, subject.layout, layer)
 
 
-def select_weights(subject: Subject, map_selection: MapSelection, pin: Pin) -> FloatArray:
+def select_weights(subject: CapturedSubject, map_selection: MapSelection, pin: Pin) -> FloatArray:
     """Return the pinned token's row or column in every head of a layer, shape (heads, tokens)."""
     token = pin.token(get_layer_layout(subject, map_selection.layer))
     row = map_selection.direction == "row"
@@ -76,25 +79,37 @@ def select_head(lines: FloatArray, head: Head) -> FloatArray:
 
 
 def build_view(
-    subject: Subject, map_selection: MapSelection, ground: Photo, group: str
+    subject: CapturedSubject, map_selection: MapSelection, ground: Photo, group: str
 ) -> tuple[bytes, Strip]:
-    """Return the browser's message and the strip of all layers (for a Swin, of the stage's layers)."""
-    scene = describe_scene(subject.model, subject.layout, map_selection.layer, map_selection.head, group)
+    """Return the browser's message, and the strip of the captured layers (for a Swin, of the stage's)."""
+    layer, head = map_selection.layer, map_selection.head
+    scene = describe_scene(subject.model, subject.layout, layer, head, group)
     if subject.able.windows:
-        blocks = [subject.windows[layer - 1][1] for layer in scene.strip_layers]
-        strip = windows_strip(blocks, map_selection.head)
-        return windows_view(scene, ground, subject.windows[map_selection.layer - 1][1], strip), strip
+        strip = windows_strip([subject.windows[at - 1][1] for at in scene.strip_layers], head)
+        return windows_view(scene, ground, subject.windows[layer - 1][1], strip), strip
     if not subject.able.whole_record:
-        scene = replace(
-            scene, strip_layers=(map_selection.layer,), strip_names=(f"layer {map_selection.layer}",)
-        )
-    strip = subject.strip(map_selection.layer, map_selection.head)
-    return explorer_view(scene, ground, subject.layer(map_selection.layer), strip), strip
+        scene = replace(scene, strip_layers=(layer,), strip_names=(f"layer {layer}",))
+    strip = _build_strip(
+        subject.model.digest, subject.image, subject.offset, subject.layers, head, subject.attn
+    )
+    return explorer_view(scene, ground, quantise_rows(subject.attention_of(layer)), strip), strip
 
 
-def build_layers_view(subject: Subject, ground: Photo, pin: str) -> bytes:
+@cached.per_image(shared=24, upload=6)
+def _build_strip(
+    digest: str,
+    image: str,
+    offset: cached.Offset,
+    layers: tuple[int, ...],
+    head: Head,
+    _attn: tuple[FloatArray, ...],
+) -> Strip:
+    return strip_view(_attn, head)
+
+
+def build_layers_view(subject: CapturedSubject, ground: Photo, pin: str) -> bytes:
     """Return the message of all layers and heads, for a file that works without this server."""
-    layers = [rows for _, rows in subject.windows] if subject.able.windows else [*subject.attn]
+    layers = [rows for _, rows in subject.windows] or subject.attn
     scenes = [
         describe_scene(subject.model, subject.layout, layer, "mean", "")
         for layer in range(1, len(layers) + 1)
@@ -102,7 +117,7 @@ def build_layers_view(subject: Subject, ground: Photo, pin: str) -> bytes:
     return explorer_layers_view(scenes, ground, layers, pin)
 
 
-def describe_attention(subject: Subject, map_selection: MapSelection, pin: Pin) -> str:
+def describe_attention(subject: CapturedSubject, map_selection: MapSelection, pin: Pin) -> str:
     """Return the caption of the pinned token."""
     layout = get_layer_layout(subject, map_selection.layer)
     token = pin.token(layout)

@@ -310,14 +310,15 @@ def capture_activations(
     choice: ModelChoice, step: int | None, image: str, patterns: tuple[str, ...], offset: Offset
 ) -> Capture:
     """Return the intermediates that the patterns name, from one cached forward pass."""
-    subject = load_model(choice, step)
-    return _capture_activations(subject.digest, subject, image, patterns, offset)
+    model = load_model(choice, step)
+    return capture_loaded(model.digest, model, image, patterns, offset)
 
 
 @per_image(shared=24, upload=6)
-def _capture_activations(
+def capture_loaded(
     digest: str, _model: LoadedModel, image: str, patterns: tuple[str, ...], offset: Offset
 ) -> Capture:
+    """Return the intermediates of a loaded model, which its digest names."""
     from vitviz.probe.capture import capture
 
     return capture(
@@ -327,8 +328,8 @@ def _capture_activations(
 
 def record_journey(choice: ModelChoice, step: int | None, image: str, offset: Offset) -> Journey:
     """Return all intermediates for the model map, from one cached forward pass."""
-    subject = load_model(choice, step)
-    return _record_journey(subject.digest, subject, image, offset)
+    model = load_model(choice, step)
+    return _record_journey(model.digest, model, image, offset)
 
 
 @per_image(shared=16, upload=3)

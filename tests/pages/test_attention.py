@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -31,7 +30,8 @@ from vitviz.models.abilities import abilities
 from vitviz.models.layout import TokenLayout
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import PRESETS, create_model
-from vitviz.probe.capture import stream_attention
+from vitviz.plots.attention import strip_view
+from vitviz.probe.capture import Capture, stream_attention
 from vitviz.text import signed
 
 PAGE = "pages/lenses/attention/page.py"
@@ -337,16 +337,20 @@ def test_the_formula_is_the_models_own(open_app, model, controls, scores):
     assert header["scores"] == scores
 
 
-def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_app, monkeypatch):
-    from pages.selection.subject import Subject
+def capture_instead(monkeypatch: pytest.MonkeyPatch, attn: np.ndarray) -> None:
+    """Let every model return this attention (layers, heads, query, key); no strip of it stays for other tests."""
+    arrays = {f"blocks.{layer}.attn": heads[None] for layer, heads in enumerate(attn)}
+    captured = Capture(arrays, np.zeros((1, 2), np.float32), None)
+    monkeypatch.setattr("pages.stores.cached.capture_loaded", lambda *_: captured)
+    monkeypatch.setattr(attention_maps, "_build_strip", lambda *key: strip_view(key[-1], key[-2]))
 
+
+def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_app, monkeypatch):
     rng = np.random.default_rng(0)
     attn = rng.exponential(size=(4, 4, 65, 65)) ** 8
     attn /= attn.sum(axis=-1, keepdims=True)
     attn[:, :, 0, 9] = 5.0  # [CLS] looks at one patch more than any patch does
-    monkeypatch.setattr(Subject, "attn", property(lambda _: attn.astype(np.float32)))
-    for store in ("_LAYERS", "_STRIPS"):  # what is made of this noise is not kept for other tests
-        monkeypatch.setattr(f"pages.selection.subject.{store}", WeakKeyDictionary())
+    capture_instead(monkeypatch, attn.astype(np.float32))
     row = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__head="max")
     caption = next(c.value for c in row.main.caption if "strongest patches" in c.value)
     assert 0 < int(re.search(r"(\d+)\N{NO-BREAK SPACE}%", caption)[1]) <= 100

@@ -11,7 +11,7 @@ from PIL import Image
 
 from tests.messages import message, photo_of
 from tests.pages.conftest import Files, OpenApp, made
-from tests.pages.test_attention import PAGE
+from tests.pages.test_attention import PAGE, capture_instead
 from vitviz.training.run_directory import Run
 
 COLOUR = "preset:vit_shapes"  # RGB, 32 px, 4 layers, reads from [CLS]
@@ -81,13 +81,9 @@ def test_numbers_stay_those_of_the_patches(open_app: OpenApp) -> None:
 def test_the_exported_picture_is_the_crop_wherever_the_map_is_zero(
     open_app: OpenApp, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pages.selection.subject import Subject
-
     attn = np.zeros((4, 4, 65, 65), np.float32)
     attn[..., 1 + 8 * 2 + 5] = 1.0  # every token looks at one patch alone
-    monkeypatch.setattr(Subject, "attn", property(lambda self: attn))
-    monkeypatch.setattr(Subject, "strip", lambda self, layer, head: strip_of(attn))
-    monkeypatch.setattr(Subject, "layer", lambda self, layer: codes_of(attn))
+    capture_instead(monkeypatch, attn)
     app = open_app(PAGE, model=COLOUR, image="sample:cat", pin="cls")
     app.session_state["attention.look.drawer.numbers"] = True
     app.run()
@@ -98,18 +94,6 @@ def test_the_exported_picture_is_the_crop_wherever_the_map_is_zero(
     assert changed[patch].mean() > 0.9
     changed[patch] = False
     assert not changed.any()
-
-
-def strip_of(attn: np.ndarray) -> object:
-    from vitviz.plots.attention import strip_view
-
-    return strip_view(attn, 1)
-
-
-def codes_of(attn: np.ndarray) -> object:
-    from vitviz.analysis.attention import quantise_rows
-
-    return quantise_rows(attn[0])
 
 
 def test_methods_and_what_is_left_out_are_kept_at_the_crops_size(open_app: OpenApp, files: Files) -> None:

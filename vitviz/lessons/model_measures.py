@@ -12,6 +12,7 @@ from vitviz.lessons.question_kinds import (
     Choose,
     FloatArray,
     MeasuredAnswer,
+    MeasuredSubject,
     Point,
     QuestionSubject,
     get_abilities,
@@ -38,7 +39,8 @@ class _GlobalHeadMeasure:
     """A measure of heads that attend over the whole image."""
 
     def why_not(self, subject: QuestionSubject) -> str:
-        return get_abilities(subject).heads_over_all.why_not
+        able = get_abilities(subject)
+        return able.heads_over_all.why_not or able.whole_record.why_not
 
 
 def _resolve_layer(layer: int, depth: int) -> int:
@@ -46,7 +48,7 @@ def _resolve_layer(layer: int, depth: int) -> int:
     return depth if layer == LAST else min(layer, depth)
 
 
-def _select_rows(subject: QuestionSubject, layer: int, head: int) -> FloatArray:
+def _select_rows(subject: MeasuredSubject, layer: int, head: int) -> FloatArray:
     """Return a layer's attention matrix (query, key) of one head or the mean over heads."""
     heads = subject.attn[_resolve_layer(layer, len(subject.attn)) - 1]
     rows: FloatArray = heads.mean(axis=0) if head == MEAN else heads[min(head, len(heads)) - 1]
@@ -73,7 +75,7 @@ class PredictedClass:
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Choose(subject.classes)
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         probabilities = subject.probabilities
         first, second = (int(i) for i in np.argsort(-probabilities, kind="stable")[:2])
         return MeasuredAnswer(
@@ -109,7 +111,7 @@ class MostAttendedPatch(_LayerMeasure, _GlobalHeadMeasure):
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Point(subject.layout.grid)
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         prefix, (rows, cols) = subject.layout.num_prefix_tokens, subject.layout.grid
         query, name = 0, "[CLS]"
         if self._queries_patch:
@@ -135,7 +137,7 @@ class SelfAttentionShare(ShareMeasure, _LayerMeasure, _GlobalHeadMeasure):
     def why_not(self, subject: QuestionSubject) -> str:
         return super().why_not(subject) or get_abilities(subject).cls_readout.why_not
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         share = float(_select_rows(subject, self.layer, MEAN)[0, 0])
         layer = _resolve_layer(self.layer, len(subject.attn))
         return MeasuredAnswer(
@@ -150,13 +152,13 @@ class MostLocalLayer(_GlobalHeadMeasure):
     """The layer with the shortest mean attention distance on this image (ViT paper, figure 7)."""
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Choose(tuple(f"layer {i + 1}" for i in range(len(subject.attn))))
+        return Choose(tuple(f"layer {i + 1}" for i in range(subject.model.config.depth)))
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         from vitviz.analysis.distance import mean_attention_distance_px
 
         grid, patch_px = subject.layout.grid, subject.layout.patch_px
-        means = mean_attention_distance_px(subject.attn, grid, patch_px).mean(axis=-1)
+        means = mean_attention_distance_px(np.stack(subject.attn), grid, patch_px).mean(axis=-1)
         near, far = int(means.argmin()), int(means.argmax())
         return MeasuredAnswer(
             near,
@@ -175,7 +177,7 @@ class LongerBranch(_LayerMeasure):
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Choose(("attention", "the MLP"))
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         from vitviz.probe.block_record import block_record, patterns_of
 
         vit = subject.model.vit
@@ -200,7 +202,7 @@ class SettlingLayer:
         depth = subject.model.config.depth
         return Choose(("before layer 1", *(f"after layer {i + 1}" for i in range(depth))))
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         from vitviz.analysis.logit_lens import lens_of_readout, settling_layer
         from vitviz.probe.logit_lens import readout_weights, stream, stream_names
 
@@ -233,7 +235,7 @@ class ShuffledPrediction:
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Choose(("it changes", "it stays"))
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         from vitviz.analysis.patches import scrambled_order
         from vitviz.probe.embedding import predict_shuffled
 
@@ -259,7 +261,7 @@ class MostFaithfulMap:
 
         return Choose(tuple(method.title for method in METHODS.values()))
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         from vitviz.analysis.faithfulness import area
         from vitviz.analysis.methods import METHODS
         from vitviz.probe.explain import Recipe, method_maps_of, order_curve
@@ -286,7 +288,7 @@ class SharedAttention(ShareMeasure, _LayerMeasure, _GlobalHeadMeasure):
     def why_not(self, subject: QuestionSubject) -> str:
         return super().why_not(subject) or get_abilities(subject).distillation.why_not
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         from vitviz.analysis.map_similarity import shared_mass
 
         rows = _select_rows(subject, self.layer, MEAN)

@@ -240,7 +240,7 @@ class ModelSummary(Protocol):
 
 
 class QuestionSubject(Protocol):
-    """The model, step and image that a question is about; `pages.selection.subject.Subject` implements it."""
+    """The model, step and image that a question is about, as `pages.selection.subject.Subject`."""
 
     @property
     def choice(self) -> ModelSummary: ...
@@ -251,12 +251,17 @@ class QuestionSubject(Protocol):
     @property
     def layout(self) -> TokenLayout: ...
     @property
-    def attn(self) -> FloatArray: ...
-    @property
     def classes(self) -> tuple[str, ...]: ...
+    def capture(self, patterns: tuple[str, ...]) -> Any: ...
+
+
+class MeasuredSubject(QuestionSubject, Protocol):
+    """A subject with the model's attention and probabilities, as `pages.selection.subject.CapturedSubject`."""
+
+    @property
+    def attn(self) -> Sequence[FloatArray]: ...  # by layer: (heads, query, key)
     @property
     def probabilities(self) -> FloatArray: ...
-    def capture(self, patterns: tuple[str, ...]) -> Any: ...
 
 
 class Measure(Protocol):
@@ -267,7 +272,7 @@ class Measure(Protocol):
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind: ...
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer: ...
+    def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer: ...
 
 
 def get_abilities(subject: QuestionSubject) -> Abilities:

@@ -78,9 +78,9 @@ def _strip(codes: Quantised, **windows: NDArray[Any]) -> Strip:
     return Strip(tag.hexdigest(), pack({"tag": tag.hexdigest()}, codes=codes[0], max=codes[1], **windows))
 
 
-def strip_view(attn: FloatArray, head: Head) -> Strip:
-    """Return the chosen head of attn (depth, heads, query, key) in all layers, or all heads fused."""
-    return _strip(quantise_rows(_select_head(attn, head)))
+def strip_view(layers: Sequence[FloatArray], head: Head) -> Strip:
+    """Return the chosen head of all layers (heads, query, key), or all heads fused."""
+    return _strip(quantise_rows(np.stack([_select_head(attn, head) for attn in layers])))
 
 
 def windows_strip(blocks: Sequence[WindowRows], head: Head) -> Strip:

@@ -15,7 +15,7 @@ from pages.lenses.attention.captions import describe_ablation
 from pages.lenses.attention.map_controls import read_background
 from pages.lessons import open_lesson
 from pages.selection import selection
-from pages.selection.subject import Subject
+from pages.selection.subject import CapturedSubject
 from pages.views.bars import draw_bars
 from pages.views.event_values import read_fields
 from pages.views.register import register
@@ -52,7 +52,7 @@ class InitialState:
     ablation: Ablation
 
 
-def draw(subject: Subject) -> None:
+def draw(subject: CapturedSubject) -> None:
     """Draw an image to paint on, heads to ablate, and the probabilities before and after."""
     able = subject.able
     if not able.class_head:
@@ -84,7 +84,7 @@ def draw(subject: Subject) -> None:
     )
 
 
-def draw_view(subject: Subject, background: Photo) -> Ablation:
+def draw_view(subject: CapturedSubject, background: Photo) -> Ablation:
     """Draw the image and the heads of every layer; return the ablated parts and write them into the link."""
     parts = AblatableParts(subject.layout.grid, tuple(heads_by_layer(subject.model.config)))
     link_key = AblationControls.key("left_out")
@@ -134,7 +134,7 @@ def _read_hiding(able: Abilities) -> bool:
     return not able.hidden_patches or hiding == "blanked"
 
 
-def draw_change(subject: Subject, before: np.ndarray, after: np.ndarray) -> None:
+def draw_change(subject: CapturedSubject, before: np.ndarray, after: np.ndarray) -> None:
     top = int(before.argmax())
     order = np.argsort(-np.maximum(before, after), kind="stable")[:MOST_CLASSES]
     if top not in order:
@@ -147,7 +147,7 @@ def draw_change(subject: Subject, before: np.ndarray, after: np.ndarray) -> None
 
 
 def draw_downloads(
-    subject: Subject, background: Photo, ablation: Ablation, before: np.ndarray, after: np.ndarray
+    subject: CapturedSubject, background: Photo, ablation: Ablation, before: np.ndarray, after: np.ndarray
 ) -> None:
     """Draw the probabilities as a table, and download buttons of the table and the image without its patches."""
     columns: dict[str, list[object]] = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from pages.lenses.attention.ablation_code import Ablation
 from pages.lenses.attention.method_maps import Maps
-from pages.selection.subject import Subject, name_token
+from pages.selection.subject import CapturedSubject, capture_attention, name_token
 from pages.stores import catalogue
 from vitviz.analysis import logit_lens
 from vitviz.analysis.attention import FloatArray, readout_row
@@ -20,7 +20,7 @@ DATASETS_WITHOUT_PHOTOS = ("digits", "mnist", "fashion-mnist", "shapes")
 SIMILAR = 0.6  # rank correlation above which two maps are called similar
 
 
-def describe_training(subject: Subject, random: bool) -> str:
+def describe_training(subject: CapturedSubject, random: bool) -> str:
     """Return a sentence about the training data and whether the image belongs to it."""
     from vitviz.data.datasets import DATASETS, tested
 
@@ -43,7 +43,7 @@ def describe_training(subject: Subject, random: bool) -> str:
     return f"{training} only: it has never seen an image like this one, and still predicts {classes}."
 
 
-def describe_matrix(subject: Subject, attn: FloatArray, map_name: str, causal: bool) -> str:
+def describe_matrix(subject: CapturedSubject, attn: FloatArray, map_name: str, causal: bool) -> str:
     """Return the size, the row sums, the diagonal and the strongest pair of a matrix (tokens, tokens)."""
     count, layout = len(attn), subject.layout
     sums = attn.sum(axis=1)
@@ -65,7 +65,9 @@ def describe_matrix(subject: Subject, attn: FloatArray, map_name: str, causal: b
     )
 
 
-def describe_ablation(subject: Subject, before: np.ndarray, after: np.ndarray, ablation: Ablation) -> str:
+def describe_ablation(
+    subject: CapturedSubject, before: np.ndarray, after: np.ndarray, ablation: Ablation
+) -> str:
     """Return how the probabilities (classes,) change with the ablated patches and heads."""
     top, new_top = int(before.argmax()), int(after.argmax())
     predicted = plain(subject.classes[top])
@@ -90,13 +92,17 @@ def describe_ablation(subject: Subject, before: np.ndarray, after: np.ndarray, a
     )
 
 
-def describe_similarity(left: Subject, right: Subject, layer: int) -> str | None:
+def describe_similarity(left: CapturedSubject, right: CapturedSubject, layer: int) -> str | None:
     """Return how similar the readouts' attention is in one layer; None unless both have it over the same grid."""
     if not (left.able.heads_over_all and right.able.heads_over_all) or left.layout.grid != right.layout.grid:
         return None
-    layers = [min(layer, side.depth) for side in (left, right)]
+    layers = [min(layer, len(heads_by_layer(side.model.config))) for side in (left, right)]
     rows = [
-        readout_row(side.attention_of(side_layer).mean(axis=0), side.layout.prefix, side.readout)
+        readout_row(
+            capture_attention(side, side_layer).attention_of(side_layer).mean(axis=0),
+            side.layout.prefix,
+            side.readout,
+        )
         for side, side_layer in zip((left, right), layers, strict=True)
     ]
     correlation = rank_correlation(*rows)

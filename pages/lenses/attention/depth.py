@@ -9,7 +9,7 @@ from pages.frame import page
 from pages.lenses.attention.captions import describe_lens
 from pages.lenses.attention.map_controls import read_background
 from pages.selection import selection
-from pages.selection.subject import Subject, name_token
+from pages.selection.subject import CapturedSubject, name_token
 from pages.views.maps import draw_maps
 from vitviz.analysis import logit_lens
 from vitviz.lessons import model_measures
@@ -29,7 +29,7 @@ READOUTS = {
 }
 
 
-def draw(subject: Subject) -> None:
+def draw(subject: CapturedSubject) -> None:
     """Draw probabilities over depth for the readout and the pinned token, and maps for all patches."""
     for ability in (subject.able.logit_lens, subject.able.class_head):
         if not ability:
@@ -53,7 +53,9 @@ def draw(subject: Subject) -> None:
     )
 
 
-def draw_curves(subject: Subject, readout_probs: np.ndarray, token_probs: np.ndarray, name: str) -> None:
+def draw_curves(
+    subject: CapturedSubject, readout_probs: np.ndarray, token_probs: np.ndarray, name: str
+) -> None:
     """Draw the readout's top four classes over depth, and the same for the pinned token if it is another."""
     classes = np.argsort(-readout_probs[-1], kind="stable")[:4].tolist()
     classes += [int(i) for i in np.argsort(-token_probs[-1])[:1] if i not in classes]
@@ -69,7 +71,7 @@ def draw_curves(subject: Subject, readout_probs: np.ndarray, token_probs: np.nda
     page.caption(describe_lens(subject.classes, readout_probs, token_probs, name))
 
 
-def draw_patches(subject: Subject, probs: np.ndarray, class_name: str) -> None:
+def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -> None:
     """Draw maps of a class's probability (layers, patches); a click pins a patch."""
     grid = subject.layout.grid
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -17,8 +17,7 @@ from pages.frame import page
 from pages.lenses.attention.map_controls import MapControls
 from pages.selection import selection
 from pages.selection.attention_maps import MapSelection, get_layer_layout, select_head, select_weights
-from pages.selection.subject import Subject
-from pages.stores import cached
+from pages.selection.subject import CapturedSubject, capture_attention, load_subject
 from vitviz.analysis.attention import FloatArray
 from vitviz.data.preparation import CROP_PX
 from vitviz.models.layer_order import heads_by_layer
@@ -46,7 +45,7 @@ class ExportedView:
     background: Photo
 
     @classmethod
-    def capture(cls, subject: Subject, controls: MapControls) -> ExportedView:
+    def capture(cls, subject: CapturedSubject, controls: MapControls) -> ExportedView:
         return cls(
             controls.map_selection,
             selection.get_current().pin,
@@ -57,7 +56,11 @@ class ExportedView:
 
 
 def _draw_image(
-    subject: Subject, view: ExportedView, line: FloatArray, size_px: int | None, top: float | None = None
+    subject: CapturedSubject,
+    view: ExportedView,
+    line: FloatArray,
+    size_px: int | None,
+    top: float | None = None,
 ) -> np.ndarray:
     layout = get_layer_layout(subject, view.map_selection.layer)
     patch = view.pin.token(layout) - layout.num_prefix_tokens
@@ -72,7 +75,7 @@ def _draw_image(
     )
 
 
-def _draw_stage(subject: Subject, view: ExportedView, size_px: int | None) -> np.ndarray:
+def _draw_stage(subject: CapturedSubject, view: ExportedView, size_px: int | None) -> np.ndarray:
     return _draw_image(
         subject,
         view,
@@ -81,33 +84,35 @@ def _draw_stage(subject: Subject, view: ExportedView, size_px: int | None) -> np
     )
 
 
-def make_view_png(subject: Subject, view: ExportedView) -> bytes:
+def make_view_png(subject: CapturedSubject, view: ExportedView) -> bytes:
     return png(_draw_stage(subject, view, None))
 
 
-def _draw_frame(subject: Subject, view: ExportedView, label: str) -> np.ndarray:
+def _draw_frame(subject: CapturedSubject, view: ExportedView, label: str) -> np.ndarray:
     return sheet([_draw_stage(subject, view, FRAME_PX)], [label], 1, view.style.mode)
 
 
-def make_layers_webp(subject: Subject, view: ExportedView) -> bytes:
+def make_layers_webp(subject: CapturedSubject, view: ExportedView) -> bytes:
     frames = []
     for layer, heads in enumerate(heads_by_layer(subject.model.config), start=1):
         head = view.map_selection.head
         layer_head = min(head, heads) if isinstance(head, int) else head
+        captured = capture_attention(subject, layer)
         layer_view = replace(view, map_selection=replace(view.map_selection, layer=layer, head=layer_head))
-        frames.append(_draw_frame(subject, layer_view, f"layer {layer}"))
+        frames.append(_draw_frame(captured, layer_view, f"layer {layer}"))
     return webp(frames)
 
 
-def make_training_webp(subject: Subject, view: ExportedView) -> bytes:
+def make_training_webp(subject: CapturedSubject, view: ExportedView) -> bytes:
     frames = []
     for step in subject.choice.steps:
-        snapshot = replace(subject, step=step, model=cached.load_model(subject.choice, step))
-        frames.append(_draw_frame(snapshot, view, f"step {step:,}"))
+        snapshot = load_subject(subject.choice, step, subject.image, subject.offset)
+        captured = capture_attention(snapshot, view.map_selection.layer)
+        frames.append(_draw_frame(captured, view, f"step {step:,}"))
     return webp(frames, STEP_MS)
 
 
-def make_heads_png(subject: Subject, view: ExportedView) -> bytes:
+def make_heads_png(subject: CapturedSubject, view: ExportedView) -> bytes:
     """Return all heads of the layer, on one scale if the small maps share one."""
     lines, map_selection = select_weights(subject, view.map_selection, view.pin), view.map_selection
     first = get_layer_layout(subject, map_selection.layer).num_prefix_tokens
@@ -117,7 +122,7 @@ def make_heads_png(subject: Subject, view: ExportedView) -> bytes:
     return png(sheet(tiles, labels, min(4, len(tiles)), view.style.mode))
 
 
-def make_layer_npz(subject: Subject, layer: int) -> bytes:
+def make_layer_npz(subject: CapturedSubject, layer: int) -> bytes:
     """Return the attention of a layer, all heads and queries; a Swin's per window."""
     out = io.BytesIO()
     if subject.able.windows:
@@ -132,7 +137,7 @@ def make_layer_npz(subject: Subject, layer: int) -> bytes:
     return out.getvalue()
 
 
-def collect_weights(subject: Subject, view: ExportedView) -> dict[str, list[object]]:
+def collect_weights(subject: CapturedSubject, view: ExportedView) -> dict[str, list[object]]:
     """Return columns with a row per token: index, position and its weight in every head."""
     layout, lines = (
         get_layer_layout(subject, view.map_selection.layer),
@@ -144,12 +149,12 @@ def collect_weights(subject: Subject, view: ExportedView) -> dict[str, list[obje
     return columns | {f"head {h}": [float(w) for w in line] for h, line in enumerate(lines, start=1)}
 
 
-def draw(subject: Subject, view: ExportedView) -> None:
+def draw(subject: CapturedSubject, view: ExportedView) -> None:
     table = collect_weights(subject, view)
     st.dataframe(table, hide_index=True, height=240)
     layer = view.map_selection.layer
     name = f"attention_layer{layer}"
-    files: list[tuple[str, Callable[[Subject, ExportedView], bytes], str]] = [
+    files: list[tuple[str, Callable[[CapturedSubject, ExportedView], bytes], str]] = [
         ("View, PNG", make_view_png, f"{name}.png"),
         ("All heads, PNG", make_heads_png, f"{name}_heads.png"),
         ("Through layers, WebP", make_layers_webp, "layers.webp"),

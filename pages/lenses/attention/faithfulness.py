@@ -13,7 +13,7 @@ from pages.lenses.attention.captions import describe_random_weights
 from pages.lenses.attention.method_maps import FaithfulnessCurves
 from pages.lenses.attention.methods import draw_panels
 from pages.selection import selection
-from pages.selection.subject import Subject
+from pages.selection.subject import CapturedSubject
 from vitviz.analysis import faithfulness
 from vitviz.analysis.faithfulness import Score, area
 from vitviz.analysis.map_similarity import rank_correlation
@@ -31,7 +31,7 @@ AREAS = {
 }
 
 
-def draw(subject: Subject) -> None:
+def draw(subject: CapturedSubject) -> None:
     """Draw deletion and insertion of every method against random orders, and the maps of random weights."""
     if not subject.able.class_head:
         st.info(subject.able.class_head.why_not, icon=":material/block:")
@@ -62,7 +62,7 @@ def draw(subject: Subject) -> None:
     )
 
 
-def build_figure(subject: Subject, curves: FaithfulnessCurves, target: int) -> Figure:
+def build_figure(subject: CapturedSubject, curves: FaithfulnessCurves, target: int) -> Figure:
     return curves_figure(
         curves.random[0].fraction,
         {METHODS[name].title: (curve.deletion, curve.insertion) for name, curve in curves.curves.items()},
@@ -72,7 +72,7 @@ def build_figure(subject: Subject, curves: FaithfulnessCurves, target: int) -> F
     )
 
 
-def draw_curves(subject: Subject, curves: FaithfulnessCurves, target: int) -> None:
+def draw_curves(subject: CapturedSubject, curves: FaithfulnessCurves, target: int) -> None:
     titles = {name: METHODS[name].title for name in curves.curves}
     fraction, random_bands = curves.random[0].fraction, curves.random_bands
 

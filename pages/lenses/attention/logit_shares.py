@@ -12,7 +12,7 @@ from pages.frame import page
 from pages.lenses.attention.captions import describe_shares
 from pages.lenses.attention.method_controls import read_class
 from pages.selection import selection
-from pages.selection.subject import Subject
+from pages.selection.subject import CapturedSubject
 from vitviz.analysis import logit_attribution
 from vitviz.analysis.logit_attribution import Attribution
 from vitviz.models.abilities import as_cut
@@ -20,7 +20,7 @@ from vitviz.plots.logit_attribution import attribution_figure
 from vitviz.probe.logit_attribution import attribute, list_records
 
 
-def draw(subject: Subject) -> None:
+def draw(subject: CapturedSubject) -> None:
     """Draw the shares as layers by heads, their sum, and a link to the head with the largest share."""
     able = subject.able.logit_shares
     if not able:

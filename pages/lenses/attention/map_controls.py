@@ -12,7 +12,7 @@ from pages.controls import widgets
 from pages.frame import page, registry
 from pages.selection import selection
 from pages.selection.attention_maps import Direction, MapSelection, name_head, select_weights
-from pages.selection.subject import Subject
+from pages.selection.subject import CapturedSubject, capture_attention
 from pages.stores import cached, published
 from pages.views.explorer import ExplorerOptions
 from vitviz.analysis.attention import Fusion, find_concentrated_head
@@ -36,7 +36,7 @@ class BackgroundControls(widgets.ControlValues, page="attention"):
     smooth: bool
     grey: bool
 
-    def map_style(self, subject: Subject) -> MapsDrawn:
+    def map_style(self, subject: CapturedSubject) -> MapsDrawn:
         """Return the style of maps side by side, whose arrow keys start at the pin."""
         return MapsDrawn(self.smooth, self.grey, selection.get_current().pin.cell(subject.layout.grid))
 
@@ -83,7 +83,7 @@ class MapControls(widgets.ControlValues, page="attention"):
         )
 
 
-def read_controls(subject: Subject) -> MapControls:
+def read_controls(subject: CapturedSubject) -> MapControls:
     with page.row():
         layer, head = read_layer_and_head(subject)
         with page.options("attention.look"):
@@ -119,7 +119,7 @@ def read_controls(subject: Subject) -> MapControls:
     )
 
 
-def read_layer_and_head(subject: Subject) -> tuple[int, Head]:
+def read_layer_and_head(subject: CapturedSubject) -> tuple[int, Head]:
     """Draw the sliders of layer and head; the layer follows the model's last one until a user moves it."""
     heads = heads_by_layer(subject.model.config)
     first_head = _choose_head(subject, len(heads))
@@ -139,7 +139,7 @@ def read_layer_and_head(subject: Subject) -> tuple[int, Head]:
     return layer, head
 
 
-def _choose_head(subject: Subject, last_layer: int) -> Head:
+def _choose_head(subject: CapturedSubject, last_layer: int) -> Head:
     """Return the head that the page opens on.
 
     On the image that the page opens on: the most concentrated one. For the user's own image: the head of the last layer
@@ -152,7 +152,9 @@ def _choose_head(subject: Subject, last_layer: int) -> Head:
         return 1
     if not (subject.choice.key.startswith(published.KEY) and subject.able.cls_readout):
         return "mean"
-    lines = select_weights(subject, MapSelection(last_layer, 1), Pin(None, "cls"))
+    lines = select_weights(
+        capture_attention(subject, last_layer), MapSelection(last_layer, 1), Pin(None, "cls")
+    )
     return find_concentrated_head(lines[:, subject.layout.num_prefix_tokens :]) + 1
 
 
@@ -174,7 +176,7 @@ def _read_direction_and_style() -> tuple[Direction, Style]:
     return cast(Direction, direction), cast(Style, style)
 
 
-def read_background(subject: Subject, *, maps: bool = True) -> BackgroundControls:
+def read_background(subject: CapturedSubject, *, maps: bool = True) -> BackgroundControls:
     """Draw the toggles of the background; without `maps`, those about maps are disabled."""
     side = subject.prepared.shown.shape[0]
     same = np.array_equal(subject.ground(seen=False).pixels, subject.prepared.shown)

@@ -16,7 +16,7 @@ from pages.lenses.attention.captions import describe_training
 from pages.lenses.attention.export import ExportedView
 from pages.lenses.attention.map_controls import MapControls, read_controls
 from pages.selection import attention_maps, selection
-from pages.selection.subject import Subject
+from pages.selection.subject import CapturedSubject, capture_attention
 from pages.stores import catalogue
 from pages.views.bars import draw_bars
 from pages.views.explorer import draw_explorer_stage, read_picks, send_options, send_strip
@@ -54,9 +54,10 @@ def _apply_stage_pick() -> None:
         st.rerun([STAGE, *drawers])
 
 
-def draw(subject: Subject) -> None:
+def draw(subject: CapturedSubject) -> None:
     """Draw controls, stage and inspector, caption, prediction and links."""
     controls = read_controls(subject)
+    subject = capture_attention(subject, controls.layer)
     send_options(GROUP, str(selection.get_current().pin), controls.options)
     background = subject.ground(controls.background.seen)
     data, strip = attention_maps.build_view(subject, controls.map_selection, background, GROUP)
@@ -81,7 +82,9 @@ def draw(subject: Subject) -> None:
 
 
 @st.fragment(key=STAGE)
-def draw_pinned(subject: Subject, controls: MapControls, data: bytes, links_slot: DeltaGenerator) -> None:
+def draw_pinned(
+    subject: CapturedSubject, controls: MapControls, data: bytes, links_slot: DeltaGenerator
+) -> None:
     """Draw what depends on the pin: the stage, its caption, and the links in their slot.
 
     benchmarks/message_bytes.md counts the bytes that a pin sends again.
@@ -108,7 +111,7 @@ def draw_links(controls: MapControls) -> None:
     selection.link_to("swin", "Learn how Swin's windows work")
 
 
-def draw_prediction(subject: Subject, count: int = 5) -> None:
+def draw_prediction(subject: CapturedSubject, count: int = 5) -> None:
     st.markdown("**Prediction**")
     if not subject.able.class_head:
         page.caption(subject.able.class_head.why_not)
@@ -119,7 +122,7 @@ def draw_prediction(subject: Subject, count: int = 5) -> None:
     page.caption(describe_training(subject, catalogue.is_random(subject.choice, subject.step)))
 
 
-def _select_forward(subject: Subject) -> Callable[..., object]:
+def _select_forward(subject: CapturedSubject) -> Callable[..., object]:
     return WindowAttention.forward if subject.able.windows else Attention.forward
 
 

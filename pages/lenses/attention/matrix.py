@@ -14,7 +14,7 @@ from pages.lenses.attention.captions import describe_matrix
 from pages.lenses.attention.map_controls import read_background, read_layer_and_head
 from pages.selection import selection
 from pages.selection.attention_maps import name_head
-from pages.selection.subject import Subject, name_token
+from pages.selection.subject import CapturedSubject, capture_attention, name_token
 from pages.views.event_values import read_events, read_pin
 from pages.views.register import register
 from vitviz.analysis.attention import FloatArray, fuse_heads
@@ -35,15 +35,17 @@ class MatrixControls(widgets.ControlValues, page="attention"):
     causal: bool
 
 
-def compute_attention(subject: Subject, layer: int, head: Head, causal: bool) -> FloatArray:
+def compute_attention(subject: CapturedSubject, layer: int, head: Head, causal: bool) -> FloatArray:
     """Return the attention (tokens, tokens) of one head, or of all heads fused.
 
     With the causal mask it is computed again from the scores.
     """
-    heads = subject.attention_of(layer)
-    if causal:
-        name = f"blocks.{layer - 1}.scores"
-        heads = causal_attention(subject.capture((name,))[name][0])
+    name = f"blocks.{layer - 1}.scores"
+    heads = (
+        causal_attention(subject.capture((name,))[name][0])
+        if causal
+        else capture_attention(subject, layer).attention_of(layer)
+    )
     return np.asarray(heads[head - 1] if isinstance(head, int) else fuse_heads(heads, head))
 
 
@@ -54,7 +56,7 @@ def apply_pin() -> None:
         selection.set_pin(pinned)
 
 
-def draw(subject: Subject) -> None:
+def draw(subject: CapturedSubject) -> None:
     """Draw the controls, the matrix beside its image, and the example with words."""
     if not subject.able.heads_over_all:
         st.info(subject.able.heads_over_all.why_not, icon=":material/block:")
@@ -103,7 +105,7 @@ def draw_sentence(causal: bool) -> None:
     )
 
 
-def draw_download(subject: Subject, attn: FloatArray) -> None:
+def draw_download(subject: CapturedSubject, attn: FloatArray) -> None:
     names = [name_token(subject.layout, token) for token in range(len(attn))]
     columns: dict[str, list[object]] = {"query": list(names)}
     columns |= {f"{key}: {name}": attn[:, key].tolist() for key, name in enumerate(names)}

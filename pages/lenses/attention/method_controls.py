@@ -11,7 +11,7 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.attention.map_controls import BackgroundControls, read_background
-from pages.selection.subject import Subject
+from pages.selection.subject import CapturedSubject
 from vitviz.analysis.attention import Fusion
 from vitviz.models.abilities import Ability
 from vitviz.probe.explain import Recipe
@@ -30,7 +30,7 @@ class RolloutControls(widgets.ControlValues, page="attention"):
     discard: float
 
 
-def read_controls(subject: Subject) -> tuple[Recipe, BackgroundControls]:
+def read_controls(subject: CapturedSubject) -> tuple[Recipe, BackgroundControls]:
     with page.row():
         with st.container(width=230):
             target = read_class(subject)
@@ -60,7 +60,7 @@ def _read_rollout(rollout: Ability) -> tuple[Fusion, float]:
     return cast(Fusion, fusion), float(discard)
 
 
-def read_class(subject: Subject) -> int | None:
+def read_class(subject: CapturedSubject) -> int | None:
     """Return the explained class; None if the model has no classes."""
     label, able = "Explained class", subject.able.class_head
     if not able:

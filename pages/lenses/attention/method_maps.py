@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.selection.subject import Subject
+from pages.selection.subject import CapturedSubject
 from pages.stores import cached
 from vitviz.analysis import faithfulness
 from vitviz.models.loaded_model import LoadedModel
@@ -56,14 +56,14 @@ def _compute_curve(
     return order_curve(_model, prepared.input, np.frombuffer(order), target)
 
 
-def compute_maps(subject: Subject, recipe: Recipe, untrained: bool = False) -> Maps:
+def compute_maps(subject: CapturedSubject, recipe: Recipe, untrained: bool = False) -> Maps:
     """Return a map (patches,) per method; `untrained` uses random weights for the same class."""
     model = cached.load_untrained(subject.model) if untrained else subject.model
     return _compute_maps(model.digest, model, subject.image, subject.offset, recipe)
 
 
 def compute_curves(
-    subject: Subject, maps: Maps, target: int, show: Callable[[FaithfulnessCurves], None]
+    subject: CapturedSubject, maps: Maps, target: int, show: Callable[[FaithfulnessCurves], None]
 ) -> FaithfulnessCurves:
     """Compute deletion and insertion of every map and of random orders, with a progress bar.
 

@@ -14,7 +14,7 @@ from pages.lenses.attention.map_controls import BackgroundControls
 from pages.lenses.attention.map_explorer import draw_prediction
 from pages.lenses.attention.method_maps import Maps
 from pages.selection import selection
-from pages.selection.subject import Subject
+from pages.selection.subject import CapturedSubject
 from pages.views.maps import draw_maps
 from vitviz.analysis import rollout
 from vitviz.analysis.methods import METHODS
@@ -28,7 +28,11 @@ from vitviz.text import percent
 
 
 def draw_panels(
-    subject: Subject, maps: Maps, background: BackgroundControls, key: str, notes: list[str] | None = None
+    subject: CapturedSubject,
+    maps: Maps,
+    background: BackgroundControls,
+    key: str,
+    notes: list[str] | None = None,
 ) -> None:
     """Draw the maps side by side, with formulas and sources or with `notes`; a click pins a patch."""
     grid = subject.layout.grid
@@ -46,7 +50,7 @@ def draw_panels(
         selection.set_pin(Pin.of_cell(grid, picked))
 
 
-def draw(subject: Subject) -> None:
+def draw(subject: CapturedSubject) -> None:
     recipe, background = method_controls.read_controls(subject)
     maps = method_maps.compute_maps(subject, recipe)
     able = subject.able
@@ -71,7 +75,7 @@ def draw(subject: Subject) -> None:
     )
 
 
-def draw_downloads(subject: Subject, maps: Maps, background: BackgroundControls) -> None:
+def draw_downloads(subject: CapturedSubject, maps: Maps, background: BackgroundControls) -> None:
     """Draw the maps as a table, and download buttons of images at the crop's own size."""
     rows, cols = subject.layout.grid
     row, col = np.divmod(np.arange(rows * cols), cols)

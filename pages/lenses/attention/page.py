@@ -54,7 +54,7 @@ def draw() -> None:
     able = abilities(selection.get_model_choice().config)
     if able.cls_readout:
         selection.set_default_pin(Pin(None, "cls"))
-    selected = subject.load_current()
+    selected = subject.capture_attention(subject.load_current())
     page.untrained_note(selected.model.trained_on)
     view = widgets.segmented_groups(ViewControls.key("view"), GROUPS, format_func=lambda name: VIEWS[name][0])
     VIEWS[view][1](selected)

@@ -13,9 +13,9 @@ from pages.lenses.attention.captions import describe_similarity
 from pages.lenses.attention.map_controls import MapControls, read_controls
 from pages.lenses.attention.map_explorer import GROUP, apply_pick
 from pages.selection import attention_maps, selection
-from pages.selection import subject as subjects
-from pages.selection.subject import Subject
+from pages.selection.subject import CapturedSubject, capture_attention, load_subject
 from pages.stores import cached, catalogue
+from pages.stores.model_choice import ModelChoice
 from pages.views.explorer import draw_explorer, send_options
 from vitviz.models.abilities import abilities
 from vitviz.models.layer_order import heads_by_layer
@@ -36,7 +36,7 @@ class ComparisonControls(widgets.ControlValues, page="attention"):
     beside_image: str
 
 
-def read_compared_subject(subject: Subject) -> Subject | None:
+def read_compared_subject(subject: CapturedSubject) -> CapturedSubject | None:
     """Draw the controls of the right side; return None, with the reason drawn, if there is nothing to compare."""
     with page.row():
         with st.container(width="content"):
@@ -47,7 +47,11 @@ def read_compared_subject(subject: Subject) -> Subject | None:
             return {"step": _read_step, "model": _read_model, "image": _read_image}[kind](subject)
 
 
-def _read_step(subject: Subject) -> Subject | None:
+def _load(choice: ModelChoice, step: int | None, image: str) -> CapturedSubject:
+    return capture_attention(load_subject(choice, step, image))
+
+
+def _read_step(subject: CapturedSubject) -> CapturedSubject | None:
     steps = subject.choice.steps
     if len(steps) == 1:
         st.info(SINGLE_STEP)
@@ -55,10 +59,10 @@ def _read_step(subject: Subject) -> Subject | None:
     step = widgets.select_slider(
         ComparisonControls.key("beside_step"), "Step", steps, steps[0], format_func=lambda at: f"{at:,}"
     )
-    return subjects.load_subject(subject.choice, step, subject.image)
+    return _load(subject.choice, step, subject.image)
 
 
-def _read_model(subject: Subject) -> Subject:
+def _read_model(subject: CapturedSubject) -> CapturedSubject:
     models = {
         key: choice
         for key, choice in selection.list_models().items()
@@ -70,10 +74,10 @@ def _read_model(subject: Subject) -> Subject:
         list(models),
         format_func=lambda name: models[name].title,
     )
-    return subjects.load_subject(models[key], None, subject.image)
+    return _load(models[key], None, subject.image)
 
 
-def _read_image(subject: Subject) -> Subject:
+def _read_image(subject: CapturedSubject) -> CapturedSubject:
     images = [f"sample:{name}" for name in catalogue.list_samples()]
     images += [f"{name}:{i}" for name in ("digits", "shapes") for i in range(EXAMPLES)]
     image = widgets.select(
@@ -82,7 +86,7 @@ def _read_image(subject: Subject) -> Subject:
         [name for name in images if name != subject.image],
         format_func=format_image,
     )
-    return subjects.load_subject(subject.choice, subject.step, image)
+    return _load(subject.choice, subject.step, image)
 
 
 def format_image(image: str) -> str:
@@ -93,7 +97,7 @@ def format_image(image: str) -> str:
     return f"{catalogue.get_dataset_title(kind)}, test image {name}"
 
 
-def _draw_side(subject: Subject, name: str, controls: MapControls) -> None:
+def _draw_side(subject: CapturedSubject, name: str, controls: MapControls) -> None:
     """Draw one explorer; a model with fewer layers or heads shows its last."""
     heads = heads_by_layer(subject.model.config)
     layer = min(controls.layer, len(heads))
@@ -104,11 +108,12 @@ def _draw_side(subject: Subject, name: str, controls: MapControls) -> None:
     key = f"attention.{name}"
     map_selection = replace(controls.map_selection, layer=layer, head=head)
     background = subject.ground(controls.background.seen)
-    data, strip = attention_maps.build_view(subject, map_selection, background, GROUP)
+    captured = capture_attention(subject, layer)
+    data, strip = attention_maps.build_view(captured, map_selection, background, GROUP)
     draw_explorer(data, strip, key=key, on_change=partial(apply_pick, key))
 
 
-def draw(subject: Subject) -> None:
+def draw(subject: CapturedSubject) -> None:
     controls = read_controls(subject)
     send_options(GROUP, str(selection.get_current().pin), controls.options)
     compared = read_compared_subject(subject)

@@ -16,7 +16,7 @@ from pages.frame import page
 from pages.lenses.distillation import captions, student_training, token_agreement
 from pages.lenses.distillation.captions import ClassScores
 from pages.selection import selection, subject
-from pages.selection.subject import Subject
+from pages.selection.subject import CapturedSubject, Subject
 from pages.stores import cached, catalogue, runs
 from pages.stores.model_choice import ModelChoice
 from pages.views.bars import draw_bars
@@ -81,7 +81,7 @@ class PageControls(widgets.ControlValues, page="distillation"):
     view: str
 
 
-def draw_controls(student: Subject) -> tuple[int, int | None]:
+def draw_controls(student: CapturedSubject) -> tuple[int, int | None]:
     """Draw the controls; return layer and head, both from 1; no head for the mean.
 
     The page opens on the head of the last layer whose two tokens attend to the most different patches.
@@ -98,7 +98,7 @@ def draw_controls(student: Subject) -> tuple[int, int | None]:
     return block, head if isinstance(head, int) else None
 
 
-def compute_class_scores(student: Subject, teacher: ModelChoice | None) -> dict[str, ClassScores]:
+def compute_class_scores(student: CapturedSubject, teacher: ModelChoice | None) -> dict[str, ClassScores]:
     activations = student.capture(STREAM)
     scores: dict[str, ClassScores] = {
         f"{name} head": (student.classes, student.model.probabilities(activations[logits][0]))
@@ -111,7 +111,9 @@ def compute_class_scores(student: Subject, teacher: ModelChoice | None) -> dict[
     return {f"Teacher: {teacher.title}": (model.classes, model.probabilities(logits)), **scores}
 
 
-def draw_attention(student: Subject, layer: int, head: int | None, teacher: ModelChoice | None) -> None:
+def draw_attention(
+    student: CapturedSubject, layer: int, head: int | None, teacher: ModelChoice | None
+) -> None:
     left, right = st.columns([3, 1], gap="medium")
     heads = student.attn[layer - 1]
     rows = (heads.mean(axis=0) if head is None else heads[head - 1])[:2]
@@ -143,7 +145,7 @@ def draw_attention(student: Subject, layer: int, head: int | None, teacher: Mode
             draw_bars([classes[i] for i in top], probabilities[top], key=f"distillation.voice{index}")
 
 
-def describe_combinations(student: Subject) -> str:
+def describe_combinations(student: CapturedSubject) -> str:
     activations = student.capture(STREAM)
     both = analysis.combine_heads(activations["logits_cls"][0], activations["logits_dist"][0])
     mean, total = (
@@ -156,7 +158,7 @@ def describe_combinations(student: Subject) -> str:
     )
 
 
-def draw_similarity(student: Subject, choice: ModelChoice, layer: int) -> None:
+def draw_similarity(student: CapturedSubject, choice: ModelChoice, layer: int) -> None:
     st.subheader("How similar are the two tokens?", anchor=False)
     similarity = _compute_similarity(student)
     first = choice.steps[0]
@@ -244,7 +246,7 @@ def draw_differences(entry: dict[str, Any] | str) -> None:
 def draw_tokens() -> None:
     choice = selection.get_model_choice()
     page.untrained_note(choice.trained_on)
-    student = subject.load_current()
+    student = subject.capture_attention(subject.load_current())
     layer, head = draw_controls(student)
     draw_attention(student, layer, head, find_teacher(choice))
     draw_similarity(student, choice, layer)

@@ -73,7 +73,8 @@ def draw() -> None:
     swin = swin_selection.select_swin()
     page.untrained_note(swin.choice.trained_on)
     pin = selection.get_current().pin
-    subject = subjects.load_subject(swin.choice, swin.step, selection.get_current().image)
+    image = selection.get_current().image
+    subject = subjects.capture_attention(subjects.load_subject(swin.choice, swin.step, image))
     controls = draw_controls(swin.config, [name for name, _ in subject.windows])
     send_options(GROUP, str(pin), ExplorerOptions(style="dim" if controls.dim else "overlay"))
     gaze = MapSelection(controls.layer, controls.head)
