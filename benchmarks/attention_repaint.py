@@ -35,7 +35,7 @@ sys.path.insert(0, {str(ROOT)!r})
 import numpy as np
 import streamlit as st
 from pages.views.explorer import Options, explorer, picked, view_options
-from vitviz.plots.attention import Scene, explorer_view, layer_codes, strip_view
+from vitviz.plots.attention_message import Scene, explorer_view, layer_codes, strip_view
 
 side = int(st.query_params.get("side", "14"))
 

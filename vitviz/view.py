@@ -14,7 +14,7 @@ from PIL import Image, ImageOps
 from torch import nn
 
 from vitviz.analysis.attention import Fusion, fuse_heads, map_of_token
-from vitviz.data.images import decode_image
+from vitviz.data.decoding import decode_image
 from vitviz.data.preparation import Prepared, prepare, seen_crop
 from vitviz.loading import load
 from vitviz.models.abilities import Ability, abilities
@@ -22,8 +22,8 @@ from vitviz.models.layer_order import layout_of_layer
 from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
-from vitviz.plots.attention import explorer_layers_view
 from vitviz.plots.attention_images import attention_image, png, sheet
+from vitviz.plots.attention_message import explorer_layers_view
 from vitviz.probe.capture import attention_distances, capture, window_attention_distances
 from vitviz.probe.explain import Recipe, method_maps_of
 from vitviz.probe.scenes import AttentionLayer, capture_layers, describe_scene

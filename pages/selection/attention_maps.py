@@ -21,7 +21,7 @@ from vitviz.models.abilities import as_swin
 from vitviz.models.layer_order import layout_of_layer, stage_of
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
-from vitviz.plots.attention import (
+from vitviz.plots.attention_message import (
     Head,
     Strip,
     explorer_layers_view,

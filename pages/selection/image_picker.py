@@ -340,7 +340,7 @@ def _name_upload_notice(place: str) -> str:
 
 def _store_file(key: str, place: str) -> None:
     """Store an uploaded image and reset the uploader."""
-    from vitviz.data.images import ImageError
+    from vitviz.data.decoding import ImageError
 
     file = upload.take_file(key)
     if file is None:

@@ -282,9 +282,9 @@ def _load_sample(name: str) -> np.ndarray:
 
 @per_image(shared=64, upload=1)
 def is_coloured(image: str) -> bool:
-    from vitviz.data import images
+    from vitviz.data import decoding
 
-    return images.in_colour(load_image(image))
+    return decoding.in_colour(load_image(image))
 
 
 @per_image(shared=64, upload=8)

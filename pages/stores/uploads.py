@@ -209,10 +209,10 @@ def store_image(user: UserSession, data: bytes) -> str:
     """Decode and store an image; return its image key.
 
     Raises:
-        vitviz.data.images.ImageError: if the bytes are not a supported image, or the server has no room for it.
+        vitviz.data.decoding.ImageError: if the bytes are not a supported image, or the server has no room for it.
     """
+    from vitviz.data.decoding import ImageError
     from vitviz.data.image_worker import decode_for, decode_in_worker
-    from vitviz.data.images import ImageError
 
     with decode_for(user.token):
         image = decode_in_worker(data, _MOST_PIXELS)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.views.event_values import read_events, read_index, read_pin
 from pages.views.register import FOLDERS, register
-from vitviz.plots.attention import Strip
+from vitviz.plots.attention_message import Strip
 from vitviz.plots.blob import pack
 
 _BESIDE = str(FOLDERS[1] / "explorer.js")
@@ -37,7 +37,7 @@ class ExplorerOptions:
 
 
 def draw_explorer(data: bytes, strip: Strip, *, key: str, on_change: Callable[[], None]) -> None:
-    """Draw `vitviz.plots.attention.explorer_view` with its strip.
+    """Draw `vitviz.plots.attention_message.explorer_view` with its strip.
 
     Read its events with `read_picks(key)` inside on_change.
     """

@@ -9,5 +9,5 @@ _maps = register(__file__, "maps")
 
 
 def draw_maps(data: bytes, *, key: str) -> int | None:
-    """Draw `vitviz.plots.attention.maps_view`; return the patch that was clicked in this run."""
+    """Draw `vitviz.plots.attention_message.maps_view`; return the patch that was clicked in this run."""
     return read_index(_maps(data, key=key, triggers=("pick",)).pick)

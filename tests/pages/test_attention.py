@@ -30,7 +30,7 @@ from vitviz.models.abilities import abilities
 from vitviz.models.layout import TokenLayout
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import PRESETS, create_model
-from vitviz.plots.attention import strip_view
+from vitviz.plots.attention_message import strip_view
 from vitviz.probe.capture import Capture, stream_attention
 from vitviz.text import signed
 

@@ -19,7 +19,7 @@ from pages.stores.session import UserSession
 from tests.pages.conftest import OpenApp, opened_again
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.data.datasets import default_picture, first_number
-from vitviz.data.images import in_colour, picture_size
+from vitviz.data.decoding import in_colour, picture_size
 from vitviz.models.abilities import Abilities
 from vitviz.models.download import weights_file
 from vitviz.models.pretrained_list import PRETRAINED, find

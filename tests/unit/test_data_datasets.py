@@ -8,7 +8,7 @@ import pytest
 
 from vitviz.data.dataset import Dataset, DatasetError, stratified_split, validation_split
 from vitviz.data.datasets import DATASETS, DISPLAY_ONLY, available_datasets, load_dataset, picture_sets
-from vitviz.data.images import ImageError
+from vitviz.data.decoding import ImageError
 from vitviz.data.samples import load_sample, sample, sample_names, samples
 
 

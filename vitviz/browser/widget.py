@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vitviz.browser.modules import collect_modules, read_linker, read_styles
-from vitviz.plots.attention import EXPLORER_FILES
+from vitviz.plots.attention_message import EXPLORER_FILES
 
 try:
     import anywidget

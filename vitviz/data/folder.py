@@ -17,8 +17,8 @@ import numpy as np
 
 from vitviz.config import Preparation
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
+from vitviz.data.decoding import MAX_BYTES, ImageError, picture_pixels
 from vitviz.data.image_worker import decode_in_worker
-from vitviz.data.images import MAX_BYTES, ImageError, picture_pixels
 from vitviz.data.preparation import prepare
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.text import cut

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.data.images import ImageError, decode_image
+from vitviz.data.decoding import ImageError, decode_image
 
 
 @dataclass(frozen=True)

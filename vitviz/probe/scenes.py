@@ -12,7 +12,7 @@ from vitviz.config import SwinConfig
 from vitviz.models.layer_order import heads_by_layer, layout_of_layer, stage_of
 from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots.attention import Head, Scene
+from vitviz.plots.attention_message import Head, Scene
 from vitviz.probe.capture import Capture, capture
 
 ATTENTION = ("blocks.*.attn",)

@@ -16,7 +16,7 @@ from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import as_vit
 from vitviz.pin import Pin
-from vitviz.plots.attention import maps_view
+from vitviz.plots.attention_message import maps_view
 from vitviz.plots.logit_lens import lens_figure
 from vitviz.probe.logit_lens import readout_weights, stream, stream_names
 from vitviz.text import percent, plain

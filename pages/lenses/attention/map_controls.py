@@ -18,8 +18,8 @@ from pages.views.explorer import ExplorerOptions
 from vitviz.analysis.attention import Fusion, find_concentrated_head
 from vitviz.models.layer_order import heads_by_layer
 from vitviz.pin import Pin
-from vitviz.plots.attention import Head, MapsDrawn
 from vitviz.plots.attention_images import Drawn, Style
+from vitviz.plots.attention_message import Head, MapsDrawn
 
 FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
 DIRECTIONS = {"row": "attends to", "column": "attended by"}

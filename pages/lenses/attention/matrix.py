@@ -21,7 +21,7 @@ from vitviz.analysis.attention import FloatArray, fuse_heads
 from vitviz.analysis.causal import SENTENCE, causal_attention, sentence_attention
 from vitviz.models.layers import Attention
 from vitviz.plots import matrix as plots
-from vitviz.plots.attention import Head
+from vitviz.plots.attention_message import Head
 from vitviz.text import percent
 
 _matrix = register(__file__, "matrix")

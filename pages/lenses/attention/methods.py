@@ -21,8 +21,8 @@ from vitviz.analysis.methods import METHODS
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.pin import Pin
-from vitviz.plots.attention import maps_view
 from vitviz.plots.attention_images import attention_image, png
+from vitviz.plots.attention_message import maps_view
 from vitviz.probe.relevance import gradient_rollout
 from vitviz.text import percent
 

@@ -26,7 +26,7 @@ from vitviz.analysis.map_similarity import shared_mass
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import as_vit
-from vitviz.plots.attention import maps_view
+from vitviz.plots.attention_message import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.text import percent, plain
 from vitviz.training.distillation import distillation_loss

@@ -27,7 +27,7 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.pin import Pin
 from vitviz.plots import probes as plots
-from vitviz.plots.attention import MapsDrawn, maps_view
+from vitviz.plots.attention_message import MapsDrawn, maps_view
 from vitviz.probe.layers import Layer, list_layers
 from vitviz.text import percent, plural
 

@@ -17,7 +17,7 @@ from pages.views.explorer import ExplorerOptions, draw_explorer, read_picks, sen
 from vitviz.config import ModelConfig
 from vitviz.models.layer_order import heads_by_layer
 from vitviz.models.swin import WindowAttention
-from vitviz.plots.attention import Head
+from vitviz.plots.attention_message import Head
 from vitviz.plots.swin import block_title
 
 KEY = "swin.attention"

@@ -149,7 +149,7 @@ def _select_drawing() -> None:
 
 
 def _store_upload(key: str) -> None:
-    from vitviz.data.images import ImageError
+    from vitviz.data.decoding import ImageError
 
     file = upload.take_file(key)
     if file is None:

@@ -17,7 +17,7 @@ from pages.train.fine_tuning import example_images
 from vitviz.config import CNNConfig, ModelConfig, ViTConfig, name_fields
 from vitviz.data.dataset import DatasetError
 from vitviz.data.datasets import DATASETS, available_datasets, validation_split
-from vitviz.data.images import some_in_colour
+from vitviz.data.decoding import some_in_colour
 from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.models.abilities import abilities
 from vitviz.models.transfer import fitted

@@ -28,7 +28,7 @@ from vitviz.data.dataset import DatasetError
 from vitviz.data.preparation import prepare, seen_crop
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots.attention import maps_view
+from vitviz.plots.attention_message import maps_view
 from vitviz.plots.fine_tuning import weight_changes_figure
 from vitviz.probe.capture import capture
 from vitviz.text import percent, plain, round_share

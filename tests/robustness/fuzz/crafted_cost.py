@@ -10,8 +10,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from vitviz.data.decoding import ImageError, decode_image
 from vitviz.data.image_worker import decode_in_worker
-from vitviz.data.images import ImageError, decode_image
 
 
 def main() -> None:

@@ -26,9 +26,9 @@ from tests.unit.training_helpers import digits_run
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.checkpoints import load_checkpoint
 from vitviz.data.dataset import DatasetError
+from vitviz.data.decoding import ImageError, decode_image
 from vitviz.data.folder import load_zip
 from vitviz.data.image_worker import decode_in_worker
-from vitviz.data.images import ImageError, decode_image
 from vitviz.lessons.lesson_file import read_lesson, write_lesson
 from vitviz.lessons.typed_tables import LessonError
 from vitviz.models.formats import open_model
