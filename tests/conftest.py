@@ -30,6 +30,10 @@ sys.dont_write_bytecode = False
 MOST_WORKERS = 4  # each may have a server and a browser of its own
 # Longest first, so that no worker is left alone with one in the end; benchmarks/test_command.md has their times.
 FIRST = (
+    "tests/browser/test_text.py",
+    "tests/robustness/test_fuzz.py",
+    "tests/unit/test_stored_again.py",
+    "tests/unit/test_exercises.py",
     "tests/browser/test_live_lab.py",
     "tests/benchmarks/test_smallest.py",
     "tests/browser/test_walks.py",

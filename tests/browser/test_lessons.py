@@ -148,9 +148,8 @@ def walk(page: Page, first: int, how: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["mouse", "keys"])
-def test_the_first_lesson_is_walked_to_its_last_stop(visit: Visit, how: str) -> None:
-    walk(visit("?lesson=fifteen&stop=2"), 2, how)
+def test_the_first_lesson_is_walked_to_its_last_stop_by_keys(visit: Visit) -> None:
+    walk(visit("?lesson=fifteen&stop=2"), 2, "keys")
     assert isinstance(LESSON.stops[0].check, TokenPinned)  # the map has tests of its own
 
 

@@ -1,5 +1,7 @@
 """Keep every text of every page and study in tests/pages/text, so that wording is reviewed as a diff of plain text.
 
+Whoever reads every view and drawer also sees whether its formulas are set and whether its views fill their places.
+
 A page's file holds what the page shows in each view: after its guesses are answered, with all drawers and popovers
 open. `frame.txt` holds the sidebar and the menu, `views.txt` the texts in the views' JavaScript. Numbers are 0.
 """
@@ -33,6 +35,22 @@ ADDRESSES = {entry.slug: entry.slug for entry in PAGES} | {  # by the file of th
 MORE_VIEWS = {  # what neither a page's row of views nor its first model shows
     "live_lab": ("live_lab?live_lab.train=experiment",),
 }
+
+# Formulas that are red, dollars left in the text, and views that are lower than the place kept for them as they loaded.
+BROKEN = """() => {
+  const broken = [...document.querySelectorAll('.katex-error')].map((node) => node.textContent);
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const { data, parentElement } = walker.currentNode;
+    if (data.includes('$') && !parentElement.closest('code, pre, .katex, script, style')) broken.push(data);
+  }
+  for (const place of document.querySelectorAll('[data-testid=stMain] [data-testid=stElementContainer]'))
+    for (const host of place.querySelectorAll('*'))
+      for (const view of host.shadowRoot?.querySelectorAll('.vv') ?? [])
+        if (view.clientHeight && place.clientHeight - view.clientHeight > 16)
+          broken.push(`${view.dataset.component}: ${place.clientHeight - view.clientHeight} px too many`);
+  return broken;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +200,7 @@ def read_view(reader: Reader, title: str) -> None:
         reader.read("-- After the guess", MAIN)
     if open_all_drawers(reader.page):
         reader.read("-- Drawers", MAIN)
+    assert reader.page.evaluate(BROKEN) == [], title
     read_popovers(reader, MAIN)
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from pages.frame import registry
-from tests.browser.conftest import ROOT, open_drawers, settle, take
+from tests.browser.conftest import ROOT, settle, take
 from tests.browser.test_attention import cell, explorer
 from vitviz.checkpoint_header import read_header
 from vitviz.data.decoding import decode_image
@@ -29,14 +29,6 @@ Uint8 = NDArray[np.uint8]
 PATIENCE_MS = 60_000
 MAIN = '[data-testid="stMain"]'
 OUTLINE_PX = 4  # of the query's white frame, outside its patch
-BARE_DOLLARS = """() => {
-  const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const { data, parentElement } = walker.currentNode;
-    if (data.includes('$') && !parentElement.closest('code, pre, .katex, script, style')) found.push(data);
-  }
-  return found;
-}"""
 SIDEWAYS = """main => [document.documentElement, document.querySelector(main)]
   .map((node) => node.scrollWidth - node.clientWidth).filter((more) => more > 1)"""
 
@@ -213,43 +205,6 @@ def test_an_engineer_takes_a_photo_to_its_attention_and_along(visit: Visit, tmp_
     assert 0 < inside < len(crop)
     assert (kept[:inside, :inside] != crop[:inside, :inside]).any()
     assert (kept[inside:] == crop[inside:]).all() and (kept[:, inside:] == crop[:, inside:]).all()
-
-
-def broken_formulas(page: Page) -> list[str]:
-    """What of this page's mathematics did not render."""
-    return [node.inner_text() for node in page.locator(".katex-error").all()] + page.evaluate(BARE_DOLLARS)
-
-
-# By how many px a place is higher than its view, beyond its margins: room that was kept while it loaded must not stay.
-ROOM = """() => [...document.querySelectorAll('[data-testid=stMain] [data-testid=stElementContainer]')]
-  .flatMap((place) => [...place.querySelectorAll('*')]
-    .flatMap((node) => [...(node.shadowRoot?.querySelectorAll('.vv') ?? [])])
-    .filter((view) => view.clientHeight && place.clientHeight - view.clientHeight > 16)
-    .map((view) => `${view.dataset.component}: ${place.clientHeight - view.clientHeight} px`))"""
-
-
-@pytest.mark.slow
-def test_a_student_sees_every_view_and_its_mathematics_in_order(visit: Visit) -> None:
-    page = visit()
-    page.set_default_timeout(PATIENCE_MS)
-    arrived(page, "home")
-    drawers = views = 0
-    broken: dict[str, list[str]] = {}
-    for entry in registry.PAGES:
-        if entry.slug != "home":
-            go(page, entry.slug)
-        segments = page.locator(f'{MAIN} [data-testid="stButtonGroup"]').first.locator("button")
-        names = [segments.nth(i).inner_text() for i in range(segments.count())]
-        for i, name in enumerate(names or [""]):
-            if i and segments.nth(i).is_enabled():
-                segments.nth(i).click()
-                page.wait_for_timeout(300)  # until the script runs: what is settled before is the last view
-                settle(page)
-            drawers += open_drawers(page, "The mathematics")
-            views += 1
-            broken[f"{entry.slug}, {name}"] = broken_formulas(page) + page.evaluate(ROOM)
-    assert not {where: found for where, found in broken.items() if found}
-    assert views >= 45 and drawers >= 20
 
 
 def pictured(page: Page) -> dict[str, object]:
