@@ -166,9 +166,9 @@ def test_all_differences_of_the_trainings_are_named() -> None:
     trains = {family: header.train for family, header in known.items() if header.train}
     said = describe_recipe_differences(trains)
     assert said and said in describe(known)
-    for field, words in (("epochs", "epochs"), ("learning_rate", "rate"), ("weight_decay", "decay")):
+    for field, named in (("epochs", "epochs"), ("learning_rate", "rate"), ("weight_decay", "decay")):
         differs = len({getattr(train, field) for train in trains.values()}) > 1
-        assert (words in said) == differs
+        assert (named in said) == differs
     erased = [family for family, train in trains.items() if train.erase_px]
     assert f"for {join_words(erased)}" in said.partition("random erasing")[2]
     student = trains | {"DeiT": replace(trains["ViT"], distill_from="a.safetensors")}
