@@ -20,7 +20,7 @@ from pages.selection.selection import Selection
 from pages.start import lens_links
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.part_request import PartRequest
+from vitviz.analysis.opened_part import PartRequest
 from vitviz.pin import Pin
 from vitviz.plots.blob import open_blob, unpack_arrays
 from vitviz.plots.map import pack_map

@@ -17,7 +17,7 @@ from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events
 from pages.views.register import register
-from vitviz.analysis.part_request import PartRequest
+from vitviz.analysis.opened_part import PartRequest
 from vitviz.config import Preparation
 from vitviz.data.datasets import default_pictures
 from vitviz.data.drawings import Frame, find_frame

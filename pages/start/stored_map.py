@@ -15,7 +15,7 @@ import numpy as np
 from pages.start.map_messages import STORED, STORED_PARTS, build_map, build_mark
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.part_request import PartRequest
+from vitviz.analysis.opened_part import PartRequest
 from vitviz.data.datasets import default_picture
 from vitviz.data.preparation import Prepared, prepare
 from vitviz.pin import Pin

@@ -15,7 +15,7 @@ from pages.selection import selection
 from pages.stores import timings
 from pages.which_model import models
 from vitviz.analysis import teacher_effect
-from vitviz.analysis.receptive_fields import cnn_layers
+from vitviz.analysis.receptive_fields import block_fields
 from vitviz.analysis.scoreboard import Entry, Timings, on_one_machine
 from vitviz.analysis.teacher_effect import Duel
 from vitviz.config import ModelConfig
@@ -166,10 +166,10 @@ def _describe_growth(config: ModelConfig) -> str:
 
 def _describe_range(config: ModelConfig) -> str:
     if abilities(config).receptive_field:
-        names, sides = cnn_layers(as_cnn(config))
+        sides = [field.side_px for field in block_fields(as_cnn(config)).values()]
         block = next((i for i, side in enumerate(sides) if side >= config.image_size), None)
         full = f", {config.image_size} px after block {block}" if block else ""
-        return f"3 × 3 px after the first layer{full}, {sides[-1]} px after all {len(names) - 1} blocks"
+        return f"3 × 3 px after the first layer{full}, {sides[-1]} px after all {len(sides) - 1} blocks"
     return f"all {parameter_count.tokens(config, config.image_size)} tokens in every layer"
 
 

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.frame import registry
 from pages.stores import own_weights
-from vitviz.analysis.part_request import PartRequest
+from vitviz.analysis.opened_part import PartRequest
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.formats.uploaded_weights import TemporaryFolder
 from vitviz.models.loaded_model import LoadedModel

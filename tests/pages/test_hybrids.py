@@ -18,7 +18,7 @@ from pages.studies.hybrid_training import describe_trainings
 from tests.pages.conftest import OpenApp
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from tests.pages.told import words
-from vitviz.analysis.hybrids import time_to_accuracy
+from vitviz.analysis.milestones import time_to_accuracy
 from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.checkpoint_header import Header, read_header
 from vitviz.experiments.conv_nets import TITLES

@@ -18,10 +18,10 @@ from torch import Tensor, nn
 
 from tests.rows import rows
 from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models.costs import meta_model
 from vitviz.models.formats.state_loading import WeightsMismatchError
 from vitviz.models.pretrained import PRETRAINED, imagenet_classes, load_pretrained, rename
 from vitviz.models.pretrained_list import PretrainedError, UnknownArchitectureError, find
+from vitviz.models.zoo import empty_model
 
 FROM_TIMM = [name for name, entry in PRETRAINED.items() if entry.format == "timm" and not entry.package]
 FROM_TORCHVISION = [name for name, entry in PRETRAINED.items() if entry.format == "torchvision"]
@@ -45,7 +45,7 @@ def test_timm_entries_have_timms_shapes_and_preparation(name: str) -> None:
     entry = PRETRAINED[name]
     with torch.device("meta"):
         theirs = peers.timm.create_model(name, pretrained=False)
-    assert shapes(rename(theirs.state_dict(), entry)) == shapes(meta_model(entry.config).state_dict())
+    assert shapes(rename(theirs.state_dict(), entry)) == shapes(empty_model(entry.config).state_dict())
     cfg = peers.timm.get_pretrained_cfg(name)
     preparation = entry.preparation
     assert cfg.input_size == (3, entry.config.image_size, entry.config.image_size)
@@ -62,7 +62,7 @@ def test_torchvision_entries_have_torchvisions_shapes_and_preparation(name: str)
     weights = peers.torchvision.models.get_model_weights(name).IMAGENET1K_V1
     with torch.device("meta"):
         theirs = peers.torchvision.models.get_model(name)
-    assert shapes(rename(theirs.state_dict(), entry)) == shapes(meta_model(entry.config).state_dict())
+    assert shapes(rename(theirs.state_dict(), entry)) == shapes(empty_model(entry.config).state_dict())
     transforms = weights.transforms()
     assert entry.url == weights.url
     assert (tuple(transforms.mean), tuple(transforms.std)) == (entry.preparation.mean, entry.preparation.std)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vitviz.analysis.correspondence import cosines_between, find_mutual_neighbours, share_at_true_place
+from vitviz.analysis.token_similarity import cosines_between, find_mutual_neighbours, share_at_true_place
 from vitviz.data.image_copies import COPIES, copy_image, locate_cells
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.hybrids import enlarging, field_box, stem_fields_px, time_to_accuracy
+from vitviz.analysis.receptive_fields import enlarging, stem_field_box, stem_fields_px
 from vitviz.config import FlatAttentionConfig, ViTConfig
 from vitviz.experiments import conv_attention, conv_nets
 from vitviz.lessons.convolution_measures import COMPARED_MODELS, list_accuracies, load_stored_result
@@ -24,8 +24,8 @@ STEM = ViTConfig(stem=(4, 4, 4), patch_size=4, readout="mean")
 def test_the_fields_by_hand() -> None:
     """3; 3 + 2; 5 + 2 * 2."""
     assert stem_fields_px(STEM) == [3, 5, 9]
-    assert field_box((0, 0), (8, 8), 9, 32) == (0, 0, 5, 5)
-    assert field_box((2, 3), (8, 8), 9, 32) == (8, 4, 17, 13)
+    assert stem_field_box((0, 0), (8, 8), 9, 32) == (0, 0, 5, 5)
+    assert stem_field_box((2, 3), (8, 8), 9, 32) == (8, 4, 17, 13)
 
 
 @pytest.mark.parametrize("cell", [(0, 0), (2, 3), (7, 5)])
@@ -39,7 +39,7 @@ def test_a_place_reads_its_square_and_no_more(cell: tuple[int, int]) -> None:
     stem.maps(x)[-1][0, :, cell[0], cell[1]].sum().backward()
     assert x.grad is not None
     rows, cols = torch.nonzero(x.grad.abs().sum(dim=(0, 1)), as_tuple=True)
-    left, top, right, bottom = field_box(cell, (8, 8), stem_fields_px(STEM)[-1], 32)
+    left, top, right, bottom = stem_field_box(cell, (8, 8), stem_fields_px(STEM)[-1], 32)
     assert (cols.min(), rows.min(), cols.max() + 1, rows.max() + 1) == (left, top, right, bottom)
 
 
@@ -60,12 +60,7 @@ def test_a_picture_that_is_enlarged_first_is_read_in_its_own_px() -> None:
     rows, cols = torch.nonzero(x.grad.abs().sum(dim=(0, 1)), as_tuple=True)
     read = (cols.min(), rows.min(), cols.max() + 1, rows.max() + 1)
     # The enlarging mixes two neighbours: less than one px more at each edge.
-    np.testing.assert_allclose(field_box((2, 1), (4, 4), fields[-1], 28, 32 / 28), read, atol=1)
-
-
-def test_an_accuracy_is_reached_at_its_first_measurement() -> None:
-    x, rising = np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.4, 0.8])
-    assert time_to_accuracy(x, rising, 0.4) == 1.0 and time_to_accuracy(x, rising, 0.9) is None
+    np.testing.assert_allclose(stem_field_box((2, 1), (4, 4), fields[-1], 28, 32 / 28), read, atol=1)
 
 
 def test_a_sheet_keeps_every_map_in_its_place() -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from vitviz.analysis.confusion import confusion_counts, confusion_shares, most_confused, most_wrong
-from vitviz.analysis.milestones import parameters_by_part, time_to
+from vitviz.analysis.milestones import parameters_by_part, time_to_accuracy
 from vitviz.analysis.run_differences import find_varying_names
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
@@ -35,7 +35,9 @@ def test_most_wrong_is_the_least_probable_truth() -> None:
 
 def test_time_to_a_level_is_the_first_time() -> None:
     accuracy, seconds = np.array([0.5, 0.91, 0.89, 0.96]), np.array([1.0, 2.0, 3.0, 4.0])
-    assert time_to((0.9, 0.95, 0.98), accuracy, seconds) == [2.0, 4.0, None]
+    times = [time_to_accuracy(seconds, accuracy, level) for level in (0.9, 0.95, 0.98)]
+    assert times == [2.0, 4.0, None]
+    assert time_to_accuracy(np.zeros(0), np.zeros(0), 0.9) is None
 
 
 def test_a_hybrids_convolutions_are_a_stem_and_no_patch_embedding() -> None:

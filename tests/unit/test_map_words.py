@@ -12,7 +12,7 @@ import pytest
 from pages.start.map_messages import build_map
 from tests.messages import unpack
 from vitviz.analysis.journey import Journey
-from vitviz.analysis.part_request import PartRequest
+from vitviz.analysis.opened_part import PartRequest
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel

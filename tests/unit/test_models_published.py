@@ -17,7 +17,6 @@ from tests.unit.weights_server import COMMIT, Server, serving
 from vitviz import fetch as command
 from vitviz.config import ViTConfig
 from vitviz.models import published_weights
-from vitviz.models.costs import meta_model
 from vitviz.models.download import weights_file
 from vitviz.models.parameter_count import published_megabytes
 from vitviz.models.pretrained import load_pretrained
@@ -32,7 +31,7 @@ from vitviz.models.published_weights import (
     list_weights,
 )
 from vitviz.models.size import MOST_MILLIONS, millions, too_large
-from vitviz.models.zoo import create_model
+from vitviz.models.zoo import create_model, empty_model
 
 TINY = ViTConfig(image_size=16, patch_size=8, num_classes=3, embed_dim=8, depth=1, num_heads=2)
 NAME = SMALL[0]
@@ -60,7 +59,7 @@ def publish(server: Server, monkeypatch: pytest.MonkeyPatch, name: str) -> bytes
 @pytest.mark.parametrize("name", PRETRAINED)
 def test_sizes_are_those_of_the_models(name: str) -> None:
     config = PRETRAINED[name].config
-    weights = sum(tensor.numel() for tensor in meta_model(config).state_dict().values())
+    weights = sum(tensor.numel() for tensor in empty_model(config).state_dict().values())
     assert published_megabytes(config) == 4 * weights / 1e6
 
 

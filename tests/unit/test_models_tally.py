@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import model_costs
 from vitviz.checkpoint_header import read_header
 from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models import costs, parameter_count
+from vitviz.models import parameter_count
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.models.zoo import PRESETS
 
@@ -30,13 +31,13 @@ PAPERS = {
 def test_every_preset_is_counted_right(name: str) -> None:
     preset = PRESETS[name]
     side = preset.preparation.image_size
-    counted = costs.count_parameters(costs.meta_model(preset.config))
+    counted = model_costs.count_parameters(preset.config)
     assert sum(parameter_count.parameters(preset.config).values()) == sum(counted.values())
     assert parameter_count.parameters(preset.config)[parameter_count.HEAD] == sum(
         count for part, count in counted.items() if part in ("norm", "head", "head_dist")
     )
-    assert sum(parameter_count.multiply_adds(preset.config, side).values()) == costs.multiply_adds(
-        preset.config, side, side
+    assert sum(parameter_count.multiply_adds(preset.config, side).values()) == model_costs.multiply_adds(
+        preset.config, side
     )
 
 
@@ -45,8 +46,8 @@ def test_every_shipped_model_is_counted_right(path: Path) -> None:
     header = read_header(path)
     side = header.preparation.image_size
     assert sum(parameter_count.parameters(header.config).values()) == header.card["parameters"]
-    assert sum(parameter_count.multiply_adds(header.config, side).values()) == costs.multiply_adds(
-        header.config, side, side
+    assert sum(parameter_count.multiply_adds(header.config, side).values()) == model_costs.multiply_adds(
+        header.config, side
     )
 
 
@@ -56,7 +57,7 @@ def test_published_shapes_are_counted_right(name: str) -> None:
     entry = PRETRAINED[name]
     side = entry.opens_at_px
     found = sum(parameter_count.multiply_adds(entry.config, side).values())
-    assert found == costs.multiply_adds(entry.config, side, side)
+    assert found == model_costs.multiply_adds(entry.config, side)
 
 
 @pytest.mark.parametrize("name", PAPERS)

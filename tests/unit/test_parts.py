@@ -10,8 +10,7 @@ import torch
 
 from tests.messages import unpack
 from vitviz.analysis.journey import Journey
-from vitviz.analysis.opened_part import OpenedPart, Operation
-from vitviz.analysis.part_request import PartRequest
+from vitviz.analysis.opened_part import OpenedPart, Operation, PartRequest
 from vitviz.checkpoints import open_model
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS

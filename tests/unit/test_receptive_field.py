@@ -6,30 +6,49 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.receptive_fields import cnn_layers, receptive_fields_px
+from vitviz.analysis.receptive_fields import Field, block_fields
 from vitviz.config import CNNConfig, SwinConfig
 from vitviz.models.zoo import create_model
 from vitviz.probe.receptive_field import gradient_maps, mean_reach_px
 
-
-def test_kernels_and_strides_by_hand() -> None:
-    # 3x3, 3x3 with stride 2, 3x3: 3, then 3 + 2 = 5, then 5 + 2 * 2 = 9.
-    assert receptive_fields_px([(3, 1), (3, 2), (3, 1)]) == [3, 5, 9]
+SIDE_PX = 128
 
 
 @pytest.mark.parametrize(
-    ("blocks", "pooled"), [((1, 1), False), ((2, 1), False), ((0, 1), True), ((1, 2), True)]
+    "config",
+    [
+        CNNConfig(widths=(4, 6, 6), blocks=(1, 1, 1)),
+        CNNConfig(widths=(4, 6, 6), blocks=(2, 1, 2)),
+        CNNConfig(widths=(4, 6, 6), blocks=(0, 1, 1), pooled=True),
+    ],
+    ids=["residual", "more blocks", "pooled"],
 )
-def test_a_cnns_receptive_field_is_what_its_gradient_reaches(blocks: tuple[int, int], pooled: bool) -> None:
-    config = CNNConfig(image_size=48, in_chans=1, widths=(4, 4), blocks=blocks, pooled=pooled)
-    model = create_model(config, seed=0).eval().requires_grad_(False)
-    names, sides = cnn_layers(config)
-    images = np.random.default_rng(0).normal(size=(3, 1, 48, 48)).astype(np.float32)
-    maps = gradient_maps(model, images, names)
-    for name, side in zip(names, sides, strict=True):
-        map_, _ = maps[name]
-        rows, cols = (np.flatnonzero(map_.any(axis=axis)) for axis in (1, 0))
-        assert (np.ptp(rows) + 1, np.ptp(cols) + 1) == (side, side), name
+def test_the_field_is_where_gradients_are(config: CNNConfig) -> None:
+    model = create_model(config, seed=0).eval()
+    fields = block_fields(config)
+    # A maximum passes the gradient of one of its four pixels: many pictures together show them all.
+    images = np.random.default_rng(0).normal(size=(24, 3, SIDE_PX, SIDE_PX)).astype(np.float32)
+    maps = gradient_maps(model.requires_grad_(False), images, list(fields))
+    for name, field in fields.items():
+        found, (rows, cols) = maps[name]
+        seen_rows, seen_cols = (np.flatnonzero(found.sum(axis=axis)) for axis in (1, 0))
+        top, left, side = field.box(rows // 2, cols // 2, SIDE_PX)
+        assert (seen_rows[0], seen_cols[0]) == (top, left), name
+        assert (seen_rows[-1] + 1, seen_cols[-1] + 1) == (top + side, left + side), name
+
+
+def test_by_hand() -> None:
+    assert Field().apply_layer(3, 2, 1) == Field(3, 2, 0.0)
+    assert Field().apply_layer(2, 2, 0) == Field(2, 2, 0.5)
+    pooled = block_fields(CNNConfig(widths=(24, 64, 192, 256), blocks=(0, 1, 1, 1), pooled=True))
+    assert [(f.side_px, f.step_px) for f in pooled.values()] == [(3, 1), (10, 2), (24, 4), (52, 8)]
+
+
+def test_a_field_stays_inside_the_picture() -> None:
+    field = Field(10, 2, 0.5)
+    assert field.box(0, 15, 32) == (0, 22, 10)
+    assert field.box(5, 5, 32) == (6, 6, 10)
+    assert Field(52, 8, 3.5).box(3, 0, 32) == (0, 0, 32)
 
 
 def test_mean_reach_by_hand() -> None:

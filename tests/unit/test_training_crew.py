@@ -12,8 +12,7 @@ import torch
 from tests.unit.training_helpers import GREY, MODEL, PREPARATION, TINY, TRAIN, toy_data
 from vitviz.config import CNNConfig, SwinConfig, TrainConfig
 from vitviz.config_models import averages_batches
-from vitviz.models.costs import meta_model
-from vitviz.models.zoo import create_model
+from vitviz.models.zoo import create_model, empty_model
 from vitviz.training.augmentation import Mixture
 from vitviz.training.executor import LocalExecutor
 from vitviz.training.loop import Trainer, train
@@ -122,7 +121,7 @@ def test_batch_norms_that_are_trained_see_the_whole_batch() -> None:
 @pytest.mark.parametrize("name", sorted(TRAINING_PRESETS))
 def test_a_config_knows_whether_its_model_averages_batches(name: str) -> None:
     preset = TRAINING_PRESETS[name]
-    trained = Weights(meta_model(preset.model), (), torch.float32, None)
+    trained = Weights(empty_model(preset.model), (), torch.float32, None)
     assert trained.averages_batches() == averages_batches(preset.model)
 
 

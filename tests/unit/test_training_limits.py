@@ -20,9 +20,8 @@ from vitviz.config import (
     TrainConfig,
     ViTConfig,
 )
-from vitviz.models.costs import meta_model
 from vitviz.models.presets import PRESETS
-from vitviz.models.zoo import create_model
+from vitviz.models.zoo import create_model, empty_model
 from vitviz.training.limits import MAX_PARAMETERS, MAX_TRAINING_S, check_run, parameters
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.run_config import Member, RunConfig
@@ -47,7 +46,7 @@ ODD: tuple[ModelConfig, ...] = (
     "model", [*(preset.config for preset in PRESETS.values()), *ODD], ids=lambda m: m.kind
 )
 def test_parameters_are_counted_as_the_model_has_them(model: ModelConfig) -> None:
-    assert parameters(model) == sum(tensor.numel() for tensor in meta_model(model).parameters())
+    assert parameters(model) == sum(tensor.numel() for tensor in empty_model(model).parameters())
 
 
 def test_every_recipe_is_within_the_limits() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -23,21 +23,12 @@ _PARTS = (
 )
 
 
-def time_to(
-    levels: Sequence[float], accuracy: NDArray[np.floating[Any]], seconds: NDArray[np.floating[Any]]
-) -> list[float | None]:
-    """Return the seconds at which the accuracy first reached each level; None where it never did.
-
-    Args:
-        levels: in [0, 1].
-        accuracy: (n,), in the order of time.
-        seconds: (n,), of training.
-    """
-    first: list[float | None] = []
-    for level in levels:
-        reached = np.flatnonzero(accuracy >= level)
-        first.append(float(seconds[reached[0]]) if len(reached) else None)
-    return first
+def time_to_accuracy(
+    times: NDArray[np.floating[Any]], accuracy: NDArray[np.floating[Any]], level: float
+) -> float | None:
+    """Return the time at which the accuracy (n,) first reached a level; None if it never did."""
+    reached = np.flatnonzero(accuracy >= level)
+    return float(times[reached[0]]) if len(reached) else None
 
 
 def parameters_by_part(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:

@@ -1,35 +1,90 @@
-"""Compute receptive fields over depth from kernels and strides."""
+"""Compute receptive fields of a CNN, and of a hybrid's convolutional stem, from kernels and strides."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
-from vitviz.config import CNNConfig
+from vitviz.config import CNNConfig, ViTConfig
 
 
-def receptive_fields_px(layers: Sequence[tuple[int, int]]) -> list[int]:
-    """Return r_l = r_(l-1) + (k_l - 1) * j_(l-1), j_l = j_(l-1) * s_l: the side of a receptive field, in pixels.
+@dataclass(frozen=True)
+class Field:
+    """A receptive field: a square of `side_px` that moves by `step_px` per feature, the first centred at `first_px`.
 
-    Args:
-        layers: (kernel, stride) of each convolution or pooling, first to last.
+    `first_px` counts pixel centres: 0 is the middle of the first pixel.
     """
-    side, jump, out = 1, 1, []
-    for kernel, stride in layers:
-        side += (kernel - 1) * jump
-        jump *= stride
-        out.append(side)
-    return out
+
+    side_px: int = 1
+    step_px: int = 1
+    first_px: float = 0.0
+
+    def apply_layer(self, kernel: int, stride: int, padding: int) -> Field:
+        """Return the field after a layer (Araujo, Norris and Sim 2019): r + (k - 1) j, j s, c + ((k - 1)/2 - p) j."""
+        return Field(
+            self.side_px + (kernel - 1) * self.step_px,
+            self.step_px * stride,
+            self.first_px + ((kernel - 1) / 2 - padding) * self.step_px,
+        )
+
+    def box(self, row: int, col: int, image_px: int) -> tuple[int, int, int]:
+        """Return (top, left, side) of a feature's field in px, moved inside the image if it crosses the edge.
+
+        A field at least as large as the image is the image.
+        """
+        side = min(self.side_px, image_px)
+        corners = (
+            round(self.first_px + at * self.step_px - (self.side_px - 1) / 2 + (self.side_px - side) / 2)
+            for at in (row, col)
+        )
+        top, left = (min(max(corner, 0), image_px - side) for corner in corners)
+        return top, left, side
 
 
-def cnn_layers(config: CNNConfig) -> tuple[list[str], list[int]]:
-    """Return the recorded layers of a CNN and the side of each one's receptive field, in pixels."""
-    names, convolutions, ends = ["stem"], [(3, 1)], [1]
+def block_fields(config: CNNConfig) -> dict[str, Field]:
+    """Return the field after the stem and after every block of a CNN, by the names of their records."""
+    field = Field().apply_layer(3, 1, 1)
+    fields = {"stem": field}
     for stage, count in enumerate(config.blocks):
         for block in range(count):
             stride = 2 if stage and not block else 1
-            first = [(3, 1), (stride, stride)] if config.pooled else [(3, stride)]
-            convolutions += [*first, (3, 1)]
-            names.append(f"layers.{stage}.blocks.{block}")
-            ends.append(len(convolutions))
-    sides = receptive_fields_px(convolutions)
-    return names, [sides[end - 1] for end in ends]
+            if config.pooled:  # convolution, maximum over stride x stride, convolution
+                field = field.apply_layer(3, 1, 1).apply_layer(stride, stride, 0).apply_layer(3, 1, 1)
+            else:  # the first convolution has the stride; the shortcut reads less than both
+                field = field.apply_layer(3, stride, 1).apply_layer(3, 1, 1)
+            fields[f"layers.{stage}.blocks.{block}"] = field
+    return fields
+
+
+def enlarging(config: ViTConfig) -> float:
+    """Return the factor by which an image is enlarged before the stem: 1 for patches of a power of 2 px."""
+    return float(2 ** (config.patch_size - 1).bit_length() / config.patch_size)
+
+
+def stem_fields_px(config: ViTConfig) -> list[float]:
+    """Return the side of the receptive field after each of a stem's 3 x 3 convolutions, in px of the image.
+
+    Where the image is enlarged first, a side is as much of it as it is of the enlarged one; that the enlarging
+    itself mixes neighbouring px, less than one at each edge, is left out.
+    """
+    first_halving = len(config.stem) - (config.patch_size - 1).bit_length()
+    field, sides = Field(), []
+    for index in range(len(config.stem)):
+        field = field.apply_layer(3, 2 if index >= first_halving else 1, 1)
+        sides.append(field.side_px / enlarging(config))
+    return sides
+
+
+def stem_field_box(
+    cell: tuple[int, int], grid: tuple[int, int], field_px: float, side_px: int, enlarged: float = 1.0
+) -> tuple[float, float, float, float]:
+    """Return (left, top, right, bottom) of the field of a place (row, col) of a map, cut at the image's edges, in px.
+
+    A convolution of 3 with padding 1 and stride 2 is centred on its cell's first pixel: place c of a map that steps
+    over s px reads c s - (f - 1) / 2 to c s + (f - 1) / 2 of what enters the stem, `enlarged` times the image.
+    """
+    edges = []
+    for at, count in ((cell[1], grid[1]), (cell[0], grid[0])):
+        first = at * side_px / count - (field_px - 1 / enlarged) / 2
+        edges.append((max(0.0, first), min(float(side_px), first + field_px)))
+    (left, right), (top, bottom) = edges
+    return left, top, right, bottom

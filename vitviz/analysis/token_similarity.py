@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,3 +52,73 @@ def neighbour_contrast(similarity: FloatArray, grid: tuple[int, int]) -> float:
     near = neighbour_mask(grid)
     far = ~near & ~np.eye(len(near), dtype=bool)
     return float(similarity[near].mean() - similarity[far].mean()) if far.any() and near.any() else 0.0
+
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Pairs of mutual nearest neighbours, strongest first; (K,) each, tokens counted from 0."""
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    cosines: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def cosines_between(first: FloatArray, second: FloatArray, *, without_mean: bool) -> NDArray[np.float64]:
+    """Return the cosine similarity of every token of one image with every token of another.
+
+    Args:
+        first: (N, D). second: (M, D).
+        without_mean: subtract the mean of all N + M tokens first, the direction that they share.
+
+    Returns:
+        (N, M); 0 for a zero token.
+    """
+    mean = np.concatenate([first, second]).mean(axis=0) if without_mean else 0.0
+    return token_cosines(first - mean, second - mean, without_mean=False)
+
+
+def find_mutual_neighbours(
+    cosines: FloatArray,
+    first: NDArray[np.bool_] | None = None,
+    second: NDArray[np.bool_] | None = None,
+) -> Matches:
+    """Return the pairs of tokens that are each other's nearest neighbour.
+
+    Args:
+        cosines: (N, M).
+        first, second: (N,) and (M,), the tokens that count; None for all.
+    """
+    counted = np.array(cosines, np.float64)
+    if first is not None:
+        counted[~first] = -np.inf
+    if second is not None:
+        counted[:, ~second] = -np.inf
+    forth, back = counted.argmax(axis=1), counted.argmax(axis=0)
+    tokens = np.arange(len(counted))
+    mutual = tokens[(back[forth] == tokens) & np.isfinite(counted[tokens, forth])]
+    strength = counted[mutual, forth[mutual]]
+    order = np.argsort(-strength, kind="stable")
+    return Matches(mutual[order], forth[mutual][order], strength[order])
+
+
+def share_at_true_place(
+    cosines: FloatArray, true_cells: NDArray[np.integer[Any]], grid: tuple[int, int]
+) -> float:
+    """Return the share of patches whose nearest neighbour lies at most one cell from their true place.
+
+    Args:
+        cosines: (N, M).
+        true_cells: (N,), each patch's cell in the second image; -1 where it lies outside. At least one lies inside.
+        grid: (rows, cols) of the second image.
+    """
+    inside = np.flatnonzero(true_cells >= 0)
+    found = np.divmod(cosines[inside].argmax(axis=1), grid[1])
+    true = np.divmod(true_cells[inside], grid[1])
+    apart = np.maximum(abs(found[0] - true[0]), abs(found[1] - true[1]))
+    return float((apart <= 1).mean())

@@ -59,10 +59,8 @@ class EmbeddingShare(ShareMeasure):
         return get_abilities(subject).embedding.why_not
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        from vitviz.models.costs import count_parameters
-
         count = subject.model.model.patch_embed.proj.weight.numel()
-        total = sum(count_parameters(subject.model.model).values())
+        total = sum(parameter.numel() for parameter in subject.model.model.parameters())
         return MeasuredAnswer(
             count / total, f"E has {count:,} of the model's {total:,} parameters: {percent(count / total)}."
         )

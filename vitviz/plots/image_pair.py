@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.correspondence import Matches
+from vitviz.analysis.token_similarity import Matches
 from vitviz.plots.blob import pack
 from vitviz.plots.layers import cosine_codes
 from vitviz.plots.photo import Photo

@@ -18,14 +18,15 @@ from vitviz.analysis.journey import (
 from vitviz.analysis.opened_part import (
     OpenedPart,
     Operation,
+    PartRequest,
     build_bars,
     build_layernorm,
     build_product,
     build_sum,
     build_table,
     build_vectors,
+    select_index,
 )
-from vitviz.analysis.part_request import PartRequest, select_index
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.part_block import open_block, open_merging
 from vitviz.probe.part_inputs import PartContext, PatchEmbedding, build_opened_part, compute_embedding

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitviz.analysis.journey import Journey, Part, Tokens
-from vitviz.analysis.opened_part import OpenedPart, Operation, Table, name_token
-from vitviz.analysis.part_request import PartRequest
+from vitviz.analysis.opened_part import OpenedPart, Operation, PartRequest, Table, name_token
 from vitviz.models.abilities import abilities, as_swin, as_vit
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.loaded_model import LoadedModel

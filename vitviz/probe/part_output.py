@@ -16,8 +16,8 @@ from vitviz.analysis.opened_part import (
     build_table,
     build_vectors,
     name_token,
+    select_index,
 )
-from vitviz.analysis.part_request import select_index
 from vitviz.probe.part_inputs import PartContext, build_opened_part, capture_last_tokens
 from vitviz.text import signed
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from vitviz.analysis.confusion import confusion_counts
 from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.data.datasets import DATASETS, load_dataset
-from vitviz.models.costs import count_parameters, meta_model
+from vitviz.models.parameter_count import parameters
 from vitviz.models.zoo import create_model
 from vitviz.text import plural
 from vitviz.training.batches import make_normaliser, prepare_test_images
@@ -118,7 +118,7 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> C
         "seconds": round(status.seconds, 1),
         "machine": f"{processor()}, {plural(max(1, config.train.threads), 'thread')}, {status.precision},"
         f" torch {torch.__version__}",
-        "parameters": sum(count_parameters(meta_model(checkpoint.config)).values()),
+        "parameters": sum(parameters(checkpoint.config).values()),
         "test_accuracy": measured.accuracy,
         "test_loss": measured.loss,
         "test_images": measured.images,

@@ -12,7 +12,7 @@ from pages.lenses.attention_distance.distances import FloatArray, ImageSet
 from pages.lenses.attention_distance.head_distance import draw_head_plot
 from pages.selection import selection
 from pages.stores import cached
-from vitviz.analysis.receptive_fields import cnn_layers
+from vitviz.analysis.receptive_fields import block_fields
 from vitviz.models.abilities import as_cnn, as_swin
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.distance import HeadSeries, heads_view, reach_figure
@@ -38,14 +38,15 @@ def draw_cnn(model: LoadedModel) -> None:
     images = read_controls(model).images
     page.untrained_note(model.trained_on)
     config = as_cnn(model.config)
-    names, sides = cnn_layers(config)
-    reach_px = distances.load_reach(model, names, images)
+    fields = block_fields(config)
+    sides = [field.side_px for field in fields.values()]
+    reach_px = distances.load_reach(model, list(fields), images)
     theory = "in theory: half the receptive field"
     curves: dict[str, FloatArray] = {
         "measured: mean distance of the pixels that matter": reach_px,
         theory: np.minimum(np.array(sides) / 2, config.image_size),
     }
-    titles = [name.replace("layers.", "stage ").replace(".blocks.", " block ") for name in names]
+    titles = [name.replace("layers.", "stage ").replace(".blocks.", " block ") for name in fields]
     page.figure(reach_figure(titles, curves, [theory], selection.get_theme()), "attention_distance.cnn")
     page.caption(captions.describe_cnn(sides, reach_px, images.count))
     page.drawers("attention_distance", math=MATHEMATICS, code=distances.REACH_FUNCTIONS)
@@ -54,14 +55,14 @@ def draw_cnn(model: LoadedModel) -> None:
 def draw_cnn_beside_heads(model: LoadedModel, layer_px: FloatArray, images: ImageSet) -> None:
     """Draw the heads' mean distance by layer and the reach of a CNN's layers on one axis."""
     cnn = cached.load_model(distances.select_cnn(model.preparation.in_chans))
-    names, sides = cnn_layers(as_cnn(cnn.config))
+    fields = block_fields(as_cnn(cnn.config))
     few_images = _limit_images(images)
-    reach_px = distances.load_reach(cnn, names, few_images)
-    half_px = np.minimum(np.array(sides) / 2, cnn.preparation.image_size)
+    reach_px = distances.load_reach(cnn, list(fields), few_images)
+    half_px = np.minimum([field.side_px / 2 for field in fields.values()], cnn.preparation.image_size)
     theory = f"{cnn.title}: half its receptive field"
     st.subheader("Comparison with a CNN", anchor=False)
     page.untrained_note(cnn.trained_on)
-    depth = max(len(layer_px), len(names))
+    depth = max(len(layer_px), len(fields))
     curves = {
         f"{model.title}: mean over heads": layer_px,
         f"{cnn.title}: measured": reach_px,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.hybrids import enlarging
+from vitviz.analysis.receptive_fields import enlarging
 from vitviz.config import ViTConfig
 from vitviz.models import parameter_count
 from vitviz.text import percent, plural

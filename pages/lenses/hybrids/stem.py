@@ -15,8 +15,8 @@ from pages.selection import selection
 from pages.selection import subject as subjects
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
-from vitviz.analysis.hybrids import enlarging, field_box, stem_fields_px
 from vitviz.analysis.journey import EmbeddedPatches, FeatureMaps, Journey
+from vitviz.analysis.receptive_fields import enlarging, stem_field_box, stem_fields_px
 from vitviz.config import ViTConfig
 from vitviz.models.abilities import as_vit
 from vitviz.models.hybrid import ConvStem
@@ -73,7 +73,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
     left, right = stage.columns(2, gap="medium")
     with left:
         pixels = subjects.load_subject(choice, step, image).prepared.shown
-        field = field_box(cell, (rows, cols), field_px, len(pixels), enlarging(config))
+        field = stem_field_box(cell, (rows, cols), field_px, len(pixels), enlarging(config))
         box = field if predicted else compute_patch_box(config, token)
         page.figure(plots.field_figure(pixels, box, selection.get_theme()), "hybrids.field")
     with right:

@@ -20,8 +20,8 @@ from pages.stores import cached
 from pages.views.event_values import read_events, read_index
 from pages.views.register import register
 from vitviz.analysis import channels as analysis
-from vitviz.analysis import kernel_fields as reach
 from vitviz.analysis.channels import Peaks
+from vitviz.analysis.receptive_fields import Field, block_fields
 from vitviz.data.preparation import prepare
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.abilities import abilities, as_cnn
@@ -64,7 +64,7 @@ class StageEnd:
 
     index: int
     title: str
-    field: reach.Field
+    field: Field
 
 
 def draw(compared: ComparedModel) -> None:
@@ -92,7 +92,7 @@ def draw(compared: ComparedModel) -> None:
     page.drawers(
         "layers.channels",
         math=MATHEMATICS,
-        code=(Peaks.of, analysis.response_shares, reach.Field.apply_layer),
+        code=(Peaks.of, analysis.response_shares, Field.apply_layer),
         numbers=partial(draw_numbers, stages, response.peaks, subset),
     )
 
@@ -119,11 +119,8 @@ def choose_cnn(compared: ComparedModel) -> ComparedModel:
 def list_stage_ends(cnn: ComparedModel) -> list[StageEnd]:
     """Return the stem and the last block of every stage that has blocks."""
     config = as_cnn(cnn.subject.model.config)
-    fields, stages, index = (
-        reach.block_fields(config),
-        [StageEnd(0, "Stem", reach.block_fields(config)[0])],
-        0,
-    )
+    fields = list(block_fields(config).values())
+    stages, index = [StageEnd(0, "Stem", fields[0])], 0
     for stage, count in enumerate(config.blocks):
         index += count
         if count:

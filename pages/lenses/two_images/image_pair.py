@@ -13,9 +13,9 @@ from pages.selection.subject import Subject
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.attention import kept_by_mass, readout_row
-from vitviz.analysis.correspondence import FloatArray
 from vitviz.analysis.segments import split_by_component
 from vitviz.analysis.token_colours import resample_grid
+from vitviz.analysis.token_similarity import FloatArray
 from vitviz.config import Preparation
 from vitviz.data.image_copies import copy_image
 from vitviz.data.preparation import Prepared, prepare, seen_crop

@@ -21,7 +21,7 @@ from pages.lenses.two_images.pair_results import MatchedPair
 from pages.selection import selection
 from pages.views.event_values import read_events, read_index, read_pin
 from pages.views.register import register
-from vitviz.analysis import correspondence
+from vitviz.analysis import token_similarity
 from vitviz.analysis.token_similarity import token_cosines
 from vitviz.pin import Pin
 from vitviz.plots import image_pair as plots
@@ -65,7 +65,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     page.drawers(
         "two_images.match",
         math=MATHEMATICS,
-        code=(correspondence.cosines_between, correspondence.find_mutual_neighbours),
+        code=(token_similarity.cosines_between, token_similarity.find_mutual_neighbours),
         numbers=partial(draw_numbers, shown, layer, matched),
     )
 
@@ -104,9 +104,11 @@ def match_layer(pair: ImagePair, layer: int, centred: bool, foreground: Foregrou
     """Return the cosines between both images' patches, and the mutual nearest neighbours on the foreground."""
     first, second = pair.images
     with threadpool_limits(1 if pair.is_small else None):
-        cosines = correspondence.cosines_between(first.flat(layer), second.flat(layer), without_mean=centred)
+        cosines = token_similarity.cosines_between(
+            first.flat(layer), second.flat(layer), without_mean=centred
+        )
     masks = [image.foreground(foreground.method, foreground.share, layer).ravel() for image in pair.images]
-    return MatchedPair(cosines, correspondence.find_mutual_neighbours(cosines, *masks))
+    return MatchedPair(cosines, token_similarity.find_mutual_neighbours(cosines, *masks))
 
 
 def build_message(pair: ImagePair, layer: int, matched: MatchedPair, centred: bool, lines: int) -> bytes:

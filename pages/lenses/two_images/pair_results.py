@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.correspondence import Matches
 from vitviz.analysis.token_colours import Components
+from vitviz.analysis.token_similarity import Matches
 from vitviz.probe.capture import FloatArray
 
 

@@ -20,8 +20,8 @@ from pages.lenses.two_images.pair_results import ColouredPair
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import token_colours
-from vitviz.analysis.correspondence import FloatArray
 from vitviz.analysis.token_colours import Components
+from vitviz.analysis.token_similarity import FloatArray
 from vitviz.data.datasets import default_pictures, find_note
 from vitviz.data.preparation import prepare_batch
 from vitviz.models.loaded_model import LoadedModel

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.frame import page
 from pages.stores import cached, records, runs
 from pages.train.lab import run_view
-from vitviz.analysis.milestones import parameters_by_part, time_to
+from vitviz.analysis.milestones import parameters_by_part, time_to_accuracy
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.text import percent
 
@@ -63,16 +63,15 @@ def _draw_parts(parts: dict[str, int]) -> None:
 
 def _collect_facts(config: RunConfig, total: int, status: Status, log: runs.RunLog) -> dict[str, str]:
     curve = log.validation()
-    times = time_to(run_view.LEVELS, curve[-1], curve[2]) if curve.shape[1] else [None] * len(run_view.LEVELS)
     return {
         "Sequence length, tokens": _describe_tokens(config.model),
         "Weights, fp32": f"{4 * total / 2**20:.2f} MiB; {_OPTIMIZER_STATE[config.train.optimizer]} per weight",
         "Images per second": f"{status.images_per_second:,.0f}" if status.images_per_second else "–",
         **{
             f"{percent(level, 0)} validation accuracy": "not reached"
-            if at is None
+            if (at := time_to_accuracy(curve[2], curve[-1], level)) is None
             else f"after {run_view.format_duration(at)}"
-            for level, at in zip(run_view.LEVELS, times, strict=True)
+            for level in run_view.LEVELS
         },
     }
 

@@ -17,7 +17,7 @@ from pages.train.lab import keys, live_settings
 from pages.train.lab.browser_views import mount_curves
 from pages.train.lab.live_settings import format_sentence
 from pages.views.event_values import read_like
-from vitviz.analysis.milestones import time_to
+from vitviz.analysis.milestones import time_to_accuracy
 from vitviz.experiments.lecture_results import find_printed_line
 from vitviz.plots.curves import RunLabel, Series, payload
 from vitviz.plots.theme import variant_colors
@@ -220,11 +220,10 @@ def _describe_accuracies(run: Run, log: runs.RunLog, status: Status) -> str:
     table = log.validation()
     if not table.shape[1]:
         return _explain_missing_curve(log, status)
-    times = time_to(LEVELS, table[-1], table[2])
     reached_levels = [
         f"{percent(level, 0)} after {format_duration(seconds)}"
-        for level, seconds in zip(LEVELS, times, strict=True)
-        if seconds is not None
+        for level in LEVELS
+        if (seconds := time_to_accuracy(table[2], table[-1], level)) is not None
     ]
     best = log.best()
     best_text = f"Best validation accuracy {percent(best[1])} at step {best[0]:,}." if best else ""

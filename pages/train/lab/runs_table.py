@@ -11,7 +11,7 @@ from pages.frame import page
 from pages.selection import upload
 from pages.stores import runs, session
 from pages.train.lab import keys, race, recipe_form, run_view, settings
-from vitviz.analysis.milestones import time_to
+from vitviz.analysis.milestones import time_to_accuracy
 from vitviz.text import percent, plain, reason
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _build_row(run: Run) -> dict[str, Any]:
         "seconds": status.seconds,
         "validation": None if best is None else best[1],
         "test": None if log.test is None else log.test["accuracy"],
-        "to_95": time_to((0.95,), table[-1], table[2])[0] if table.shape[1] else None,
+        "to_95": time_to_accuracy(table[2], table[-1], 0.95),
     }
 
 
