@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.questions.prediction_gate import create_choice
 from pages.studies.study import Evidence, Study, Table, View
-from vitviz.experiments.conv_nets import MODELS, NAME, TITLES
+from vitviz.experiments.conv_attention import MODELS, NAME, TITLES
 from vitviz.experiments.result import Result
 from vitviz.lessons.convolution_measures import (
     KIND,

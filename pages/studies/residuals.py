@@ -15,7 +15,7 @@ from pages.selection import selection
 from pages.stores import cached
 from pages.studies.study import Choice, Evidence, Study, Table, View
 from vitviz.analysis.gradients import Norms, describe_gradient_shares, select_norms
-from vitviz.experiments.deep_models import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
+from vitviz.experiments.gradients import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
 from vitviz.experiments.result import Result, describe_recipe, read_result, read_result_if_any
 from vitviz.lessons.experiment_measures import EARLY_UPDATES, WeakestGradient
 from vitviz.lessons.lesson import Question

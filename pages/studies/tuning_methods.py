@@ -20,7 +20,7 @@ from pages.studies.study import (
 )
 from vitviz.analysis.one_change import Variant, create_variant, describe_hyperparameter
 from vitviz.experiments.result import Result, read_result, read_result_if_any
-from vitviz.experiments.tuning_plan import LARGER, NAME, PLAN, USUAL, WAYS
+from vitviz.experiments.tuning import LARGER, NAME, PLAN, USUAL, WAYS
 from vitviz.plots.theme import Mode
 from vitviz.tables import Columns
 from vitviz.text import gained, percent, plural

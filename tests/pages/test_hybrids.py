@@ -21,7 +21,7 @@ from tests.pages.told import words
 from vitviz.analysis.milestones import time_to_accuracy
 from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.checkpoint_header import Header, read_header
-from vitviz.experiments.conv_nets import TITLES
+from vitviz.experiments.conv_attention import TITLES
 from vitviz.experiments.result import RESULTS, read_result
 from vitviz.text import join_words, percent
 

@@ -25,7 +25,7 @@ from pages.which_model import paper_tables, token_cost
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from vitviz.experiments import result as results
-from vitviz.experiments.deep_models import VARIANTS
+from vitviz.experiments.gradients import VARIANTS
 from vitviz.experiments.result import Made, Result, write_result
 
 DATA, HYBRIDS, PICTURE, WHICH = (

@@ -128,7 +128,7 @@ def test_fine_tuning_s_curves_are_in_their_file(open_app: OpenApp, source: str) 
 @pytest.mark.parametrize("updates", [0, 200])
 def test_gradient_norms_are_in_their_file(open_app: OpenApp, updates: int) -> None:
     found = read_result("gradient_norms")
-    from vitviz.experiments.deep_models import VARIANTS
+    from vitviz.experiments.gradients import VARIANTS
 
     at = found.settings["marks"].index(updates)
     view = {"experiments.updates": str(updates), "experiments.gradient_guess": "shown"}

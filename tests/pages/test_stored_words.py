@@ -20,10 +20,10 @@ from tests.pages.conftest import OpenApp
 from tests.pages.test_drawers import open_drawers
 from tests.pages.told import points, shares, words, written
 from vitviz.data.datasets import DATASETS
-from vitviz.experiments.deep_models import VARIANTS
+from vitviz.experiments.gradients import VARIANTS
 from vitviz.experiments.result import RESULTS, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF
-from vitviz.experiments.tuning_plan import PLAN, SIZES, WAYS
+from vitviz.experiments.tuning import PLAN, SIZES, WAYS
 from vitviz.text import percent
 
 CHECKPOINTS = RESULTS.parent

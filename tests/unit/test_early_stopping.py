@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.unit.training_helpers import GREY, MODEL, TINY, TRAIN, toy_data
 from vitviz.config import CNNConfig
 from vitviz.experiments import single_run
 from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, Grid
-from vitviz.experiments.data_training import Measure, early_stopping
+from vitviz.experiments.data_training import early_stopping, measure
 from vitviz.experiments.experiment import collected, run
 from vitviz.experiments.result import RESULTS, Row, read_result
 from vitviz.experiments.single_run import PATIENCE, count_after_best, train_until_best
@@ -102,18 +103,18 @@ def test_a_diverged_training_has_no_accuracy(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_digits_stop_early_and_a_stored_row_is_computed_again(tmp_path: Path) -> None:
-    measure = Measure(TINY_GRID, train_until_best)
+    measure_tiny = partial(measure, TINY_GRID, train_until_best)
     cells = [
         {"model": model, "pictures": 50, "augmented": False, "seed": 0} for model in ("cnn", "vit", "deit")
     ]
-    tiny = replace(early_stopping(), name="tiny", cells=cells, measure=measure)
+    tiny = replace(early_stopping(), name="tiny", cells=cells, measure=measure_tiny)
     list(run(tiny, tmp_path))
     result = collected(tiny, tmp_path, "command")
     for row in result.rows:
         check_row(row, TINY_GRID)
     assert not result.rows[1]["ceiling_hit"] and result.rows[1]["updates"] < TINY_GRID.updates
     assert {"test_cls", "test_dist"} <= result.rows[2].keys(), "the CNN of this folder taught the DeiT"
-    again = measure(cells[1], tmp_path)
+    again = measure_tiny(cells[1], tmp_path)
     clocks = {"training_core_s", "curve"}
     assert all(again[name] == result.rows[1][name] for name in again if name not in clocks)
     assert [point[::2] for point in again["curve"]] == [point[::2] for point in result.rows[1]["curve"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from torch import nn
 
 from vitviz.data.faces import ARRANGEMENTS, TEST, faces_dataset
-from vitviz.experiments import face_training, faces
+from vitviz.experiments import faces
 from vitviz.experiments.result import read_result
 from vitviz.models import parameter_count
 
@@ -25,7 +26,7 @@ class Bright(nn.Module):
 
 def test_faces_are_counted_by_arrangement() -> None:
     data = faces_dataset()
-    found = face_training.called_faces(Bright(), data)
+    found = faces.called_faces(Bright(), data)
     middles = data.test_images[:, 8:16, 8:16, 0].reshape(len(data.test_images), -1).mean(axis=1) > 127.5
     assert found["of"] == TEST
     assert found["faces"]["background"] == int(middles[:TEST].sum())
@@ -34,7 +35,7 @@ def test_faces_are_counted_by_arrangement() -> None:
 
 
 def test_a_small_one_is_made_again_exactly(tmp_path: Path) -> None:
-    measure = face_training.Measure(replace(faces.TRAIN, epochs=2))
+    measure = partial(faces.measure, replace(faces.TRAIN, epochs=2))
     threads = torch.get_num_threads()
     first, again = (measure({"model": "vit", "seed": 1}, tmp_path) for _ in range(2))
     torch.set_num_threads(threads)

@@ -82,3 +82,4 @@ def test_figures_draw_what_they_are_given(mode: str) -> None:
     right = position_similarity.cosine_similarity(position_similarity.encode("sincos_1d", (1, 10), 64))
     slip = plots.slip_figure(right, right, (1, 2), mode)  # type: ignore[arg-type]
     assert slip.data[0].y[0] == pytest.approx(0.9662, abs=5e-5)
+    assert [trace.mode for trace in slip.data] == ["lines", "markers+lines"] * 2  # the bug is dotted

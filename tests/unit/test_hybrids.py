@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 
 from vitviz.analysis.receptive_fields import enlarging, stem_field_box, stem_fields_px
 from vitviz.config import FlatAttentionConfig, ViTConfig
-from vitviz.experiments import conv_attention, conv_nets
+from vitviz.experiments import conv_attention
 from vitviz.lessons.convolution_measures import COMPARED_MODELS, list_accuracies, load_stored_result
 from vitviz.models import parameter_count
 from vitviz.models.hybrid import ConvStem
@@ -83,26 +84,26 @@ def test_one_token_attends_to_itself_alone() -> None:
 
 def test_every_net_of_the_question_is_about_as_large() -> None:
     sizes = {
-        name: sum(parameter_count.parameters(model).values()) for name, model in conv_nets.MODELS.items()
+        name: sum(parameter_count.parameters(model).values()) for name, model in conv_attention.MODELS.items()
     }
     assert max(sizes.values()) < 1.1 * min(sizes.values())
-    assert set(conv_nets.TITLES) == set(conv_nets.MODELS)
+    assert set(conv_attention.TITLES) == set(conv_attention.MODELS)
 
 
 def test_the_stored_results_are_the_experiment_s() -> None:
     found = load_stored_result()
     assert found is not None and found.missing == 0
     assert found.settings == conv_attention.experiment().settings
-    for name in conv_nets.MODELS:
-        assert len(list_accuracies(found, name)) == len(conv_nets.SEEDS), name
+    for name in conv_attention.MODELS:
+        assert len(list_accuracies(found, name)) == len(conv_attention.SEEDS), name
         assert all(0.8 < value < 1 for value in list_accuracies(found, name))
-    assert set(COMPARED_MODELS) < set(conv_nets.MODELS)
+    assert set(COMPARED_MODELS) < set(conv_attention.MODELS)
 
 
 def test_a_small_remake_finds_the_same_twice(tmp_path: object) -> None:
     """The file itself takes ten minutes and MNIST; a cell on digits takes a second, and is the same on every call."""
-    train = replace(conv_nets.TRAIN, dataset="digits", train_fraction=0.1, validation_fraction=0.1)
-    measure = conv_attention.Measure(train)
+    train = replace(conv_attention.TRAIN, dataset="digits", train_fraction=0.1, validation_fraction=0.1)
+    measure = partial(conv_attention.measure, train)
     cell = {"model": "control", "seed": 0}
     first, again = (measure(cell, tmp_path) for _ in range(2))  # type: ignore[arg-type]
     assert first["test"] == again["test"] and first["validation"] == again["validation"]

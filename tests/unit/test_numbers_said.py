@@ -14,7 +14,7 @@ from vitviz.data.datasets import load_dataset
 from vitviz.exercises import EXERCISES
 from vitviz.experiments import robustness
 from vitviz.experiments.catalogue import EXPERIMENTS
-from vitviz.experiments.tuning_plan import WAYS
+from vitviz.experiments.tuning import WAYS
 from vitviz.training.presets import TRAINING_PRESETS
 
 ROOT = Path(__file__).resolve().parents[2]

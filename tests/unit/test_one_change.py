@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from vitviz.analysis.one_change import (
 )
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments import bugs, deep_models, gradients, hyperparameters, one_change
+from vitviz.experiments import bugs, gradients, hyperparameters, one_change
 from vitviz.experiments.bugs import BUGS
 from vitviz.experiments.hyperparameter import BASES
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
@@ -217,7 +218,7 @@ def test_unknown_slips_and_variants_are_refused() -> None:
     with pytest.raises(ValueError, match="one of digits, shapes, received 'mnist'"):
         bugs.configure_fixed("mnist")
     with pytest.raises(ValueError, match="variant must be one of"):
-        deep_models.deep("middle")
+        gradients.deep("middle")
 
 
 def test_the_gradient_of_a_block_is_what_backward_gives() -> None:
@@ -264,10 +265,10 @@ def test_the_first_point_of_a_stored_curve_is_made_again(name: str) -> None:
 
 
 def test_a_stored_gradient_at_the_start_is_made_again(tmp_path: Path) -> None:
-    found = read_result(deep_models.NAME)
-    train = replace(deep_models.TRAIN, train_fraction=0.2)  # the first pictures are the same ones
+    found = read_result(gradients.NAME)
+    train = replace(gradients.TRAIN, train_fraction=0.2)  # the first pictures are the same ones
     cell = found.where(variant="post", seed=0)[0]
-    made = gradients.Measure(train, (0, 1))({"variant": "post", "seed": 0}, tmp_path)
+    made = gradients.measure(train, (0, 1), {"variant": "post", "seed": 0}, tmp_path)
     np.testing.assert_allclose(made["norms"][0], cell["norms"][0], rtol=0.02)
 
 
@@ -276,7 +277,7 @@ def test_a_cell_of_each_experiment_is_measured(tmp_path: Path) -> None:
         model, train = bugs.configure_with_bug("digits", cell["slip"])
         return replace(model, depth=1, embed_dim=16), train  # type: ignore[call-overload]
 
-    measure = one_change.Measure("digits", built, epochs=0.2)
+    measure = partial(one_change.measure, "digits", built, epochs=0.2)
     cell = {"slip": "embedding", "seed": 1}
     made, again = (measure(cell, tmp_path) for _ in range(2))
     assert made["curve"][-1][0] == 5 and made["parameters"] == 3754
@@ -287,8 +288,8 @@ def test_a_cell_of_each_experiment_is_measured(tmp_path: Path) -> None:
         model, train = HYPERPARAMETERS[cell["knob"]].with_value(BASES["digits"], cell["value"])
         return replace(model, embed_dim=16), train
 
-    made = one_change.Measure("digits", turned, epochs=0.2)(
-        {"knob": "depth", "value": 2, "seed": 1}, tmp_path
+    made = one_change.measure(
+        "digits", turned, {"knob": "depth", "value": 2, "seed": 1}, tmp_path, epochs=0.2
     )
     assert made["parameters"] == 5978
     assert len(one_change.one_knob("digits").cells) == len(
@@ -304,11 +305,11 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Result:
     turned += [row(s, 0.95 + s / 100, knob="num_heads", value=8) for s in (0, 1)]
     wrong = [row(s, 0.9, slip="mended", family="vit") for s in (0, 1)]
     wrong += [row(s, 0.8, slip="softmax", family="vit") for s in (0, 1)]
-    norms = [{"variant": name, "norms": [[1.0, 2.0 + i]]} for i, name in enumerate(deep_models.VARIANTS)]
+    norms = [{"variant": name, "norms": [[1.0, 2.0 + i]]} for i, name in enumerate(gradients.VARIANTS)]
     files = {
         "one_knob_digits": Result("k", "K", "python", {"epochs": 4}, (), tuple(turned)),
         "one_slip_digits": Result("s", "S", "python", {"epochs": 4}, (), tuple(wrong)),
-        deep_models.NAME: Result("g", "G", "python", {"marks": [10]}, (), tuple(norms)),
+        gradients.NAME: Result("g", "G", "python", {"marks": [10]}, (), tuple(norms)),
     }
     monkeypatch.setattr(experiment_measures, "read_result_if_any", files.__getitem__)
     return files["one_knob_digits"]
@@ -320,7 +321,7 @@ def test_predictions_are_answered_from_the_files(kept: Result) -> None:
     assert best.get_answer_kind(at).options == ("4", "8") and best.measure_answer(at).value == 1  # type: ignore[union-attr]
     assert experiment_measures.BugCost("softmax").measure_answer(at).value == 0
     assert "consistent across seeds" in experiment_measures.BugCost("softmax").measure_answer(at).words
-    assert experiment_measures.WeakestGradient().measure_answer(at).value == len(deep_models.VARIANTS) - 1
+    assert experiment_measures.WeakestGradient().measure_answer(at).value == len(gradients.VARIANTS) - 1
     assert set(experiment_measures.select_hyperparameter_rows(kept, "num_heads")) == {4, 8}
     with pytest.raises(ValueError, match="expected knob to be one of"):
         experiment_measures.BestHyperparameterValue("volume")

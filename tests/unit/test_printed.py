@@ -51,7 +51,7 @@ def test_a_wrong_table_replaces_the_learned_one_and_is_not_trained(monkeypatch: 
         seen.update(config=config, train=train, start=start)
         return Trained({}, {}, {})
 
-    monkeypatch.setattr(lecture_training, "_prepare_mnist", lambda: None)
+    monkeypatch.setattr(lecture_training, "prepare_data", lambda *_: None)
     monkeypatch.setattr(lecture_training, "trained", keep)
     cell = {"model": "small", "positions": "row", "epochs": 2.0, "seed": 3}
     lecture_training.measure_positions(cell, Path())

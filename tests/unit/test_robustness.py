@@ -94,8 +94,8 @@ def test_a_cell_says_how_many_are_right_and_how_many_as_before(
     monkeypatch.setattr(experiment, "load_dataset", lambda name: few)
     cell = {"change": "shift", "value": 3, "model": "cifar10_swin"}
     threads = torch.get_num_threads()
-    found = experiment.measure_cell(cell, tmp_path, 40, experiment.CHECKPOINTS)
-    again = experiment.measure_cell(cell, tmp_path, 40, experiment.CHECKPOINTS)
+    found = experiment.measure_cell(40, experiment.CHECKPOINTS, cell, tmp_path)
+    again = experiment.measure_cell(40, experiment.CHECKPOINTS, cell, tmp_path)
     torch.set_num_threads(threads)
     path = experiment.CHECKPOINTS / "cifar10_swin.safetensors"
     model = open_model(path, read_header(path).steps[-1])

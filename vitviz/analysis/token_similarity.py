@@ -54,9 +54,6 @@ def neighbour_contrast(similarity: FloatArray, grid: tuple[int, int]) -> float:
     return float(similarity[near].mean() - similarity[far].mean()) if far.any() and near.any() else 0.0
 
 
-FloatArray = NDArray[np.floating[Any]]
-
-
 @dataclass(frozen=True, eq=False)
 class Matches:
     """Pairs of mutual nearest neighbours, strongest first; (K,) each, tokens counted from 0."""

@@ -8,11 +8,8 @@ from functools import partial
 from vitviz.experiments import (
     bugs,
     conv_attention,
-    conv_nets,
     data_size,
     data_training,
-    deep_models,
-    face_training,
     faces,
     gradients,
     lecture_results,
@@ -24,24 +21,22 @@ from vitviz.experiments import (
     transfer,
     transfer_plan,
     tuning,
-    tuning_plan,
 )
 from vitviz.experiments.experiment import Experiment
 
 EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
-    f"data_size_{dataset}": (lambda dataset=dataset: data_training.experiment(dataset))  # type: ignore[misc]
-    for dataset in data_size.GRIDS
+    f"data_size_{dataset}": partial(data_training.experiment, dataset) for dataset in data_size.GRIDS
 }
 EXPERIMENTS["early_stopping_cifar10"] = data_training.early_stopping
 EXPERIMENTS["patch_size_cifar10"] = data_training.patch_sizes
 EXPERIMENTS[lecture_results.NAME] = lecture_training.lecture_experiment
 EXPERIMENTS[position_errors.NAME] = lecture_training.position_experiment
-EXPERIMENTS[conv_nets.NAME] = conv_attention.experiment
+EXPERIMENTS[conv_attention.NAME] = conv_attention.experiment
 EXPERIMENTS[robustness.NAME] = robustness.experiment
 EXPERIMENTS |= {f"teaching_{dataset}": partial(teaching.experiment, dataset) for dataset in teaching.SIZES}
-EXPERIMENTS[faces.NAME] = face_training.experiment
-EXPERIMENTS[deep_models.NAME] = gradients.experiment
+EXPERIMENTS[faces.NAME] = faces.experiment
+EXPERIMENTS[gradients.NAME] = gradients.experiment
 EXPERIMENTS["one_knob_digits"] = partial(one_change.one_knob, "digits")
 EXPERIMENTS |= {f"one_slip_{dataset}": partial(one_change.one_slip, dataset) for dataset in bugs.SEEDS}
 EXPERIMENTS |= {name: partial(transfer.experiment, plan) for name, plan in transfer_plan.PLANS.items()}
-EXPERIMENTS[tuning_plan.NAME] = tuning.experiment
+EXPERIMENTS[tuning.NAME] = tuning.experiment

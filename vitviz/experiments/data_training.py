@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, PATCH_SIZES, SEEDS, Grid
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.single_run import PATIENCE, Trained, train_until_best, trained
+from vitviz.experiments.single_run import PATIENCE, Trained, prepare_data, train_until_best, trained
 from vitviz.models.zoo import create_model
 from vitviz.softmax import softmax
-from vitviz.training.batches import TrainingData, prepare_training_data
+from vitviz.training.batches import TrainingData
 
 Train = Callable[..., Trained]  # `trained` or `train_until_best`
 # Models, sizes and seeds of the early stopping experiment, most wanted first.
@@ -54,7 +53,13 @@ def experiment(dataset: str) -> Experiment:
         "seeds": "of weights, order and augmentation; the pictures are the same ones",
         "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
-    return Experiment(f"data_size_{dataset}", f"How much data? ({dataset})", cells, Measure(grid), settings)
+    return Experiment(
+        f"data_size_{dataset}",
+        f"How much data? ({dataset})",
+        cells,
+        partial(measure, grid, trained),
+        settings,
+    )
 
 
 def early_stopping() -> Experiment:
@@ -94,29 +99,21 @@ def _stop_early(name: str, title: str, grid: Grid, cells: Sequence[Cell]) -> Exp
         "seeds": "of weights, order and augmentation; the training images are the same ones",
         "curve": "[updates, core-seconds, accuracy on the validation pictures]",
     }
-    return Experiment(name, title, cells, Measure(grid, train_until_best), settings)
+    return Experiment(name, title, cells, partial(measure, grid, train_until_best), settings)
 
 
-@dataclass(frozen=True)
-class Measure:
-    """Trains one cell of one set's grid."""
-
-    grid: Grid
-    train: Train = trained
-
-    def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
-        torch.set_num_threads(1)
-        grid = self.grid
-        train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
-        data = prepare_training_data(load_dataset(train.dataset), grid.preparation, train)
-        if len(data.train) != cell["pictures"]:
-            raise ValueError(f"{cell['pictures']} training images were asked for, {len(data.train)} found")
-        teacher = teacher_for(grid, cell, data, folder, self.train) if cell["model"] == "deit" else None
-        taught = train if teacher is None else replace(train, distill_from="this cell's CNN")
-        found = self.train(grid.models[cell["model"]], taught, data, teacher)
-        if cell["model"] == "cnn":
-            save_file(found.weights, _weights_file(cell, folder))
-        return found.row | (measure_heads(found, data) if teacher is not None and found.test_logits else {})
+def measure(grid: Grid, train_model: Train, cell: Cell, folder: Path) -> dict[str, Any]:
+    """Train one cell of one set's grid."""
+    train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
+    data = prepare_data(grid.preparation, train)
+    if len(data.train) != cell["pictures"]:
+        raise ValueError(f"{cell['pictures']} training images were asked for, {len(data.train)} found")
+    teacher = teacher_for(grid, cell, data, folder, train_model) if cell["model"] == "deit" else None
+    taught = train if teacher is None else replace(train, distill_from="this cell's CNN")
+    found = train_model(grid.models[cell["model"]], taught, data, teacher)
+    if cell["model"] == "cnn":
+        save_file(found.weights, _weights_file(cell, folder))
+    return found.row | (measure_heads(found, data) if teacher is not None and found.test_logits else {})
 
 
 def teacher_for(

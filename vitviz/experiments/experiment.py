@@ -11,7 +11,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vitviz.experiments.machine import read_provenance
 from vitviz.experiments.result import Made, Result, Row
 from vitviz.training.files import append_lines, read_lines
 
@@ -82,11 +81,18 @@ def run_on_cluster(
 
 
 def measure_cell(experiment: Experiment, cell: Cell, folder: Path) -> dict[str, Any]:
-    """Return one row: the cell, its measurements, processor seconds and provenance."""
+    """Return one row: the cell, its measurements on one thread, processor seconds and provenance."""
+    import torch
+
+    from vitviz.training.provenance import commit, processor
+
+    torch.set_num_threads(1)
     spent = time.process_time()
     found = experiment.measure(cell, folder)
     seconds = round(time.process_time() - spent, 1)
-    return {"cell": cell, "found": found, "core_seconds": seconds, "made": vars(read_provenance())}
+    machine = f"{processor()}, 1 thread, torch {torch.__version__}"
+    made = Made(commit(), time.strftime("%Y-%m-%d"), machine)
+    return {"cell": cell, "found": found, "core_seconds": seconds, "made": vars(made)}
 
 
 def collected(experiment: Experiment, folder: Path, command: str) -> Result:

@@ -1,9 +1,23 @@
-"""Define the networks, images and recipe of the face experiment, without torch."""
+"""Train networks on faces against backgrounds, and evaluate them on rearranged faces."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
 from vitviz.config import CNNConfig, ModelConfig, Preparation, TrainConfig, ViTConfig
-from vitviz.data.faces import SIDE_PX
+from vitviz.data.dataset import Dataset
+from vitviz.data.faces import ARRANGEMENTS, CLASSES, SIDE_PX, arranged, faces_dataset
+from vitviz.data.preparation import prepare_batch
+from vitviz.experiments.experiment import Cell, Experiment
+from vitviz.models import parameter_count
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NAME = "faces"
 SEEDS = (0, 1, 2, 3, 4)
@@ -39,3 +53,53 @@ TRAIN = TrainConfig(
     precision="fp32",
     threads=1,
 )
+
+
+def experiment(train: TrainConfig = TRAIN) -> Experiment:
+    """Return three small nets, five seeds of weights and order; none of them ever sees a face put together wrong."""
+    cells: list[Cell] = [{"model": model, "seed": seed} for seed in SEEDS for model in MODELS]
+    settings = {
+        "epochs": train.epochs,
+        "batch_size": train.batch_size,
+        "learning_rate": train.learning_rate,
+        "parameters": {
+            name: sum(parameter_count.parameters(model).values()) for name, model in MODELS.items()
+        },
+        "seeds": "of weights, order and augmentation; the pictures are the same ones",
+        "faces": "how many of the test pictures are called a face",
+    }
+    return Experiment(
+        NAME, "Is a face whose parts lie wrong still a face?", cells, partial(measure, train), settings
+    )
+
+
+def measure(train: TrainConfig, cell: Cell, folder: Path) -> dict[str, Any]:
+    """'test': of whole faces and backgrounds; 'faces': how many are called a face, by arrangement; 'of'."""
+    from vitviz.experiments.single_run import trained
+    from vitviz.models.zoo import create_model
+    from vitviz.training.batches import prepare_training_data
+
+    config, data = MODELS[cell["model"]], faces_dataset()
+    train = replace(train, seed=cell["seed"])
+    found = trained(config, train, prepare_training_data(data, PREPARATION, train))
+    model = create_model(config)
+    model.load_state_dict(found.weights)
+    return {**found.row, **called_faces(model.eval(), data)}
+
+
+def called_faces(model: nn.Module, data: Dataset) -> dict[str, Any]:
+    """'faces': of the test faces in every arrangement, and of the backgrounds, how many are called a face; 'of': of
+    how many.
+    """
+    labels = data.labels_of("test")
+    faces, backgrounds = (data.test_images[labels == CLASSES.index(name)] for name in ("face", BACKGROUND))
+    asked = {name: arranged(faces, name) for name in ARRANGEMENTS} | {BACKGROUND: backgrounds}
+    return {"faces": {name: _count(model, pictures) for name, pictures in asked.items()}, "of": len(faces)}
+
+
+def _count(model: nn.Module, pictures: np.ndarray) -> int:
+    import torch
+
+    with torch.inference_mode():
+        logits = model(torch.from_numpy(prepare_batch(pictures, PREPARATION)))
+    return int((logits.argmax(dim=1) == CLASSES.index("face")).sum())

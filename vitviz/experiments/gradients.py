@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
-from vitviz.config import TrainConfig
-from vitviz.data.datasets import load_dataset
-from vitviz.experiments.deep_models import (
-    DATASET,
-    MARKS,
-    NAME,
-    PICTURES,
-    PREPARATION,
-    SEEDS,
-    TRAIN,
-    VARIANTS,
-    deep,
-)
+from vitviz.config import TrainConfig, ViTConfig
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.models.abilities import as_vit
-from vitviz.models.vit import VisionTransformer
-from vitviz.probe.gradients import measure_gradient_norms
-from vitviz.training.batches import TrainingData, make_normaliser, prepare_training_data
-from vitviz.training.loop import Diverged, Trainer
+from vitviz.experiments.hyperparameter import BASES
+
+if TYPE_CHECKING:
+    from vitviz.training.batches import TrainingData
+    from vitviz.training.loop import Trainer
+
+NAME = "gradient_norms"
+DATASET = "digits"
+SEEDS = (0, 1, 2)
+DEPTH = 12  # of a ViT-B; the digits need two
+PICTURES = 128  # whose gradient is taken
+MARKS = (0, 1, 3, 10, 30, 100, 200)  # updates made
+VARIANTS: dict[str, str] = {
+    "pre": "LayerNorm before, with residuals",
+    "post": "LayerNorm after, with residuals",
+    "pre_none": "LayerNorm before, no residuals",
+    "post_none": "LayerNorm after, no residuals",
+}
+PREPARATION = BASES[DATASET].preparation
+TRAIN = replace(BASES[DATASET].train, learning_rate=1e-3, schedule="constant", warmup_fraction=0.0)
+
+
+def deep(variant: str, depth: int = DEPTH) -> ViTConfig:
+    """Return the base's model, deeper, in one of `VARIANTS`.
+
+    Raises:
+        ValueError: if there is no such variant.
+    """
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, received {variant!r}")
+    changes: dict[str, Any] = {"norm": variant.partition("_")[0], "residual": not variant.endswith("_none")}
+    return replace(BASES[DATASET].model, depth=depth, **changes)
 
 
 def experiment() -> Experiment:
@@ -45,47 +56,42 @@ def experiment() -> Experiment:
         "marks": list(MARKS),
         "norms": "[mark][block]: L2 norm of the loss's gradient by the block's parameters, on the same pictures",
     }
-    return Experiment(NAME, "The gradient's norm by block", cells, Measure(TRAIN, MARKS), settings)
+    return Experiment(NAME, "The gradient's norm by block", cells, partial(measure, TRAIN, MARKS), settings)
 
 
-@dataclass(frozen=True)
-class Measure:
-    """Trains one variant and records its gradient at some steps."""
+def measure(train: TrainConfig, marks: tuple[int, ...], cell: Cell, folder: Path) -> dict[str, Any]:
+    """Train one variant and record its gradient after some updates."""
+    from vitviz.experiments.single_run import prepare_data
+    from vitviz.training.loop import Diverged, Trainer
 
-    train: TrainConfig
-    marks: tuple[int, ...]
-
-    def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
-        torch.set_num_threads(1)
-        data = _prepared(self.train)
-        train = replace(
-            self.train, seed=cell["seed"], epochs=self.marks[-1] * self.train.batch_size / len(data.train)
-        )
-        trainer = Trainer(deep(cell["variant"]), train, data)
-        norms: list[list[float]] = []
-        losses: list[float] = []
-        try:
-            for mark in self.marks:
-                while trainer.step < mark:
-                    trainer.advance()
-                norms.append([float(f"{value:.4g}") for value in _norms(trainer, data)])
-                losses.append(round(trainer.evaluate("validation").loss, 4))
-        except Diverged as error:
-            return {"diverged": str(error), "norms": norms, "losses": losses}
-        test = trainer.evaluate("test", exact=True).accuracy
-        return {"norms": norms, "losses": losses, "test": round(test, 4)}
+    data = prepare_data(PREPARATION, train)
+    train = replace(train, seed=cell["seed"], epochs=marks[-1] * train.batch_size / len(data.train))
+    trainer = Trainer(deep(cell["variant"]), train, data)
+    norms: list[list[float]] = []
+    losses: list[float] = []
+    try:
+        for mark in marks:
+            while trainer.step < mark:
+                trainer.advance()
+            norms.append(_measure_norms(trainer, data))
+            losses.append(round(trainer.evaluate("validation").loss, 4))
+    except Diverged as error:
+        return {"diverged": str(error), "norms": norms, "losses": losses}
+    test = trainer.evaluate("test", exact=True).accuracy
+    return {"norms": norms, "losses": losses, "test": round(test, 4)}
 
 
-def _norms(trainer: Trainer, data: TrainingData) -> NDArray[np.float64]:
-    """In fp32, on the first training images."""
+def _measure_norms(trainer: Trainer, data: TrainingData) -> list[float]:
+    """Return the gradient's norm by block, in fp32 on the first training images."""
+    import torch
+
+    from vitviz.models.abilities import as_vit
+    from vitviz.models.vit import VisionTransformer
+    from vitviz.probe.gradients import measure_gradient_norms
+    from vitviz.training.batches import make_normaliser
+
     model = VisionTransformer(as_vit(trainer.model_config))
     model.load_state_dict(trainer.weights.state())
     normalise, _ = make_normaliser(data.preparation, torch.float32, torch.device("cpu"))
-    return measure_gradient_norms(
-        model, normalise(data.train.images[:PICTURES]), data.train.labels[:PICTURES]
-    )
-
-
-@lru_cache(maxsize=1)
-def _prepared(train: TrainConfig) -> TrainingData:
-    return prepare_training_data(load_dataset(DATASET), PREPARATION, train)
+    inputs, labels = normalise(data.train.images[:PICTURES]), data.train.labels[:PICTURES]
+    return [float(f"{norm:.4g}") for norm in measure_gradient_norms(model, inputs, labels)]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from vitviz.data.datasets import load_dataset
 from vitviz.experiments import lecture_results, position_errors
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.position_errors import ERRORS, MODELS, PREPARATION
-from vitviz.experiments.single_run import trained
+from vitviz.experiments.single_run import prepare_data, trained
 from vitviz.models.zoo import create_model
-from vitviz.training.batches import TrainingData, prepare_training_data
 from vitviz.training.presets import TRAINING_PRESETS
 
 CURVE = "[updates, core-seconds, accuracy on the validation images]"
@@ -55,10 +52,9 @@ def lecture_experiment() -> Experiment:
 
 def measure_preset(cell: Cell, folder: Path) -> dict[str, Any]:
     """Train a preset on one thread."""
-    torch.set_num_threads(1)
     preset = TRAINING_PRESETS[cell["preset"]]
     train = replace(preset.train, seed=cell["seed"], threads=1)
-    data = prepare_training_data(load_dataset(train.dataset), preset.preparation, train)
+    data = prepare_data(preset.preparation, train)
     return {"epochs": train.epochs, **trained(preset.model, train, data).row}
 
 
@@ -78,10 +74,9 @@ def position_experiment() -> Experiment:
 
 def measure_positions(cell: Cell, folder: Path) -> dict[str, Any]:
     """Train a model with one table, which no update changes."""
-    torch.set_num_threads(1)
     shape, table = MODELS[cell["model"]], ERRORS[cell["positions"]].table
     train = replace(shape.train, seed=cell["seed"], epochs=cell["epochs"])
-    data = _prepare_mnist()
+    data = prepare_data(PREPARATION, replace(MODELS["small"].train, batch_size=1))
     if table is None:
         return trained(replace(shape.config, positions="none"), train, data).row
     config = replace(shape.config, positions="learned", position_on_prefix=False, sincos_on_prefix=False)
@@ -89,10 +84,3 @@ def measure_positions(cell: Cell, folder: Path) -> dict[str, Any]:
     start["pos_embed"] = torch.from_numpy(table(*config.grid, config.embed_dim))[None].float()
     train = replace(train, frozen=("pos_embed",), start_from=cell["positions"], start_digest="table")
     return trained(config, train, data, start=start).row
-
-
-@lru_cache(maxsize=1)
-def _prepare_mnist() -> TrainingData:
-    return prepare_training_data(
-        load_dataset("mnist"), PREPARATION, replace(MODELS["small"].train, batch_size=1)
-    )

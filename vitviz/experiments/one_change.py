@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from vitviz.config import ModelConfig, TrainConfig
-from vitviz.data.datasets import load_dataset
 from vitviz.experiments.bugs import BUGS, FIXED, configure_fixed, configure_with_bug
 from vitviz.experiments.bugs import SEEDS as SLIP_SEEDS
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.experiments.hyperparameter import BASES
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SEEDS
-from vitviz.experiments.single_run import trained
+from vitviz.experiments.single_run import prepare_data, trained
 from vitviz.models import parameter_count
-from vitviz.training.batches import TrainingData, prepare_training_data
 
 BASE = "base"  # the cell in which no hyperparameter is turned
-MOST_PARALLEL_SETS = 2
 CURVE = "[updates, core-seconds, accuracy on the validation pictures]"
 
 
@@ -83,35 +78,23 @@ def _experiment(
         "seeds": "of weights, order and dropout; the pictures are the same ones",
         "curve": CURVE,
     }
-    return Experiment(name, title, cells, Measure(dataset, built), settings)
+    return Experiment(name, title, cells, partial(measure, dataset, built), settings)
 
 
-@dataclass(frozen=True)
-class Measure:
-    """Trains one cell.
+def measure(
+    dataset: str,
+    built: Callable[[Cell], tuple[ModelConfig, TrainConfig]],
+    cell: Cell,
+    folder: Path,
+    epochs: float | None = None,
+) -> dict[str, Any]:
+    """Train one cell.
 
-    Attributes:
-        dataset: of the base.
+    Args:
         built: (a cell) -> its model and recipe, but for the seed.
         epochs: None: the recipe's; a test's are fewer.
     """
-
-    dataset: str
-    built: Callable[[Cell], tuple[ModelConfig, TrainConfig]]
-    epochs: float | None = None
-
-    def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
-        torch.set_num_threads(1)
-        model, train = self.built(cell)
-        train = replace(train, seed=cell["seed"], epochs=self.epochs or train.epochs)
-        data = _prepared(self.dataset, replace(train, batch_size=1, seed=0))
-        return {
-            "parameters": sum(parameter_count.parameters(model).values()),
-            **trained(model, train, data).row,
-        }
-
-
-@lru_cache(maxsize=MOST_PARALLEL_SETS)
-def _prepared(dataset: str, train: TrainConfig) -> TrainingData:
-    """Return the same images for every cell."""
-    return prepare_training_data(load_dataset(dataset), BASES[dataset].preparation, train)
+    model, train = built(cell)
+    train = replace(train, seed=cell["seed"], epochs=epochs or train.epochs)
+    data = prepare_data(BASES[dataset].preparation, replace(train, batch_size=1, seed=0))
+    return {"parameters": sum(parameter_count.parameters(model).values()), **trained(model, train, data).row}

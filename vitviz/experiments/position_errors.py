@@ -91,8 +91,8 @@ ERRORS = {
         "Index added to all channels", lambda r, c, d: np.repeat(_reading_order(r, c), d, 1)
     ),
     "row": PositionError("Only the row", lambda r, c, d: np.repeat(sincos_1d(r, d), c, axis=0)),
-    "random_1": PositionError("Random, deviation 1", partial(_random, 1.0)),
-    "random_10": PositionError("Random, deviation 10", partial(_random, 10.0)),
-    "random_30": PositionError("Random, deviation 30", partial(_random, 30.0)),
-    "random_100": PositionError("Random, deviation 100", partial(_random, 100.0)),
+    **{
+        f"random_{scale}": PositionError(f"Random, deviation {scale}", partial(_random, scale))
+        for scale in (1, 10, 30, 100)
+    },
 }

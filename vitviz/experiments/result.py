@@ -11,7 +11,8 @@ from typing import Any
 
 from vitviz.training.files import write_whole
 
-RESULTS = Path(__file__).resolve().parents[2] / "checkpoints" / "results"
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
+RESULTS = CHECKPOINTS / "results"
 MOST_BYTES = 200_000
 CURVE_PICTURES = 1000  # of validation at most, behind a point of a curve
 

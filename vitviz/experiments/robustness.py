@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from vitviz.analysis.changes import Setting, apply_change
@@ -14,6 +14,7 @@ from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.experiment import Cell, Experiment
+from vitviz.experiments.result import CHECKPOINTS
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.robustness import answers
 
@@ -21,7 +22,6 @@ NAME = "robustness"
 MODELS = ("cifar10_cnn_wide", "cifar10_vit", "cifar10_hybrid", "cifar10_swin", "cifar10_deit_soft")
 PICTURES = 1000  # the first of the test set
 NONE = "none"  # the cell of a model's answers to the images as they are
-CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 STRENGTHS: dict[str, tuple[float, ...]] = {
     "shift": (-12, -6, -3, -1, 1, 3, 6, 12),
     "rotate": (-135, -90, -45, -15, 15, 45, 90, 135, 180),
@@ -41,10 +41,7 @@ def experiment(pictures: int = PICTURES, checkpoints: Path = CHECKPOINTS) -> Exp
     Of shuffles and noises every image has its own, with its place in the test set as the seed; a cover lies in the
     middle.
     """
-
-    def measure(cell: Cell, folder: Path) -> dict[str, Any]:
-        return measure_cell(cell, folder, pictures, checkpoints)
-
+    measure = partial(measure_cell, pictures, checkpoints)
     strengths = [(NONE, 0.0), *((name, value) for name in STRENGTHS for value in STRENGTHS[name])]
     cells = [
         {"change": name, "value": value, "model": model} for name, value in strengths for model in MODELS
@@ -57,9 +54,8 @@ def experiment(pictures: int = PICTURES, checkpoints: Path = CHECKPOINTS) -> Exp
     return Experiment(NAME, "How much a changed image changes the answer", cells, measure, settings)
 
 
-def measure_cell(cell: Cell, folder: Path, pictures: int, checkpoints: Path) -> dict[str, Any]:
+def measure_cell(pictures: int, checkpoints: Path, cell: Cell, folder: Path) -> dict[str, Any]:
     """right: the share of changed images that is answered rightly; same: as the image itself was answered."""
-    torch.set_num_threads(1)
     header = read_header(checkpoints / f"{cell['model']}.safetensors")
     model = open_model(checkpoints / f"{cell['model']}.safetensors", header.steps[-1])
     data = load_dataset("cifar10")

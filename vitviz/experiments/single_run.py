@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitviz.config import ModelConfig, TrainConfig
+from vitviz.config import ModelConfig, Preparation, TrainConfig
+from vitviz.data.datasets import load_dataset
 from vitviz.experiments.result import CURVE_PICTURES
 from vitviz.models.zoo import create_model
 from vitviz.training import loop
-from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
+from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser, prepare_training_data
 from vitviz.training.loop import EVALUATION_BATCH, Diverged, Trainer
 from vitviz.training.records import Ended, Evaluation
 
@@ -36,6 +38,12 @@ class Trained:
     row: dict[str, Any]
     weights: dict[str, Tensor]
     test_logits: dict[str, np.ndarray]
+
+
+@lru_cache(maxsize=2)
+def prepare_data(preparation: Preparation, train: TrainConfig) -> TrainingData:
+    """Return a recipe's images, prepared once for all cells that share them."""
+    return prepare_training_data(load_dataset(train.dataset), preparation, train)
 
 
 def trained(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from vitviz.config import TrainConfig
-from vitviz.data.datasets import load_dataset
 from vitviz.experiments.data_size import GRIDS, SEEDS
 from vitviz.experiments.data_training import measure_heads, teacher_for
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.single_run import trained
-from vitviz.training.batches import prepare_training_data
+from vitviz.experiments.single_run import prepare_data, trained
 
 TWIN, HARD = "twin", "hard"
 SOFT = tuple((temperature, weight) for temperature in (1.0, 3.0, 10.0) for weight in (0.1, 0.5, 0.9))
@@ -40,7 +37,7 @@ def experiment(dataset: str) -> Experiment:
         "teacher": "cnn",
     }
     return Experiment(
-        f"teaching_{dataset}", f"Does a teacher help? ({dataset})", cells, _Measure(dataset), settings
+        f"teaching_{dataset}", f"Does a teacher help? ({dataset})", cells, partial(measure, dataset), settings
     )
 
 
@@ -66,20 +63,14 @@ def recipe(lesson: str, train: TrainConfig) -> TrainConfig:
     )
 
 
-@dataclass(frozen=True)
-class _Measure:
-    """Trains one lesson of one set."""
-
-    dataset: str
-
-    def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
-        torch.set_num_threads(1)
-        grid, lesson = GRIDS[self.dataset], cell["lesson"]
-        train = grid.trained_on(cell["pictures"], cell["seed"])
-        data = prepare_training_data(load_dataset(self.dataset), grid.preparation, train)
-        if lesson == TWIN:
-            return trained(grid.models["vit"], train, data).row
-        asked = {"pictures": cell["pictures"], "augmented": True, "seed": cell["seed"]}
-        teacher = teacher_for(grid, asked, data, folder)
-        found = trained(grid.models["deit"], recipe(lesson, train), data, teacher)
-        return found.row | measure_heads(found, data)
+def measure(dataset: str, cell: Cell, folder: Path) -> dict[str, Any]:
+    """Train one lesson of one set."""
+    grid, lesson = GRIDS[dataset], cell["lesson"]
+    train = grid.trained_on(cell["pictures"], cell["seed"])
+    data = prepare_data(grid.preparation, train)
+    if lesson == TWIN:
+        return trained(grid.models["vit"], train, data).row
+    asked = {"pictures": cell["pictures"], "augmented": True, "seed": cell["seed"]}
+    teacher = teacher_for(grid, asked, data, folder)
+    found = trained(grid.models["deit"], recipe(lesson, train), data, teacher)
+    return found.row | measure_heads(found, data)

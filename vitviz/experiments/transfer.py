@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,16 @@ from numpy.typing import NDArray
 from vitviz.analysis.probes import linear_accuracy
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, load_checkpoint
-from vitviz.config import Preparation, TrainConfig
-from vitviz.data.datasets import load_dataset
+from vitviz.config import TrainConfig
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.single_run import trained
+from vitviz.experiments.result import CHECKPOINTS
+from vitviz.experiments.single_run import prepare_data, trained
 from vitviz.experiments.transfer_plan import FROZEN, SEEDS, Plan
 from vitviz.models.transfer import fitted, fitted_preparation, transferred
 from vitviz.models.zoo import create_model
 from vitviz.probe.features import extract_features
-from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser, prepare_training_data
+from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
 from vitviz.training.fine_tuning_race import SCRATCH, TUNED, Method, Source, Task, recipes
-
-CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
 def experiment(plan: Plan, checkpoints: Path = CHECKPOINTS) -> Experiment:
@@ -43,9 +41,8 @@ def experiment(plan: Plan, checkpoints: Path = CHECKPOINTS) -> Experiment:
         "head_learning_rate": plan.method.head_learning_rate,
         "frozen": "logistic regression on the features that the head would read",
     }
-    return Experiment(
-        plan.name, "What a trained backbone is worth", cells, Measure(plan, checkpoints), settings
-    )
+    title = "What a trained backbone is worth"
+    return Experiment(plan.name, title, cells, partial(measure, plan, checkpoints), settings)
 
 
 def shared_settings(plan: Plan, checkpoints: Path) -> dict[str, Any]:
@@ -63,22 +60,15 @@ def shared_settings(plan: Plan, checkpoints: Path) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Measure:
-    """Trains one cell of a plan; the shipped backbones are read from `checkpoints`."""
-
-    plan: Plan
-    checkpoints: Path
-
-    def __call__(self, cell: Cell, folder: Path) -> dict[str, Any]:
-        torch.set_num_threads(1)
-        body = load_checkpoint(self.checkpoints / f"{cell['source']}.safetensors")
-        data = select_few_images(self.plan, body, cell["a_class"], cell["seed"])
-        if cell["method"] == FROZEN:
-            return {"test": round(read_features(body, data), 4)}
-        name = TUNED if cell["method"] == TUNED else SCRATCH
-        method = self.plan.method_of(cell["source"], cell["method"])
-        return train_cell(body, self.plan, data, name, cell["seed"], method)
+def measure(plan: Plan, checkpoints: Path, cell: Cell, folder: Path) -> dict[str, Any]:
+    """Train one cell of a plan; the shipped backbones are read from `checkpoints`."""
+    body = load_checkpoint(checkpoints / f"{cell['source']}.safetensors")
+    data = select_few_images(plan, body, cell["a_class"], cell["seed"])
+    if cell["method"] == FROZEN:
+        return {"test": round(read_features(body, data), 4)}
+    name = TUNED if cell["method"] == TUNED else SCRATCH
+    method = plan.method_of(cell["source"], cell["method"])
+    return train_cell(body, plan, data, name, cell["seed"], method)
 
 
 def select_few_images(
@@ -90,16 +80,9 @@ def select_few_images(
         image_size: the images' side in px; None: as the backbone has read them.
     """
     preparation = fitted_preparation(body.preparation, image_size or body.config.image_size, drawn=True)
-    data = _prepare_dataset(plan.dataset, plan.validation, preparation)
+    data = prepare_data(preparation, TrainConfig(dataset=plan.dataset, validation_fraction=plan.validation))
     chosen = draw_indices(data.train.labels.numpy(), a_class, seed)
     return replace(data, train=PreparedImages(data.train.images[chosen], data.train.labels[chosen]))
-
-
-@lru_cache(maxsize=2)
-def _prepare_dataset(dataset: str, validation: float, preparation: Preparation) -> TrainingData:
-    """Return all images of a dataset, prepared once for all cells."""
-    config = TrainConfig(dataset=dataset, validation_fraction=validation)
-    return prepare_training_data(load_dataset(dataset), preparation, config)
 
 
 def draw_indices(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import mean
 
-from vitviz.experiments.conv_nets import NAME, TITLES
+from vitviz.experiments.conv_attention import NAME, TITLES
 from vitviz.experiments.result import Result, read_result_if_any
 from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject
 from vitviz.text import percent, plural

@@ -9,8 +9,8 @@ from math import isnan
 from vitviz.analysis.gradients import select_norms
 from vitviz.analysis.one_change import Gain, Variant, compute_gain, create_variant
 from vitviz.experiments.bugs import BUGS, FIXED
-from vitviz.experiments.deep_models import NAME as GRADIENTS
-from vitviz.experiments.deep_models import VARIANTS
+from vitviz.experiments.gradients import NAME as GRADIENTS
+from vitviz.experiments.gradients import VARIANTS
 from vitviz.experiments.hyperparameter import BASES, Hyperparameter
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
 from vitviz.experiments.result import Result, Row, read_result_if_any

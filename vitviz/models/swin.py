@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast, overload
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ from vitviz.config_models import mlp_width
 from vitviz.models.fast_layers import attend, can_attend, dropout, linear, softmax
 from vitviz.models.layers import Mlp, drop_path
 from vitviz.models.layout import TokenLayout
-from vitviz.models.record import ATTENTION_PARTS, Observer, Recorder, RecordRequest, Replacement
+from vitviz.models.record import ATTENTION_PARTS, Recorder, RecordRequest, Replacement
 
 
 class _Rearrange(torch.autograd.Function):
@@ -251,28 +251,6 @@ class SwinTransformer(nn.Module):
                 f"patch_size {patch} must divide the image, received {height_px} x {width_px} px"
             )
         return TokenLayout((), (height_px // patch, width_px // patch), patch)
-
-    @overload
-    def forward(
-        self,
-        x: Tensor,
-        record: None = None,
-        *,
-        head_mask: Tensor | None = None,
-        token_mask: Tensor | None = None,
-        replaced: Mapping[str, Replacement] | None = None,
-    ) -> Tensor: ...
-
-    @overload
-    def forward(
-        self,
-        x: Tensor,
-        record: bool | Iterable[str] | Observer,
-        *,
-        head_mask: Tensor | None = None,
-        token_mask: Tensor | None = None,
-        replaced: Mapping[str, Replacement] | None = None,
-    ) -> tuple[Tensor, dict[str, Tensor]]: ...
 
     def forward(
         self,

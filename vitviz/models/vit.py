@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import cast, overload
+from collections.abc import Mapping
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +15,7 @@ from vitviz.models.fast_layers import dropout
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.layers import Block, PatchEmbed, Rotation, rotary_angles, unfold_patches
 from vitviz.models.layout import TokenLayout
-from vitviz.models.record import Observer, Recorder, RecordRequest, Replacement
+from vitviz.models.record import Recorder, RecordRequest, Replacement
 
 
 class VisionTransformer(nn.Module):
@@ -185,28 +185,6 @@ class VisionTransformer(nn.Module):
                 f" received {token_mask.dtype} {tuple(token_mask.shape)}"
             )
         return torch.cat([mask.new_ones(batch, prefix), mask], dim=1)
-
-    @overload
-    def forward(
-        self,
-        x: Tensor,
-        record: None = None,
-        *,
-        head_mask: Tensor | None = None,
-        token_mask: Tensor | None = None,
-        replaced: Mapping[str, Replacement] | None = None,
-    ) -> Tensor: ...
-
-    @overload
-    def forward(
-        self,
-        x: Tensor,
-        record: bool | Iterable[str] | Observer,
-        *,
-        head_mask: Tensor | None = None,
-        token_mask: Tensor | None = None,
-        replaced: Mapping[str, Replacement] | None = None,
-    ) -> tuple[Tensor, dict[str, Tensor]]: ...
 
     def forward(
         self,

@@ -14,7 +14,19 @@ from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
 
 def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "light") -> go.Figure:
     """Draw a norm's input (tokens, D), with the row of LayerNorm and the column of BatchNorm outlined."""
-    palette = PALETTES[mode]
+    figure = draw_tokens(tokens, token, mode)
+    line = {"color": PALETTES[mode].primary, "width": 2.5}
+    figure.shape(type="rect", x0=channel + 0.5, y0=0.5, x1=channel + 1.5, y1=len(tokens) + 0.5, line=line)
+    figure.layout(
+        height=300,
+        xaxis={"title": {"text": "channel (tall frame: BatchNorm)"}},
+        yaxis={"title": {"text": "token (wide frame: LayerNorm)"}},
+    )
+    return figure.figure()
+
+
+def draw_tokens(tokens: NDArray[Any], token: int, mode: Mode) -> PlainFigure:
+    """Draw the tokens (N, D), one row each, and outline the row of one."""
     top = float(np.quantile(np.abs(tokens), 0.99)) or 1.0
     rows, cols = tokens.shape
     figure = PlainFigure(mode)
@@ -29,19 +41,13 @@ def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "li
         colorbar={"thickness": 8, "outlinewidth": 0},
         hovertemplate="token %{y}, channel %{x}: %{z:.3f}<extra></extra>",
     )
-    for box, color in (
-        ((0.5, token + 0.5, cols + 0.5, token + 1.5), palette.ink),
-        ((channel + 0.5, 0.5, channel + 1.5, rows + 0.5), palette.primary),
-    ):
-        figure.shape(
-            type="rect", x0=box[0], y0=box[1], x1=box[2], y1=box[3], line={"color": color, "width": 2.5}
-        )
-    figure.layout(xaxis={"title": {"text": "channel (tall frame: BatchNorm)"}, "showgrid": False})
+    line = {"color": PALETTES[mode].ink, "width": 2.5}
+    figure.shape(type="rect", x0=0.5, y0=token + 0.5, x1=cols + 0.5, y1=token + 1.5, line=line)
     figure.layout(
-        yaxis={"title": {"text": "token (wide frame: LayerNorm)"}, "autorange": "reversed", "showgrid": False}
+        xaxis={"title": {"text": "channel"}, "showgrid": False},
+        yaxis={"title": {"text": "token"}, "autorange": "reversed", "showgrid": False},
     )
-    figure.layout(height=300)
-    return figure.figure()
+    return figure
 
 
 def stream_figure(norms: NDArray[Any], token: int, mode: Mode = "light") -> go.Figure:
@@ -65,19 +71,9 @@ def stream_figure(norms: NDArray[Any], token: int, mode: Mode = "light") -> go.F
         ("mean", norms.mean(axis=1), palette.muted, "square"),
         ("this token", norms[:, token], palette.primary, "circle"),
     ):
-        figure.add(
-            "scatter",
-            x=depth,
-            y=values,
-            name=name,
-            mode="lines+markers",
-            line={"color": color, "width": 2},
-            marker={"symbol": symbol, "size": 7},
-            hovertemplate="%{y:.2f} after block %{x}<extra>" + name + "</extra>",
-        )
-    figure.layout(xaxis={"title": {"text": "block"}, "dtick": 1 if len(depth) <= 13 else 4})
-    figure.layout(yaxis={"title": {"text": "token norm"}, "rangemode": "tozero"})
-    figure.layout(
-        height=360, showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+        figure.curve(name, depth, values, (color, symbol), "%{y:.2f} after block %{x}")
+    return figure.with_legend(
+        360,
+        xaxis={"title": {"text": "block"}, "dtick": 1 if len(depth) <= 13 else 4},
+        yaxis={"title": {"text": "token norm"}, "rangemode": "tozero"},
     )
-    return figure.figure()

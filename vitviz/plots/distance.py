@@ -108,35 +108,27 @@ def reach_figure(
     mode: theme.Mode,
 ) -> go.Figure:
     """Return how far information has travelled after each layer, in pixels: one line per kind of reach."""
-    palette = theme.PALETTES[mode]
     figure = PlainFigure(mode)
     for index, (label, values) in enumerate(curves.items()):
         color = theme.HEADS[(3, 4, 1, 5)[index % 4]]
-        figure.add(
-            "scatter",
-            x=list(range(1, len(names) + 1)),
-            y=values,
-            mode="lines+markers",
-            name=escape_text(label),
-            line={"color": color, "width": 2, "dash": "dash" if label in dashed else "solid"},
-            marker={"size": 8, "symbol": theme.SYMBOLS[index % len(theme.SYMBOLS)]},
+        figure.curve(
+            escape_text(label),
+            range(1, len(names) + 1),
+            values,
+            (color, theme.SYMBOLS[index % len(theme.SYMBOLS)]),
+            "%{customdata}: %{y:.1f} px",
+            line={"dash": "dash" if label in dashed else "solid"},
             customdata=list(names),
-            hovertemplate="%{customdata}: %{y:.1f} px<extra>" + escape_text(label) + "</extra>",
         )
-    figure.layout(height=340)
-    figure.layout(
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"color": palette.ink}},
-    )
-    figure.layout(
+    return figure.with_legend(
+        340,
         xaxis={
             "tickvals": list(range(1, len(names) + 1)),
             "ticktext": list(names),
             "title": {"text": "after layer"},
-        }
+        },
+        yaxis={"title": {"text": "distance from the centre, px"}, "rangemode": "tozero"},
     )
-    figure.layout(yaxis={"title": {"text": "distance from the centre, px"}, "rangemode": "tozero"})
-    return figure.figure()
 
 
 def reach_map(distance_px: FloatArray, mode: theme.Mode) -> go.Figure:

@@ -25,22 +25,17 @@ def shift_figure(
     figure.hline(0.5, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     colors = family_colors(families)
     for i, (name, points) in enumerate(lines.items()):
-        color, last = colors[i], max(1, len(points) - 1)
-        figure.add(
-            "scatter",
-            x=[at / last for at in range(len(points))],
-            y=[value for _, value in points],
-            mode="lines+markers",
-            line={"color": color, "width": 2.5},
-            marker={"color": color, "size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
-            name=escape_text(name),
+        last = max(1, len(points) - 1)
+        figure.curve(
+            escape_text(name),
+            [at / last for at in range(len(points))],
+            [value for _, value in points],
+            (colors[i], SYMBOLS[i % len(SYMBOLS)]),
+            "%{customdata}: %{y:.3f}",
             customdata=[layer for layer, _ in points],
-            hovertemplate="%{customdata}: %{y:.3f}<extra>" + escape_text(name) + "</extra>",
         )
-    figure.layout(
-        height=HEIGHT,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.04, "yanchor": "bottom", "x": 0},
+    return figure.with_legend(
+        HEIGHT,
         xaxis={
             "title": {"text": "depth"},
             "tickvals": [0, 1],
@@ -53,4 +48,3 @@ def shift_figure(
             "ticktext": ["moves with the image", "neither", "stays"],
         },
     )
-    return figure.figure()

@@ -37,7 +37,8 @@ def curves_figure(
         _add_half(figure, side, 100 * fraction, halves, random[side], PALETTES[mode])
     axis: dict[str, Any] = dict(layout(mode)["xaxis"])  # type: ignore[call-overload]
     title = axis["title"]
-    figure.layout(
+    return figure.with_legend(
+        340,
         xaxis={**axis, "domain": [0, 0.47], "title": {**title, "text": "patches blanked, %"}},
         xaxis2={**axis, "domain": [0.53, 1], "title": {**title, "text": "patches shown, %"}},
         yaxis={
@@ -46,11 +47,7 @@ def curves_figure(
             "title": {**title, "text": f"probability of {escape_text(class_name)}"},
         },
         yaxis2={**axis, "range": [0, 1.02], "anchor": "x2", "showticklabels": False},
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        height=340,
     )
-    return figure.figure()
 
 
 def _add_half(

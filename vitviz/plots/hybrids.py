@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
+from vitviz.plots.block import draw_tokens
 from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.scoreboard import FAMILY
 
@@ -80,26 +81,8 @@ def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.
 
 def tokens_figure(tokens: NDArray[np.floating], token: int, mode: theme.Mode = "light") -> go.Figure:
     """Return the tokens (N, D), one row each, and the row of one outlined."""
-    top = float(np.quantile(np.abs(tokens), 0.99)) or 1.0
-    figure = PlainFigure(mode)
-    figure.add(
-        "heatmap",
-        z=tokens.astype(np.float32),
-        x=np.arange(1, tokens.shape[1] + 1),
-        y=np.arange(1, len(tokens) + 1),
-        zmin=-top,
-        zmax=top,
-        colorscale=theme.colorscale(theme.DIVERGING[mode]),
-        colorbar={"thickness": 8, "outlinewidth": 0},
-        hovertemplate="token %{y}, channel %{x}: %{z:.3f}<extra></extra>",
-    )
-    line = {"color": theme.PALETTES[mode].ink, "width": 2}
-    figure.shape(type="rect", x0=0.5, x1=tokens.shape[1] + 0.5, y0=token + 0.5, y1=token + 1.5, line=line)
-    figure.layout(
-        height=STAGE_PX,
-        xaxis={"title": {"text": "channel"}, "showgrid": False},
-        yaxis={"title": {"text": "token"}, "autorange": "reversed", "showgrid": False},
-    )
+    figure = draw_tokens(tokens, token, mode)
+    figure.layout(height=STAGE_PX)
     return figure.figure()
 
 

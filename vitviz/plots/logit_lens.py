@@ -31,25 +31,20 @@ def lens_figure(
     for place, index in enumerate(chosen):
         name = escape_text(names[index])
         color = palette.primary if place == 0 else HEADS[(0, 1, 2, 4, 6)[(place - 1) % 5]]
-        figure.add(
-            "scatter",
-            x=list(range(depth + 1)),
-            y=100 * probabilities[:, index],
-            name=name,
-            mode="lines+markers",
-            line={"color": color, "width": 3 if place == 0 else 1.5},
-            marker={"size": 7, "symbol": SYMBOLS[place % len(SYMBOLS)]},
-            hovertemplate="%{y:.1f} % after layer %{x}<extra>" + name + "</extra>",
+        figure.curve(
+            name,
+            range(depth + 1),
+            100 * probabilities[:, index],
+            (color, SYMBOLS[place % len(SYMBOLS)]),
+            "%{y:.1f} % after layer %{x}",
+            line={"width": 3 if place == 0 else 1.5},
         )
-    figure.layout(
+    return figure.with_legend(
+        320,
         xaxis={
             "title": {"text": "layer"},
             "tickvals": list(range(0, depth + 1, 1 if depth <= 12 else 4)),
             "range": [-0.2, depth + 0.2],
-        }
+        },
+        yaxis={"title": {"text": "probability, %"}, "range": [-2, 102]},
     )
-    figure.layout(yaxis={"title": {"text": "probability, %"}, "range": [-2, 102]})
-    figure.layout(
-        showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, height=320
-    )
-    return figure.figure()

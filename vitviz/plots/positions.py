@@ -163,30 +163,24 @@ def by_distance_figure(
             distance = np.arange(1, len(line))
             if not len(distance):
                 continue
-            figure.add(
-                "scatter",
-                x=distance,
-                y=line[1:],
-                mode="lines+markers",
-                name=escape_text(name),
+            figure.curve(
+                escape_text(name),
+                distance,
+                line[1:],
+                (colour, symbol),
+                f"%{{x}} {direction}: %{{y:.3f}}",
+                line={"dash": dash},
                 showlegend=dash == LINE_STYLES[0],
-                line={"color": colour, "width": 2, "dash": dash},
-                marker={"size": 6, "color": colour, "symbol": symbol},
-                hovertemplate=f"{escape_text(name)}<br>%{{x}} {direction}: %{{y:.3f}}<extra></extra>",
             )
     figure.hline(y=0, line={"color": palette.line, "width": 1})
-    figure.layout(
-        height=288,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
+    return figure.with_legend(
+        288,
         xaxis={
             "title": {"text": "distance, patches (solid: along rows, dotted: along columns)"},
             "dtick": 1 if _longest(curves) < 12 else 2,
         },
         yaxis={"title": {"text": "mean cosine"}, "range": [_smallest_value(curves), 1.05]},
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
     )
-    return figure.figure()
 
 
 def _longest(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> int:
@@ -206,30 +200,19 @@ def resize_figure(
     figure = PlainFigure(mode)
     colours = (palette.primary, palette.muted)
     for (name, values), colour, symbol in zip(accuracy.items(), colours, theme.SYMBOLS, strict=False):
-        figure.add(
-            "scatter",
-            x=list(sizes),
-            y=[100 * value for value in values],
-            mode="lines+markers",
-            name=name,
-            line={"color": colour, "width": 2.5},
-            marker={"size": 8, "symbol": symbol},
-            hovertemplate=f"{name}<br>%{{x}} px: %{{y:.1f}} %<extra></extra>",
-        )
+        percents = [100 * value for value in values]
+        figure.curve(name, sizes, percents, (colour, symbol), "%{x} px: %{y:.1f} %")
     figure.vline(
         x=native_px,
         line={"color": palette.muted, "width": 1, "dash": "dot"},
         note={"text": f"trained at {native_px} px", "font": {"size": 12, "color": palette.muted}},
         at="bottom",
     )
-    figure.layout(
-        height=288,
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
+    return figure.with_legend(
+        288,
         xaxis={"title": {"text": "side of the image, pixels"}, "tickvals": list(sizes)},
         yaxis={"title": {"text": "test accuracy, %"}, "range": [0, 102]},
     )
-    return figure.figure()
 
 
 def slip_figure(
@@ -247,7 +230,7 @@ def slip_figure(
     for d, colour in zip(distances, theme.HEADS, strict=False):
         for matrix, name in ((right, "correct formula"), (slipped, "bug")):
             line = np.diagonal(matrix, d)
-            dots = name == "slip"
+            dots = name == "bug"
             figure.add(
                 "scatter",
                 x=np.arange(len(line)),

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from vitviz.plots.plotly_dict import PlainFigure, escape_text
 from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode, family_colors
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+HEIGHT_PX = 340
 
 
 @dataclass(frozen=True)
@@ -42,46 +46,32 @@ def over_depth_figure(
     for place, line in enumerate(lines):
         color, again = colors[line.model], any(line.model == other.model for other in lines[:place])
         last = max(len(line.layers) - 1, 1)
-        trace = {
-            "x": [i / last for i in range(len(line.layers))],
-            "y": [times * value for value in line.values],
-            "name": escape_text(line.name),
-            "text": list(line.layers),
-            "mode": "lines+markers",
-            "line": {"color": color, "width": 2.5, "dash": "solid" if not again else "dot"},
-            "marker": {"size": 8, "symbol": SYMBOLS[line.model + 2 * again]},
-            "hovertemplate": f"{written} after %{{text}}<extra></extra>",
-        }
-        if line.errors:
-            trace["error_y"] = {
-                "type": "data",
-                "array": [times * error for error in line.errors],
-                "thickness": 1,
-                "width": 3,
-            }
-        figure.add("scatter", **trace)
+        values, errors = times * np.array(line.values), times * np.array(line.errors or 0.0)
+        figure.curve(
+            escape_text(line.name),
+            [i / last for i in range(len(line.layers))],
+            values,
+            (color, SYMBOLS[line.model + 2 * again]),
+            f"{written} after %{{text}}",
+            (values - errors, values + errors) if line.errors else None,
+            line={"dash": "solid" if not again else "dot"},
+            text=list(line.layers),
+        )
         if line.head_value is not None:
             figure.hline(
                 times * line.head_value,
                 {"color": color, "width": 1.5, "dash": ("dash", "dashdot")[line.model]},
             )
     figure.hline(times * chance, {"color": palette.muted, "width": 1, "dash": "dot"})
-    _axes(figure, f"{axis}, %" if share else axis, times)
-    return figure.figure()
-
-
-def _axes(figure: PlainFigure, title: str, most: int) -> None:
-    figure.layout(
+    return figure.with_legend(
+        HEIGHT_PX,
         xaxis={
             "title": {"text": "relative depth"},
             "tickvals": [0, 0.5, 1],
             "ticktext": ["first", "half", "last"],
             "range": [-0.04, 1.04],
         },
-        yaxis={"title": {"text": title}, "range": [-0.05 * most, 1.05 * most]},
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        height=340,
+        yaxis={"title": {"text": f"{axis}, %" if share else axis}, "range": [-0.05 * times, 1.05 * times]},
     )
 
 
@@ -129,10 +119,4 @@ def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -
             marker={"symbol": symbol, "size": 10, "color": color, "line": {"width": 2, "color": color}},
             hovertemplate="%{y:.1f} in %{x}<extra>" + name + "</extra>",
         )
-    figure.layout(
-        yaxis={"title": {"text": "token norm"}, "rangemode": "tozero"},
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        height=340,
-    )
-    return figure.figure()
+    return figure.with_legend(HEIGHT_PX, yaxis={"title": {"text": "token norm"}, "rangemode": "tozero"})
