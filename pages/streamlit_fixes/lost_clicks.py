@@ -1,12 +1,14 @@
 """Keep clicks that Streamlit loses when another rerun is requested at the same moment.
 
 Without this fix (Streamlit 1.67; related: streamlit#8365): each request for a full run stops the run before it. A click
-that was still waiting for its run is dropped, and a click whose callback is running is cut off in the middle.
+that was still waiting for its run is dropped, and a click whose callback is running is cut off in the middle. A link
+that is clicked beside an open popover sends two requests: its page, then the popover's closing on the page before.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -24,6 +26,7 @@ from streamlit.runtime.state.safe_session_state import SafeSessionState
 from pages.streamlit_fixes.replacement import Replacement, apply
 
 CLICK_TIMEOUT_S = 10.0  # a browser on a slow line has the next page long before
+SAME_CLICK_S = 1.0  # between two requests of one click
 MAX_WAITING_RUNS = 8  # of one session: each waiting run is a thread
 _ON_RERUN = "self fresh_widget_states replay_trigger_states replay_trigger_values is_history_navigation"
 _request_rerun = AppSession.request_rerun
@@ -32,6 +35,8 @@ _check_requests = ScriptRunner._maybe_handle_execution_control_request
 _queue_lock = threading.Lock()
 # By session (its pages manager): the runs that serve their clicks or wait to do so. Each event is set afterwards.
 _queues: WeakKeyDictionary[PagesManager, list[threading.Event]] = WeakKeyDictionary()
+# By session: its page, the page before, the query of the change between them, and its time.
+_page_changes: WeakKeyDictionary[AppSession, tuple[str, str, str, float]] = WeakKeyDictionary()
 _thread = threading.local()  # runs_callbacks: True while callbacks run in this thread
 
 
@@ -47,6 +52,8 @@ def install() -> None:
 def _request_with_clicks(session: AppSession, client_state: ClientState | None) -> None:
     """Request a rerun that also serves the clicks of a request which has not begun."""
     runner = session._scriptrunner
+    if client_state is not None and not client_state.fragment_id:
+        client_state = _keep_page_change(session, client_state)
     if runner is not None and client_state is not None and not client_state.fragment_id:
         requests = runner._requests
         with requests._lock:  # the pending run either has begun, or never will
@@ -56,8 +63,24 @@ def _request_with_clicks(session: AppSession, client_state: ClientState | None) 
         states = None if pending is None else pending.widget_states
         merged = _coalesce_widget_states(states, client_state.widget_states)
         if states is not None and merged is not None:
-            client_state = _replace_states(client_state, merged)
+            client_state = _replace_fields(client_state, widget_states=merged)
     _request_rerun(session, client_state)
+
+
+def _keep_page_change(session: AppSession, client_state: ClientState) -> ClientState:
+    """Return the request, with the page of the link whose click has sent it as a second one."""
+    page, left, query, changed_at = _page_changes.get(session, ("", "", "", 0.0))
+    requested, now = client_state.page_script_hash, time.monotonic()
+    if (
+        requested
+        and requested == left
+        and client_state.query_string == query
+        and now - changed_at < SAME_CLICK_S
+    ):
+        return _replace_fields(client_state, page_script_hash=page)
+    if requested != page:
+        _page_changes[session] = (requested, page, client_state.query_string, now)
+    return client_state
 
 
 def _finish_callbacks(values: SafeSessionState, *args: Any, **kwargs: Any) -> None:
@@ -103,8 +126,6 @@ def _check_after_callbacks(runner: ScriptRunner) -> None:
         _check_requests(runner)
 
 
-def _replace_states(client_state: ClientState, states: WidgetStates) -> ClientState:
-    changed = ClientState()
-    changed.CopyFrom(client_state)
-    changed.widget_states.CopyFrom(states)
-    return changed
+def _replace_fields(client_state: ClientState, **fields: str | WidgetStates) -> ClientState:
+    kept = {field.name: value for field, value in client_state.ListFields() if field.name not in fields}
+    return ClientState(**kept, **fields)

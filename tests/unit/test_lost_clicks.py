@@ -70,6 +70,22 @@ def test_a_click_that_waits_for_its_run_is_served_by_the_next(begun: bool) -> No
     )  # and the click is not served twice
 
 
+@pytest.mark.parametrize("same_click", [True, False])
+def test_a_link_beside_an_open_popover_opens_its_page(
+    same_click: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """'Next' beside open options led to the next stop's words on the stop's page before."""
+    lost_clicks.install()
+    monkeypatch.setattr(lost_clicks, "SAME_CLICK_S", 60.0 if same_click else 0.0)
+    session = Session(Runner(asking()))
+    for page, query in (("distance", "stop=13"), ("layers", "stop=14"), ("distance", "stop=14")):
+        session.request_rerun(ClientState(page_script_hash=page, query_string=query))
+    session.request_rerun(ClientState(page_script_hash="distance", query_string="stop=13"))  # the link back
+    last = "layers" if same_click else "distance"
+    assert [data.page_script_hash for data in session.asked] == ["distance", "layers", last, "distance"]
+    assert session.asked[2].query_string == "stop=14"
+
+
 CLICKED = """
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
