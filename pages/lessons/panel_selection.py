@@ -20,7 +20,9 @@ def draw(opened: OpenStop) -> None:
     check = opened.stop.check
     if isinstance(check, StepInRange):
         _draw_step_slider()
-    elif isinstance(check, ImageChosen):
+    elif isinstance(check, ImageChosen) and not opened.stop.link.values.get("image", "").startswith(
+        "drawing:"
+    ):
         if not check.key:  # any other image completes the task
             _draw_upload()
         _draw_next_button()

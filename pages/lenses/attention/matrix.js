@@ -225,7 +225,7 @@ class Matrix {
     const fresh = this.message?.arrays !== message.arrays;
     this.message = message;
     const { header, colors, width } = message;
-    this.root.classList.toggle('mx-narrow', width < 640);
+    this.root.classList.toggle('mx-narrow', width < 520);
     if (fresh) {
       this.read(message);
       this.build(message);
