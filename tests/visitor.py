@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+import urllib.request
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +15,7 @@ import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX
 
 ANSWER_S = 120.0  # the longest that a script may take; no answer by then is an error
 
@@ -39,6 +43,7 @@ class Visitor:
             str, str
         ] = {}  # ids of the page's switches outside of the sidebar, with their fragments
         self.buttons: dict[str, str] = {}  # label -> id
+        self.views: dict[str, tuple[str, str]] = {}  # key of a view or an uploader -> its id, its fragment
         self._on: dict[str, bool] = {}
         self._held: set[str] = (
             set()
@@ -79,6 +84,47 @@ class Visitor:
         self._fill(message, query)
         clicked = WidgetState(id=self.buttons[label], trigger_value=True)
         message.rerun_script.widget_states.widgets.append(clicked)
+        return await self._ask(message)
+
+    async def trigger(self, key: str, event: str, value: object) -> Answer:
+        """Send an event of a view, as its JavaScript does."""
+        view, _ = self.views[key]
+        events = json.dumps([{"event": event, "value": value}])
+        name = f"{STREAMLIT_INTERNAL_KEY_PREFIX}_{view}__events"
+        return await self._change(key, WidgetState(id=name, json_trigger_value=events))
+
+    async def upload(self, key: str, name: str, content: bytes) -> Answer:
+        """Send a file, then tell its uploader."""
+        file_id = str(uuid.uuid4())
+        url = await asyncio.to_thread(self._put_file, file_id, name, content)
+        state = WidgetState(id=self.views[key][0])
+        state.file_uploader_state_value.uploaded_file_info.add(
+            file_id=file_id, name=name, size=len(content), file_urls={"file_id": file_id, "upload_url": url}
+        )
+        return await self._change(key, state)
+
+    def _put_file(self, file_id: str, name: str, content: bytes) -> str:
+        server = f"http://127.0.0.1:{self.port}/_stcore"
+        with urllib.request.urlopen(f"{server}/health") as answer:
+            cookie = answer.headers["Set-Cookie"].partition(";")[0]
+        edge = uuid.uuid4().hex
+        head = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+        headers = {
+            "Content-Type": f"multipart/form-data; boundary={edge}",
+            "Cookie": cookie,
+            "X-Xsrftoken": cookie.partition("=")[2],
+        }
+        url = f"{server}/upload_file/{self.session}/{file_id}"
+        body = head.encode() + content + f"\r\n--{edge}--\r\n".encode()
+        urllib.request.urlopen(urllib.request.Request(url, body, headers, method="PUT")).close()
+        return url
+
+    async def _change(self, key: str, state: WidgetState) -> Answer:
+        """Rerun the fragment of a view or an uploader with its changed value."""
+        message = BackMsg()
+        self._fill(message, "")
+        message.rerun_script.fragment_id = self.views[key][1]
+        message.rerun_script.widget_states.widgets.append(state)
         return await self._ask(message)
 
     async def poll(self, fragment: str) -> Answer:
@@ -138,6 +184,9 @@ class Visitor:
             answer.exceptions.append(element.exception.message[:160])
         elif kind == "selectbox":
             answer.options.extend(element.selectbox.options)
+        elif kind in ("bidi_component", "file_uploader"):
+            view = getattr(element, kind).id
+            self.views[view.split("-", 2)[2]] = view, came.delta.fragment_id
         elif kind == "button" and not element.button.disabled:
             self.buttons[element.button.label] = element.button.id
         elif kind == "checkbox" and came.metadata.delta_path[0] == 0 and not element.checkbox.disabled:
