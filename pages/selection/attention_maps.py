@@ -89,22 +89,13 @@ def build_view(
         return windows_view(scene, ground, subject.windows[layer - 1][1], strip), strip
     if not subject.able.whole_record:
         scene = replace(scene, strip_layers=(layer,), strip_names=(f"layer {layer}",))
-    strip = _build_strip(
-        subject.model.digest, subject.image, subject.offset, subject.layers, head, subject.attn
-    )
+    strip = _build_strip(subject, subject.layers, head)
     return explorer_view(scene, ground, quantise_rows(subject.attention_of(layer)), strip), strip
 
 
 @cached.per_image(shared=24, upload=6)
-def _build_strip(
-    digest: str,
-    image: str,
-    offset: cached.Offset,
-    layers: tuple[int, ...],
-    head: Head,
-    _attn: tuple[FloatArray, ...],
-) -> Strip:
-    return strip_view(_attn, head)
+def _build_strip(subject: CapturedSubject, layers: tuple[int, ...], head: Head) -> Strip:
+    return strip_view(subject.attn, head)
 
 
 def build_layers_view(subject: CapturedSubject, ground: Photo, pin: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 
@@ -31,6 +32,11 @@ class Subject:
     layout: TokenLayout
 
     @property
+    def cache_key(self) -> Hashable:
+        """Key of results that depend on the model's weights and the image."""
+        return self.model.cache_key, self.image, self.offset
+
+    @property
     def able(self) -> Abilities:
         return abilities(self.model.config)
 
@@ -50,7 +56,7 @@ class Subject:
 
     def capture(self, patterns: tuple[str, ...]) -> Capture:
         """Return named intermediates from one cached forward pass."""
-        return cached.capture_loaded(self.model.digest, self.model, self.image, patterns, self.offset)
+        return cached.capture_loaded(self.model, self.image, patterns, self.offset)
 
 
 @dataclass(frozen=True, eq=False)

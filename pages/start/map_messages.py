@@ -43,9 +43,8 @@ def load_map(choice: ModelChoice, current: Selection) -> bytes:
         return stored
     model = cached.load_model(choice, current.step)
     token = current.pin.token(model.layout(*shown.shape[:2]))
-    return _compute_map(
-        model.digest, model, choice, current.image, current.offset, token if _is_large(model, shown) else 0
-    )
+    token = token if _is_large(model, shown) else 0
+    return _compute_map(model, choice, current.image, current.offset, token)
 
 
 def load_part(choice: ModelChoice, current: Selection, request: PartRequest) -> bytes | None:
@@ -58,7 +57,7 @@ def load_part(choice: ModelChoice, current: Selection, request: PartRequest) -> 
             return stored.tobytes()
     model = cached.load_model(choice, current.step)
     journey = cached.record_journey(choice, current.step, current.image, current.offset)
-    return _compute_part(model.digest, model, journey, current.image, current.offset, request)
+    return _compute_part(model, journey, current.image, current.offset, request)
 
 
 def build_map(model: LoadedModel, journey: Journey, shown: NDArray[np.uint8], token: int = 0) -> bytes:
@@ -103,17 +102,16 @@ def _read_stored(file: Path, modified_ns: int) -> tuple[bytes, str]:
 
 @cached.per_image(shared=24, upload=3)
 def _compute_map(
-    digest: str, _model: LoadedModel, _choice: ModelChoice, image: str, offset: cached.Offset, token: int
+    model: LoadedModel, _choice: ModelChoice, image: str, offset: cached.Offset, token: int
 ) -> bytes:
-    journey = cached.record_journey(_choice, _model.step, image, offset)
-    prepared = cached.prepare_image(image, _model.preparation, offset)
-    return build_map(_model, journey, prepared.shown, token)
+    journey = cached.record_journey(_choice, model.step, image, offset)
+    prepared = cached.prepare_image(image, model.preparation, offset)
+    return build_map(model, journey, prepared.shown, token)
 
 
 @cached.per_image(shared=48, upload=6)
 def _compute_part(
-    digest: str,
-    _model: LoadedModel,
+    model: LoadedModel,
     _journey: Journey,
     image: str,
     offset: cached.Offset,
@@ -121,6 +119,6 @@ def _compute_part(
 ) -> bytes | None:
     from vitviz.probe.map_part import open_part
 
-    values = cached.prepare_image(image, _model.preparation, offset).input
-    part = open_part(_model, values, _journey, request)
+    values = cached.prepare_image(image, model.preparation, offset).input
+    part = open_part(model, values, _journey, request)
     return None if part is None else pack_part(part)

@@ -40,14 +40,13 @@ UPLOAD = "upload:"
 class SharedCache(Generic[P, R]):
     """A function whose results are cached by its arguments and shared by all sessions.
 
-    Arguments whose names start with '_' are not part of the key. Arrays are hashed by content. Results are shared
-    objects and must not be changed.
+    Arguments whose names start with '_' are not part of the key. An argument with a `cache_key`, such as a model, is
+    replaced by it; arrays are hashed by content. Results are shared objects and must not be changed.
     """
 
     def __init__(self, function: Callable[P, R], most: int, spinner: str) -> None:
         parameters = inspect.signature(function).parameters
         self._counted = [place for place, name in enumerate(parameters) if not name.startswith("_")]
-        self._all_count = len(self._counted) == len(parameters)
         self._function = function
         self._results: ResultCache[R] = ResultCache(most)
         self._saying = partial(_show_spinner, spinner) if spinner else nullcontext
@@ -59,7 +58,7 @@ class SharedCache(Generic[P, R]):
 
     def key(self, args: tuple[Any, ...]) -> Hashable:
         """Return the cache key of positional arguments."""
-        counted: tuple[Any, ...] = args if self._all_count else tuple(args[place] for place in self._counted)
+        counted = tuple(getattr(args[place], "cache_key", args[place]) for place in self._counted)
         try:
             hash(counted)
         except TypeError:  # arrays among them
@@ -101,20 +100,21 @@ def shared(*, max_entries: int, spinner: str = "") -> Callable[[Callable[P, R]],
 
 
 class PerImageCache(Generic[P, R]):
-    """A function whose results are cached by its arguments, one of which is the image key `image`.
+    """A function whose results are cached by its arguments: the image key `image`, or an object with that attribute.
 
-    Results of public images are shared by all sessions; results of an upload are removed with it. Arguments whose
-    names start with '_' are not part of the key.
+    Results of public images are shared by all sessions; results of an upload are removed with it. The key is that of
+    `SharedCache`.
     """
 
     def __init__(self, function: Callable[P, R], most: int, upload: int, spinner: str) -> None:
-        self._image = list(inspect.signature(function).parameters).index("image")
+        parameters = list(inspect.signature(function).parameters)
+        self._image = parameters.index("image") if "image" in parameters else None
         self._kind = f"{function.__module__}.{function.__qualname__}"
         self._function, self._most = function, upload
         self._everybody = SharedCache(function, most, spinner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        image = str(args[self._image])
+        image = str(_get_image(args) if self._image is None else args[self._image])
         if not image.startswith(UPLOAD):
             return self._everybody(*args, **kwargs)
         of = (self._kind, self._everybody.key(args))
@@ -127,10 +127,15 @@ class PerImageCache(Generic[P, R]):
         uploads.STORE.forget_computed(self._kind)
 
 
+def _get_image(args: tuple[Any, ...]) -> str:
+    image: str = next(arg.image for arg in args if hasattr(arg, "image"))
+    return image
+
+
 def per_image(
     *, shared: int, upload: int, spinner: str = ""
 ) -> Callable[[Callable[P, R]], PerImageCache[P, R]]:
-    """Return a decorator that caches a function of an image (positional arguments, one named `image`).
+    """Return a decorator that caches a function of an image, given by its key or by an object with it.
 
     Args:
         shared: number of cached results of public images.
@@ -204,26 +209,21 @@ def _load_model(key: str, _choice: ModelChoice, step: int, path: Path | None, st
 UNTRAINED_SEED = 2**31 - 1  # never used for training, so that weights are not compared with themselves
 
 
+@shared(max_entries=8)
 def load_untrained(model: LoadedModel) -> LoadedModel:
     """Return a model of the same architecture with random weights from a fixed seed."""
-    return _load_untrained(model, model.digest)
-
-
-@shared(max_entries=8)
-def _load_untrained(_model: LoadedModel, digest: str) -> LoadedModel:
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.models.zoo import create_model
 
-    m = _model
     return LoadedModel(
-        model=create_model(m.config, seed=UNTRAINED_SEED),
-        config=m.config,
-        preparation=m.preparation,
-        classes=m.classes,
-        title=f"{m.title}, random weights",
+        model=create_model(model.config, seed=UNTRAINED_SEED),
+        config=model.config,
+        preparation=model.preparation,
+        classes=model.classes,
+        title=f"{model.title}, random weights",
         trained_on=None,
         step=0,
-        digest=f"{digest}@random",
+        digest=f"{model.digest}@random",
     )
 
 
@@ -310,33 +310,27 @@ def capture_activations(
     choice: ModelChoice, step: int | None, image: str, patterns: tuple[str, ...], offset: Offset
 ) -> Capture:
     """Return the intermediates that the patterns name, from one cached forward pass."""
-    model = load_model(choice, step)
-    return capture_loaded(model.digest, model, image, patterns, offset)
+    return capture_loaded(load_model(choice, step), image, patterns, offset)
 
 
 @per_image(shared=24, upload=6)
-def capture_loaded(
-    digest: str, _model: LoadedModel, image: str, patterns: tuple[str, ...], offset: Offset
-) -> Capture:
-    """Return the intermediates of a loaded model, which its digest names."""
+def capture_loaded(model: LoadedModel, image: str, patterns: tuple[str, ...], offset: Offset) -> Capture:
+    """Return the intermediates of a loaded model."""
     from vitviz.probe.capture import capture
 
-    return capture(
-        _model.model, prepare_image(image, _model.preparation, offset).input[None], record=patterns
-    )
+    return capture(model.model, prepare_image(image, model.preparation, offset).input[None], record=patterns)
 
 
 def record_journey(choice: ModelChoice, step: int | None, image: str, offset: Offset) -> Journey:
     """Return all intermediates for the model map, from one cached forward pass."""
-    model = load_model(choice, step)
-    return _record_journey(model.digest, model, image, offset)
+    return _record_journey(load_model(choice, step), image, offset)
 
 
 @per_image(shared=16, upload=3)
-def _record_journey(digest: str, _model: LoadedModel, image: str, offset: Offset) -> Journey:
+def _record_journey(model: LoadedModel, image: str, offset: Offset) -> Journey:
     from vitviz.probe.journey import record_journey
 
-    return record_journey(_model, prepare_image(image, _model.preparation, offset).input)
+    return record_journey(model, prepare_image(image, model.preparation, offset).input)
 
 
 def get_image_title(image: str) -> str:

@@ -342,7 +342,7 @@ def capture_instead(monkeypatch: pytest.MonkeyPatch, attn: np.ndarray) -> None:
     arrays = {f"blocks.{layer}.attn": heads[None] for layer, heads in enumerate(attn)}
     captured = Capture(arrays, np.zeros((1, 2), np.float32), None)
     monkeypatch.setattr("pages.stores.cached.capture_loaded", lambda *_: captured)
-    monkeypatch.setattr(attention_maps, "_build_strip", lambda *key: strip_view(key[-1], key[-2]))
+    monkeypatch.setattr(attention_maps, "_build_strip", lambda subject, layers, head: strip_view(subject.attn, head))
 
 
 def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_app, monkeypatch):

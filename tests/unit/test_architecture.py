@@ -323,7 +323,6 @@ FACTS = {
     f"vitviz/{name}.py"
     for name in ("glossary", "models/published_results", "models/pretrained_list", "plots/theme")
 }
-BY_PLACE = {"_run_sweep"}  # the key of a cache, which takes an image by its place
 
 
 def takes_any_number(sources: Iterable[str]) -> set[str]:
@@ -344,7 +343,7 @@ def long_calls(source: str, allowed: set[str]) -> list[str]:
 
 def test_many_values_have_names() -> None:
     sources = {path.relative_to(ROOT).as_posix(): path.read_text() for path in SOURCES}
-    allowed = takes_any_number(sources.values()) | BY_PLACE
+    allowed = takes_any_number(sources.values())
     found = {name: long_calls(source, allowed) for name, source in sources.items() if name not in FACTS}
     assert {name: calls for name, calls in found.items() if calls} == {}
 

@@ -34,6 +34,11 @@ class LoadedModel:
     def __post_init__(self) -> None:
         self.model.eval().requires_grad_(False)
 
+    @property
+    def cache_key(self) -> str:
+        """Key of results that depend on these weights."""
+        return self.digest
+
     def layout(self, height_px: int, width_px: int) -> TokenLayout:
         """Return the tokens that an image of this size becomes: a ViT's sequence, a Swin's first grid, a CNN's last."""
         layout: TokenLayout = self.model.layout(height_px, width_px)  # type: ignore[operator]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.selection.subject import CapturedSubject
+from pages.selection.subject import Subject
 from pages.stores import cached
 from vitviz.analysis import faithfulness
 from vitviz.models.loaded_model import LoadedModel
@@ -41,29 +41,23 @@ class FaithfulnessCurves:
 
 
 @cached.per_image(shared=32, upload=8)
-def _compute_maps(
-    digest: str, _model: LoadedModel, image: str, offset: cached.Offset, recipe: Recipe
-) -> Maps:
-    return method_maps_of(_model, cached.prepare_image(image, _model.preparation, offset).input, recipe)
+def _compute_maps(subject: Subject, model: LoadedModel, recipe: Recipe) -> Maps:
+    return method_maps_of(model, subject.prepared.input, recipe)
 
 
 @cached.per_image(shared=256, upload=64)
-def _compute_curve(
-    digest: str, _model: LoadedModel, image: str, offset: cached.Offset, order: bytes, target: int
-) -> OrderCurve:
-    """Compute the curves of one order; `order` holds a map's float64 bytes, which the cache can hash."""
-    prepared = cached.prepare_image(image, _model.preparation, offset)
-    return order_curve(_model, prepared.input, np.frombuffer(order), target)
+def _compute_curve(subject: Subject, order: np.ndarray, target: int) -> OrderCurve:
+    return order_curve(subject.model, subject.prepared.input, order, target)
 
 
-def compute_maps(subject: CapturedSubject, recipe: Recipe, untrained: bool = False) -> Maps:
+def compute_maps(subject: Subject, recipe: Recipe, untrained: bool = False) -> Maps:
     """Return a map (patches,) per method; `untrained` uses random weights for the same class."""
     model = cached.load_untrained(subject.model) if untrained else subject.model
-    return _compute_maps(model.digest, model, subject.image, subject.offset, recipe)
+    return _compute_maps(subject, model, recipe)
 
 
 def compute_curves(
-    subject: CapturedSubject, maps: Maps, target: int, show: Callable[[FaithfulnessCurves], None]
+    subject: Subject, maps: Maps, target: int, show: Callable[[FaithfulnessCurves], None]
 ) -> FaithfulnessCurves:
     """Compute deletion and insertion of every map and of random orders, with a progress bar.
 
@@ -82,9 +76,7 @@ def compute_curves(
 
     bar, shown_at = st.progress(0.0, PROGRESS_TEXT), time.monotonic()
     for i, order in enumerate(orders):
-        key = np.ascontiguousarray(order, dtype=np.float64).tobytes()
-        model = subject.model
-        curves.append(_compute_curve(model.digest, model, subject.image, subject.offset, key, target))
+        curves.append(_compute_curve(subject, np.asarray(order, np.float64), target))
         bar.progress((i + 1) / len(orders), PROGRESS_TEXT)
         if 0 < i < len(orders) - 1 and time.monotonic() - shown_at > SHOW_S:
             show(bind())

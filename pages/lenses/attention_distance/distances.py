@@ -91,16 +91,10 @@ def measure_distances(
         )
 
 
+@cached.per_image(shared=32, upload=8, spinner="Measuring every head …")
 def load_distances(model: LoadedModel, images: ImageSet, measure: HeadMeasure) -> AttentionDistances:
     """Return the cached distances of every head of a ViT, with the mean attention."""
-    return _load_distances(model, f"{model.digest}@{model.step}", images.image, images, measure)
-
-
-@cached.per_image(shared=32, upload=8, spinner="Measuring every head …")
-def _load_distances(
-    _model: LoadedModel, digest: str, image: str, images: ImageSet, measure: HeadMeasure
-) -> AttentionDistances:
-    return measure_distances(_model, images, measure, with_mean=True)
+    return measure_distances(model, images, measure, with_mean=True)
 
 
 def open_snapshot(choice: ModelChoice, step: int) -> LoadedModel:
@@ -136,11 +130,11 @@ def measure_spread(choice: ModelChoice) -> HeadSpread:
     """Measure a stored ViT over a few images of its training data's kind, cached."""
     source = default_pictures(choice.trained_on, choice.preparation.in_chans)
     images = select_images(source, FEW_IMAGES)
-    return _measure_spread(choice, cached.identify_weights(choice, choice.last_step), "", images)
+    return _measure_spread(choice, cached.identify_weights(choice, choice.last_step), images)
 
 
-@cached.per_image(shared=32, upload=1)
-def _measure_spread(_choice: ModelChoice, weights: str, image: str, images: ImageSet) -> HeadSpread:
+@cached.shared(max_entries=32)
+def _measure_spread(_choice: ModelChoice, weights: str, images: ImageSet) -> HeadSpread:
     model = open_snapshot(_choice, _choice.last_step)
     means_px = summarise_heads(measure_distances(model, images, HeadMeasure()), HeadMeasure()).mean
     size = model.preparation.image_size
@@ -149,31 +143,19 @@ def _measure_spread(_choice: ModelChoice, weights: str, image: str, images: Imag
     return HeadSpread(float(np.ptp(means_px)), spread_of_heads(means_px, uniform_px))
 
 
+@cached.per_image(shared=32, upload=4, spinner="Measuring every head …")
 def load_window_distances(model: LoadedModel, images: ImageSet) -> tuple[list[str], NDArray[np.float64]]:
     """Return the cached distances of every head of a Swin.
 
     See `vitviz.probe.capture.window_attention_distances`.
     """
-    return _load_window_distances(model, f"{model.digest}@{model.step}", images.image, images)
-
-
-@cached.per_image(shared=32, upload=4, spinner="Measuring every head …")
-def _load_window_distances(
-    _model: LoadedModel, digest: str, image: str, images: ImageSet
-) -> tuple[list[str], NDArray[np.float64]]:
-    return window_attention_distances(_model.model, prepare_images(_model, images))
-
-
-def load_reach(model: LoadedModel, names: list[str], images: ImageSet) -> NDArray[np.float64]:
-    """Return the mean distance in pixels of the input pixels that each layer's central output depends on."""
-    return _load_reach(model, f"{model.digest}@{model.step}", tuple(names), images.image, images)
+    return window_attention_distances(model.model, prepare_images(model, images))
 
 
 @cached.per_image(shared=16, upload=4, spinner="Computing gradients …")
-def _load_reach(
-    _model: LoadedModel, digest: str, names: tuple[str, ...], image: str, images: ImageSet
-) -> NDArray[np.float64]:
-    maps = gradient_maps(_model.model, prepare_images(_model, images), names)
+def load_reach(model: LoadedModel, names: tuple[str, ...], images: ImageSet) -> NDArray[np.float64]:
+    """Return the mean distance in pixels of the input pixels that each layer's central output depends on."""
+    maps = gradient_maps(model.model, prepare_images(model, images), names)
     return np.array([mean_reach_px(*maps[name]) for name in names])
 
 

@@ -181,7 +181,9 @@ def make_lines(measured: MeasuredModel) -> list[Line]:
         share = 100 * prefix / tokens
         return [Line(share, f"uniform: {share:.1f} %")] if prefix else []
     corner_px, uniform_px = analysis.corner_distance_px(layout.grid, layout.patch_px), measured.uniform_px
-    return [Line(uniform_px, f"uniform attention: {uniform_px:.1f} px (corner to corner: {corner_px:.1f} px)")]
+    return [
+        Line(uniform_px, f"uniform attention: {uniform_px:.1f} px (corner to corner: {corner_px:.1f} px)")
+    ]
 
 
 def suggest_model(measured: MeasuredModel, choice: ModelChoice) -> None:

@@ -40,7 +40,7 @@ def draw_cnn(model: LoadedModel) -> None:
     config = as_cnn(model.config)
     fields = block_fields(config)
     sides = [field.side_px for field in fields.values()]
-    reach_px = distances.load_reach(model, list(fields), images)
+    reach_px = distances.load_reach(model, tuple(fields), images)
     theory = "in theory: half the receptive field"
     curves: dict[str, FloatArray] = {
         "measured: mean distance of the pixels that matter": reach_px,
@@ -57,7 +57,7 @@ def draw_cnn_beside_heads(model: LoadedModel, layer_px: FloatArray, images: Imag
     cnn = cached.load_model(distances.select_cnn(model.preparation.in_chans))
     fields = block_fields(as_cnn(cnn.config))
     few_images = _limit_images(images)
-    reach_px = distances.load_reach(cnn, list(fields), few_images)
+    reach_px = distances.load_reach(cnn, tuple(fields), few_images)
     half_px = np.minimum([field.side_px / 2 for field in fields.values()], cnn.preparation.image_size)
     theory = f"{cnn.title}: half its receptive field"
     st.subheader("Comparison with a CNN", anchor=False)
@@ -97,7 +97,7 @@ def draw_swin(model: LoadedModel) -> None:
     page.caption(captions.describe_windows(layer_px))
     st.subheader("Reach through all layers", anchor=False)
     few_images = _limit_images(images)
-    reach_px = distances.load_reach(model, names, few_images)
+    reach_px = distances.load_reach(model, tuple(names), few_images)
     curves: dict[str, FloatArray] = {"measured with gradients": reach_px}
     page.figure(reach_figure(names, curves, [], selection.get_theme()), "attention_distance.swin")
     page.caption(captions.describe_travel(reach_px, few_images.count))

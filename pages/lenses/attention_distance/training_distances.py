@@ -52,9 +52,7 @@ def load_training(
 ) -> TrainingDistances:
     """Return a model's cached distances over its training; they grow while `draw` is shown."""
     weights = cached.identify_weights(choice, choice.last_step)
-    return _load_training(
-        choice, weights, select_steps(choice.steps, shown_step), images.image, images, measure
-    )
+    return _load_training(choice, weights, select_steps(choice.steps, shown_step), images, measure)
 
 
 @cached.per_image(shared=32, upload=4)
@@ -62,7 +60,6 @@ def _load_training(
     _choice: ModelChoice,
     weights: str,
     steps: tuple[int, ...],
-    image: str,
     images: ImageSet,
     measure: HeadMeasure,
 ) -> TrainingDistances:

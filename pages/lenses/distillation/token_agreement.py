@@ -21,6 +21,7 @@ from vitviz.models.abilities import as_vit
 from vitviz.text import percent, plain
 
 if TYPE_CHECKING:
+    from vitviz.models.loaded_model import LoadedModel
     from vitviz.training.run_directory import Run
 
 IMAGES = 200
@@ -80,8 +81,8 @@ def predict_classes(
     """Return each classifier's predicted classes of a dataset's first test images, and the labels."""
     predictions: Predictions = {}
     if teacher is not None:
-        predictions[TEACHER] = _compute_logits(teacher, None, dataset, ("logits",))["logits"].argmax(axis=1)
-    heads = _compute_logits(student, step, dataset, ("logits_cls", "logits_dist"))
+        predictions[TEACHER] = _predict(teacher, dataset)
+    heads = _compute_logits(cached.load_model(student, step), dataset, ("logits_cls", "logits_dist"))
     both = analysis.combine_heads(heads["logits_cls"], heads["logits_dist"])
     predictions |= {
         CLS: heads["logits_cls"].argmax(axis=1),
@@ -90,27 +91,26 @@ def predict_classes(
         SUM: both["sum"].argmax(axis=1),
     }
     if twin is not None:
-        predictions[TWIN] = _compute_logits(twin, None, dataset, ("logits",))["logits"].argmax(axis=1)
+        predictions[TWIN] = _predict(twin, dataset)
     labels = np.asarray(cached.load_dataset(dataset).labels_of("test")[:IMAGES], np.int64)
     return predictions, labels
 
 
-def _compute_logits(
-    choice: ModelChoice, step: int | None, dataset: str, names: tuple[str, ...]
-) -> dict[str, NDArray[np.floating[Any]]]:
-    return _compute_cached_logits(cached.load_model(choice, step).digest, choice, step, dataset, names)
+def _predict(choice: ModelChoice, dataset: str) -> NDArray[np.int64]:
+    return np.asarray(
+        _compute_logits(cached.load_model(choice), dataset, ("logits",))["logits"].argmax(axis=1)
+    )
 
 
 @cached.shared(max_entries=24, spinner="Computing predictions …")
-def _compute_cached_logits(
-    digest: str, choice: ModelChoice, step: int | None, dataset: str, names: tuple[str, ...]
+def _compute_logits(
+    model: LoadedModel, dataset: str, names: tuple[str, ...]
 ) -> dict[str, NDArray[np.floating[Any]]]:
     from vitviz.data.preparation import prepare_batch
     from vitviz.probe.capture import capture
 
-    loaded = cached.load_model(choice, step)
-    inputs = prepare_batch(cached.load_dataset(dataset).test_images[:IMAGES], loaded.preparation)
-    activations = capture(loaded.model, inputs, record=names, batch_size=50)
+    inputs = prepare_batch(cached.load_dataset(dataset).test_images[:IMAGES], model.preparation)
+    activations = capture(model.model, inputs, record=names, batch_size=50)
     return {name: activations.logits if name == "logits" else activations[name] for name in names}
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.layers import dataset_task, image_subset, layer_questions
+from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import nearest_model, selection, subject
@@ -82,9 +82,7 @@ def draw(compared: ComparedModel) -> None:
     stages = list_stage_ends(cnn)
     stage = st.container()  # the picture stands above its question
     revealed = response.alike is None or _ask_class_count(cnn, response.alike, response.chance, subset)
-    message = build_message(
-        cnn.weights_key, cnn, cnn.subject.image, cnn.subject.offset, subset, response.peaks
-    )
+    message = build_message(cnn, subset, response.peaks)
     with stage:
         _view(message, key=VIEW, triggers=("open",), on_change=partial(_select_image, subset.source))
     page.caption(describe_channels(cnn, stages, response, subset, revealed))
@@ -145,18 +143,11 @@ def count_top_images(subset: ImageSubset) -> int:
 
 
 @cached.per_image(shared=16, upload=2)
-def build_message(
-    weights_key: str,
-    _cnn: ComparedModel,
-    image: str,
-    offset: cached.Offset,
-    subset: ImageSubset,
-    _peaks: Sequence[Peaks],
-) -> bytes:
+def build_message(cnn: ComparedModel, subset: ImageSubset, _peaks: Sequence[Peaks]) -> bytes:
     """Pack the strongest channels of every stage for the browser; cached, because it cuts hundreds of patches."""
-    layers = _cnn.read_layers()
+    layers = model_pair.read_layers(cnn)
     stages = []
-    for stage in list_stage_ends(_cnn):
+    for stage in list_stage_ends(cnn):
         maps, peaks = layers[stage.index].places[0], _peaks[stage.index]
         shares = analysis.response_shares(maps, peaks, TOPS)
         channels = [
@@ -164,13 +155,13 @@ def build_message(
                 channel,
                 np.ascontiguousarray(maps[..., channel]),
                 float(shares[channel]),
-                [build_patch(_cnn, stage, peaks, channel, int(i), subset) for i in peaks.top(channel, TOPS)],
+                [build_patch(cnn, stage, peaks, channel, int(i), subset) for i in peaks.top(channel, TOPS)],
             )
             for channel in analysis.rank_channels(shares, SHOWN)
         ]
-        note = f"{maps.shape[2]} channels; receptive field: {_describe_field(stage, _cnn)}"
+        note = f"{maps.shape[2]} channels; receptive field: {_describe_field(stage, cnn)}"
         stages.append(plots.Stage(stage.title, note, channels))
-    return plots.channels_view(_cnn.subject.ground(seen=False), stages)
+    return plots.channels_view(cnn.subject.ground(seen=False), stages)
 
 
 def _describe_field(stage: StageEnd, cnn: ComparedModel) -> str:
@@ -186,7 +177,7 @@ def build_patch(
     dataset = subset.dataset
     pixels = dataset.test_images[image_index]
     shown = prepare(np.broadcast_to(pixels, (*pixels.shape[:2], 3)), preparation).shown
-    cols = cnn.read_layers()[stage.index].grid[1]
+    cols = model_pair.read_layers(cnn)[stage.index].grid[1]
     row, col = divmod(int(peaks.places[image_index, channel]), cols)
     y, x, side_px = stage.field.box(row, col, preparation.image_size)
     response = float(peaks.values[image_index, channel])

@@ -64,16 +64,10 @@ class ColouredLayers:
         """Return True if the share is equal in all layers, as with four tokens, which span three directions."""
         return bool((self.explained == self.explained[0]).all())
 
-    def correlate(self, fitted_over: str) -> list[float]:
-        """Return the mean correlation between each layer's colours and the next; `fitted_over` is a cache key."""
-        subject = self.model.subject
-        return _correlate_layers(self.model.weights_key, self, subject.image, subject.offset, fitted_over)
-
 
 @cached.per_image(shared=24, upload=6)
-def _correlate_layers(
-    weights_key: str, _coloured: ColouredLayers, image: str, offset: cached.Offset, fitted_over: str
-) -> list[float]:
+def _correlate_layers(model: ComparedModel, fitted_over: str, _coloured: ColouredLayers) -> list[float]:
+    """Return the mean correlation between each layer's colours and the next; `fitted_over` is a cache key."""
     correlations = []
     scores = [c.scores(x) for c, x in zip(_coloured.components, _coloured.layers, strict=True)]
     for before, after in zip(scores, scores[1:], strict=False):
@@ -122,11 +116,9 @@ def draw(current: ComparedModel) -> None:
 
 def colour_layers(pair: Sequence[ComparedModel], subset: ImageSubset | None) -> list[ColouredLayers] | None:
     """Return both models' components, of the image or of a subset; None while those are computed."""
-    layers = [[layer.places for layer in model.read_layers()] for model in pair]
+    layers = [[layer.places for layer in model_pair.read_layers(model)] for model in pair]
     if subset is None:
-        components = [
-            _fit_image(model.weights_key, model, model.subject.image, model.subject.offset) for model in pair
-        ]
+        components = [_fit_image(model) for model in pair]
     else:
         fitted = dataset_task.measure_models("components", pair, subset, fit_subset, "Fitting the components")
         if fitted is None:
@@ -136,12 +128,10 @@ def colour_layers(pair: Sequence[ComparedModel], subset: ImageSubset | None) -> 
 
 
 @cached.per_image(shared=24, upload=6)
-def _fit_image(
-    weights_key: str, _model: ComparedModel, image: str, offset: cached.Offset
-) -> list[Components]:
+def _fit_image(model: ComparedModel) -> list[Components]:
     with threadpool_limits(1):
         return token_colours.fit_layers(
-            [layer.places for layer in _model.read_layers()], _model.compute_brightness()
+            [layer.places for layer in model_pair.read_layers(model)], model.compute_brightness()
         )
 
 
@@ -181,7 +171,7 @@ def describe_colours(coloured: Sequence[ColouredLayers], subset: ImageSubset | N
     for model in coloured:
         layers = model.model.layers
         parts = [_describe_variance(model)] if revealed else []
-        correlations = model.correlate("picture" if subset is None else str(subset))
+        correlations = _correlate_layers(model.model, "picture" if subset is None else str(subset), model)
         if correlations:
             at = int(np.argmin(correlations))
             parts.append(

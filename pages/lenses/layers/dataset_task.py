@@ -126,7 +126,7 @@ def measure_models(
     """Return `compute(model, subset, *options)` of every model; None while tasks are running or if one failed."""
     tasks = [
         start_task(
-            (name, model.weights_key, subset, *options),
+            (name, model.subject.model.cache_key, subset, *options),
             partial(compute, model.subject.model, subset, *options),
         )
         for model in models

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -50,9 +50,14 @@ class ComparedModel:
         return list_layers(self.subject.model.config)
 
     @property
-    def weights_key(self) -> str:
-        """A cache key that changes with the weights."""
-        return f"{self.subject.model.digest}@{self.subject.model.step}"
+    def cache_key(self) -> Hashable:
+        """Key of results that depend on the weights and the image."""
+        return self.subject.cache_key
+
+    @property
+    def image(self) -> str:
+        """Key of the selected image."""
+        return self.subject.image
 
     @property
     def is_cnn(self) -> bool:
@@ -64,10 +69,6 @@ class ComparedModel:
         """Names of the tokens before the patches."""
         return self.subject.layout.prefix
 
-    def read_layers(self) -> list[LayerOutput]:
-        """Return every layer's output for the selected image."""
-        return _capture_layers(self.weights_key, self, self.subject.image, self.subject.offset)
-
     def compute_brightness(self) -> FloatArray:
         """Return (1, H, W), the brightness of the model's input."""
         brightness: FloatArray = self.subject.prepared.shown[None].mean(axis=-1)
@@ -75,13 +76,12 @@ class ComparedModel:
 
 
 @cached.per_image(shared=24, upload=6)
-def _capture_layers(
-    weights_key: str, _compared: ComparedModel, image: str, offset: cached.Offset
-) -> list[LayerOutput]:
-    model_subject = _compared.subject
+def read_layers(compared: ComparedModel) -> list[LayerOutput]:
+    """Return every layer's output for the selected image."""
+    model_subject = compared.subject
     height, width = model_subject.prepared.input.shape[-2:]
     with limit_threads(model_subject.model):
-        captured = model_subject.capture(tuple(layer.record for layer in _compared.layers))
+        captured = model_subject.capture(tuple(layer.record for layer in compared.layers))
     return read_layer_outputs(model_subject.model, captured.arrays, (height, width))
 
 

@@ -173,7 +173,7 @@ def _compute_luminances(model: LoadedModel, subset: ImageSubset) -> NDArray[np.u
 
 def draw_length_maps(compared: ComparedModel, count: int) -> None:
     """Draw each token's norm above its layer's minimum, for the first `count` layers; a click pins a token."""
-    layers = compared.read_layers()
+    layers = model_pair.read_layers(compared)
     grid = layers[0].grid
     drawn = [i for i, layer in enumerate(layers[:count]) if layer.grid == grid]
     maps = np.stack(

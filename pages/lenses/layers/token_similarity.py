@@ -100,22 +100,16 @@ def draw(current: ComparedModel) -> None:
     )
 
 
+@cached.per_image(shared=16, upload=4)
 def compute_cosines(model: ComparedModel, centred: bool) -> LayerCosines:
     """Return the cosines of every layer on the selected image, from the cache."""
-    return _compute_cosines(model.weights_key, model, model.subject.image, model.subject.offset, centred)
-
-
-@cached.per_image(shared=16, upload=4)
-def _compute_cosines(
-    weights_key: str, _model: ComparedModel, image: str, offset: cached.Offset, centred: bool
-) -> LayerCosines:
     grids, cosines = [], []
     with threadpool_limits(1):
-        for layer in _model.read_layers():
+        for layer in model_pair.read_layers(model):
             grid, queries, places = _split_tokens(layer)
             grids.append(grid)
             cosines.append(analysis.token_cosines(queries, places, without_mean=centred))
-    return LayerCosines(_model, _model.prefix or (POOLED,), grids, cosines)
+    return LayerCosines(model, model.prefix or (POOLED,), grids, cosines)
 
 
 def _split_tokens(layer: LayerOutput) -> tuple[tuple[int, int], NDArray[np.float64], NDArray[np.float64]]:

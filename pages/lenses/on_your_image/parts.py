@@ -148,7 +148,7 @@ def predict_parts(compared: Comparison, index: int, parts: Parts) -> PartPredict
     choice = compared.choices[index]
     model = cached.load_model(choice, compared.steps[index])
     whole, current, wrong = (
-        _run_model(model.digest, model, compared.image, compared.preparation, compared.offset, text)
+        _run_model(model, compared.image, compared.preparation, compared.offset, text)
         for text in ("", encode_parts(parts), encode_parts(misplace_parts(parts, compared.input_px)))
     )
     return PartPredictions(
@@ -158,8 +158,7 @@ def predict_parts(compared: Comparison, index: int, parts: Parts) -> PartPredict
 
 @cached.per_image(shared=240, upload=120)
 def _run_model(
-    digest: str,
-    _model: LoadedModel,
+    model: LoadedModel,
     image: str,
     preparation: Preparation,
     offset: cached.Offset,
@@ -167,7 +166,7 @@ def _run_model(
 ) -> Sweep:
     """Run the model on the image with the parts encoded in `apart`; '' for the whole image."""
     model_input = cached.prepare_image(image, preparation, offset).shown
-    return sweep(_model, assemble(model_input, decode_parts(apart, len(model_input)) or ())[None])
+    return sweep(model, assemble(model_input, decode_parts(apart, len(model_input)) or ())[None])
 
 
 def choose_class(compared: Comparison, predictions: Sequence[PartPredictions]) -> int:

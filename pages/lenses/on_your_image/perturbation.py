@@ -122,28 +122,23 @@ def draw_view(
 
 def run_sweeps(compared: Comparison, change: str, setting: Setting) -> list[Sweep]:
     """Run every model at all strengths."""
-    sweeps = []
-    for choice, step in zip(compared.choices, compared.steps, strict=True):
-        model = cached.load_model(choice, step)
-        sweeps.append(
-            _run_sweep(
-                model.digest, model, compared.image, compared.preparation, compared.offset, change, setting
-            )
-        )
-    return sweeps
+    subject = compared.image, compared.preparation, compared.offset
+    return [
+        _run_sweep(cached.load_model(choice, step), *subject, change, setting)
+        for choice, step in zip(compared.choices, compared.steps, strict=True)
+    ]
 
 
 @cached.per_image(shared=120, upload=60)
 def _run_sweep(
-    digest: str,
-    _model: LoadedModel,
+    model: LoadedModel,
     image: str,
     preparation: Preparation,
     offset: cached.Offset,
     change: str,
     setting: Setting,
 ) -> Sweep:
-    return sweep(_model, _perturb_image(image, preparation, offset, change, setting))
+    return sweep(model, _perturb_image(image, preparation, offset, change, setting))
 
 
 @cached.per_image(shared=32, upload=12)

@@ -233,7 +233,7 @@ def run_models(compared: Comparison, shift_px: int) -> list[ShiftedMaps]:
         if abilities(choice.config).layers:
             model = cached.load_model(choice, step)
             maps, probabilities = _run_model(
-                model.digest, model, compared.image, compared.preparation, compared.offset, shift_px
+                model, compared.image, compared.preparation, compared.offset, shift_px
             )
             titles = tuple(layer.title for layer in list_layers(choice.config))
             shown = ShiftedMaps(
@@ -251,8 +251,7 @@ def run_models(compared: Comparison, shift_px: int) -> list[ShiftedMaps]:
 
 @cached.per_image(shared=40, upload=16)
 def _run_model(
-    digest: str,
-    _model: LoadedModel,
+    model: LoadedModel,
     image: str,
     preparation: Preparation,
     offset: cached.Offset,
@@ -261,8 +260,8 @@ def _run_model(
     """Return (2, rows, cols, D) of every layer, and (2, classes) probabilities."""
     model_input = cached.prepare_image(image, preparation, offset).shown
     pair = np.stack([model_input, shift(model_input, shift_px)])
-    (layers,) = stream_layer_outputs(_model, inputs_of(_model, pair), 2)
-    return tuple(layer.places for layer in layers), chances(_model, pair)
+    (layers,) = stream_layer_outputs(model, inputs_of(model, pair), 2)
+    return tuple(layer.places for layer in layers), chances(model, pair)
 
 
 def build_unshifted_row(rows: Sequence[plots.Row], model_input: NDArray[np.uint8]) -> plots.Row:

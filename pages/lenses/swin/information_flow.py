@@ -117,9 +117,7 @@ def _draw_gradients(swin: SelectedSwin) -> None:
     first = _choose_first_block(len(all_blocks)) - 1
     blocks = all_blocks[first : first + MOST_GRADIENTS]
     selected, names = selection.get_current(), tuple(block.name for block in blocks)
-    gradients = _compute_gradients(
-        swin.model.digest, swin.model, selected.image, selected.offset, names, selected.pin.point
-    )
+    gradients = _compute_gradients(swin.model, selected.image, selected.offset, names, selected.pin.point)
     tokens = [selected.pin.cell(block.grid) for block in blocks]
     allowed = np.stack([token_reach.reads(all_blocks, first + i, token) for i, token in enumerate(tokens)])
     payload = plots.gradient(
@@ -137,13 +135,12 @@ def _choose_first_block(blocks: int) -> int:
 
 @cached.per_image(shared=24, upload=8, spinner="Computing gradients …")
 def _compute_gradients(
-    digest: str,
-    _model: LoadedModel,
+    model: LoadedModel,
     image: str,
     offset: cached.Offset,
     names: tuple[str, ...],
     point: tuple[float, float],
 ) -> NDArray[np.float64]:
     """Return (blocks, patches)."""
-    prepared = cached.prepare_image(image, _model.preparation, offset)
-    return patch_gradients(_model.model, prepared.input, names, point)
+    prepared = cached.prepare_image(image, model.preparation, offset)
+    return patch_gradients(model.model, prepared.input, names, point)

@@ -75,9 +75,7 @@ class PairedImage:
     @cached_property
     def activations(self) -> Activations:
         source = self.source
-        return _run(
-            f"{self.model.digest}@{self.model.step}", self.model, source.image, source.offset, source.copy
-        )
+        return _run(self.model, source.image, source.offset, source.copy)
 
     def tokens(self, layer: int) -> FloatArray:
         """Return (rows, cols, D) of a layer."""
@@ -166,22 +164,22 @@ def _encode_copy(image: str, preparation: Preparation, offset: cached.Offset, co
 
 
 @cached.per_image(shared=16, upload=6)
-def _run(weights_key: str, _model: LoadedModel, image: str, offset: cached.Offset, copy: str) -> Activations:
-    pixels = prepare_source(ImageSource(image, offset, copy), _model.preparation).input
+def _run(model: LoadedModel, image: str, offset: cached.Offset, copy: str) -> Activations:
+    pixels = prepare_source(ImageSource(image, offset, copy), model.preparation).input
     size = (pixels.shape[-2], pixels.shape[-1])
-    able, layers = abilities(_model.config), list_layers(_model.config)
-    last = f"blocks.{as_vit(_model.config).depth - 1}.attn" if able.heads_over_all else ""
+    able, layers = abilities(model.config), list_layers(model.config)
+    last = f"blocks.{as_vit(model.config).depth - 1}.attn" if able.heads_over_all else ""
     with threadpool_limits(1 if max(size) <= SMALL_PX else None):
-        run = capture(_model.model, pixels[None], record=(*(layer.record for layer in layers), last))
-    outputs = read_layer_outputs(_model, run.arrays, size)
+        run = capture(model.model, pixels[None], record=(*(layer.record for layer in layers), last))
+    outputs = read_layer_outputs(model, run.arrays, size)
     attention = None
     if last:
-        config, layout = as_vit(_model.config), _model.layout(*size)
+        config, layout = as_vit(model.config), model.layout(*size)
         row = readout_row(run[last][0].mean(axis=0), layout.prefix, config.readout)
         attention = _reduce_grid(row.reshape(*layout.grid, 1))[..., 0]
     return Activations(
         tuple(_reduce_grid(output.places[0]) for output in outputs),
-        _model.probabilities(run.logits[0]) if able.class_head else np.empty(0, np.float32),
+        model.probabilities(run.logits[0]) if able.class_head else np.empty(0, np.float32),
         attention,
     )
 

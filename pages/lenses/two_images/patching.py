@@ -88,10 +88,9 @@ def _read_controls(pair: ImagePair) -> tuple[str, str, int]:
 def patch_pair(pair: ImagePair, part: str, layer: int, target: str, progress: DeltaGenerator) -> PatchedRuns:
     """Return the runs on the second image with every head, or every token of a layer, of the first."""
     first, second = pair.images
-    key = f"{pair.model.digest}@{pair.model.step}"
     sources = (first.source, second.source)
     private = next((source.image for source in sources if source.image.startswith(cached.UPLOAD)), "")
-    probabilities = _patch(key, pair.model, private, sources, layer if part == "token" else -1, progress)
+    probabilities = _patch(pair.model, private, sources, layer if part == "token" else -1, progress)
     followed = pair.first if target == "first" else pair.second
     index = int(followed.activations.probabilities.argmax())
     return PatchedRuns(
@@ -108,26 +107,25 @@ def patch_pair(pair: ImagePair, part: str, layer: int, target: str, progress: De
 
 @cached.per_image(shared=16, upload=4)
 def _patch(
-    weights_key: str,
-    _model: LoadedModel,
+    model: LoadedModel,
     image: str,
     sources: tuple[ImageSource, ImageSource],
     layer: int,
     _progress: DeltaGenerator,
 ) -> FloatArray:
     """Run the patched model; layer -1 for heads. `image` is the upload with which the result is removed."""
-    donor, receiver = (prepare_source(source, _model.preparation).input for source in sources)
+    donor, receiver = (prepare_source(source, model.preparation).input for source in sources)
     began = time.monotonic()
 
     def report(share: float) -> None:
         if time.monotonic() - began > QUICK_S and share < 1:
             _progress.progress(share, f"Running the model on patched activations: {100 * share:.0f} % done.")
 
-    with threadpool_limits(1 if _model.preparation.image_size <= SMALL_PX else None):
+    with threadpool_limits(1 if model.preparation.image_size <= SMALL_PX else None):
         if layer < 0:
-            patched = activation_patching.patch_heads(_model, donor, receiver, report)
+            patched = activation_patching.patch_heads(model, donor, receiver, report)
         else:
-            patched = activation_patching.patch_tokens(_model, donor, receiver, layer, report)
+            patched = activation_patching.patch_tokens(model, donor, receiver, layer, report)
     _progress.empty()
     return patched
 

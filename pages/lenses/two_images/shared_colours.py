@@ -84,7 +84,7 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: Foreground) -> C
         model = pair.model
         name = default_pictures(model.trained_on, model.preparation.in_chans)
         count = SET_IMAGES if pair.is_small else LARGE_SET
-        components = _fit_dataset(f"{model.digest}@{model.step}", model, name, count, layer)
+        components = _fit_dataset(model, name, count, layer)
         fitted_on = f"{count} test images of {plain(find_note(name).title)}"
     else:
         tokens = np.concatenate(kept if fit == "both" else kept[:1])
@@ -102,12 +102,12 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: Foreground) -> C
 
 
 @cached.shared(max_entries=24, spinner="Fitting the components …")
-def _fit_dataset(weights_key: str, _model: LoadedModel, name: str, count: int, layer: int) -> Components:
-    images = prepare_batch(cached.load_dataset(name).test_images[:count], _model.preparation)
-    with threadpool_limits(1 if _model.preparation.image_size <= 64 else None):
+def _fit_dataset(model: LoadedModel, name: str, count: int, layer: int) -> Components:
+    images = prepare_batch(cached.load_dataset(name).test_images[:count], model.preparation)
+    with threadpool_limits(1 if model.preparation.image_size <= 64 else None):
         tokens: list[FloatArray] = [
             outputs[layer].places.reshape(-1, outputs[layer].places.shape[-1])
-            for outputs in stream_layer_outputs(_model, images, 8)
+            for outputs in stream_layer_outputs(model, images, 8)
         ]
         return token_colours.fit_components(np.concatenate(tokens))
 
