@@ -7,7 +7,7 @@ import json as json_text
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from html import escape
 from pathlib import Path, PurePath
 from textwrap import dedent
@@ -264,6 +264,12 @@ def json(label: str, value: Any, file_name: str, key: str) -> None:
     download(label, partial(json_text.dumps, value, indent=1), file_name, key)
 
 
+@cache
+def read_math(*modules: str) -> str:
+    """Return the mathematics of sections: of each module the Markdown file of the same name beside it."""
+    return "\n".join(Path(module).with_suffix(".md").read_text("utf-8") for module in modules)
+
+
 def drawers(
     key: str,
     *,
@@ -277,7 +283,7 @@ def drawers(
 
     Args:
         key: a unique prefix; 'block' gives 'block.drawer.code'.
-        math: Markdown.
+        math: Markdown, usually of `read_math`.
         code: functions and classes whose source is shown, or a function that returns them.
         numbers: draws tables and downloads.
         asks: questions, measured on `at` or by default on the sidebar's selection.

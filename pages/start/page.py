@@ -46,36 +46,6 @@ GLOSSARY_FORMS = {
 }
 """Kind of a part -> words that the map writes -> their glossary terms."""
 
-MATHEMATICS = r"""
-**ViT** (Dosovitskiy et al. 2021, eq. 1 to 4): N patches $x_p^i$ of P²C values become tokens of D values; L layers add
-to the tokens; the classifier head reads [CLS].
-
-$$
-z_0 = [x_{\mathrm{class}};\ x_p^1 E;\ x_p^2 E;\ \dots;\ x_p^N E] + E_{pos},\qquad
-E \in \mathbb{R}^{(P^2 C) \times D},\ E_{pos} \in \mathbb{R}^{(N+1) \times D}
-$$
-
-$$
-z'_\ell = \mathrm{MSA}(\mathrm{LN}(z_{\ell-1})) + z_{\ell-1},\qquad \ell = 1 \dots L
-$$
-
-$$
-z_\ell = \mathrm{MLP}(\mathrm{LN}(z'_\ell)) + z'_\ell,\qquad \ell = 1 \dots L
-$$
-
-$$
-y = \mathrm{LN}(z_L^0)
-$$
-
-**DeiT** (Touvron et al. 2021) adds a second learned token [DIST] with its own classifier head. **Swin** (Liu et al.
-2021, eq. 3) computes attention inside windows, shifts the windows in every second layer, and merges 2 × 2 neighbouring
-tokens between stages. A **hybrid** makes its tokens from the feature maps of a convolutional stem (ViT paper, section
-3.1; Xiao et al. 2021).
-
-**Norms** are Euclidean. A layer's attention map is [CLS]'s attention, averaged over the heads; without [CLS], the mean
-over the patches; in a Swin, the mean weight that a token receives from its window.
-"""
-
 
 @dataclass(frozen=True)
 class MapControls(widgets.ControlValues, page="home"):
@@ -199,5 +169,5 @@ draw()
 # Outside of the fragment: they depend on the model, and Markdown with ten links takes a stroke's time.
 glossary_terms.write_terms("Terms of this map", st.session_state.pop(TERMS, {}))
 second_map.draw()
-page.drawers("home", math=MATHEMATICS, code=list_code, numbers=draw_tables)
+page.drawers("home", math=page.read_math(__file__), code=list_code, numbers=draw_tables)
 draw_cards()

@@ -6,6 +6,7 @@ from statistics import mean, stdev
 
 import streamlit as st
 
+from pages.frame import page
 from pages.questions.prediction_gate import create_choice
 from pages.studies.study import Evidence, Study, Table, View
 from vitviz.experiments.conv_attention import MODELS, NAME, TITLES
@@ -27,17 +28,6 @@ QUESTION = Question(
     " attention and with a CNN of the same size: which is most accurate on MNIST?",
     AttentionOverConvolutions(),
 )
-MATHEMATICS = r"""
-Queries, keys and values are $3 \times 3$ convolutions of the image, and every pixel is a token. The lecture writes
-
-$$
-A = \mathrm{softmax}(QK^\top), \qquad y = A^\top V,
-$$
-
-with two bugs: $1/\sqrt d$ is missing and $A$ is transposed, so a pixel sums over the pixels that attend to it and its
-weights do not sum to 1. Fixed: $A = \mathrm{softmax}(QK^\top/\sqrt d)$, $y = AV$. The control has $y = V$: one
-convolution and the same classifier head.
-"""
 GUESS = "hybrids.question"
 _FORMATS = {
     "Parameters": st.column_config.NumberColumn(format="localized"),
@@ -135,6 +125,6 @@ STUDY = Study(
     (NAME,),
     build,
     keys=(GUESS,),
-    math=MATHEMATICS,
+    math=page.read_math(__file__),
     code=("vitviz.models.lecture_nets:ConvAttention",),
 )

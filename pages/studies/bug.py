@@ -24,17 +24,6 @@ from vitviz.text import gained, percent, plural
 
 GUESS, RUN = "experiments.slip_guess", "experiments.slip_run"
 CHANCE = {"digits": 0.1, "shapes": 0.25}
-MATH = r"""
-Both models have the same seed, images, order and recipe. The cost of a bug is the difference of their test
-accuracies, seed by seed: $\Delta_s = a_s^{\text{bug}} - a_s^{\text{corrected}}$.
-
-**Softmax twice.** Applied to probabilities $p$, cross-entropy is $-\log\frac{e^{p_y}}{\sum_k e^{p_k}}$. For $p_y = 1$
-and all others 0 it is still $\log(1 + (K - 1)/e)$, 1.46 for ten classes. Its gradient with respect to the logits has
-the factor $p_y (1 - p_y)$ of the first softmax: confident wrong predictions are hardly corrected.
-
-**Scale.** The product of two vectors of $d$ independent numbers of variance 1 has variance $d$, so $1/\sqrt d$ brings
-the scores to variance 1. With $1/\sqrt D$, $D = h d$, their variance is $1/h$.
-"""
 
 
 def build(_mode: Mode, name: str, dataset: str) -> View:
@@ -165,6 +154,6 @@ STUDY = Study(
         Choice("experiments.slip_set", "Dataset", lambda name: live_runs.list_datasets(bugs.SEEDS)),
     ),
     keys=(GUESS, RUN),
-    math=MATH,
+    math=page.read_math(__file__),
     code=(bugs.configure_fixed, bugs.configure_with_bug, bugs.build_run_config),
 )

@@ -34,22 +34,6 @@ from vitviz.plots.data_size import Own, size_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, plural
 
-MATH = r"""
-Every training uses $n$ images of one shuffled training set, the same for every model and seed: up to 1,000 the first
-$n / K$ of each of the $K$ classes, beyond that the first $n$ of all. A point is the mean over seeds.
-
-**Until it stops improving**: each model trains until its validation accuracy has not improved for several evaluations,
-and is tested with its best weights. **Equal updates**: every training has $u$ updates of batch size $b$, so
-$u\,b / n$ epochs: many for small $n$, a few or less than one for large $n$.
-
-**Inductive bias** is the set of assumptions that a model makes before training. A convolution applies the same small
-filter everywhere: neighbouring pixels are related, and features are translation equivariant. A ViT applies the same
-linear map to every *patch* and learns from images which patches are related; self-attention ignores positions. A
-correct bias helps when images are few; many images can replace it.
-
-**Equal time** compares validation accuracy at the moment when the fastest model of that size finished on the same
-machine; models with costlier updates have made fewer of them.
-"""
 GUESS = "data.guess"
 UPDATES, TIME, STOPPED = "updates", "time", "stopped"
 BUDGETS = {STOPPED: "Until it stops improving", UPDATES: "Equal updates", TIME: "Equal time"}
@@ -195,6 +179,6 @@ STUDY = Study(
     build=build,
     choices=(*data_grids.CHOICES, Choice("data.equal", "Training length", list_budgets)),
     keys=(GUESS,),
-    math=MATH,
+    math=page.read_math(__file__),
     code=(data_size.Grid.trained_on, "vitviz.training.loop:Trainer.advance"),
 )

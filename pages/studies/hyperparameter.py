@@ -49,16 +49,6 @@ GUESS = "experiments.knob_guess"
 SHUFFLED, SEEDS = "shuffled", "seeds"
 PANELS = {SHUFFLED: "Shuffled patches", SEEDS: "Every seed"}
 MAX_LENGTH = 60
-MATH = r"""
-Everything else is equal: the images, their order, the seed of the weights and the recipe. Differences are therefore
-caused by this hyperparameter *at this budget*: a value that learns more slowly may be better in a longer training.
-
-**Paired seeds.** The difference to the base is computed seed by seed, $\Delta_s = a_s - a_s^{\text{base}}$; the caption
-states its mean, minimum and maximum. If all have the same sign, the seeds agree.
-
-**Parameters.** A block has $(4 + 2r) D^2$ weights in its linear layers, with MLP ratio $r$. Heads, readout, attention
-scale and norm do not change this number; it grows linearly with depth and quadratically with width.
-"""
 
 
 @dataclass(frozen=True)
@@ -270,6 +260,6 @@ STUDY = Study(
         ),
     ),
     keys=(GUESS, *HyperparameterControls.keys()),
-    math=MATH,
+    math=page.read_math(__file__),
     code=(Hyperparameter.with_value, hyperparameters.build_run_config),
 )

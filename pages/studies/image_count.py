@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pages.frame import page
 from pages.questions.prediction_gate import Prediction, ask_options
 from pages.studies.study import Choice, Evidence, Study, View, create_curve_table
 from vitviz.analysis.data_size import Curve, Lead, describe_prediction, find_leads
@@ -22,12 +23,6 @@ from vitviz.plots.theme import Mode
 from vitviz.text import plural
 
 GUESS = "fine_tuning.grown_guess"
-MATH = r"""
-Every point is the mean over seeds; a seed selects the images of every class, the initial weights (of the head, or all)
-and the order. All models make the same number of updates, except one from scratch that makes several times as many: it
-shows whether a model from scratch lacks training time. The **frozen** backbone computes $D$ features of each image once
-for a logistic regression: the backbone is not updated, which takes seconds.
-"""
 
 
 def list_backbones() -> dict[str, str]:
@@ -104,6 +99,6 @@ STUDY = Study(
     build=build,
     choices=(Choice("fine_tuning.body_of", "Backbone → target dataset", list_backbones),),
     keys=(GUESS,),
-    math=MATH,
+    math=page.read_math(__file__),
     code=(group_method_curves, describe_crossing),
 )

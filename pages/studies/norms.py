@@ -25,20 +25,6 @@ from vitviz.text import join_words, plural, signed
 PICTURES, TOKENS, CHANNELS = 3, 8, 16  # drawn; more would be too small to distinguish
 GUESS = "experiments.norm_guess"
 NONE = "none"  # an answer
-MATH = r"""
-All four compute $y = \gamma \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$; they differ in the numbers of the
-array (images $B$, tokens $N$, channels $D$) over which the mean $\mu$ and the variance $\sigma^2$ are taken:
-
-| | averages over | as many means as |
-|---|---|---|
-| LayerNorm (Ba et al. 2016) | channels of one token | $B N$ |
-| Batch norm (Ioffe and Szegedy 2015) | images and tokens, one channel | $D$ |
-| Instance norm (Ulyanov et al. 2016) | tokens of one image, one channel | $B D$ |
-| Group norm (Wu and He 2018) | tokens of one image, a group of $D/G$ channels | $B G$ |
-
-Only batch norm mixes images: in training a token's value depends on the other images of the batch; in evaluation
-running means replace them.
-"""
 
 
 def get_model() -> ModelChoice:
@@ -175,6 +161,6 @@ STUDY = Study(
     ),
     keys=(GUESS,),
     sketch=sketch_members,
-    math=MATH,
+    math=page.read_math(__file__),
     code=(normalise, batch_influence),
 )

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
 PRESET = "recipe_e"
 GUESS = "hybrids.weight"
 PREDICTIONS = {"0": "0", "0.5": "0.5", "1": "1", "picture": "Depends on the image"}
-MATHEMATICS = r"""
-The flattened image is the only token: $X \in \mathbb{R}^{1 \times D}$, so $QK^\top$ is one number, and
-
-$$
-A = \mathrm{softmax}\Bigl(\tfrac{q \cdot k}{\sqrt d}\Bigr) = \frac{e^{s}}{e^{s}} = 1, \qquad AV = V .
-$$
-
-The output depends on neither $W_q$ nor $W_k$, and their gradients are 0. Attention (Vaswani et al. 2017,
-equation 1) compares at least two tokens.
-"""
 _LECTURE_ACCURACY = 97.04  # percent on MNIST's test images, as printed in the lecture
 
 
@@ -117,7 +107,7 @@ STUDY = Study(
     build,
     keys=(GUESS,),
     sketch=sketch_weights,
-    math=MATHEMATICS,
+    math=page.read_math(__file__),
     code=(
         "vitviz.models.lecture_nets:FlatAttention",
         "vitviz.models.lecture_nets:FlatAttentionLayer",

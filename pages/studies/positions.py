@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.frame import race_question
+from pages.frame import page, race_question
 from pages.questions.prediction_gate import Prediction, ask_options
 from pages.selection import selection
 from pages.stores import catalogue
 from pages.studies import hyperparameter
 from pages.studies.study import Choice, Race, Study, Table, View
-from pages.views.race import MATH as SHUFFLING
+from pages.views import race as race_view
 from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import (
     Racer,
@@ -41,15 +41,6 @@ GAP_RANGES = {  # gap of a model without positions to the best encoding: largest
     "more": (100.0, "More"),
 }
 StoredRace = dict[str, Any]  # as written by benchmarks/positions_race.py
-BAG = r"""
-Attention, MLP and LayerNorm are equivariant to permutations $\Pi$ of the patches: $f(\Pi X) = \Pi f(X)$. A model
-without positions therefore classifies a *bag* of patches. Which strokes occur, and how often, is informative about a
-digit, but contains nothing about left and right.
-
-A **poor table** could be worse than none. It adds numbers to every token that do not depend on the image. If they are
-large relative to the patch embedding, or equal for different positions (2-D summed: $(r, c)$ and $(c, r)$), they
-obscure the patch without encoding its position.
-"""
 
 
 def load_races() -> dict[str, StoredRace]:
@@ -211,5 +202,5 @@ STUDY = Study(
     build=build,
     choices=(Choice("positions.dataset", "Dataset", list_races),),
     keys=(GUESS, *hyperparameter.STUDY.keys),
-    math=BAG + SHUFFLING,
+    math=page.read_math(__file__, race_view.__file__),
 )

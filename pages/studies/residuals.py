@@ -32,20 +32,6 @@ QUESTION = Question(
     WeakestGradient(),
     (("studies.study", "residuals"), (GUESS, prediction_gate.SKIPPED)),
 )
-MATH = r"""
-With residual connections a block is $z_{l} = z_{l-1} + f_l(z_{l-1})$, so
-$\frac{\partial L}{\partial z_{l-1}} = \frac{\partial L}{\partial z_l} (I + J_l)$: whatever the Jacobian $J_l$ of the
-branch is, the gradient also passes unchanged. Without them it is $\frac{\partial L}{\partial z_l} J_l$: over all blocks
-a product of Jacobians, which can vanish or explode. The figure shows the measured norms, which differ between the start
-and later updates.
-
-**Pre- and post-norm.** LayerNorm after the sum, $z_l = \mathrm{LN}(z_{l-1} + f_l(z_{l-1}))$, is part of the shortcut
-and rescales it; before the branch, $z_l = z_{l-1} + f_l(\mathrm{LN}(z_{l-1}))$, the shortcut is the identity
-(Xiong et al. 2020). Post-norm therefore needs a warm-up; these trainings have none, and a constant learning rate.
-
-The figure shows $\lVert \partial L / \partial \theta_l \rVert_2$ over all parameters of block $l$; all blocks have
-the same number.
-"""
 
 
 @dataclass(frozen=True)
@@ -150,7 +136,7 @@ STUDY = Study(
     build=build,
     choices=(Choice("experiments.updates", "Updates", list_marks, EARLY_UPDATES, widgets.select_slider),),
     keys=(GUESS, *GradientControls.keys()),
-    math=MATH,
+    math=page.read_math(__file__),
     code=(
         "vitviz.probe.gradients:measure_gradient_norms",
         "vitviz.models.layers:Block.forward",

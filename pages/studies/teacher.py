@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from pages.controls import widgets
+from pages.frame import page
 from pages.questions.prediction_gate import Prediction, ask_highest, ask_options
 from pages.selection import selection
 from pages.studies import data_grids
@@ -30,17 +31,6 @@ from vitviz.plots.distillation import lessons_figure, teacher_gain_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, plural
 
-MATH = r"""
-Student and twin of one seed $s$ see the same images in the same order for as many updates; $a_s$ and $b_s$ are their
-test accuracies. The effect of the teacher is $\Delta = \tfrac1n \sum_s (a_s - b_s)$. The student **wins by more
-than its spread** if
-
-$$
-\Delta > \max_s (a_s - b_s) - \min_s (a_s - b_s),
-$$
-
-and loses if $-\Delta$ is larger than that. One seed has no spread, so it neither wins nor loses.
-"""
 METHOD_NOTES = (
     "'hard' uses the teacher's predicted classes as hard labels, 'soft' its probabilities as soft labels. A higher"
     " temperature τ flattens them; a higher λ reduces the weight of the true labels. Images are augmented."
@@ -186,6 +176,6 @@ STUDY = Study(
         ),
     ),
     keys=(GUESS, METHOD),
-    math=MATH,
+    math=page.read_math(__file__),
     code=(compute_duels, Duel),
 )

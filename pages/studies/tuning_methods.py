@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from pages.frame import page
 from pages.questions.prediction_gate import ask_highest
 from pages.studies.image_count import create_evidence
 from pages.studies.study import (
@@ -26,12 +27,6 @@ from vitviz.tables import Columns
 from vitviz.text import gained, percent, plural
 
 GUESS = "fine_tuning.way_guess"
-MATH = r"""
-All methods but the last start from the same backbone; all train on the same images in the same order, with the same
-number of AdamW updates. In a backbone with layers $1 \dots L$ and a head, layer-wise decay $\gamma$ gives layer $\ell$
-the learning rate $\eta\,\gamma^{\,L + 1 - \ell}$ (Clark et al. 2020): layers near the pixels change least. Larger
-images have more patches of the same size, and the grid of position embeddings is interpolated.
-"""
 
 
 def list_backbones() -> dict[str, str]:
@@ -124,6 +119,6 @@ STUDY = Study(
         Choice("fine_tuning.way_pictures", "Images per class", list_sizes, find_middle_size),
     ),
     keys=(GUESS,),
-    math=MATH,
+    math=page.read_math(__file__),
     code=("vitviz.training.layer_rates:rate_scales",),
 )

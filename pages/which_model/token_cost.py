@@ -28,20 +28,6 @@ MEASURED_DIM = 192
 FACTORS = (2, 4, 8, 16)  # of the attention products, if the side of the image doubles
 WIDTHS = {size.name.partition("/")[0]: size.width for size in published_results.SIZES}
 
-MATHEMATICS = r"""
-One layer over $N$ tokens of width $D$, in multiply-adds (ViT paper, appendix A; norms, softmax and biases are not
-counted): $4ND^2$ for $q$, $k$, $v$ and the projection, $8ND^2$ for an MLP of $4D$, and $N^2D$ each for $QK^\top$ and
-$AV$:
-
-$$
-\underbrace{12\,N D^2}_{\text{slope } 1} + \underbrace{2\,N^2 D}_{\text{slope } 2},
-\qquad N = \Bigl(\frac{S}{P}\Bigr)^2 .
-$$
-
-Half the patch size $P$, or twice the image size $S$, gives four times as many tokens. In windows of $M \times M$
-tokens, attention costs $2M^2ND$ (Swin paper, eq. 2): slope 1.
-"""
-
 
 @dataclass(frozen=True)
 class GrowthPrediction(widgets.ControlValues, page="which_model"):
@@ -99,7 +85,9 @@ def draw() -> None:
         else:
             st.caption("After your prediction, attention can be timed on this server.")
     page.drawers(
-        "which_model.length", math=MATHEMATICS, code=(count_linear_adds, count_attention_adds, measure)
+        "which_model.length",
+        math=page.read_math(__file__),
+        code=(count_linear_adds, count_attention_adds, measure),
     )
 
 

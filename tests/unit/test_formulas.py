@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PAGES = Path(__file__).resolve().parents[2] / "pages"
-FILES = sorted(PAGES.rglob("*.py"))
+FILES = sorted([*PAGES.rglob("*.py"), *PAGES.rglob("*.md")])
 
 
 def texts(source: str) -> Iterator[str]:
@@ -60,7 +60,9 @@ def faults(text: str) -> list[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PAGES)))
 def test_every_formula_stands_as_markdown_wants_it(path: Path) -> None:
-    assert [fault for text in texts(path.read_text()) for fault in faults(text)] == []
+    source = path.read_text()
+    formulas = [source] if path.suffix == ".md" else texts(source)
+    assert [fault for text in formulas for fault in faults(text)] == []
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,10 @@ from vitviz.papers import _read, cite, find_findings, link_names, list_links
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = re.compile(r"[A-Z]\w+ et al\. (?:19|20)\d\d")
 SOURCE = {
-    path: path.read_text("utf-8") for folder in ("pages", "vitviz") for path in (ROOT / folder).rglob("*.py")
+    path: path.read_text("utf-8")
+    for folder in ("pages", "vitviz")
+    for path in (ROOT / folder).rglob("*.*")
+    if path.suffix in (".py", ".md")
 }
 
 

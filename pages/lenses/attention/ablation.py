@@ -78,7 +78,7 @@ def draw(subject: CapturedSubject) -> None:
     open_lesson.report_facts(patches_left_out=len(ablation.patches), heads_left_out=len(ablation.heads))
     page.drawers(
         "attention.ablate",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(predict_ablated,),
         numbers=partial(draw_downloads, subject, background, ablation, before, after),
     )
@@ -165,10 +165,3 @@ def draw_downloads(
             "attention.ablate.png",
         )
         page.csv("Probabilities, CSV", columns, "left_out.csv", "attention.ablate.csv")
-
-
-MATHEMATICS = r"""
-An ablated head adds nothing to the tokens: $\mathrm{MSA}(z)=W_o\,[g_1 A_1V_1;\dots;g_H A_HV_H]$ with $g_h=0$. A masked
-patch has the score $-\infty$ as a key in every layer, so $A_{q,k}=0$ and the rows still sum to 1. It remains a query,
-which matters if the model averages its patches.
-"""

@@ -47,7 +47,7 @@ def draw(subject: CapturedSubject) -> None:
     draw_patches(subject, patch_probs, subject.classes[target])
     page.drawers(
         "attention.depth",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(logit_lens.lens_of_token, logit_lens.lens_of_readout),
         asks=ASKS,
     )
@@ -96,16 +96,6 @@ def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -
         st.rerun(scope="fragment")
 
 
-MATHEMATICS = r"""
-$$
-p_l = \mathrm{softmax}\bigl(W\,\mathrm{LN}(z_l) + b\bigr)
-$$
-
-The model's final LayerNorm and head are applied to the residual stream $z_l$ after every layer $l$ (nostalgebraist
-2020, 'logit lens'). The head was trained only on the readout of the last layer: a low probability in early layers or
-for patches means little, a high one much. A DeiT's prediction is the softmax of the mean of two logits, of [CLS] and
-[DIST] with a head each; patches use the first head.
-"""
 ASKS = (
     Question(
         "From which layer on does the predicted class stay in the lead?", model_measures.SettlingLayer()

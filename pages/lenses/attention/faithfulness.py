@@ -57,7 +57,7 @@ def draw(subject: CapturedSubject) -> None:
     page.caption(describe_random_weights(correlations, subject.model.trained_on is not None))
     page.drawers(
         "attention.truth",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(faithfulness.create_schedule, faithfulness.blank_patches),
     )
 
@@ -98,17 +98,3 @@ def draw_areas(scores: list[Score]) -> None:
     ]
     st.markdown("\n".join([f"| Order | {' | '.join(AREAS)} |", "|---|---:|---:|---:|", *rows]))
     page.caption(" ".join(f"{name}: {text}" for name, text in AREAS.items()))
-
-
-MATHEMATICS = r"""
-Patches are blanked (set to the value that the model reads as 0) from the most relevant on, and the probability of the
-class is recorded:
-
-$$
-\text{deletion} = \int_0^1 p_c(\text{image without the first } t)\,dt, \qquad
-\text{insertion} = \int_0^1 p_c(\text{only the first } t)\,dt.
-$$
-
-A faithful map has a small deletion area and a large insertion area (Petsiuk et al. 2018). Six random orders are
-drawn, three with more than 64 patches; their range is grey.
-"""

@@ -40,7 +40,7 @@ def draw(subject: CapturedSubject) -> None:
     selection.link_to("attention", f"Attention of layer {layer}, head {head}", **shown)
     page.drawers(
         "attention.logit_shares",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(logit_attribution.attribute_logit, logit_attribution.FixedNorm),
         numbers=partial(draw_numbers, shares),
     )
@@ -55,19 +55,3 @@ def draw_numbers(shares: Attribution) -> None:
     st.dataframe(columns, hide_index=True)
     page.shapes(heads=shares.heads.shape, MLPs=shares.mlps.shape)
     page.csv("Logit shares (CSV)", columns, "logit_shares.csv", "attention.logit_shares.csv")
-
-
-MATHEMATICS = r"""
-$$
-\ell_c = w_c \cdot \mathrm{LN}(z_L) + b_c, \qquad z_L = z_0 + \sum_l \Big( \sum_h W_O^{l,h} A^{l,h} V^{l,h} + b_O^l +
-\mathrm{MLP}_l \Big)
-$$
-
-With the mean and the standard deviation $\sigma$ of $z_L$ held fixed, LayerNorm is linear, so each term $t$ has the
-share $w_c \cdot \gamma \odot (t - \bar t\,) / \sigma$. The shares of heads, MLPs, the embedding and the biases sum to
-the logit. A DeiT's logit is the mean of its two heads' logits; a model that averages its patches averages their shares.
-Post-norm blocks and a Swin's patch merging have LayerNorms inside the stream: their statistics are held fixed, too.
-
-A share is direct: a head's effect through later layers counts as the share of those layers. Only differences of logits
-change a prediction, so a share that is equal for all classes changes nothing (Elhage et al. 2021).
-"""

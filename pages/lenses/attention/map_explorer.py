@@ -73,7 +73,7 @@ def draw(subject: CapturedSubject) -> None:
         draw_pinned(subject, controls, data, links_slot)
     page.drawers(
         DRAWERS,
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(_select_forward(subject),),
         # The drawer reads the pin when it is drawn.
         numbers=lambda: export.draw(subject, ExportedView.capture(subject, controls)),
@@ -126,21 +126,6 @@ def _select_forward(subject: CapturedSubject) -> Callable[..., object]:
     return WindowAttention.forward if subject.able.windows else Attention.forward
 
 
-MATHEMATICS = r"""
-$$
-A^{(l,h)} = \mathrm{softmax}\Bigl(\frac{Q_h K_h^\top}{\sqrt{d}}\Bigr),\qquad \sum_k A_{q,k} = 1
-$$
-
-The map shows one row of this matrix, $A_{q,\cdot}$: the attention weights of the query $q$ over all keys
-(*attends to*), or one column, $A_{\cdot,k}$: the attention that this key receives from every query (*attended by*).
-Columns need not sum to 1. A Swin adds a relative position bias and a mask to the scores before the softmax.
-Heads are fused by their mean, maximum or minimum, key by key; only the mean keeps rows that sum to 1.
-
-The mask keeps the fewest patches that hold the chosen share of the patches' attention (Caron et al. 2021). The
-*effective number of tokens* is $2^{H}$ with the row's entropy $H$ in bits. Weights are sent in eight bits,
-$\mathrm{round}(255\sqrt{a/a_{\max}})$ per row, with an error of at most $a_{\max}/254$. Attention moves values between
-the tokens of its layer; after the first layer, a token mixes several patches.
-"""
 ASKS = (
     Question(
         "Which patch receives most of the attention of [CLS] in the last layer, averaged over heads? Pin it.",

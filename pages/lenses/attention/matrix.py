@@ -81,7 +81,7 @@ def draw(subject: CapturedSubject) -> None:
     draw_sentence(causal)
     page.drawers(
         "attention.matrix",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(Attention.forward, causal_attention),
         numbers=partial(draw_download, subject, attn),
     )
@@ -110,16 +110,3 @@ def draw_download(subject: CapturedSubject, attn: FloatArray) -> None:
     columns: dict[str, list[object]] = {"query": list(names)}
     columns |= {f"{key}: {name}": attn[:, key].tolist() for key, name in enumerate(names)}
     page.csv("Matrix, CSV", columns, "attention_matrix.csv", "attention.matrix.csv")
-
-
-MATHEMATICS = r"""
-$$
-A = \mathrm{softmax}\Bigl(\frac{Q K^\top}{\sqrt d} + M\Bigr),\qquad
-M_{qk} = \begin{cases} 0 & k \le q \\ -\infty & k > q\end{cases}
-$$
-
-Row $q$ is the query, column $k$ the key; the softmax runs along a row. In a ViT, $M = 0$: patches have no reading
-order, so every patch may attend to every other. A text decoder needs the mask (Vaswani et al. 2017): without it, it
-could copy the next word instead of predicting it. Masking *after* the softmax would leave rows that sum to less than 1.
-The toggle masks the ViT's own scores; nothing is retrained.
-"""

@@ -30,17 +30,6 @@ from vitviz.plots.distance import HeadSeries, Line, distribution_figure, heads_v
 from vitviz.text import plural
 
 NARROW_SHARE = 0.2  # of the distance under uniform attention; a narrower range of heads shows little
-MATHEMATICS = r"""
-$$
-d_{l,h} = \frac{1}{N}\sum_{q}\sum_{k} A^{(l,h)}_{q,k}\;P\,\lVert \mathrm{pos}_q - \mathrm{pos}_k \rVert_2
-$$
-
-$A^{(l,h)}$ is the attention of head $h$ in layer $l$, $P$ a patch's side in pixels, and $q$, $k$ run over the
-$N$ patches (Dosovitskiy et al. 2021, figure 7 right and figure 11). Prefix tokens such as [CLS] are dropped as queries
-and as keys, and rows are not renormalised, as in the
-[function](https://gist.github.com/simonster/155894d48aef2bd36bd2dd8267e62391) that Raghu et al. (2021) published;
-*Renormalise* divides each row by its sum over patches. The bar through a dot is one standard deviation over images.
-"""
 ASKS = (
     Question(
         "In which layer do the heads attend least far on the selected image?", model_measures.MostLocalLayer()
@@ -93,7 +82,7 @@ def draw(model: LoadedModel) -> None:
         reach.draw_cnn_beside_heads(model, measured.heads.mean.mean(axis=1), controls.images)
     page.drawers(
         "attention_distance",
-        math=MATHEMATICS + reach.MATHEMATICS,
+        math=page.read_math(__file__, reach.__file__),
         code=(analysis.mean_attention_distance_px, *distances.REACH_FUNCTIONS),
         numbers=partial(draw_table, measured.heads, UNITS[controls.measure]),
         asks=ASKS,

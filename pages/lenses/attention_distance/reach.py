@@ -17,17 +17,6 @@ from vitviz.models.abilities import as_cnn, as_swin
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.distance import HeadSeries, heads_view, reach_figure
 
-MATHEMATICS = r"""
-$$
-\text{reach}_l = \sum_p w_p \lVert p - c \rVert_2, \qquad
-w_p \propto \sum_{\text{channels}} \Bigl| \frac{\partial\, \text{output}_l(c)}{\partial\, x_p} \Bigr|
-$$
-
-Reach is computed from the gradient of a layer's central output with respect to every pixel $p$, with random signs over
-the output's channels (Luo et al. 2016). It differs from attention distance: the gradient includes all layers up to $l$,
-attention distance only one.
-"""
-
 
 def _limit_images(images: ImageSet) -> ImageSet:
     return ImageSet(images.source, min(images.count, MOST_GRADIENT_IMAGES), images.image, images.offset)
@@ -49,7 +38,7 @@ def draw_cnn(model: LoadedModel) -> None:
     titles = [name.replace("layers.", "stage ").replace(".blocks.", " block ") for name in fields]
     page.figure(reach_figure(titles, curves, [theory], selection.get_theme()), "attention_distance.cnn")
     page.caption(captions.describe_cnn(sides, reach_px, images.count))
-    page.drawers("attention_distance", math=MATHEMATICS, code=distances.REACH_FUNCTIONS)
+    page.drawers("attention_distance", math=page.read_math(__file__), code=distances.REACH_FUNCTIONS)
 
 
 def draw_cnn_beside_heads(model: LoadedModel, layer_px: FloatArray, images: ImageSet) -> None:
@@ -101,4 +90,4 @@ def draw_swin(model: LoadedModel) -> None:
     curves: dict[str, FloatArray] = {"measured with gradients": reach_px}
     page.figure(reach_figure(names, curves, [], selection.get_theme()), "attention_distance.swin")
     page.caption(captions.describe_travel(reach_px, few_images.count))
-    page.drawers("attention_distance", math=MATHEMATICS, code=distances.REACH_FUNCTIONS)
+    page.drawers("attention_distance", math=page.read_math(__file__), code=distances.REACH_FUNCTIONS)

@@ -113,26 +113,9 @@ def draw() -> None:
         )
     draw_parameters(config)
     norms.draw(subject, config, record, token)
-    page.drawers("block", math=MATHEMATICS, code=(Block.forward,), asks=ASKS)
+    page.drawers("block", math=page.read_math(__file__), code=(Block.forward,), asks=ASKS)
 
 
-MATHEMATICS = r"""
-**Pre-norm** (ViT paper, eq. 2, 3): $z' = \mathrm{MSA}(\mathrm{LN}(z)) + z$, $z = \mathrm{MLP}(\mathrm{LN}(z')) + z'$.
-**Post-norm** (Vaswani et al. 2017): $z' = \mathrm{LN}(\mathrm{MSA}(z) + z)$, $z = \mathrm{LN}(\mathrm{MLP}(z') + z')$.
-
-$$
-\mathrm{head}_h = \mathrm{softmax}\Bigl(\frac{Q_h K_h^\top}{\sqrt{d}}\Bigr) V_h,\qquad
-\mathrm{MSA}(z) = W_o\,[\mathrm{head}_1;\dots;\mathrm{head}_H] + b_o
-$$
-
-**Why** $\sqrt d$: if the entries of $q$ and $k$ are independent with variance 1, $q\cdot k$ has variance $d$. Without
-the division the softmax gets scores of size $\sqrt d$, puts nearly all weight on one key, and its gradient vanishes.
-
-**Prediction** (eq. 4): $y = \mathrm{LN}(z_L^0)$, and the head computes a logit for every class, $l = Wy + b$.
-
-**LayerNorm** (Ba et al. 2016) takes mean and variance over a token's channels; **BatchNorm** (Ioffe and Szegedy 2015)
-takes them over the batch and all positions, channel by channel.
-"""
 ASKS = (
     Question(
         "In the last layer, which adds the longer vector to [CLS]: attention or the MLP?",

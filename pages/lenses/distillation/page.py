@@ -38,26 +38,6 @@ TOP = 3  # classes per classifier
 MEAN = "mean"
 REPEATS = "Repeated mistakes"
 FloatArray = NDArray[np.floating[Any]]
-MATH = r"""
-A student has a second token, [DIST], beside [CLS]: $N + 2$ positions and two heads. Hard distillation uses the
-teacher's predicted class $y_t = \arg\max_c Z_t(c)$ (Touvron et al. 2021, equation 3):
-
-$$
-L = \tfrac12\,\mathrm{CE}\bigl(Z_{cls},\, y\bigr) + \tfrac12\,\mathrm{CE}\bigl(Z_{dist},\, y_t\bigr).
-$$
-
-For mixed images (mixup, CutMix), $y$ is the mixture of both labels, and $y_t$ is the teacher's prediction for the mixed
-image. Soft distillation with temperature $\tau$ and weight $\lambda$ (3 and 0.1 in the paper) uses
-$(1-\lambda)\,\mathrm{CE}(Z_{cls}, y) + \lambda\tau^2\,\mathrm{KL}(p_t\,\|\,p_{dist})$ with
-$p = \mathrm{softmax}(Z/\tau)$.
-
-At test time the prediction is the mean of the two heads' logits, $(Z_{cls} + Z_{dist}) / 2$, as in timm; the paper adds
-the two softmaxes, $\mathrm{softmax}(Z_{cls}) + \mathrm{softmax}(Z_{dist})$.
-
-**Cosine similarity of the two tokens** after every layer:
-$\frac{x_{cls}\cdot x_{dist}}{\|x_{cls}\|\,\|x_{dist}\|}$. In the paper's ImageNet models it is 0.06 at the input and
-0.93 at the end. **Shared attention** of two rows: $\sum_k \min(a_k, b_k)$ over all keys.
-"""
 ASKS = (
     Question(
         "Which share of their attention do [CLS] and [DIST] have in common in the last layer?",
@@ -252,7 +232,7 @@ def draw_tokens() -> None:
     draw_similarity(student, choice, layer)
     page.drawers(
         "distillation",
-        math=MATH,
+        math=page.read_math(__file__),
         code=(distillation_loss, analysis.combine_heads, analysis.token_similarity, shared_mass),
         asks=ASKS,
         at=student,

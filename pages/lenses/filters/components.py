@@ -26,18 +26,6 @@ from vitviz.text import plain
 mount_tiles = register(__file__, "tiles_view")
 COLUMNS = 7
 
-MATHEMATICS = r"""
-$\mathbf{E} \in \mathbb{R}^{(P^2C) \times D}$ is a Conv2d weight $(D, C, P, P)$: $D$ filters of $C P^2$ weights.
-With the $D$ filters as samples, centred, $X = U \Sigma V^\top$: row $i$ of $V^\top$, reshaped to
-$(C, P, P)$, is principal component $i$, and
-$\sigma_i^2 / \sum_j \sigma_j^2$ its share of the variance (Dosovitskiy et al. 2021, figure 7 left: the first 28).
-
-Each tile is scaled to its own minimum and maximum, so strong and weak components look alike: the bars below show their
-shares. The sign of a component is arbitrary; through training each is flipped to agree with the previous frame.
-
-With few filters of few weights, the first component explains much by chance: its share is compared with the largest one
-in random matrices of the same shape.
-"""
 ASKS = (
     Question(
         "Which share of the variance do the first five components explain?",
@@ -69,7 +57,7 @@ def draw() -> None:
     page.caption(" ".join((*sentences, captions.describe_tile(word))))
     page.drawers(
         "filters.components",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(filters.principal_components, filters.align_signs),
         numbers=partial(_draw_downloads, models, controls),
         asks=ASKS,

@@ -24,13 +24,6 @@ from vitviz.plots import filters as plots
 from vitviz.probe.capture import capture
 from vitviz.text import percent
 
-MATHEMATICS = r"""
-$z_{n,d} = \sum_{c, y, x} W_{d,c,y,x}\, x^n_{c,y,x} + b_d$: patch $n$ and filter $d$, multiplied weight
-by weight and summed.
-As a matrix, $\mathbf{E} = W$ reshaped to $(D, C P^2)$ and transposed,
-$\mathbf{E} \in \mathbb{R}^{(P^2 C) \times D}$, and
-$\mathbf{z}_n = \mathbf{x}^n_p \mathbf{E} + \mathbf{b}$ (Dosovitskiy et al. 2021, eq. 1).
-"""
 ASKS = (Question("Which share of the model's parameters is E?", weight_measures.EmbeddingShare()),)
 
 
@@ -60,7 +53,7 @@ def draw() -> None:
             _draw_product(loaded, choice)
     page.drawers(
         "filters.where",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(PatchEmbed, filters.apply_filter),
         asks=ASKS,
     )

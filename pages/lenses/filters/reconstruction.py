@@ -18,16 +18,6 @@ from vitviz.plots import filters as plots
 
 _mount_reconstruction = register(__file__, "rebuild_view")
 MAX_COMPONENTS = 96  # more would make the message unreasonably large
-MATHEMATICS = r"""
-Every patch minus the image's mean patch is projected on the first $k$ vectors of an orthonormal basis:
-$\hat x = \bar x + \sum_{i<k} \langle x - \bar x, b_i\rangle\, b_i$. Three bases of the same size:
-the principal components of E, the principal components of *these patches* (no basis can do better, Eckart and Young
-1936), and the discrete cosine transform, lowest frequencies first (as in JPEG). The mean patch is kept for all
-three and does not count.
-
-The model does not reconstruct anything: the comparison shows which directions of a patch E weighs, and in which order.
-No layer can see what lies outside the span of E's filters.
-"""
 
 
 def draw() -> None:
@@ -58,7 +48,7 @@ def draw() -> None:
     page.shapes(patches=(side**2, *model.basis.shape[1:]), E=weights.shape)
     page.drawers(
         "filters.express",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(filters.rebuild_patches, filters.dct_basis),
     )
 

@@ -25,17 +25,6 @@ from vitviz.text import plural
 
 TOKENS = "tokens"
 
-MATHEMATICS = r"""
-A **stem** of $3 \times 3$ convolutions, each followed by BatchNorm and ReLU, halves the resolution until a position
-represents $P \times P$ px. A $1 \times 1$ convolution then computes the $D$ channels of a token (Xiao et al. 2021; ViT
-paper, section 3.1). With kernel size $3$ and the strides $s$ of the earlier convolutions, the side of a receptive field
-in pixels of the stem's input is
-
-$$
-r_\ell = r_{\ell-1} + 2 \prod_{i<\ell} s_i, \qquad r_0 = 1 .
-$$
-"""
-
 
 @dataclass(frozen=True)
 class StemControls(widgets.ControlValues, page="hybrids"):
@@ -89,7 +78,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
     else:
         page.caption(captions.describe_feature_maps(config, maps, convolution, cell, field_px))
     page.findings("hyperparameter.stem")
-    page.drawers("hybrids.stem", math=MATHEMATICS, code=(ConvStem,))
+    page.drawers("hybrids.stem", math=page.read_math(__file__), code=(ConvStem,))
 
 
 def _ask_receptive_field(config: ViTConfig, key: str) -> bool:

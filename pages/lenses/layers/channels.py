@@ -89,7 +89,7 @@ def draw(compared: ComparedModel) -> None:
     page.findings("layers.channels")
     page.drawers(
         "layers.channels",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(Peaks.of, analysis.response_shares, Field.apply_layer),
         numbers=partial(draw_numbers, stages, response.peaks, subset),
     )
@@ -240,16 +240,3 @@ def draw_numbers(stages: Sequence[StageEnd], peaks: Sequence[Peaks], subset: Ima
                 columns["image"].append(f"{subset.source}:{number}")
                 columns["response"].append(float(layer.values[number, channel]))
     page.csv("Top images of every channel (CSV)", columns, "layers_channels.csv", "layers.csv.channels")
-
-
-MATHEMATICS = r"""
-$$
-r_l = r_{l-1} + (k_l - 1)\,j_{l-1},\qquad j_l = j_{l-1}\,s_l,\qquad
-\text{share}_c = \frac{\max_p m_c(p)}{\frac19\sum_{i \in \text{top 9}} \max_p m_c^{(i)}(p)}
-$$
-
-A position of a feature map depends on a square of $r$ px, its **receptive field**; neighbouring fields lie $j$ px apart
-($k$: a layer's kernel, $s$: its stride; Araujo, Norris and Sim 2019). Each small patch is the receptive field at the
-position of the channel's strongest response to one image of the dataset. A field that crosses the border is moved
-inside the image. There is one patch per image, strongest first.
-"""

@@ -56,7 +56,7 @@ def draw(current: ComparedModel) -> None:
     page.findings("layers.alike")
     page.drawers(
         "layers.alike",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(analysis.gram, analysis.cka, analysis.centre_gram, analysis.centre_gram_unbiased),
         numbers=partial(draw_numbers, pair, matrix) if revealed else None,
     )
@@ -162,18 +162,3 @@ def draw_numbers(pair: Sequence[ComparedModel], matrix: NDArray[np.float64]) -> 
     columns |= {name: matrix[:, i].tolist() for i, name in enumerate(names)}
     st.dataframe(columns, hide_index=True)
     page.csv("CKA (CSV)", columns, "layers_cka.csv", "layers.csv.alike")
-
-
-MATHEMATICS = r"""
-$$
-\mathrm{CKA}(X, Y) = \frac{\lVert Y^\top X \rVert_F^2}{\lVert X^\top X \rVert_F\,\lVert Y^\top Y \rVert_F}
-= \frac{\langle K', L'\rangle}{\lVert K'\rVert\,\lVert L'\rVert},\qquad K = XX^\top,\quad K' = HKH
-$$
-
-One row of $X$ holds a layer's features of one image, with the column means subtracted ($H = I - \frac1n 11^\top$):
-linear CKA, Kornblith et al. 2019. It is 1 if two representations differ only by a rotation and a scale; their widths
-may differ. With $n$ images and more features than images, the **biased** estimate is above 0 even for unrelated
-representations. The **unbiased** one estimates each of the three products without bias (Song et al. 2012; Nguyen, Raghu
-and Kornblith 2021) and can be slightly below 0. Raghu et al. average the unbiased estimate over batches; here all
-images form one batch.
-"""

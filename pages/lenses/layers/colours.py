@@ -108,7 +108,7 @@ def draw(current: ComparedModel) -> None:
     page.findings("layers.colours")
     page.drawers(
         "layers.colours",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(token_colours.fit_components, token_colours.match_previous),
         numbers=partial(draw_numbers, coloured) if revealed else None,
     )
@@ -228,17 +228,3 @@ def draw_numbers(coloured: Sequence[ColouredLayers]) -> None:
                 columns[name].append(float(share))
     st.dataframe(columns, hide_index=True)
     page.csv("Explained variance (CSV)", columns, "layers_components.csv", "layers.csv.colours")
-
-
-MATHEMATICS = r"""
-$$
-C = \frac{1}{n}\sum_i (z_i - \bar z)(z_i - \bar z)^\top = V \Lambda V^\top,\qquad
-\text{colour}_c(z) = \frac12 + \frac{v_c^\top (z - \bar z)}{4\sqrt{\lambda_c}},\quad c = 1, 2, 3
-$$
-
-The $z_i$ are the tokens of one layer without prefix tokens (for a CNN, the positions of its feature map); the $v_c$ are
-its first three principal components. Order and sign of components are arbitrary, so they are fixed: in the first layer
-each component correlates positively with the image's brightness; in every later layer, order and signs maximise the
-correlation with the layer before (all six orders are tried; the finer of two grids is averaged onto the coarser). A
-colour saturates at two standard deviations.
-"""

@@ -77,7 +77,7 @@ def draw(current: ComparedModel) -> None:
     page.findings("layers.probe")
     page.drawers(
         "layers.probe",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(analysis.class_probe, analysis.place_probe),
         numbers=partial(draw_numbers, pair, probes) if revealed else None,
     )
@@ -229,19 +229,3 @@ def draw_numbers(pair: Sequence[ComparedModel], probes: Sequence[ProbeResults]) 
     shares = dict.fromkeys(("accuracy", "standard error"), percent)
     st.dataframe(page.style_table(columns, shares), hide_index=True, placeholder=page.MISSING)
     page.csv("Probes (CSV)", columns, "layers_probes.csv", "layers.csv.probe")
-
-
-MATHEMATICS = r"""
-$$
-\hat y = \arg\max_k\,(W z + b)_k,\qquad
-\min_{W, b}\ \sum_i -\log p_{y_i}(z_i) + \frac{1}{2C}\lVert W\rVert^2,\qquad
-R^2 = 1 - \frac{\sum (y - \hat y)^2}{\sum (y - \bar y)^2}
-$$
-
-**The class** is predicted by logistic regression (scikit-learn, $C = 0.1$, standardised features) from one vector per
-image: the mean over positions, and [CLS] where there is one. Three-fold cross-validation: each third of the images is
-predicted by a probe fitted to the other two. No shipped model was trained on any of them. A linear probe shows which
-information is linearly available, not which the model uses. **The position** is a token's row and column, predicted by
-ridge regression from single tokens (at most 64 per image) of up to 96 images, a third of them for testing. A CNN has no
-position embedding: it infers positions from the zero padding (Islam, Jia and Bruce 2020).
-"""

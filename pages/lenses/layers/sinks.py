@@ -76,7 +76,7 @@ def draw(compared: ComparedModel) -> None:
         draw_registers(selection.list_models())
     page.drawers(
         "layers.sinks",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(analysis.measure_norms, analysis.TokenNorms),
         numbers=partial(draw_numbers, compared, layers) if revealed else None,
     )
@@ -261,14 +261,3 @@ def draw_numbers(compared: ComparedModel, layers: Sequence[TokenNorms]) -> None:
         columns[f"[{name.upper()}]"] = [float(layer.prefix[:, i].mean()) for layer in layers]
     st.dataframe(columns, hide_index=True)
     page.csv("Token norms (CSV)", columns, "layers_lengths.csv", "layers.csv.sinks")
-
-
-MATHEMATICS = r"""
-$$
-\lVert z_i \rVert_2 > 3 \cdot \operatorname{median}_j \lVert z_j \rVert_2
-$$
-
-$z_i$ is the residual stream after a layer at patch $i$; the median is taken over all patches of all images. Prefix
-tokens are drawn separately. Darcet et al. 2024 use a fixed norm of 150 for their models; a multiple of the median is
-comparable between models of different widths.
-"""

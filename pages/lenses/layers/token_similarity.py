@@ -94,7 +94,7 @@ def draw(current: ComparedModel) -> None:
     page.findings("layers.similar")
     page.drawers(
         "layers.similar",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(analysis.token_cosines, analysis.neighbour_contrast),
         numbers=partial(draw_numbers, pair) if revealed else None,
     )
@@ -220,14 +220,3 @@ def draw_numbers(pair: Sequence[LayerCosines]) -> None:
             columns["median cosine"].append(float(np.median(model.between_places(i))))
     st.dataframe(columns, hide_index=True)
     page.csv("Similarity by layer (CSV)", columns, "layers_similarity.csv", "layers.csv.similar")
-
-
-MATHEMATICS = r"""
-$$
-s_{ij} = \frac{(z_i - \bar z)^\top (z_j - \bar z)}{\lVert z_i - \bar z\rVert\,\lVert z_j - \bar z\rVert}
-$$
-
-$z_i$ is a layer's output at patch $i$ and $\bar z$ the mean over all patches of this image; if the mean token is not
-subtracted, $\bar z = 0$. Grids larger than 16 × 16 are averaged to 16 × 16 first. For a model without prefix tokens,
-the mean of its feature map takes their place as a query.
-"""

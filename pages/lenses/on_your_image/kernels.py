@@ -36,15 +36,6 @@ SHARES = {  # of the attention weights, in quarters
     "2": "A half to three quarters",
     "3": "Three quarters or more",
 }
-MATHEMATICS = r"""
-**A convolution** computes $y_c(p) = \sum_{o} K_c[o]\, x(p + o)$ at every position: the weights $K_c$ are learned once
-and are the same for every position and every image. Only $x$ differs between two images.
-
-**A head** computes $y(q) = \sum_k A_{qk}\, v_k$ with $A = \mathrm{softmax}(QK^\top / \sqrt d)$: the weights $A_{qk}$
-depend on the image. The overlap of two images' weights is $\sum_k \min(A_{qk}, A'_{qk})$: 1 for equal rows, 0 for rows
-without a common key. A head that attends to fixed positions keeps nearly all of its weights, although nothing forces it
-to: attention can express a convolution (Cordonnier et al. 2020).
-"""
 
 
 @dataclass(frozen=True)
@@ -96,7 +87,7 @@ def draw() -> None:
     with right:
         draw_head(compared, vit, controls, images, rows, shared if revealed else None)
     page.findings("on_your_picture.kernels")
-    page.drawers("on_picture.kernels", math=MATHEMATICS, code=(shared_mass, readout_row))
+    page.drawers("on_picture.kernels", math=page.read_math(__file__), code=(shared_mass, readout_row))
 
 
 def find_pair() -> tuple[ModelChoice | None, ModelChoice | None]:

@@ -35,16 +35,6 @@ from vitviz.text import percent, plain, plural
 _parts_view = register(__file__, "parts_view", "sweep_view")
 VIEW = "on_picture.parts"
 FACE = "sample:cat"  # a sample whose parts are annotated
-MATHEMATICS = r"""
-A part is a rectangle $R_i$ of the model input. With the parts at positions $p_i$, the image is
-
-$$
-x'(p_i + o) = x(r_i + o) \text{ for } r_i + o \in R_i, \qquad x' = \frac{G(m\,x)}{G(m)} \text{ in a hole,}
-$$
-
-with $m$ = 0 in all $R_i$ and 1 elsewhere, and a Gaussian blur $G$ that fills a hole from its surroundings. A model that
-only detects *which* parts are present predicts the class of $x$ for $x'$; a model that uses *where* they are need not.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +101,7 @@ def draw() -> None:
     page.findings("on_your_picture.parts")
     page.drawers(
         "on_picture.parts",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(assemble, fill_holes, misplace_parts),
         numbers=partial(draw_numbers, predictions, compared.classes),
     )

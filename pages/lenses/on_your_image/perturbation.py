@@ -30,17 +30,6 @@ _sweep_view = register(__file__, "sweep_view")
 VIEW = "on_picture.sweep"
 LECTURE = ("rotate", "blur", "occlude", "zoom", "brightness")  # the lecture's list, first
 ORDER = (*LECTURE, *(name for name in CHANGES if name not in LECTURE))
-MATHEMATICS = r"""
-A model $f$ predicts the class $\arg\max_c f_c(x)$ for an image $x$. A change $T_s$ of strength $s$, with
-$T_{s_0}(x) = x$, keeps the prediction as long as $\arg\max_c f_c(T_s(x)) = \arg\max_c f_c(x)$. The maps below the
-predictions show, on one scale per model over the whole slider:
-
-- **attention**: the last layer's attention weights of the readout, averaged over heads: from [CLS], or the mean over
-  all patches for a model with average pooling;
-- **gradient × input** for a model without attention to the readout:
-  $\max\bigl(0, \sum x \cdot \partial f_c / \partial x\bigr)$ over squares of 2 × 2 pixels, with the predicted class $c$
-  (Shrikumar et al. 2016).
-"""
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,7 @@ def draw() -> None:
     page.findings("on_your_picture.change")
     page.drawers(
         "on_picture.change",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(changes.apply_change, sweep, CHANGES[change].apply),
         numbers=partial(draw_numbers, compared, change, sweeps) if guess else None,
     )

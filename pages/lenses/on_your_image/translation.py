@@ -45,26 +45,6 @@ MARGIN = 0.25
 PREDICTIONS, PROBABILITY = "predictions change", "probability changes class"  # the units of shares
 ALIKE = 0.05  # smaller differences count as none
 EXACT = 1e-4  # rounding error of sums over some thousand values
-MATHEMATICS = r"""
-A layer $F$ is **equivariant** to a shift $T$ if $F(T x) = T F(x)$: its feature map shifts with the image. The
-difference of two maps is
-
-$$
-e(a, b) = \sqrt{\frac{\|a - b\|^2}{\|a - \bar a\|^2 + \|b - \bar b\|^2}},
-$$
-
-0 for equal maps, 1 for maps that share only their means. With $m = e(F(Tx),\, T F(x))$, the difference from the shifted
-map, and $s = e(F(Tx),\, F(x))$, the difference from the unshifted one, $m / (m + s)$ is drawn: a smooth map is close to
-both, so $m$ alone would look too good. If the shift is not a whole number of the map's cells, $T F(x)$ is interpolated
-between two columns. Columns that enter with the shift are excluded; *inner part* also excludes a quarter on each side.
-
-A convolution with stride 1 is equivariant away from the border (Cohen and Welling 2016). With strides or pooling it is
-equivariant only to shifts by whole strides (Azulay and Weiss 2019). A ViT's patch embedding has such a stride, and its
-position embedding depends on the absolute position, so its layers need not be equivariant to any shift.
-
-A prediction is **invariant** if $f(Tx) = f(x)$. Reported is $\tfrac12 \sum_c |f_c(Tx) - f_c(x)|$, the share of the
-probability that changes its class.
-"""
 
 
 @dataclass(frozen=True)
@@ -154,7 +134,7 @@ def draw() -> None:
     page.findings("on_your_picture.shift")
     page.drawers(
         "on_picture.translation",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(move_and_stay, equivariance_errors, shift_map, unlikeness, shift),
         numbers=partial(draw_numbers, models, shift_px),
     )

@@ -20,18 +20,6 @@ from vitviz.plots import patches as plots
 _mount_reshape = register(__file__, "patches_reshape", "patches_pair")
 CODE_PX = 300  # height of the two code boxes
 
-MATHEMATICS = r"""
-A Conv2d with kernel and stride $P$ computes, at every position, the product of one flattened patch and $\mathbf{E}$:
-
-$$
-(\mathbf{x}_p\mathbf{E} + \mathbf{b})_d = \sum_{c=1}^{C} \sum_{i=1}^{P} \sum_{j=1}^{P} W_{d,c,i,j}\; x_{c,\,i,\,j} + b_d
-$$
-
-so $\mathbf{E}$ is its weight $W$, reshaped to a matrix of $P^2 C$ rows and $D$ columns.
-
-Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, section 3.1.
-"""
-
 
 def draw(image: EmbeddedImage) -> None:
     """Draw both implementations, the bug and the drawers."""
@@ -39,7 +27,7 @@ def draw(image: EmbeddedImage) -> None:
     draw_reshape_bug(image)
     page.drawers(
         "patches.ways",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(patches.patchify, patches.embed, patches.slip_patches),
     )
 

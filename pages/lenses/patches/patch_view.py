@@ -28,21 +28,6 @@ from vitviz.text import plain, plural
 _mount_stage = register(__file__, "patches_stage")
 KEY = "patches.stage"
 
-MATHEMATICS = r"""
-$$
-\mathbf{z}_0 = [\mathbf{x}_\text{class};\ \mathbf{x}^1_p\mathbf{E};\ \dots;\ \mathbf{x}^N_p\mathbf{E}]
-+ \mathbf{E}_{pos}
-$$
-
-with $\mathbf{E} \in \mathbb{R}^{(P^2 C)\times D}$, $\mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$ and $N = HW/P^2$:
-$N$ patches, and $N + 1$ tokens with $\mathbf{x}_\text{class}$, which is [CLS]. One value of a token is one dot product:
-
-$$
-(\mathbf{x}_p\mathbf{E} + \mathbf{b})_d = \sum_{k=1}^{P^2C} x_k\, E_{k,d} + b_d
-$$
-
-Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 and section 3.1.
-"""
 ASKS = (
     Question("224 × 224 px in patches of 16 × 16: how many patches?", formula_measures.PatchCount(224, 16)),
 )
@@ -82,7 +67,7 @@ def draw(image: EmbeddedImage, row_end: DeltaGenerator) -> None:
     page.shapes(**shapes, **{"x_p·E": (1, count, dim), "z0": (1, image.layout.num_tokens, dim)})
     page.drawers(
         "patches",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(type(image.model.get_submodule("patch_embed")).forward, patchify),
         numbers=partial(_draw_downloads, image),
         asks=ASKS,

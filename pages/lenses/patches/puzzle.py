@@ -33,18 +33,6 @@ from vitviz.probe.embedding import FloatArray, is_blind_twin, predict_shuffled, 
 _mount_puzzle = register(__file__, "patches_puzzle", "patches_pair")
 TOP_CLASSES = 5
 
-MATHEMATICS = r"""
-Let $\Pi$ permute the rows of a sequence. Attention, LayerNorm and the MLP are equivariant to it:
-
-$$
-\mathrm{Layer}(\Pi\, z) = \Pi\, \mathrm{Layer}(z)
-$$
-
-A prediction read from [CLS], or from the mean of the patches, is then the same for every order. With
-$\mathbf{E}_{pos}$ it is not: a moved patch receives another row of the table.
-
-Source: Vaswani et al. 2017, *Attention Is All You Need*, section 3.5, on why positions are added at all.
-"""
 ASKS = (
     Question(
         "All patches are shuffled. Does the selected model's prediction change?",
@@ -81,7 +69,7 @@ def draw(image: EmbeddedImage) -> None:
     _draw_shuffled(image)
     page.drawers(
         "patches.puzzle",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(patches.scrambled_order, predict_shuffled, without_positions),
         asks=ASKS,
     )

@@ -13,18 +13,6 @@ from vitviz.models.vit import VisionTransformer
 from vitviz.plots import patches as plots
 
 _mount_sequence = register(__file__, "patches_sequence", "patches_pair")
-MATHEMATICS = r"""
-$$
-\mathbf{z}_0 = [\mathbf{x}_\text{class};\ \mathbf{x}^1_p\mathbf{E};\ \dots;\ \mathbf{x}^N_p\mathbf{E}]
-+ \mathbf{E}_{pos}
-$$
-
-The order of the rows reaches the layers only through $\mathbf{E}_{pos}$: attention and the MLP treat the tokens as a
-set, and so does a prediction read from [CLS] or from the mean of the patches. A second linear map of the pixels in its
-place carries no order.
-
-Source: Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, equation 1 and section 3.1.
-"""
 
 
 def draw(image: EmbeddedImage) -> None:
@@ -47,4 +35,4 @@ def draw(image: EmbeddedImage) -> None:
     )
     _mount_sequence(payload, key="patches.sequence")
     page.caption(describe_magnitudes(image, positions[layout.num_prefix_tokens :]))
-    page.drawers("patches.sequence", math=MATHEMATICS, code=(VisionTransformer._embed,))
+    page.drawers("patches.sequence", math=page.read_math(__file__), code=(VisionTransformer._embed,))

@@ -32,14 +32,6 @@ FIRST = (4, 50)  # positions and width of the first lecture's table
 SQUARE = (4, 4)
 Place = tuple[float, float]  # (x, y) in [0, 1]
 
-MATHEMATICS = r"""
-The formula: columns $2i$ and $2i+1$ share the exponent $2i/D$. Then
-$p_i \cdot p_j = \sum_k \big[\sin \omega_k i \sin \omega_k j + \cos \omega_k i \cos \omega_k j\big]
-= \sum_k \cos \omega_k (i - j)$ and $\lVert p_i \rVert^2 = D/2$: the similarity depends on the distance alone.
-
-The bug: exponent $k/D$ for every column $k$, a sine for even and a cosine for odd $k$. A sine and the next cosine
-no longer share a frequency, the identity above fails, and two pairs at the same distance differ.
-"""
 ASKS = (
     Question(
         "By the formula, what is the cosine of positions 20 and 21 at width 64?",
@@ -70,7 +62,7 @@ def draw() -> None:
     ]()
     page.drawers(
         "positions.lecture",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(formulas.sincos_1d, formulas.sincos_1d_slip),
         asks=ASKS,
     )

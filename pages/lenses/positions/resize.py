@@ -23,15 +23,6 @@ from vitviz.probe.positions import stretch_positions
 ACCURACY_FILE = "resize_accuracy.json"
 MAX_SIDE = 20
 WAYS = {"grid": "Bicubic on the grid", "list": "As a list (bug)"}
-MATHEMATICS = """
-A ViT of 32 px and patch 4 has a table for 8 × 8 positions. An image of 64 px has 16 × 16 patches. Before
-fine-tuning at higher resolution the table is *interpolated according to its places in the original image*
-(Dosovitskiy et al. 2021, section 3.2): reshaped to 8 × 8 × D, interpolated bicubically to 16 × 16 × D, flattened.
-The positions of prefix tokens such as [CLS] are unchanged.
-
-As a list (the bug): the 64 rows are interpolated to 256 in reading order. The end of one row of patches
-runs into the beginning of the next, and columns are lost.
-"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +62,7 @@ def draw() -> None:
     _draw_accuracy()
     page.drawers(
         "positions.resize",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(resize_positions, position_similarity.stretch_as_list),
     )
 

@@ -18,18 +18,6 @@ from vitviz.plots.rotary import rotary_figure
 
 WIDTHS = (8, 16, 32, 64)
 STEPS = tuple(range(-7, 8))
-MATHEMATICS = r"""
-$$
-q_i \cdot k_j = \sum_k \lvert q_k \rvert \lvert k_k \rvert \cos\bigl(\omega_k (x_i - x_j) + \varphi_k\bigr), \qquad
-\omega_k = 2 \pi\, b^{-4k/d}
-$$
-
-The values $k$ and $k + d/2$ of a query or key form a pair, a vector in a plane. Rotary positions (Su et al. 2021) turn
-it by $\omega_k x$. The axial 2-D form of DINOv3 (Siméoni et al. 2025) turns half of the pairs with the patch's row and
-half with its column, where $x \in [-1, 1]$ is the patch's centre. A dot product depends on the difference of two angles
-only, so the score depends on the offset. The map shows pairs of equal length and direction ($\varphi_k = 0$), divided
-by its largest value.
-"""
 
 
 @dataclass(frozen=True)
@@ -52,7 +40,7 @@ def draw() -> None:
     page.caption(describe_rotation(*shape, offset=offset))
     page.drawers(
         "positions.rotary",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(sinusoids.rotary_2d, layers.rotate, position_similarity.rotary_scores),
     )
 

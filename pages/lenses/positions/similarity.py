@@ -33,25 +33,6 @@ NOTHING = "nothing"
 VIEW = "positions.mosaic"
 COLUMN_PX = 430  # width of the table of properties
 
-MATHEMATICS = r"""
-$$
-S_{ij} = \frac{p_i \cdot p_j}{\lVert p_i\rVert\,\lVert p_j\rVert}
-$$
-
-for all pairs of patch positions; prefix tokens such as [CLS] have no position and are excluded.
-Tile $(r, c)$ of the mosaic is row $i = r\,g + c$ of $S$,
-reshaped to the grid (Dosovitskiy et al. 2021, *An Image is Worth 16×16 Words*, figure 7 centre).
-
-**The four properties**
-
-- *Nearly orthogonal*: the mean of $|S_{ij}|$ over $i \ne j$; 0 is ideal.
-- *Unique*: the share of positions whose encoding no other position has; 100 % is ideal.
-- *Relative*: $1 - \operatorname{Var}(S \mid \text{offset}) / \operatorname{Var}(S)$ over $i \ne j$, the share of the
-  variance that the offset $(\Delta r, \Delta c)$ explains; 100 % if similarity depends on the offset only.
-- *Similar when near*: minus Spearman's rank correlation of distance and similarity; 1 is ideal.
-
-The first two conflict with the last two: encodings that are all orthogonal do not express nearness.
-"""
 ASKS = (
     Question(
         "What is the mean cosine of two learned positions one step apart?",
@@ -107,7 +88,7 @@ def draw() -> None:
     _draw_summaries(tables, structures)
     page.drawers(
         "positions.similarity",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(
             position_similarity.cosine_similarity,
             position_similarity.measure_structure,

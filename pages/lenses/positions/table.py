@@ -23,24 +23,6 @@ from vitviz.plots import positions as plots
 from vitviz.text import plain, plural
 
 draw_table = register(__file__, "table_view")
-MATHEMATICS = r"""
-**1-D** (Vaswani et al. 2017): $\ PE[p, 2i] = \sin\!\big(p / b^{2i/D}\big),\quad PE[p, 2i+1] =
-\cos\!\big(p / b^{2i/D}\big)$, base $b = 10000$. A sine and its cosine share one frequency, so
-$p_i \cdot p_j = \sum_k \cos(\omega_k (i - j))$ depends on the distance alone.
-
-**2-D, summed**: $\ PE[r, c] = PE_1(r) + PE_1(c)$, both of width $D$. A sum is symmetric:
-$(r, c)$ and $(c, r)$ have the same encoding.
-
-**2-D, concatenated** (big_vision, SimpleViT): $[\sin \omega_k c,\ \cos \omega_k c,\ \sin \omega_k r,\
-\cos \omega_k r]$ with $\omega_k = b^{-k/(D/4 - 1)}$: half of $D$ for the column, half for the row,
-$\lVert p\rVert^2 = D/2$.
-
-**2-D, rotary** (Su et al. 2021; axial as in DINOv3, Siméoni et al. 2025): nothing is added. Pair $k$ of a query or key
-turns by $2 \pi\, x\, b^{-4k/d}$, with the patch's row or column $x \in [-1, 1]$. The table holds a pair $(1, 0)$ turned
-to each position, so dot products of its rows are scores $q \cdot k$.
-
-**Learned** (Dosovitskiy et al. 2021, eq. 1): $\mathbf{E}_{pos} \in \mathbb{R}^{(N+1)\times D}$, learned parameters.
-"""
 SOURCES: dict[str, Callable[..., object]] = {
     "sincos_1d": formulas.sincos_1d,
     "slip": formulas.sincos_1d_slip,
@@ -78,7 +60,7 @@ def draw() -> None:
     page.shapes(p=table.values.shape)
     page.drawers(
         "positions.table",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(SOURCES.get(kind, position_similarity.patch_rows),),
         numbers=partial(_draw_numbers, table),
     )

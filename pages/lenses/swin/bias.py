@@ -25,18 +25,6 @@ from vitviz.shifted_windows import relative_position_index
 MOST_STEPS = 24
 _view = register(__file__, "swin_bias")
 
-MATHEMATICS = r"""
-$$
-B_{q,k} = \hat B\bigl[(\Delta r + M_h - 1)(2M_w - 1) + \Delta c + M_w - 1\bigr],
-\qquad (\Delta r, \Delta c) = q - k
-$$
-
-is added to the score of query $q$ and key $k$, before the softmax. $\hat B$ is a learned table of
-$(2M_h - 1)(2M_w - 1)$ numbers per head. Pairs with the same offset share one entry, in every window.
-
-Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*, equation 4.
-"""
-
 
 @dataclass(frozen=True)
 class BiasControls(widgets.ControlValues, page="swin"):
@@ -87,7 +75,7 @@ def draw() -> None:
     _draw_block(swin)
     page.drawers(
         "swin.bias",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(relative_position_index, WindowAttention.relative_position_bias),
     )
 

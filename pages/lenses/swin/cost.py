@@ -24,18 +24,6 @@ SIDES_PX = (112, 224, 448, 896, 1792)
 WINDOWS = (4, 7, 8)
 WIDTHS = (48, 96, 192, 384)
 
-MATHEMATICS = r"""
-In multiply-adds (equations 1 and 2 of the paper), for $N = h \times w$ tokens of width $C$:
-
-$$
-\Omega(\text{MSA}) = 4hwC^2 + 2(hw)^2C, \qquad \Omega(\text{W-MSA}) = 4hwC^2 + 2M^2hwC.
-$$
-
-On log-log axes over the number of tokens, the slope of the first tends to 2; the slope of the second is 1. Biases,
-softmax and mask are not counted.
-
-Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
-"""
 ASKS = (
     Question(
         "56 × 56 patches of width 96: how many times as much does global attention cost as windows of 7?",
@@ -63,7 +51,7 @@ def draw() -> None:
     _draw_costs()
     page.drawers(
         "swin.cost",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(global_attention_cost, window_attention_cost, measure),
         asks=ASKS,
     )

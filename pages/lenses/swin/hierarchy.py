@@ -20,20 +20,6 @@ from vitviz.probe.swin_parts import merging_norm
 KEY = "swin.pyramid"
 _view = register(__file__, "swin_pyramid")
 
-MATHEMATICS = r"""
-Four neighbouring tokens are merged into one token, twice as wide:
-
-$$
-y = \mathrm{LN}\bigl([x_{0,0};\ x_{1,0};\ x_{0,1};\ x_{1,1}]\bigr)\,W, \qquad W \in \mathbb{R}^{4C \times 2C}
-$$
-
-$x_{r,c}$ is the token in row $r$ and column $c$ of the group, with $C$ channels. Missing rows or columns at the end of
-the grid are padded with zeros.
-
-Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*, section 3.1. The
-four tokens are concatenated in the order of the published weights.
-"""
-
 
 @dataclass(frozen=True)
 class MergeControls(widgets.ControlValues, page="swin"):
@@ -49,7 +35,7 @@ def draw() -> None:
     payload = plots.pyramid(swin.image, swin.config, swin.grid, selection.get_current().pin.point, merge)
     _view(payload, key=KEY, triggers=("pin",), on_change=partial(swin_selection.store_pin, KEY))
     page.caption(captions.describe_hierarchy(swin.config, swin.grid))
-    page.drawers("swin.merge", math=MATHEMATICS, code=(PatchMerging.forward,))
+    page.drawers("swin.merge", math=page.read_math(__file__), code=(PatchMerging.forward,))
 
 
 def choose_merge(config: SwinConfig) -> MergeControls | None:

@@ -32,27 +32,6 @@ MOST_GRADIENTS = 12  # blocks side by side
 _reach_view = register(__file__, "swin_reach", "swin_panels")
 _gradient_view = register(__file__, "swin_gradient", "swin_panels")
 
-MATHEMATICS = r"""
-**Allowed.** $L_l$ is the Boolean matrix of the pairs (query, key) that block $l$ allows. After $n$ blocks, the allowed
-pairs are
-
-$$
-L_n L_{n-1} \cdots L_1
-$$
-
-Row $i$ holds the patches that token $i$ depends on; column $j$ holds the tokens that patch $j$ reaches. Patch merging
-is one more such matrix, with four columns per row.
-
-**Measured.** For a token $z$ of a block's output, and random signs $\varepsilon_c = \pm 1$, each patch has the gradient
-
-$$
-\sum_{\text{its pixels and channels}} \Bigl| \frac{\partial}{\partial x} \sum_c \varepsilon_c\, z_c \Bigr|
-$$
-
-A masked score of $-100$ leaves an attention weight of $e^{-100} \approx 4 \cdot 10^{-44}$, which counts as zero.
-
-Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
-"""
 ASKS = (
     Question(
         "16 × 16 patches, windows of 4, shift 2: after how many blocks has patch 1 reached all patches?",
@@ -105,7 +84,7 @@ def draw(controls: grid_controls.GridControls) -> None:
     _draw_gradients(swin_selection.select_swin())
     page.drawers(
         "swin.travel",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(token_reach.window_links, token_reach.follow, token_reach.reads, patch_gradients),
         asks=ASKS,
     )

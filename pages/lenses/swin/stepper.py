@@ -35,24 +35,6 @@ STAGES = (  # the keys of STAGES in swin_stepper_stages.js
 )
 _view = register(__file__, "swin_stepper")
 
-MATHEMATICS = r"""
-$$
-\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\Bigl(\frac{QK^\top}{\sqrt d} + B + \text{mask}\Bigr)V
-$$
-
-in every window of $M \times M$ tokens. $B$ is the relative position bias, which is omitted here. The mask is $-100$ for
-query and key from different regions of the unrolled image, else $0$. Blocks alternate (equation 3 of the paper):
-
-$$
-\hat z^{l} = \text{W-MSA}(\mathrm{LN}\,z^{l-1}) + z^{l-1},\qquad
-\hat z^{l+1} = \text{SW-MSA}(\mathrm{LN}\,z^{l}) + z^{l},
-$$
-
-each followed by an MLP with its own residual. The paper's shift is $s = \lfloor M/2 \rfloor$ on both axes; region ids
-are assigned by the slices $(0, -M), (-M, -s), (-s, \text{end})$.
-
-Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
-"""
 ASKS = (
     Question(
         "8 × 8 patches, windows of 4, shift 2: to how many patches can patch 1 attend in the shifted block?",
@@ -81,7 +63,7 @@ def draw(controls: grid_controls.GridControls) -> None:
     page.caption(captions.describe_windows(layout, attention.leak))
     page.drawers(
         "swin.steps",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(shifted_windows.region_ids, shifted_windows.attention_mask, analysis.colour_attention),
         numbers=partial(draw_tables, layout),
         asks=ASKS,

@@ -23,17 +23,6 @@ from vitviz.plots.swin import block_title
 KEY = "swin.attention"
 GROUP = "swin"
 
-MATHEMATICS = r"""
-$$
-A = \mathrm{softmax}\Bigl(\frac{QK^\top}{\sqrt d} + B + \text{mask}\Bigr)
-$$
-
-in every window of every head (equation 4 of the paper; shifted blocks add the mask). The map shows one row of $A$: the
-attention weights of the query over the tokens of its window. Every other token has weight 0.
-
-Source: Liu et al. 2021, *Swin Transformer: Hierarchical Vision Transformer using Shifted Windows*.
-"""
-
 
 @dataclass(frozen=True)
 class AttentionControls(widgets.ControlValues, page="swin"):
@@ -83,7 +72,7 @@ def draw() -> None:
     page.caption(attention_maps.describe_attention(subject, gaze, pin))
     parameters: dict[str, Any] = {"attention.layer": controls.layer}
     selection.link_to("attention", "Open in the attention explorer", **parameters)
-    page.drawers("swin.attention", math=MATHEMATICS, code=(WindowAttention.forward,))
+    page.drawers("swin.attention", math=page.read_math(__file__), code=(WindowAttention.forward,))
 
 
 def store_selection() -> None:

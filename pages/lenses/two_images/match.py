@@ -64,7 +64,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     page.findings("two_images.match")
     page.drawers(
         "two_images.match",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(token_similarity.cosines_between, token_similarity.find_mutual_neighbours),
         numbers=partial(draw_numbers, shown, layer, matched),
     )
@@ -163,15 +163,3 @@ def draw_numbers(pair: ImagePair, layer: int, matched: MatchedPair) -> None:
     }
     st.dataframe(columns, hide_index=True)
     page.csv("Mutual neighbours (CSV)", columns, "mutual_neighbours.csv", "two_images.csv.match")
-
-
-MATHEMATICS = r"""
-$$
-s_{ij} = \frac{(a_i - m)^\top (b_j - m)}{\lVert a_i - m\rVert\,\lVert b_j - m\rVert},\qquad
-i \leftrightarrow j \iff j = \arg\max_{j'} s_{ij'} \text{ and } i = \arg\max_{i'} s_{i'j}
-$$
-
-$a_i$ and $b_j$ are a layer's outputs at the patches of the first and the second image, and $m$ is the mean over the
-patches of both; without its subtraction, $m = 0$. Lines join mutual nearest neighbours (Amir et al. 2021 call them best
-buddies). Grids larger than 32 × 32 are averaged to 32 × 32 first.
-"""

@@ -62,7 +62,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     page.findings("two_images.patching")
     page.drawers(
         "two_images.patching",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(activation_patching.patch_heads if part == "head" else activation_patching.patch_tokens,),
         numbers=partial(draw_numbers, runs),
     )
@@ -176,16 +176,3 @@ def draw_numbers(runs: PatchedRuns) -> None:
     columns["change in points"] = (100 * (after - runs.second)).tolist()
     st.dataframe(columns, hide_index=True, height=240)
     page.csv("Probabilities (CSV)", columns, "activation_patching.csv", "two_images.csv.patching")
-
-
-MATHEMATICS = r"""
-$$
-\Delta_{\ell h} = p_c\big(x_2 \mid y_{\ell h} := y_{\ell h}(x_1)\big) - p_c(x_2)
-$$
-
-The model runs on the first image $x_1$ once and keeps the output $y_{\ell h} = A_{\ell h} V_{\ell h}$ of every head. It
-then runs on the second image $x_2$ once for each head, with that head's output replaced before the output projection;
-later layers see the replaced value. For tokens, the residual stream at one token after the selected layer is replaced
-instead. $p_c$ is the probability of the followed class. Such activation patching (Meng et al. 2022) measures an effect
-in this pair of images, not a head's role in general.
-"""

@@ -67,7 +67,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     page.findings("two_images.colours")
     page.drawers(
         "two_images.colours",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(token_colours.fit_components, token_colours.colour_tokens),
         numbers=partial(draw_numbers, pair, layer, coloured),
     )
@@ -142,17 +142,3 @@ def draw_numbers(pair: ImagePair, layer: int, coloured: ColouredPair) -> None:
         columns[name] = column.tolist()
     st.dataframe(columns, hide_index=True, height=240)
     page.csv("Scores (CSV)", columns, "two_images_components.csv", "two_images.csv.colours")
-
-
-MATHEMATICS = r"""
-$$
-C = \frac{1}{n}\sum_i (z_i - \bar z)(z_i - \bar z)^\top = V \Lambda V^\top,\qquad
-\text{colour}_c(z) = \frac12 + \frac{v_c^\top (z - \bar z)}{4\sqrt{\lambda_c}},\quad c = 1, 2, 3
-$$
-
-The $z_i$ are the tokens of the patches that the components are fitted on: of this image, of both, or of a dataset; of
-the foreground alone if that is selected. Both images are coloured by the same $\bar z$, $v_c$ and $\lambda_c$. The sign
-of a component is arbitrary; each grows with the brightness of the first image. A colour saturates at two standard
-deviations. The foreground by the first component follows Oquab et al. 2024: tokens on one side of zero, and the border
-of the image belongs to the background.
-"""

@@ -62,7 +62,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     page.markdown(cite(USES))
     page.drawers(
         "two_images.uses",
-        math=MATHEMATICS,
+        math=page.read_math(__file__),
         code=(kept_by_mass, segments.cluster_tokens, segments.split_by_component),
         numbers=partial(draw_numbers, segmented),
     )
@@ -131,18 +131,4 @@ USES = """
 - **Video**: tokens are small tubes of pixels over several frames ({arnab2021}).
 - **Multimodal models**: a language model reads patch tokens as if they were words ({liu2023}).
 - **CLIP**: a ViT and a text encoder share one space, so a sentence can classify an image ({radford2021}).
-"""
-
-MATHEMATICS = r"""
-$$
-F = \arg\min_{S}\,|S| \ \text{ with } \sum_{k \in S} a_k \ge \rho \sum_k a_k,\qquad
-\min_{\mu_1,\dots,\mu_K} \sum_i \min_k \lVert z_i - \mu_k\rVert^2,\qquad
-\text{segment}(z) = \arg\min_k \lVert z - \mu_k\rVert^2
-$$
-
-$a_k$ is the attention of the readout to patch $k$ in the last layer, averaged over heads, and $\rho$ the share of it
-that the foreground holds (Caron et al. 2021); a model without such attention uses the sign of the first principal
-component. The centres $\mu_k$ are fitted by k-means on the tokens $z_i$ of the first image; the second image is
-assigned to the same centres. k-means starts from the token nearest to the mean and adds the farthest token each time,
-so it is deterministic.
 """

@@ -15,32 +15,12 @@ from vitviz.training.fine_tuning_race import recipes
 from vitviz.training.layer_rates import rate_scales
 from vitviz.training.run_directory import Run
 
-MATH = r"""
-**New head.** A backbone $f$ maps an image to $y \in \mathbb{R}^D$ (the normalised [CLS] token, or the mean of the
-patches). Its old head $W \in \mathbb{R}^{K' \times D}$ predicts other classes and is dropped. The new one is
-$D \times K$ and initialised at random (Dosovitskiy et al. 2021, section 3.2, initialise it with zeros).
-
-**Frozen backbone.** $y$ is fixed for each image and only $W$ is trained: a logistic regression on features.
-
-**Two learning rates.** Often $\eta_{backbone} < \eta_{head}$, so that the backbone changes little: the lecture uses
-$10^{-5}$ and $10^{-3}$ for pretrained weights. *Fine-tuning methods* shows where one rate for both is better.
-
-**Layer-wise decay** (Clark et al. 2020): layer $l$ of $L$ has the learning rate $\eta\,\gamma^{\,L + 1 - l}$, because
-early layers transfer to many tasks and late layers to few.
-
-**A higher resolution** has more patches than there are position embeddings: they are interpolated bicubically on their
-grid, and that of [CLS] stays unchanged.
-
-**Baseline:** the same model with random initial weights, the same images in the same order, the same number of updates
-and the same seeds; only the initial weights and the learning rates differ. Test accuracy is evaluated once, at the end.
-"""
-
 
 def draw(run: Run | None) -> None:
     """Draw the closed drawers, with the numbers of the displayed race."""
     page.drawers(
         "fine_tuning",
-        math=MATH,
+        math=page.read_math(__file__),
         code=(transferred, resize_positions, rate_scales, recipes),
         numbers=None if run is None else partial(_draw_table, run),
     )

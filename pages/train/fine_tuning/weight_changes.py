@@ -35,14 +35,6 @@ from vitviz.text import percent, plain, round_share
 from vitviz.training.fine_tuning_race import SCRATCH, TITLES, TUNED
 from vitviz.training.run_directory import Run
 
-MATH = r"""
-The weights of a layer, as one vector $w$, change by $\|w_{after} - w_{before}\| / \|w_{before}\|$, relative to the
-model's own initial weights. A higher learning rate alone increases this change.
-
-The maps show the last layer's attention $A$ from the readout's query ([CLS]; otherwise the mean over all patches) to
-the patches, averaged over heads. **Shared mass** of two maps: $\sum_k \min(a_k, b_k)$, each normalised to sum to 1.
-"""
-
 
 @dataclass(frozen=True)
 class ChangeControls(widgets.ControlValues, page="fine_tuning"):
@@ -69,7 +61,9 @@ def draw() -> None:
         index = _choose_image(run)
     _draw_moved(run, seed)
     _draw_attention(run, seed, index)
-    page.drawers("fine_tuning.changed", math=MATH, code=(measure_weight_changes, shared_mass))
+    page.drawers(
+        "fine_tuning.changed", math=page.read_math(__file__), code=(measure_weight_changes, shared_mass)
+    )
 
 
 def _describe_progress(run: Run) -> str:
