@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
+import math
 import sys
 import tempfile
 import time
@@ -25,29 +27,38 @@ def main() -> int:
         "entries", nargs="*", default=list(NAMES), help="which of: " + ", ".join((*NAMES, SOCKETS))
     )
     parser.add_argument("--inputs", type=int, default=1000, help="spoilt files per entry")
+    parser.add_argument("--minutes", type=float, help="share these among the entries, in place of --inputs")
     parser.add_argument("--attacks", action="store_true", help="give the attacks alone, and print their cost")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="where findings are written")
     options = parser.parse_args()
     if options.attacks:
         return int(sum(print_attacks(name) for name in options.entries) > 0)
-    found = 0
-    for name in options.entries:
-        begun = time.monotonic()
-        mine = 0
-        with tempfile.TemporaryDirectory() as folder, opened(name, Path(folder)) as one:
-            for finding in fuzz(one, options.inputs, options.seed):
-                mine += 1
-                options.keep.mkdir(parents=True, exist_ok=True)
-                path = options.keep / f"{name}-{hashlib.sha256(finding.data).hexdigest()[:12]}"
-                path.write_bytes(finding.data)
-                print(f"  {path}: {finding.what}", flush=True)
-        found += mine
-        print(
-            f"{name}: {options.inputs:,} inputs, {mine} did not hold, {time.monotonic() - begun:.0f} s",
-            flush=True,
-        )
-    return int(found > 0)
+    return int(sum(print_findings(name, options) for name in options.entries) > 0)
+
+
+def print_findings(name: str, options: argparse.Namespace) -> int:
+    """Fuzz an entry, keep and print each finding, print what was done, and return how many did not hold."""
+    begun, worked, findings = time.monotonic(), time.process_time(), 0
+    print(f"{name}: begun", flush=True)  # so that an entry that ends this process has a line, too
+    most, end = options.inputs, math.inf
+    if options.minutes:
+        most, end = math.inf, begun + 60 * options.minutes / len(options.entries)
+    counter = itertools.count()
+    spoilt = itertools.takewhile(lambda given: given < most and time.monotonic() < end, counter)
+    with tempfile.TemporaryDirectory() as folder, opened(name, Path(folder)) as one:
+        for finding in fuzz(one, spoilt, options.seed):
+            findings += 1
+            options.keep.mkdir(parents=True, exist_ok=True)
+            path = options.keep / f"{name}-{hashlib.sha256(finding.data).hexdigest()[:12]}"
+            path.write_bytes(finding.data)
+            print(f"  {path}: {finding.what}", flush=True)
+    print(
+        f"{name}: {len(one.seeds)} seeds, {next(counter) - 1:,} inputs, {findings} did not hold,"
+        f" {time.monotonic() - begun:.0f} s, {time.process_time() - worked:.0f} s of the processor",
+        flush=True,
+    )
+    return findings
 
 
 def print_attacks(name: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import shutil
 import time
 import zipfile
@@ -21,6 +22,7 @@ from pages.frame.registry import BY_SLUG
 from tests.robustness.fuzz import attacks
 from tests.robustness.fuzz.crafted_images import KINDS
 from tests.robustness.fuzz.links import links
+from tests.robustness.fuzz.mutate import spoil
 from tests.robustness.fuzz.watch import Entry
 from tests.unit.training_helpers import digits_run
 from vitviz.checkpoint_header import CheckpointError
@@ -68,7 +70,14 @@ def _pictures(folder: Path) -> Entry:
 
 def _crafted_images(folder: Path) -> Entry:
     """As an upload is decoded: in a worker, and what is measured is the server's share."""
-    return Entry(CRAFTED, _encoded(), decode_in_worker, (ImageError,), KINDS)
+    seeds = _encoded()
+    small = [image for make in KINDS.values() if len(image := make()) < 2**16]
+
+    def draw(dice: random.Random) -> bytes:
+        """Spoil a crafted image, so that its oddities meet those of the fuzzer."""
+        return spoil(dice, dice.choice(small), seeds + small)
+
+    return Entry(CRAFTED, seeds, decode_in_worker, (ImageError,), KINDS, draw)
 
 
 def _encoded() -> list[bytes]:
@@ -80,6 +89,7 @@ def _encoded() -> list[bytes]:
         (colour, "JPEG", {"quality": 80}),
         (colour, "JPEG", {"progressive": True}),
         (colour, "WEBP", {}),
+        (colour, "AVIF", {}),
         (colour, "BMP", {}),
         (colour, "TIFF", {}),
         (colour.quantize(16), "GIF", {}),

@@ -163,7 +163,7 @@ def opener(folder: Path, parameters: Parameters) -> Callable[[bytes], None]:
     def take(data: bytes) -> None:
         slug, _, query = data.partition(b"?")
         with _server(folder), parameters.record(slug.decode()):
-            app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+            app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
             app._page_hash = calc_hash(slug.decode())
             app.query_params.update(_parsed(query))
             app.run()

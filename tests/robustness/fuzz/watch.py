@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -43,14 +43,14 @@ class Finding:
     what: str
 
 
-def fuzz(entry: Entry, inputs: int, seed: int) -> Iterator[Finding]:
-    """Gives an entry its own files first, which it must take, then so many spoilt ones."""
+def fuzz(entry: Entry, inputs: Iterable[object], seed: int) -> Iterator[Finding]:
+    """Gives an entry its own files first, which it must take, then a spoilt one for each of `inputs`."""
     dice = random.Random(f"{entry.name} {seed}")
     for data in entry.seeds:
         what = held(replace(entry, refusals=()), data)  # a seed that is refused tests nothing
         if what is not None:
             yield Finding(entry.name, data, what)
-    for _ in range(inputs):
+    for _ in inputs:
         data = entry.draw(dice) if entry.draw else spoil(dice, dice.choice(entry.seeds), entry.seeds)
         what = held(entry, data)
         if what is not None:
