@@ -2,6 +2,7 @@
 
     python benchmarks/classroom.py [--visitors 30] [--seconds 40] [--think 1] [--processes 1] [--training 0]
         [--after 300]
+    python benchmarks/classroom.py --runs 50000
     python benchmarks/classroom.py --hands-on [--visitors 30] [--think 3]
     python benchmarks/classroom.py --small [--hands-on]
 
@@ -13,7 +14,8 @@ with sticky visits does; with --training so many runs of one thread train all th
 pictures seen over the clock, all of them together, against the speed before the class came. Memory is that of the
 server's processes, without trainers. Aims: a median of 150 ms and a 95th percentile of 700 ms (two processes: 400
 ms); with runs 1 s, and one run keeps 85 % of its speed, two keep 50 %; 5 MB a visitor, and within 15 % of the start
---after seconds after the last has left; 60 KB a page run, 25 KB where a switch of the page was turned.
+--after seconds after the last has left; 60 KB a page run, 25 KB where a switch of the page was turned. With --runs the
+visitors do not think, but leave and come back, and every thousand runs the server's memory is printed.
 Prints a row for benchmarks/classroom.md.
 
 With --hands-on the visitors are the learners of a class. Each trains a model for its challenge, all at once, and then
@@ -27,6 +29,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
+import itertools
 import os
 import platform
 import random
@@ -304,6 +307,34 @@ def columns(answers: list[Answer]) -> list[float]:
     return [measure for times in both for measure in (statistics.median(times), p95(times))]
 
 
+async def count_runs(a: argparse.Namespace, runs: Path) -> None:
+    """Have visitors leave and come back until so many pages have run, and print the memory of every thousand."""
+    with servers(1, runs) as [(port, process)]:
+        counter, began = itertools.count(1), time.monotonic()
+
+        async def come_and_go() -> None:
+            while True:
+                visitor = Visitor(port)
+                await visitor.open()
+                await visitor.run()
+                for _ in range(random.randrange(5, 40)):
+                    answer = await visitor.run(random.choice(list(visitor.pages)))
+                    if answer.exceptions:
+                        print(f"{visitor.page}: {answer.exceptions}", flush=True)
+                    if (done := next(counter)) % 1000 == 0:
+                        minutes, handles = (time.monotonic() - began) / 60, process.num_fds()
+                        threads, memory = process.num_threads(), memory_mb([process])
+                        print(
+                            f"{done} runs, {minutes:.1f} min: {memory:.0f} MB, {threads} threads, {handles} files",
+                            flush=True,
+                        )
+                    if done >= a.runs:
+                        return
+                await visitor.close()
+
+        await asyncio.gather(*(come_and_go() for _ in range(a.visitors)))
+
+
 async def speed_of(trained: Callable[[], int], wait: asyncio.Future[object] | object) -> float:
     """Pictures per second that a training sees while something lasts."""
     before, began = trained(), time.monotonic()
@@ -362,6 +393,9 @@ def main() -> int:
     parser.add_argument(
         "--after", type=float, default=300.0, help="seconds from the last visit to the last look"
     )
+    parser.add_argument(
+        "--runs", type=int, default=0, help="pages to run without a pause, in place of --seconds"
+    )
     parser.add_argument("--small", action="store_true", help="two visitors for two seconds")
     parser.add_argument(
         "--hands-on", action="store_true", help="a class that trains, draws and uploads at once"
@@ -380,6 +414,9 @@ def main() -> int:
         )
         return 0 if rows[0].endswith("broken: 0") else 1
     with tempfile.TemporaryDirectory() as folder:
+        if a.runs:
+            asyncio.run(count_runs(a, Path(folder) / "runs"))
+            return 0
         row = asyncio.run(measure(a, Path(folder) / "runs"))
     print(f"\n{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}\n{HEAD}\n{row}")
     return 0 if row.endswith("| 0 / 0 |") else 1
