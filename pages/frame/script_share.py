@@ -1,7 +1,7 @@
 """Share script time fairly, so that a connection whose reruns cost much waits for the others.
 
 All scripts of the server share one interpreter lock. When several run, the next rerun is that of the connection which
-has used the least script time lately.
+has used the least script time lately and has asked for the fewest reruns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 
@@ -20,13 +20,18 @@ from pages.stores.session import get_network
 from pages.streamlit_fixes.replacement import Replacement, apply
 
 DECAY_S = 10.0  # script time is forgotten with this time constant
-MAX_RUNS = (os.cpu_count() or 1) + 2  # that compute at once; more would only take turns
+_CORES = os.cpu_count() or 1
+MAX_RUNS = _CORES + 2  # that compute at once; more would only take turns
+# Charged for each rerun that is asked for: a user with a page per second goes before an attacker with 29, who would
+# else have as large a share.
+ASK_S = 0.02
+ASK_FRAGMENT_S = 0.002  # pages poll with up to ten per second
 MAX_THREADS = 2  # of an account: the run that a user waits for, and the one that it replaces
 THREAD_WAIT_S = 5.0  # then a further one: a script may wait for a disk
 MAX_WAIT_S = 10.0
-LONG_S = 1.0  # of processor time: a run that takes longer makes room for short ones
-MAX_LONG_RUNS = 2  # beside which an account that has used LONG_S lately starts no other
-IDLE_S = 1.0  # a run without processor time for so long waits for something
+LONG_S = 1.0  # of processor time: who has used more makes room for others
+MAX_LONG_RUNS = max(1, _CORES - 1)  # of theirs at once, beside MAX_RUNS of others
+IDLE_S = 0.2  # a run without processor time for so long waits for something
 _PROGRESS_S = 0.001
 _NEGLIGIBLE_S = 0.02
 ACCOUNT: ContextVar[Account | None] = ContextVar("vitviz_script_account", default=None)
@@ -43,6 +48,7 @@ class Account:
     is_open: bool = True
     threads: int = 0  # scripts that run
     waiting_since: float | None = None
+    wake: Callable[[], None] = field(default=lambda: None, repr=False)  # called when it should ask again
     _seconds: float = 0.0
     _at: float = 0.0
 
@@ -95,6 +101,12 @@ class ScriptShares:
     def close(self, account: Account) -> None:
         with self._lock:
             account.is_open, account.waiting_since = False, None
+            self._wake_next()
+
+    def ask(self, account: Account, is_fragment: bool = False) -> None:
+        """Charge for a rerun that a client asks for, whether it is run or replaced by a later one."""
+        with self._lock:
+            account.add(ASK_FRAGMENT_S if is_fragment else ASK_S, self._clock())
 
     def start(self, account: Account) -> Run:
         """Note that a script of the account starts."""
@@ -110,6 +122,7 @@ class ScriptShares:
             self._charge(run, seconds)
             self._runs.remove(run)
             run.account.threads -= 1
+            self._wake_next()
 
     def _charge(self, run: Run, seconds: float) -> None:
         if seconds - run.charged_s > _PROGRESS_S:
@@ -129,6 +142,7 @@ class ScriptShares:
             if not self._has_room(account, now_s - account.waiting_since, now_s):
                 return False
             account.waiting_since = None
+            self._wake_next()
             return True
 
     def _has_room(self, account: Account, waited_s: float, now_s: float) -> bool:
@@ -137,14 +151,30 @@ class ScriptShares:
         if account.threads >= MAX_THREADS:
             return waited_s >= THREAD_WAIT_S
         seconds = account.seconds(now_s)
-        if any(
-            other.waiting_since is not None and other.threads < MAX_THREADS and other.seconds(now_s) < seconds
-            for other in self._accounts
-        ):
+        if any(other.seconds(now_s) < seconds for other in self._waiting()):
             return False
-        busy = [run for run in self._runs if now_s - run.progressed_at < IDLE_S]
-        long = sum(run.charged_s > LONG_S for run in busy)
-        return len(busy) - long < MAX_RUNS and (seconds <= LONG_S or long < MAX_LONG_RUNS)
+        busy = [run.account for run in self._runs if now_s - run.progressed_at < IDLE_S]
+        if seconds > LONG_S:
+            others = [other for other in busy if other is not account]
+            return len(others) < _CORES and self._count_long(others, now_s) < MAX_LONG_RUNS
+        return len(busy) - self._count_long(busy, now_s) < MAX_RUNS
+
+    @staticmethod
+    def _count_long(accounts: list[Account], now_s: float) -> int:
+        return sum(account.seconds(now_s) > LONG_S for account in accounts)
+
+    def _waiting(self) -> list[Account]:
+        return [
+            account
+            for account in self._accounts
+            if account.waiting_since is not None and account.threads < MAX_THREADS
+        ]
+
+    def _wake_next(self) -> None:
+        """Have the account that has used least ask again."""
+        if waiting := self._waiting():
+            now_s = self._clock()
+            min(waiting, key=lambda account: account.seconds(now_s)).wake()
 
 
 SHARES = ScriptShares()  # of this server

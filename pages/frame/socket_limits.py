@@ -12,6 +12,7 @@ import asyncio
 import logging
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -37,7 +38,7 @@ IGNORED = frozenset(
 )
 TOKEN_BYTES = 2**16  # a larger message takes more than one token
 SPACING_S = 1 / 60  # between two messages that the app handles; a drag sends 30 per second
-RETRY_S = 0.03  # until a rerun that has to wait asks again
+RETRY_S = 0.2  # until a rerun that has to wait asks again, if no script has ended before
 MOST_WAITING = 300  # messages of a socket
 PIECE_BYTES = 2**12
 CLOSE_S = 0.5  # for the client to receive the close frame
@@ -180,6 +181,14 @@ class _Reader:
         self._arrived = asyncio.Event()
         self._has_left = False
         self._next_at = 0.0
+        self._may_ask = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the server has stopped
+                loop.call_soon_threadsafe(self._may_ask.set)
+
+        account.wake = wake
 
     async def read(self) -> None:
         """Read messages until the client leaves or sends too much."""
@@ -194,6 +203,8 @@ class _Reader:
                 if message["type"] == "websocket.receive":
                     passes, self.closed = self._limits.check(message.get("bytes"), time.monotonic())
                     rerun = self._limits.rerun
+                if rerun is not None:
+                    SHARES.ask(self._account, is_fragment=bool(rerun.fragment))
                 if passes:
                     self._waiting.append(_Waiting(message, rerun))
                     self._arrived.set()
@@ -216,7 +227,9 @@ class _Reader:
             if self._has_left or self._is_replaced():
                 self._waiting.popleft()
             else:
-                await asyncio.sleep(RETRY_S)
+                self._may_ask.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._may_ask.wait(), RETRY_S)
         self._next_at = time.monotonic() + SPACING_S
         if self.closed is not None:
             return {"type": "websocket.disconnect", "code": self.closed[0]}

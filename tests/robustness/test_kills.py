@@ -48,6 +48,7 @@ def wait_until(is_true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * KILLS * WAIT_S)  # a busy machine takes a minute for each kill
 def test_two_servers_under_kills_lose_no_record(tmp_path: Path) -> None:
     run = Run.create(
         tmp_path, RunConfig(TINY, GREY, TrainConfig(epochs=10_000, batch_size=32, train_fraction=0.1))
