@@ -38,7 +38,7 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-sync",
 ]
-START_S = 60
+START_S = 200  # at the lowest priority of a busy machine
 TAIL_LINES = 100  # of a server's log, beside a failing test's picture
 Visit = Callable[..., Page]
 BLANK = "about:blank#kept"  # where a tab waits for the next test
@@ -84,7 +84,7 @@ def start_server(
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}{health}", timeout=1).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{health}", timeout=START_S).close()
             return server
         except OSError:
             time.sleep(0.05)

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -115,14 +116,14 @@ def learner(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def test_a_class_from_opening_to_closing(visit: Visit, server_url: str) -> None:
+def test_a_class_from_opening_to_closing(visit: Visit, runs_folder: Path) -> None:
     teacher, code = open_class(visit)
     phone = visit(f"class_room?class={code}", width=390, height=844, has_touch=True)
     learner = visit(f"class_room?class={code}", width=1366, height=768)
     expect(teacher.get_by_text("2 following").first).to_be_visible()
     late = ask_a_stop(visit, teacher, phone, learner, code)
     ask_an_own_text(teacher, phone, learner)
-    take_the_lead_elsewhere(visit, teacher, server_url)
+    take_the_lead_elsewhere(visit, teacher, runs_folder.parent)
     close(teacher, phone, learner, late)
 
 
@@ -222,8 +223,8 @@ def sleep_with_the_laptop(teacher: Page, phone: Page) -> None:
     settle(phone)
 
 
-def take_the_lead_elsewhere(visit: Visit, teacher: Page, server_url: str) -> None:
-    """The teacher's key leads on another machine, stands in no address there, and can be revoked."""
+def take_the_lead_elsewhere(visit: Visit, teacher: Page, server: Path) -> None:
+    """The teacher's key leads on another machine, stands in no address there and in no log, and can be revoked."""
     teacher.locator(".st-key-class_row").get_by_role("link", name="Class").click()
     teacher.wait_for_url(re.compile(r"/class_room\?"))
     settle(teacher)
@@ -245,6 +246,10 @@ def take_the_lead_elsewhere(visit: Visit, teacher: Page, server_url: str) -> Non
     assert secret not in tablet.url + tablet.content() and not any(secret in line for line in requests)
     teacher.get_by_role("button", name="Revoke key").click()
     expect(tablet.get_by_text("following the teacher")).to_be_visible()
+    written = [path for path in server.rglob("*") if path.is_file()]
+    assert server / "server.log" in written and not any(
+        secret.encode() in path.read_bytes() for path in written
+    )
     teacher.keyboard.press("Escape")
 
 

@@ -18,7 +18,9 @@ from tests.browser.conftest import free_port, start_server, stop_server
 from tests.visitor import Visitor
 
 CLIENTS = 100  # of each kind
-WAIT_S = 10.0  # for others, on a busy machine
+WAIT_S = (
+    100.0  # on a busy machine; a server that serves nobody stays silent as long as the clients are connected
+)
 ROOM = "class_room"
 
 
@@ -28,21 +30,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path
     folder, port = tmp_path_factory.mktemp("served"), free_port()
     started = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs")})
     try:
-        asyncio.run(visit(port))  # what is computed once
         yield port, folder / "runs"
     finally:
         stop_server(started)
 
 
-async def visit(port: int) -> float:
-    """Return the seconds that a page takes in a new session."""
+async def visit(port: int) -> None:
+    """Run a page in a new session."""
     visitor = Visitor(port)
     await visitor.open()
     await visitor.run()
     answer = await visitor.run("patches")
     await visitor.close()
     assert not answer.exceptions
-    return answer.seconds
 
 
 def send_half_a_header(client: socket.socket) -> None:
@@ -75,7 +75,7 @@ def test_others_are_served_beside_clients_that_send_slowly(
         for client in clients:
             send(client)
         urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=WAIT_S).close()
-        assert asyncio.run(visit(port)) < WAIT_S
+        asyncio.run(asyncio.wait_for(visit(port), WAIT_S))
     finally:
         for client in clients:
             client.close()
