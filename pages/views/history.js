@@ -18,6 +18,7 @@ export function oneEntryAPage() {
   const replace = history.replaceState.bind(history);
   history.pushState = (state, title, url) => {
     const next = new URL(url ?? location.href, location.href);
+    if (entries.isLate(next)) return;
     if (entries.joins(next)) return history.replaceState(state, title, url);
     push(state, title, url);
     entries.stand();
@@ -53,6 +54,14 @@ class Entries {
     }
     this.settle();
     this.stand();
+    this.isBack = true;
+  }
+
+  /** Return true for the address of the page that Back left, which a busy server sends under this page's name. */
+  isLate({ pathname, search }) {
+    const page = pathname.slice(pathname.lastIndexOf('/') + 1) || 'home';
+    const isOwn = search.includes(`?${page}.`) || search.includes(`&${page}.`);
+    return this.isBack && pathname === location.pathname && CONTROL.test(search) && !isOwn;
   }
 
   /**
@@ -75,6 +84,7 @@ class Entries {
   act() {
     this.settlesUntil = 0;
     this.written = '';
+    this.isBack = false;
   }
 
   /** Return true if an address replaces the current one. */
@@ -89,6 +99,7 @@ class Entries {
   turns(next) {
     const early = this.written !== '' && next.search === this.written;
     this.settle();
+    this.isBack = false;
     return early;
   }
 }

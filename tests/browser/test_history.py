@@ -63,3 +63,16 @@ def test_back_passes_what_was_pushed_before_the_code_had_come(
     page.evaluate(STEPS, [])
     page.evaluate("history.back()")
     page.wait_for_url(f"{site}/a?a.x=1")
+
+
+def test_the_address_of_the_page_that_back_left_is_dropped_when_it_comes_late(page: Page, site: str) -> None:
+    page.goto(f"{site}/a?a.x=1")
+    page.evaluate(STEPS, [ACT, "/b?b.y=1"])
+    page.evaluate("history.back()")
+    page.wait_for_url(f"{site}/a?a.x=1")
+    page.evaluate(STEPS, ["/a?b.y=2", "/a?a.x=1&a.z=2"])
+    assert page.url == f"{site}/a?a.x=1&a.z=2"
+    page.evaluate(STEPS, ["/a?b.y=3"])
+    assert page.url == f"{site}/a?a.x=1&a.z=2"
+    page.evaluate(STEPS, [ACT, "/a?b.y=4", "/b?b.y=4"])
+    assert page.url == f"{site}/b?b.y=4", "a link's page may come after its query"

@@ -23,8 +23,8 @@ from vitviz.training.retention import Limits, sweep
 from vitviz.training.run_directory import Run, Status, list_runs
 from vitviz.training.session import Session
 
-JUMPS = pytest.mark.parametrize("jump_s", [3 * HOUR_S, -3 * HOUR_S], ids=["ahead", "back"])
 DAY_S = 24 * HOUR_S
+JUMPS = pytest.mark.parametrize("jump_s", [3 * HOUR_S, -3 * HOUR_S, 3 * DAY_S, -3 * DAY_S])
 
 
 @pytest.fixture
