@@ -33,7 +33,11 @@ class MapView {
       left: () => this.paint(),
       words: (part, touring) => this.wordsOf(part, touring),
     });
-    this.images = el(this.journey.node, 'div', { class: 'mp-images', role: 'group', 'aria-label': 'Another image' });
+    this.images = el(this.journey.node, 'div', {
+      class: 'mp-images vv-controls',
+      role: 'group',
+      'aria-label': 'Another image',
+    });
     for (const [name, text] of Object.entries(IMAGES))
       button(this.images, text, () => trigger('show', name), { class: `mp-quiet mp-show-${name}` });
     this.pad = new MapPad({

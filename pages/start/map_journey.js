@@ -65,6 +65,7 @@ export class Journey {
       at: () => this.at,
       last: () => this.stations.length - 1,
       dwell: STAY_MS,
+      file: 'token_journey',
       first: 0,
       rewind: () => this.show(0),
       began: () => {

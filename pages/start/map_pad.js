@@ -69,7 +69,7 @@ export class MapPad {
     this.node = view.node;
     this.pad.attach(view.node);
     view.node.removeAttribute('aria-hidden');
-    const tools = el(node, 'div', { class: 'mp-tools', role: 'group', 'aria-label': 'Drawing' });
+    const tools = el(node, 'div', { class: 'mp-tools vv-controls', role: 'group', 'aria-label': 'Drawing' });
     put(tools, { x: box.tools.x - box.x, y: box.tools.y - box.y, w: box.tools.w });
     this.modes = [true, false].map((on) => button(tools, on ? 'Draw' : 'Inspect', () => this.turn(on)));
     button(tools, 'Undo', () => this.pad.undo(), { class: 'mp-quiet' });

@@ -148,7 +148,7 @@ def test_every_download_of_a_visits_own_run_is_made_without_a_session(
         assert made(make), label
     if view == "look":
         with Image.open(io.BytesIO(made(files["Through training, WebP"]))) as film:
-            assert film.n_frames == len(Run(trained).snapshots()) > 1
+            assert film.width == 1280 and film.n_frames == len(Run(trained).snapshots()) > 1
 
 
 def test_datasets_without_photos_exist() -> None:

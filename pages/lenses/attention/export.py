@@ -25,7 +25,7 @@ from vitviz.pin import Pin
 from vitviz.plots.attention_images import Drawn, attention_image, png, sheet, webp
 from vitviz.plots.photo import Photo
 
-FRAME_PX = 560
+FRAME_PX = 1264  # with the gutters of `sheet`, an animation is 1280 px wide
 TILE_PX = 280
 STEP_MS = 400
 SIZE = (

@@ -103,6 +103,7 @@ class HeadDistance {
       at: () => this.step,
       last: () => this.shape()[0] - 1,
       dwell: 50,
+      file: 'attention_distance_training',
       first: 500,
       faces: { play: ['▶ Play', 'Play through training'], pause: ['❚❚ Pause', 'Pause'] },
       rewind: () => this.show(0, 0),

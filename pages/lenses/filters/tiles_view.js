@@ -33,6 +33,7 @@ class TilesView {
       words: () => this.momentWords(),
       show: () => this.drawAll(),
       dwell: TILE_FRAME_MS,
+      file: 'filters_training',
     });
     this.head = el(this.right, 'div', { class: 'ti-title' });
     this.note = el(this.right, 'div', { class: 'ti-note' });

@@ -44,6 +44,7 @@ class SimilarityView extends Tables {
       words: () => this.momentWords(this.moving()),
       show: () => this.drawAll(),
       dwell: FRAME_MS,
+      file: 'positions_training',
     });
     this.told = el(this.left, 'div', { class: 'sim-told vv-muted' });
     this.photo = canvas(this.right, { role: 'img' });

@@ -47,6 +47,7 @@ class SwinBias {
       words: (at) => `step ${counted(this.now.header.steps[at])} · largest |bias| ${this.largest().toFixed(3)}`,
       show: () => this.drawAll(),
       dwell: FRAME_MS,
+      file: 'swin_bias_training',
     });
     this.headsTitle = el(this.root, 'div', { class: 'sw-head sw-above' });
     this.small = canvas(this.root, { class: 'sw-cross' });

@@ -43,6 +43,7 @@ class SwinReach {
       at: () => this.block,
       last: () => this.now.header.blocks,
       dwell: STEP_MS,
+      file: 'swin_reach',
       first: 0,
       faces: { play: ['▶ Play', 'Play through the blocks'], pause: ['❚❚ Pause', 'Pause'] },
       rewind: () => {

@@ -63,6 +63,7 @@ class SwinStepper extends Windows {
       at: () => this.at,
       last: () => LAST,
       dwell: DWELL_MS,
+      file: 'swin_shift',
       first: 0,
       faces: { play: ['▶ Play', 'Play'], pause: ['❚❚ Pause', 'Pause'] },
       rewind: () => {

@@ -57,6 +57,7 @@ class Timeline {
       at: () => this.state.index,
       last: () => this.last(),
       dwell: FRAME_MS,
+      file: 'training_snapshots',
       faces: { play: ['play'], pause: ['pause'] },
       began: () => this.leave(() => this.go(this.state.index), { playing: true }),
       rewind: () => this.go(0),
@@ -156,7 +157,7 @@ class Timeline {
         const open = el(
           head,
           'button',
-          { type: 'button', class: 'timeline-open', title: `Open this run at this step in ${p.opens}` },
+          { type: 'button', class: 'timeline-open vv-controls', title: `Open this run at this step in ${p.opens}` },
           'open',
         );
         open.onclick = () => this.trigger('open', { page: p.page, step: this.steps()[this.state.index] });

@@ -1,6 +1,27 @@
-// Animation that respects reduced motion.
+// Animation that respects reduced motion, and the clock of all animations, which a recording replaces.
 
-export const reducedMotion = () => window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+const PAGE_CLOCK = {
+  recording: false,
+  now: () => performance.now(),
+  frame(act) {
+    const handle = requestAnimationFrame(act);
+    return () => cancelAnimationFrame(handle);
+  },
+  wait(ms, act) {
+    const handle = setTimeout(act, ms);
+    return () => clearTimeout(handle);
+  },
+};
+
+/** {recording, now(), frame(act), wait(ms, act)}: the last two call act later and return a function that cancels it. */
+export let clock = PAGE_CLOCK;
+
+/** Let all animations follow another clock, by default the page's own. */
+export function setClock(next = PAGE_CLOCK) {
+  clock = next;
+}
+
+export const reducedMotion = () => !clock.recording && window.matchMedia('(prefers-reduced-motion: reduce)').matches;
 
 /** Cubic ease-in-out: [0, 1] -> [0, 1]. */
 export const ease = (t) => (t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2);
@@ -14,14 +35,14 @@ export function animate(ms, frame, done = () => {}) {
     done();
     return () => {};
   }
-  const began = performance.now();
-  let handle = 0;
-  const tick = (now) => {
-    const t = Math.min(1, Math.max(0, (now - began) / ms));
+  const began = clock.now();
+  let cancel = () => {};
+  const tick = () => {
+    const t = Math.min(1, Math.max(0, (clock.now() - began) / ms));
     frame(ease(t));
-    if (t < 1) handle = requestAnimationFrame(tick);
+    if (t < 1) cancel = clock.frame(tick);
     else done();
   };
-  handle = requestAnimationFrame(tick);
-  return () => cancelAnimationFrame(handle);
+  cancel = clock.frame(tick);
+  return () => cancel();
 }

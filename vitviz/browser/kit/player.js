@@ -1,16 +1,18 @@
-// Play through moments: a play/pause button, and a timeline with a slider.
+// Play through moments: a play/pause button, a menu of the animation's files, and a timeline with a slider.
 
 import { button, el } from './dom.js';
-import { reducedMotion } from './motion.js';
+import { clock, reducedMotion } from './motion.js';
 
 const FACES = { play: ['▶ Play'], pause: ['❚❚ Pause'] };
+const SERVED = import.meta.url.startsWith('http'); // a file to take along has no code that loads later
 
 /**
  * Let a button play the moments 0 … last().
  *   options: {at(), last(): current and last moment; step(to, done): show a moment, then call done();
  *             rewind(): show the first moment, if playing begins at the end; dwell: ms between moments;
  *             first: ms before the first (default: dwell); faces: {play: [text, label?], pause: [text, label?]};
- *             began(), ended(): called at start, and when it stops by itself or by its button}
+ *             began(), ended(): called at start, and when it stops by itself or by its button;
+ *             file: what the animation shows, the name of its files}
  * Returns {playing, stop(), toggle()}; stop() calls nothing.
  */
 export function player(node, options) {
@@ -20,9 +22,30 @@ export function player(node, options) {
 class Player {
   constructor(node, options) {
     const defaults = { faces: FACES, first: options.dwell, began() {}, ended() {} };
-    Object.assign(this, { node, timer: 0, playing: false, ...defaults, ...options });
+    Object.assign(this, { node, cancel() {}, playing: false, ...defaults, ...options });
     node.onclick = () => this.toggle();
     this.face();
+    if (SERVED && this.file) this.offerFiles();
+  }
+
+  /** Add a menu of the formats in which this browser can write the animation. */
+  offerFiles() {
+    const row = this.node.parentElement;
+    row.classList.add('vv-player');
+    const menu = el(row, 'details', { class: 'vv-files' });
+    const label = 'Download the animation';
+    const summary = el(menu, 'summary', { 'aria-label': label, title: label }, '⤓');
+    const list = el(menu, 'div');
+    menu.ontoggle = async () => {
+      if (!menu.open || list.children.length) return;
+      const { FORMATS, download } = await import('./recording.js');
+      for (const format of FORMATS)
+        button(list, format.name, async () => {
+          menu.open = false;
+          await download(this, format, (share) => (summary.textContent = `⤓ ${Math.round(100 * share)} %`));
+          summary.textContent = '⤓';
+        });
+    };
   }
 
   face() {
@@ -33,7 +56,7 @@ class Player {
 
   stop() {
     this.playing = false;
-    clearTimeout(this.timer);
+    this.cancel();
     this.face();
   }
 
@@ -48,7 +71,7 @@ class Player {
   }
 
   wait(ms) {
-    if (this.playing) this.timer = setTimeout(() => this.advance(), ms);
+    if (this.playing) this.cancel = clock.wait(ms, () => this.advance());
   }
 
   advance() {
@@ -65,7 +88,7 @@ class Player {
 
 /**
  * Create a timeline: play button, slider and the description of the moment.
- *   options: {class, last(), words(at), show(at): draw a moment, dwell, label: of the slider (default: a training's)}
+ *   options: {class, last(), words(at), show(at): draw a moment, dwell, file, label: of the slider (default: a training's)}
  * Returns {node, at (settable), draw(), stop()}.
  */
 export function timeline(parent, options) {
@@ -85,6 +108,7 @@ class Timeline {
       at: () => this.at,
       last: options.last,
       dwell: options.dwell,
+      file: options.file,
       rewind: () => this.show(0),
       step: (to, done) => {
         this.show(to);

@@ -1,0 +1,125 @@
+// Write the frames of an animation as GIF, animated WebP or video.
+//
+// A writer has add(image, x, y, ms): an ImageData at its place over the frame before, shown for `ms`; and end(): a Blob.
+
+import { GIFEncoder, applyPalette, quantize } from './gifenc.js';
+
+const VIDEOS = ['video/mp4;codecs=avc1.640028', 'video/webm;codecs=vp9', 'video/webm', 'video/mp4'];
+const VIDEO_BITS = 8e6; // per second: small type stays legible
+const REPEAT_MS = 40;
+
+const little = (value, bytes) => Array.from({ length: bytes }, (_, i) => (value >> (8 * i)) & 255);
+
+function makeCanvas(width, height) {
+  return Object.assign(document.createElement('canvas'), { width, height });
+}
+
+class Gif {
+  constructor() {
+    this.encoder = GIFEncoder();
+  }
+
+  add({ data, width, height }, x, y, ms) {
+    const start = this.encoder.bytesView().length;
+    const palette = quantize(data, 256);
+    this.encoder.writeFrame(applyPalette(data, palette), width, height, { palette, delay: ms, dispose: 1 });
+    // The encoder writes each frame at (0, 0); its place stands after the graphic control extension and one byte more.
+    if (start) this.encoder.bytesView().set([...little(x, 2), ...little(y, 2)], start + 9);
+  }
+
+  end() {
+    this.encoder.finish();
+    return new Blob([this.encoder.bytes()], { type: 'image/gif' });
+  }
+}
+
+/** Return a RIFF chunk: name, size, content and padding. */
+function chunk(name, parts) {
+  const { size } = new Blob(parts);
+  return new Blob([name, new Uint8Array(little(size, 4)), ...parts, new Uint8Array(size % 2)]);
+}
+
+class WebP {
+  constructor(width, height) {
+    const screen = [2, 0, 0, 0, ...little(width - 1, 3), ...little(height - 1, 3)]; // 2: it is animated
+    this.chunks = [chunk('VP8X', [new Uint8Array(screen)]), chunk('ANIM', [new Uint8Array(6)])]; // repeated for ever
+  }
+
+  async add(image, x, y, ms) {
+    const { width, height } = image;
+    const canvas = makeCanvas(width, height);
+    canvas.getContext('2d').putImageData(image, 0, 0);
+    const still = await new Promise((resolve) => canvas.toBlob(resolve, 'image/webp', 1));
+    const place = [x / 2, y / 2, width - 1, height - 1, Math.round(ms)].flatMap((value) => little(value, 3));
+    this.chunks.push(chunk('ANMF', [new Uint8Array([...place, 2]), ...(await readPixels(still))])); // 2: covers, no blend
+  }
+
+  end() {
+    return new Blob([chunk('RIFF', ['WEBP', ...this.chunks])], { type: 'image/webp' });
+  }
+}
+
+/** Return the chunks of a still WebP image that hold its pixels. */
+async function readPixels(still) {
+  const bytes = await still.arrayBuffer();
+  const view = new DataView(bytes);
+  const chunks = [];
+  for (let at = 12; at < bytes.byteLength;) {
+    const end = at + 8 + view.getUint32(at + 4, true);
+    const name = String.fromCharCode(...new Uint8Array(bytes, at, 4));
+    if (['ALPH', 'VP8 ', 'VP8L'].includes(name)) chunks.push(bytes.slice(at, end + (end % 2)));
+    at = end + (end % 2);
+  }
+  return chunks;
+}
+
+/** A video, which is recorded in real time; between frames the recorder pauses. */
+class Video {
+  constructor(width, height) {
+    this.canvas = makeCanvas(width, height);
+    this.ctx = this.canvas.getContext('2d');
+    this.parts = [];
+    const options = { mimeType: videoType(), videoBitsPerSecond: VIDEO_BITS };
+    this.recorder = new MediaRecorder(this.canvas.captureStream(1000 / REPEAT_MS), options);
+    this.recorder.ondataavailable = ({ data }) => this.parts.push(data);
+    this.recorder.start();
+    this.recorder.pause();
+  }
+
+  async add(image, x, y, ms) {
+    this.ctx.putImageData(image, x, y);
+    this.recorder.resume();
+    const end = performance.now() + ms;
+    while (performance.now() < end) {
+      this.ctx.drawImage(this.canvas, 0, 0); // a canvas that is not drawn gives the recorder no frame
+      await new Promise((resolve) => setTimeout(resolve, Math.min(REPEAT_MS, end - performance.now())));
+    }
+    this.recorder.pause();
+  }
+
+  async end() {
+    const stopped = new Promise((resolve) => {
+      this.recorder.onstop = resolve;
+    });
+    this.recorder.stop();
+    await stopped;
+    return new Blob(this.parts, { type: videoType().split(';')[0] });
+  }
+}
+
+const videoType = () => VIDEOS.find((type) => globalThis.MediaRecorder?.isTypeSupported(type));
+
+/** The formats that this browser writes: {name, ending, Writer}. */
+export const FORMATS = [
+  { name: 'GIF', ending: 'gif', Writer: Gif },
+  ...(makeCanvas(1, 1).toDataURL('image/webp').startsWith('data:image/webp')
+    ? [{ name: 'WebP', ending: 'webp', Writer: WebP }]
+    : []),
+  ...(videoType()
+    ? [videoType().includes('mp4') ? 'MP4' : 'WebM'].map((name) => ({
+        name,
+        ending: name.toLowerCase(),
+        Writer: Video,
+      }))
+    : []),
+];
