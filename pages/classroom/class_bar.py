@@ -45,6 +45,8 @@ STYLE = """
   html[data-vitviz-present] .st-key-class_row :is(button, a) {{ min-height: 1.4rem; border: 0; padding: 0 .4rem; }}
 }}
 @media (max-width: 640px) {{
+  .st-key-class_row :is([data-testid="stVerticalBlock"], [data-testid="stHorizontalBlock"],
+    [data-testid="stLayoutWrapper"]) {{ display: contents; }}
   .st-key-class_bar > :has(.st-key-class_asked) {{ order: -1; }}
   .st-key-class_row [data-testid="stPageLink-NavLink"] {{ padding: 0 4px; }}
 }}

@@ -23,7 +23,7 @@ ATTENDANCE_S = 2.0
 
 def draw(member: Membership) -> None:
     invitation.draw(member.code)
-    page.caption("Press P to present this page. Then open any page: learners follow you.")
+    page.caption("Open any page, and your learners follow you there. Press P to present this page.")
     st.fragment(_draw_attendance, key="class_room.here", run_every=ATTENDANCE_S)(member.code)
     draw_challenge(member)
     with st.container(horizontal=True):

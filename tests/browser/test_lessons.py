@@ -115,10 +115,7 @@ def do(page: Page, number: int, how: str) -> None:
     elif isinstance(check, ControlSet):
         act(page, page.locator(".ax-heads button").nth(2), how)
     elif isinstance(check, ImageChosen):
-        with beside(page, how) as sidebar:
-            field = sidebar.locator('input[type="number"]')
-            field.fill("7")
-            field.press("Enter")
+        act(page, page.get_by_role("button", name="Undo"), how)  # of the two strokes of the drawn 8
     elif isinstance(check, FactReached):
         board = page.locator("[data-component=ablation_view] .aa-stage")
         for col in range(3):

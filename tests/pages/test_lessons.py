@@ -7,12 +7,13 @@ import io
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import glossary_terms, page, registry
-from pages.stores import lessons
+from pages.stores import cached, catalogue, lessons
 from tests.messages import message
 from tests.pages.conftest import ROOT, Files, OpenApp, made
 from tests.rows import rows
@@ -30,6 +31,8 @@ from vitviz.lessons.task_checks import (
     TokenPinned,
 )
 from vitviz.lessons.weight_measures import ExplainedVariance
+from vitviz.probe.capture import capture
+from vitviz.probe.explain import predict_ablated
 from vitviz.text import plain
 
 SHIPPED = lessons.list_shipped(registry.BY_SLUG)
@@ -220,6 +223,28 @@ def test_a_stop_that_asks_for_another_picture_takes_ones_own(open_app: OpenApp) 
     uploader = next(one for one in app.main.file_uploader if one.label == "Your image")
     app = uploader.upload("mine.png", buffer.getvalue(), "image/png").run()
     assert done(app) and said(app)["image"].startswith("upload:")
+
+
+def test_the_first_lessons_digit_hangs_on_few_patches() -> None:
+    """[CLS] attends to a few patches, masking the four that stop 10 names takes the 8, and the drawn 8 is an 8."""
+    by_name = {stop.title: stop for stop in SHIPPED[FIRST].stops}
+    masked = by_name["Does the prediction depend on it?"]
+    (choice,) = [one for one in catalogue.list_checkpoints() if one.key == masked.link.values["model"]]
+    model = cached.load_model(choice)
+
+    def load(stop: Stop) -> np.ndarray:
+        return cached.prepare_image(stop.link.values["image"], choice.preparation, (0.5, 0.5)).input
+
+    attention = capture(model.model, load(masked)[None]).attention()[-1, 0].mean(0)
+    assert attention[0, 1:].max() > 0.2
+    assert masked.task == "Mask the patches of column 3, rows 3 to 6."
+    patches = [8 * (row - 1) + 2 for row in (3, 4, 5, 6)]
+    before, after = (
+        predict_ablated(model, load(masked), (), hidden, blanked=False) for hidden in ((), patches)
+    )
+    assert before.argmax() == 8 and after[8] < 0.1
+    drawn = predict_ablated(model, load(by_name["Your own digit"]), (), (), blanked=False)
+    assert drawn.argmax() == 8 and drawn[8] > 0.7
 
 
 def test_a_bare_link_opens_the_stop(open_app: OpenApp) -> None:

@@ -204,6 +204,7 @@ def shown(page: str = "attention", guessed: bool = False, run: float | None = No
         (task_checks.ModelChosen(), shown(), shown(model="checkpoint:b")),
         (task_checks.ModelChosen("checkpoint:b"), shown(model="checkpoint:c"), shown(model="checkpoint:b")),
         (ImageChosen(), shown(), shown(image="digits:4")),
+        (ImageChosen(), shown(image="drawing:"), shown(image="drawing:gBL")),
         (StepInRange(at_most=0), shown(step="5"), shown(step="0")),
         (StepInRange(at_least=5), shown(step="x"), shown(step="5")),
         (TokenPinned(), shown(), shown(pin="cls")),

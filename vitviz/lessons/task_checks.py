@@ -15,6 +15,7 @@ from vitviz.pin import Pin
 from vitviz.text import cut
 
 Link = Mapping[str, str]
+EMPTY_PAD = "drawing:"  # an image without strokes
 FACTS = {  # reported by pages, because no link holds them
     "run": "progress of the selected training run, 0 to 1",
     "patches_left_out": "number of ablated patches",
@@ -79,12 +80,13 @@ class ModelChosen:
 
 @dataclass(frozen=True)
 class ImageChosen:
-    """The user has chosen the image `key`, or any other than at the start if `key` is ''."""
+    """The user has chosen the image `key`, or any other than at the start and an empty pad if `key` is ''."""
 
     key: str = ""
 
     def is_done(self, state: PageState, start: Link) -> bool:
-        return _is_chosen(state.link.get("image"), self.key, start.get("image"))
+        image = state.link.get("image")
+        return image != EMPTY_PAD and _is_chosen(image, self.key, start.get("image"))
 
 
 @dataclass(frozen=True)

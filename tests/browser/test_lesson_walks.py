@@ -1,0 +1,133 @@
+"""Walk every shipped lesson to its last stop: alone at three sizes, and as a class whose last learner joins late."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from pages.frame import registry
+from pages.stores import lessons
+from tests.browser.conftest import lead, settle
+from tests.browser.test_attention import cell
+from tests.browser.test_class_walk import QUESTION, open_class
+from vitviz.lessons.lesson import Lesson, Stop
+from vitviz.lessons.task_checks import ControlSet, StepInRange, TokenPinned
+
+pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(1800)]
+Visit = Callable[..., Page]
+LESSONS = lessons.list_shipped(registry.BY_SLUG)
+NO_RUN_YET = ("live_lab",)  # pages whose picture comes with a run
+PICTURES = (
+    '[data-testid="stMain"] :is(.vv :is(canvas, svg, img, table), .js-plotly-plot .main-svg) >> visible=true'
+)
+
+
+def panel(page: Page) -> Locator:
+    return page.locator(".st-key-lesson_panel")
+
+
+def check_stop(page: Page, lesson: Lesson, number: int) -> None:
+    """The stop's page is open with its words and a picture, and fits the screen's width."""
+    stop = lesson.stops[number - 1]
+    slug = "" if stop.link.slug == "home" else stop.link.slug
+    expect(page).to_have_url(re.compile(rf":\d+/{slug}\?.*stop={number}(&|$)"))
+    expect(panel(page)).to_contain_text(f"Stop {number} of {len(lesson.stops)}")
+    settle(page)
+    if stop.link.slug not in NO_RUN_YET:
+        page.locator(PICTURES).first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"stop {number} is too wide"
+
+
+def answer(page: Page, form: Locator, button: str) -> None:
+    """Answer a question with the first option, a place on the scale, a number or a patch."""
+    submit = form.get_by_role("button", name=button, exact=True)
+    submit.wait_for()
+    slider = form.locator('[data-testid="stSlider"]')
+    if slider.count():
+        slider.get_by_role("slider").focus()
+        page.keyboard.press("ArrowRight")  # where it stands at first is no guess
+    number = form.locator('[data-testid="stNumberInput"] input')
+    if number.count():
+        number.fill("64")
+        number.press("Enter")
+    options = form.locator('[data-testid="stButtonGroup"] button')
+    if options.count():
+        options.first.click()
+    patches = form.locator("[data-component=answer_points] canvas")
+    if patches.count():
+        patches.click(position=cell(patches, 3, 2))
+        expect(form).to_contain_text("Your answer: row 4, column 3")
+    submit.click()
+
+
+def do(page: Page, stop: Stop) -> bool:
+    """Do a stop's task by what its words name; return False for a task that takes a hand or a run."""
+    check = stop.check
+    if stop.question is not None:
+        answer(page, panel(page), "Measure")
+        expect(panel(page)).to_contain_text("Measured")
+    elif isinstance(check, TokenPinned) and stop.link.slug == "home":
+        page.locator('[data-part="patches"] .mp-tile').first.click()
+    elif isinstance(check, StepInRange):
+        panel(page).locator('input[type="range"]').focus()
+        page.keyboard.press("Home" if check.at_most == 0 else "End")
+    elif isinstance(check, ControlSet) and (labels := re.findall(r"'(.+?)'", stop.task)):
+        for label in labels:
+            page.get_by_text(label, exact=True).locator("visible=true").last.click()
+            settle(page)
+        return labels != ["Options"]  # its slider takes a hand
+    elif isinstance(check, ControlSet) and check.key == "attention.head":
+        page.locator(".ax-heads button").nth(2).click()
+    else:
+        return False
+    return True
+
+
+def walk(page: Page, lesson: Lesson, look: Callable[[Page, str], None] = lambda *_: None) -> None:
+    for number, stop in enumerate(lesson.stops, 1):
+        check_stop(page, lesson, number)
+        look(page, f"{number:02d}-before")
+        if do(page, stop):
+            expect(panel(page)).to_contain_text("Done.")
+            look(page, f"{number:02d}-after")
+        if number < len(lesson.stops):
+            page.locator(".st-key-lesson_next a").click()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1366, 768), (390, 844)])
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_is_walked_to_its_last_stop(visit: Visit, name: str, width: int, height: int) -> None:
+    page = visit(f"?lesson={name}&stop=1", width=width, height=height, has_touch=width < 640)
+    walk(page, LESSONS[name])
+
+
+def ask(teacher: Page, learners: list[Page]) -> None:
+    """Ask the stop's question, have everybody answer it, show what is measured, and end it."""
+    teacher.get_by_role("button", name="Ask the class").click()
+    for learner in learners:
+        answer(learner, learner.locator(QUESTION), "Submit answer")
+        expect(learner.locator(QUESTION)).to_contain_text("Your answer")
+        expect(panel(learner).get_by_role("button", name="Measure")).to_have_count(0)
+    teacher.get_by_role("button", name="Measure and show").click()
+    for page in (teacher, *learners):
+        expect(page.locator(QUESTION)).to_contain_text("Measured")
+    teacher.get_by_role("button", name="End question").click()
+    expect(teacher.locator(QUESTION)).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_class_walks_a_lesson_to_its_last_stop(visit: Visit, name: str) -> None:
+    lesson = LESSONS[name]
+    teacher, code = open_class(visit)
+    learners = [visit(f"class_room?class={code}", width=390, height=844, has_touch=True)]
+    for number, stop in enumerate(lesson.stops, 1):
+        if number == len(lesson.stops) // 2:
+            learners.append(visit(f"class_room?class={code}", width=1366, height=768))
+        lead(teacher, f"{stop.link}&lesson={name}&stop={number}")
+        for page in (teacher, *learners):
+            check_stop(page, lesson, number)
+        if stop.question is not None:
+            ask(teacher, learners)
