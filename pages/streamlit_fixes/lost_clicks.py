@@ -15,7 +15,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
@@ -63,7 +62,8 @@ def _request_with_clicks(session: AppSession, client_state: ClientState | None) 
         states = None if pending is None else pending.widget_states
         merged = _coalesce_widget_states(states, client_state.widget_states)
         if states is not None and merged is not None:
-            client_state = _replace_fields(client_state, widget_states=merged)
+            client_state = _copy(client_state)
+            client_state.widget_states.CopyFrom(merged)
     _request_rerun(session, client_state)
 
 
@@ -77,7 +77,9 @@ def _keep_page_change(session: AppSession, client_state: ClientState) -> ClientS
         and client_state.query_string == query
         and now - changed_at < SAME_CLICK_S
     ):
-        return _replace_fields(client_state, page_script_hash=page)
+        client_state = _copy(client_state)
+        client_state.page_script_hash = page
+        return client_state
     if requested != page:
         _page_changes[session] = (requested, page, client_state.query_string, now)
     return client_state
@@ -126,6 +128,7 @@ def _check_after_callbacks(runner: ScriptRunner) -> None:
         _check_requests(runner)
 
 
-def _replace_fields(client_state: ClientState, **fields: str | WidgetStates) -> ClientState:
-    kept = {field.name: value for field, value in client_state.ListFields() if field.name not in fields}
-    return ClientState(**kept, **fields)
+def _copy(client_state: ClientState) -> ClientState:
+    copy = ClientState()
+    copy.CopyFrom(client_state)
+    return copy
