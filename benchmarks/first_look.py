@@ -4,10 +4,10 @@
 
 Every look is a visitor's first: a browser without a cache opens a link. What is timed, from the request of the page:
 
-- picture: the first picture of the page has drawn: a view, a figure or an image in the main column, whichever comes
+- picture: the first picture of the page has drawn: a view or an image in the main column, whichever comes
   first from the top; of a page without one, all of it.
 - ratio: of the picture to a two-line script's page, opened on its own server after each page.
-- all: the script has ended and every view and figure on the page has drawn, and so it stays for a tenth of a second.
+- all: the script has ended and every view on the page has drawn, and so it stays for a tenth of a second.
 
 Warm: one server that has torch loaded and has looked at no page in advance (VITVIZ_AHEAD=0), so that nothing of a look
 is known; each page with each shipped model once. Cold: a server for each page with its first model, asked as soon as it
@@ -48,11 +48,9 @@ WATCH = f"""(() => {{
     .filter((host) => (host.closest('[data-testid="stElementContainer"]')?.clientHeight ?? 0) > 1);
   const inside = (host) => [host, ...host.querySelectorAll('*')].map((node) => node.shadowRoot).find(Boolean) ?? host;
   const ready = (host) => inside(host).querySelector('.vv')?.dataset.ready === 'true';
-  const drawn = (figure) => figure.querySelector('.main-svg') !== null;
   const shown = (image) => image.complete && image.naturalWidth > 0;
   const parts = (main) => [
     ...views(main).map((host) => [host, ready(host)]),
-    ...[...main.querySelectorAll('[data-testid="stPlotlyChart"]')].map((figure) => [figure, drawn(figure)]),
     ...[...main.querySelectorAll('[data-testid="stImage"] img')].map((image) => [image, shown(image)]),
   ];
   let since = 0;

@@ -93,3 +93,25 @@ def photo_of(arrays: dict[str, np.ndarray]) -> np.ndarray:
     """The picture of a view's message, as a browser decodes it."""
     with Image.open(io.BytesIO(arrays["photo"].tobytes())) as image:
         return np.asarray(image.convert("RGB"))
+
+
+def charts(app: AppTest) -> list[dict[str, Any]]:
+    """Traces and layouts of the page's charts, their arrays as lists."""
+    messages = [part.proto.bytes for part in app.main.get("bidi_component")]
+    return [chart_of(message) for message in messages if message and "pages/views/chart.js" in files(message)]
+
+
+def chart_of(message: bytes) -> dict[str, Any]:
+    """Traces and layout of a chart's message, as its view puts the arrays into their places."""
+    header, arrays = unpack(body(message))
+
+    def place(part: Any) -> Any:
+        if isinstance(part, dict):
+            return (
+                arrays[part["ref"]].tolist()
+                if "ref" in part
+                else {key: place(one) for key, one in part.items()}
+            )
+        return [place(one) for one in part] if isinstance(part, list) else part
+
+    return {"data": place(header["data"]), "layout": place(header["layout"])}

@@ -157,13 +157,13 @@ class View:
         if name == "attention":
             lines, layout = self._weights(layer, query)
             maps = lines[:, layout.num_prefix_tokens :].reshape(-1, *layout.grid)
-            return view_figures.maps_figure(maps, [f"head {head}" for head in range(len(maps))])
+            return view_figures.maps_figure(maps, [f"head {head}" for head in range(len(maps))]).to_plotly()
         if name == "distances":
-            return view_figures.distances_figure(self.distances())
+            return view_figures.distances_figure(self.distances()).to_plotly()
         if name == "prediction":
-            return view_figures.prediction_figure(self.prediction[:5])
+            return view_figures.prediction_figure(self.prediction[:5]).to_plotly()
         if name in ("rollout", "relevance"):
-            return view_figures.maps_figure(getattr(self, name)()[None], [name])
+            return view_figures.maps_figure(getattr(self, name)()[None], [name]).to_plotly()
         raise ValueError(
             f"expected the figure attention, distances, prediction, rollout or relevance, received {name!r}"
         )

@@ -6,18 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from pages.frame import page
 from pages.selection import nearest_model, selection
 from pages.selection.subject import CapturedSubject, capture_attention, load_current, load_subject
+from pages.views.chart import draw_chart
 from vitviz import sinusoids
 from vitviz.analysis.patches import patchify
 from vitviz.analysis.position_similarity import cosine_similarity
 from vitviz.analysis.readout import predict_from_stream
 from vitviz.models.abilities import as_vit
-from vitviz.plots.plotly_dict import PlainFigure
+from vitviz.plots.chart import Chart
 from vitviz.plots.theme import DASHES, DIVERGING, PALETTES, SEQUENTIAL, colorscale
 from vitviz.probe.logit_lens import readout_weights
 from vitviz.text import percent, plain, signed
@@ -39,10 +38,10 @@ def _load_subject() -> CapturedSubject:
     return capture_attention(load_subject(choice, None, nearest_model.choose_image(choice)[0]))
 
 
-def _build_heatmap(values: NDArray[Any], x: str, y: str, *, signed: bool = False) -> go.Figure:
+def _build_heatmap(values: NDArray[Any], x: str, y: str, *, signed: bool = False) -> Chart:
     """Build a heat map of a matrix, row 0 at the top."""
     mode = selection.get_theme()
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     top = float(np.abs(values).max()) or 1.0
     figure.add(
         "heatmap",
@@ -51,24 +50,24 @@ def _build_heatmap(values: NDArray[Any], x: str, y: str, *, signed: bool = False
         zmax=top,
         colorscale=colorscale(DIVERGING[mode] if signed else SEQUENTIAL),
         colorbar={"thickness": 8, "outlinewidth": 0},
-        hovertemplate=f"{y} %{{y}}, {x} %{{x}}: %{{z:.3f}}<extra></extra>",
+        hovertemplate=f"{y} %{{y}}, {x} %{{x}}: %{{z:.3f}}",
     )
     figure.layout(xaxis={"title": {"text": x}, "showgrid": False})
     figure.layout(yaxis={"title": {"text": y}, "autorange": "reversed", "showgrid": False}, height=340)
-    return figure.figure()
+    return figure
 
 
 def _draw_patches() -> str:
     subject = _load_subject()
     grey = subject.prepared.shown.mean(axis=2)[None] / 255
     patches = patchify(grey, as_vit(subject.model.config).patch_size)
-    page.figure(_build_heatmap(patches, "value of a patch", "patch"), KEY)
+    draw_chart(_build_heatmap(patches, "value of a patch", "patch"), KEY)
     return f"The selected image in grey becomes {patches.shape[0]} patches of {patches.shape[1]} values."
 
 
 def _draw_positions() -> str:
     table = sinusoids.sincos_1d(SHOWN_TOKENS, SHOWN_CHANNELS)
-    page.figure(_build_heatmap(table, "channel", "position", signed=True), KEY)
+    draw_chart(_build_heatmap(table, "channel", "position", signed=True), KEY)
     cosines = cosine_similarity(table)
     return (
         f"Neighbouring positions have cosine similarity {cosines[5, 6]:.4f} everywhere ({SHOWN_TOKENS} positions,"
@@ -79,14 +78,14 @@ def _draw_positions() -> str:
 def _draw_one_head() -> str:
     subject = _load_subject()
     weights = subject.attn[0][0]
-    page.figure(_build_heatmap(weights, "key", "query"), KEY)
+    draw_chart(_build_heatmap(weights, "key", "query"), KEY)
     return f"Head 1 of layer 1 of {subject.choice.shown}: every row sums to {weights.sum(axis=1).mean():.2f}."
 
 
 def _draw_heads() -> str:
     subject = _load_subject()
     heads = subject.attn[0]
-    page.figure(_build_heatmap(np.concatenate(list(heads), axis=1), "key, by head", "query"), KEY)
+    draw_chart(_build_heatmap(np.concatenate(list(heads), axis=1), "key, by head", "query"), KEY)
     difference = np.abs(heads[0] - heads[-1]).sum(axis=1).mean() / 2
     return (
         f"The first and last of {len(heads)} heads of layer 1 differ in {percent(float(difference), 0)} of their"
@@ -101,17 +100,17 @@ def _draw_block() -> str:
     names = ("z", "MSA(LN(z))", "z'", "MLP(LN(z'))", "out")
     norms = [np.linalg.norm(records[f"blocks.0.{part}"][0], axis=-1).mean() for part in parts]
     norms.append(np.linalg.norm(records["blocks.0"][0], axis=-1).mean())
-    page.figure(_build_bars(names, np.array(norms), "mean token norm"), KEY)
+    draw_chart(_build_bars(names, np.array(norms), "mean token norm"), KEY)
     return f"One block of {subject.choice.shown}: each of two branches is added to its input."
 
 
-def _build_bars(names: tuple[str, ...], values: NDArray[Any], title: str) -> go.Figure:
-    figure = PlainFigure(selection.get_theme())
+def _build_bars(names: tuple[str, ...], values: NDArray[Any], title: str) -> Chart:
+    figure = Chart(selection.get_theme())
     colour = PALETTES[selection.get_theme()].primary
     figure.add("bar", x=values, y=list(names), orientation="h", marker={"color": colour})
     figure.layout(xaxis={"title": {"text": title}}, yaxis={"autorange": "reversed", "type": "category"})
     figure.layout(height=300)
-    return figure.figure()
+    return figure
 
 
 def _draw_prediction() -> str:
@@ -119,7 +118,7 @@ def _draw_prediction() -> str:
     probabilities = subject.probabilities
     top = np.argsort(-probabilities, kind="stable")[:10]
     names = tuple(subject.classes[i] for i in top)
-    page.figure(_build_bars(names, probabilities[top], "probability"), KEY)
+    draw_chart(_build_bars(names, probabilities[top], "probability"), KEY)
     return f"{subject.choice.shown} predicts {plain(names[0])} with {percent(float(probabilities[top[0]]))}."
 
 
@@ -127,7 +126,7 @@ def _draw_learned_positions() -> str:
     subject = _load_subject()
     table = subject.capture(("pos_embed",))["pos_embed"].reshape(-1, as_vit(subject.model.config).embed_dim)
     cosines = cosine_similarity(table)
-    page.figure(_build_heatmap(cosines, "position", "position", signed=True), KEY)
+    draw_chart(_build_heatmap(cosines, "position", "position", signed=True), KEY)
     cells = subject.layout.grid[0] * subject.layout.grid[1]
     row, col = np.divmod(np.arange(cells), subject.layout.grid[1])
     patch_cosines, others = cosines[-cells:, -cells:], ~np.eye(cells, dtype=bool)
@@ -148,7 +147,7 @@ def _draw_patch_logits() -> str:
     reading = predict_from_stream(last, weights, "mean", subject.layout.prefix)
     winner = int(reading.order[0])
     logits = reading.normed[subject.layout.num_prefix_tokens :] @ weights.weight[winner]
-    page.figure(_build_heatmap(logits.reshape(subject.layout.grid), "column", "row", signed=True), KEY)
+    draw_chart(_build_heatmap(logits.reshape(subject.layout.grid), "column", "row", signed=True), KEY)
     return (
         f"Logit of {plain(subject.classes[winner])} per patch in {subject.choice.shown}; with mean readout their mean,"
         f" {logits.mean():.2f}, plus a bias is the logit. This model was trained with [CLS] readout."
@@ -161,7 +160,7 @@ def _draw_curves() -> str:
         for choice in selection.list_models().values()
         if choice.trained_on == "digits"
     }
-    figure = PlainFigure(selection.get_theme())
+    figure = Chart(selection.get_theme())
     palette = PALETTES[selection.get_theme()]
     shown = [(name, curve) for name, curve in curves.items() if curve][:3]
     colours = (palette.primary, palette.ink, palette.muted)
@@ -176,8 +175,8 @@ def _draw_curves() -> str:
             line={"color": colour, "dash": dash},
         )
     figure.layout(xaxis={"title": {"text": "step"}}, yaxis={"title": {"text": "validation accuracy, %"}})
-    figure.layout(height=340, showlegend=bool(shown), legend={"orientation": "h", "y": 1.1})
-    page.figure(figure.figure(), KEY)
+    figure.layout(height=340, showlegend=bool(shown))
+    draw_chart(figure, KEY)
     if not shown:
         return "No model trained on digits is available on this server, so no curve is shown."
     best = max(value for _, curve in shown for _, value in curve)

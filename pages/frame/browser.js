@@ -1,7 +1,6 @@
-// Run on every page: the session cookie, term and figure descriptions, address events, presentation mode and skip link.
+// Run on every page: the session cookie, term descriptions, address events, presentation mode and skip link.
 
 import { watchAddress } from './address.js';
-import { describeFigures } from './figure_descriptions.js';
 import { enablePresenting } from './present.js';
 import { explainTerms, setColours } from './glossary_terms.js';
 
@@ -54,7 +53,6 @@ export default function browser() {
   if (!window[STARTED]) {
     window[STARTED] = true;
     explainTerms();
-    describeFigures();
   }
   watchAddress();
   enablePresenting();

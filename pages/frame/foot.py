@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -14,13 +13,10 @@ from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
 from pages.selection import selection
 from pages.streamlit_fixes import element_cache
-from pages.views.register import get_figures, get_messages
+from pages.views.register import get_messages
 from vitviz.browser.html import render_html
 from vitviz.plots.theme import PALETTES
 from vitviz.text import join_words
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 
 def draw(slug: str) -> None:
@@ -32,8 +28,8 @@ def draw(slug: str) -> None:
         glossary_terms.write_remaining_terms(entry.slug)
         if entry.parts:
             st.html(render_strip(entry.parts))
-        if get_messages() or get_figures():
-            make = partial(render_views, entry, get_messages(), get_figures())
+        if get_messages():
+            make = partial(render_views, entry, get_messages())
             page.download(
                 "Take it along (HTML)", make, f"{entry.slug}.html", f"shell.take_along.{entry.slug}"
             )
@@ -48,13 +44,10 @@ def draw(slug: str) -> None:
         )
 
 
-def render_views(
-    entry: PageEntry, messages: Mapping[str, bytes | Callable[[], bytes]], figures: Mapping[str, Figure]
-) -> str:
-    """Return the page's views as one HTML file, which works without a server and a network; else its figures."""
+def render_views(entry: PageEntry, messages: Mapping[str, bytes | Callable[[], bytes]]) -> str:
+    """Return the page's views as one HTML file, which works without a server and a network."""
     made = [message if isinstance(message, bytes) else message() for message in [*messages.values()]]
-    drawn = [] if made else [figure.to_json() for figure in [*figures.values()]]
-    return render_html(entry.title, made, entry.question, drawn)
+    return render_html(entry.title, made, entry.question)
 
 
 def _draw_links(before: PageEntry | None, after: PageEntry | None, _query: Hashable) -> None:

@@ -20,14 +20,12 @@ from pages.controls import popover, widgets
 from pages.frame import glossary_terms, registry
 from pages.questions import prediction
 from pages.streamlit_fixes import element_cache
-from pages.views.register import get_figures, get_messages
+from pages.views.register import get_messages
 from vitviz.papers import find_findings, link_names
 from vitviz.tables import Columns, csv_text
 from vitviz.text import plain, split_sentence
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
-
     from pages.selection.subject import Subject
     from vitviz.lessons.lesson import Question
 
@@ -77,7 +75,6 @@ def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
     st.html(Path(__file__).with_name("page.css"))
     glossary_terms.reset_terms()
     get_messages().clear()
-    get_figures().clear()
     widgets.reset_row()
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     with row:
@@ -162,20 +159,6 @@ def untrained_note(trained_on: str | None) -> None:
     """Draw a badge if the model has random weights."""
     if trained_on is None:
         st.markdown(":orange-badge[:material/casino: random weights] Not trained.")
-
-
-def figure(drawn: Figure, key: str) -> None:
-    """Draw a Plotly figure in the project's theme, without a tool bar."""
-    from vitviz.plots.plotly_dict import height_of  # imports Plotly, which the first screen does not need
-
-    get_figures()[key] = drawn
-    st.plotly_chart(
-        drawn,
-        theme=None,
-        config={"displayModeBar": False},
-        key=key,
-        height=height_of(drawn) or "content",  # reserves the place while Plotly's code loads
-    )
 
 
 def download(

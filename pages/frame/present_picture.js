@@ -32,9 +32,7 @@ function isDrawn() {
 
 function findPicture() {
   const views = [...document.querySelectorAll(`${MAIN} [data-testid="stElementContainer"]`)].filter(
-    (box) =>
-      (box.dataset.drawn || box.querySelector('[data-testid="stPlotlyChart"]')) &&
-      !box.closest('.st-key-lesson_panel, [data-testid="stExpander"]'),
+    (box) => box.dataset.drawn && !box.closest('.st-key-lesson_panel, [data-testid="stExpander"]'),
   );
   const least = LARGE * Math.max(0, ...views.map(area));
   return views.find((box) => area(box) > 0 && area(box) >= least);

@@ -104,7 +104,6 @@ _ALL = (
         "How does a token know its position?",
         need="learned_positions",
         parts=("positions",),
-        drawn_by=("PlotlyChart",),
         requires={"resize": "learned_positions"},
         default="cifar10_vit",
     ),
@@ -118,7 +117,6 @@ _ALL = (
         need="blocks",
         layer="block.layer",
         parts=("blocks", "head", "classes"),
-        drawn_by=("PlotlyChart",),
         requires={"": "blocks"},
     ),
     PageEntry(
@@ -142,7 +140,6 @@ _ALL = (
         "The model",
         "How far does each head attend?",
         parts=("blocks",),
-        drawn_by=("PlotlyChart",),
         requires={"": "distance whole_record"},
         default="cifar10_vit",
     ),
@@ -212,7 +209,6 @@ _ALL = (
         "What do convolutions add to a transformer?",
         need="class_head",
         parts=("image", "patches", "E"),
-        drawn_by=("PlotlyChart",),
         requires={"": "stem"},
         default="cifar10_hybrid",
     ),
@@ -225,7 +221,6 @@ _ALL = (
         "What does a student learn from its teacher?",
         need="distillation",
         parts=("blocks", "head", "classes"),
-        drawn_by=("PlotlyChart",),
         requires={"": "distillation", "lesson": ""},
         default="cifar10_deit_soft",
         images={"": "cifar10-few:96"},  # where the two heads differ most; a test measures it
@@ -250,7 +245,7 @@ _ALL = (
         "Compare",
         "Which model gives the best accuracy for its cost?",
         need="class_head",
-        drawn_by=("PlotlyChart", "DataFrame"),
+        drawn_by=("DataFrame",),
     ),
     PageEntry(
         "studies",
@@ -279,7 +274,7 @@ _ALL = (
         "Class",
         "Can you build each part yourself?",
         parts=("patches", "E", "positions", "blocks", "head"),
-        drawn_by=("PlotlyChart", "StreamlitSyntaxHighlighter"),
+        drawn_by=("StreamlitSyntaxHighlighter",),
     ),
 )
 PAGES = tuple(entry for entry in _ALL if (_ROOT / entry.folder / "page.py").is_file())

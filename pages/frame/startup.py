@@ -35,7 +35,7 @@ _MODELS = (
     "vitviz.probe.capture",
     "vitviz.probe.map_part",
 )  # needed by every page
-_FIGURES = ("pandas", "plotly.graph_objects", "sklearn.decomposition")
+_TABLES = ("pandas", "sklearn.decomposition")
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
 _logged: set[str] = set()  # operator's invalid settings, logged once
@@ -75,7 +75,7 @@ def _warm_up() -> None:
         warm_first_map()
     except Exception:  # opening a part then shows the error
         logging.getLogger(__name__).warning("the first map could not be prepared", exc_info=True)
-    _import_all(_FIGURES)
+    _import_all(_TABLES)
     from threadpoolctl import threadpool_limits
 
     # NumPy's matrix products are small here; more threads would only compete with other sessions'.

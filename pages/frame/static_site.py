@@ -13,7 +13,7 @@ from streamlit.util import calc_hash
 from pages.frame import foot, registry
 from pages.frame.registry import PageEntry
 from pages.stores import catalogue
-from pages.views.register import FIGURES, MESSAGES, ROOT
+from pages.views.register import MESSAGES, ROOT
 from vitviz.browser.html import render_index
 from vitviz.models.abilities import abilities
 
@@ -24,7 +24,7 @@ _LENSES = ("lenses", "start")  # folders of pages
 def write_site(folder: Path) -> Iterator[Path]:
     """Write a file for Start, for each lens on its default model, and for the attention of each shipped model.
 
-    Yields the files, index.html last; a page without views and figures has no file.
+    Yields the files, index.html last; a page without views has no file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     links = []
@@ -62,10 +62,8 @@ def _render_page(entry: PageEntry, model: str) -> str | None:
     app.run()
     if app.exception:
         raise RuntimeError(f"the page {entry.slug} failed: {app.exception[0].message}")
-    messages, figures = (
-        app.session_state[key] if key in app.session_state else {} for key in (MESSAGES, FIGURES)
-    )
-    return foot.render_views(entry, messages, figures) if messages or figures else None
+    messages = app.session_state[MESSAGES] if MESSAGES in app.session_state else {}
+    return foot.render_views(entry, messages) if messages else None
 
 
 if __name__ == "__main__":

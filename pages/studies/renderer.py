@@ -9,6 +9,7 @@ import streamlit as st
 from pages.frame import page
 from pages.selection import selection
 from pages.studies.study import Evidence, Race, Study, Table, View
+from pages.views.chart import draw_chart
 from pages.views.race import draw_race
 from vitviz.experiments.result import describe_provenance
 from vitviz.plots import race
@@ -79,8 +80,8 @@ def draw_picture(view: View, key: str, answered: bool) -> None:
             message = payload(variants, *shape, picture.note, concealed=not picture.known)
         draw_race(message, key=f"{key}.race")
     elif picture is not None:
-        figure = picture if answered or not view.conceals else conceal(picture, selection.get_theme())
-        page.figure(figure, f"{key}.figure")
+        figure = picture if answered or not view.conceals else conceal(picture)
+        draw_chart(figure, f"{key}.figure")
 
 
 def describe_evidence(evidence: Evidence) -> str:

@@ -14,6 +14,7 @@ from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import cached
 from pages.studies.study import Choice, Evidence, Study, Table, View
+from pages.views.chart import draw_chart
 from vitviz.analysis.gradients import Norms, describe_gradient_shares, select_norms
 from vitviz.experiments.gradients import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
 from vitviz.experiments.result import Result, describe_recipe, read_result, read_result_if_any
@@ -105,7 +106,7 @@ def _draw_initial_gradients() -> None:
             Norms(name, title, values := _compute_initial_norms(name, depth), values, values, 1)
             for name, title in VARIANTS.items()
         ]
-    page.figure(gradient_figure(norms, selection.get_theme()), "studies.residuals.here")
+    draw_chart(gradient_figure(norms, selection.get_theme()), "studies.residuals.here")
     page.caption(f"{describe_gradient_shares(norms, 0)[:-1]}; seed 0, {PICTURES} digits, fp32.")
 
 

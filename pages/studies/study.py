@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from operator import attrgetter
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,10 @@ from vitviz.analysis.data_size import Curve
 from vitviz.analysis.one_change import Variant, compute_gain
 from vitviz.analysis.race import Racer
 from vitviz.experiments.result import Result, Row
+from vitviz.plots.chart import Chart
+from vitviz.plots.theme import Mode
 from vitviz.tables import Columns
 from vitviz.text import percent
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
-
-    from vitviz.plots.theme import Mode
 
 Options = Mapping[Any, str]
 Line = tuple[NDArray[np.float64], NDArray[np.float64]]  # x and y
@@ -137,7 +134,7 @@ class View:
         live: draws the form of a live run and the run, with and without the prediction.
     """
 
-    picture: Figure | Race | None
+    picture: Chart | Race | None
     caption: str
     prediction: Prediction | None = None
     evidence: Sequence[Evidence] = ()

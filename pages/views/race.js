@@ -126,7 +126,10 @@ class Race {
     const draw = rows ? this.drawSeeds : this.drawPair;
     const texts = racers.flatMap((racer, i) => draw.call(this, plot, racer, 24 + ROW * (i + 0.68)) ?? []);
     const label = rows ? rows.title : 'Accuracy on original images and with shuffled patches';
-    this.rows.node.setAttribute('aria-label', texts.length ? `${label}: ${texts.join('; ')}` : header.waiting || 'Concealed until the prediction');
+    this.rows.node.setAttribute(
+      'aria-label',
+      texts.length ? `${label}: ${texts.join('; ')}` : header.waiting || 'Concealed until the prediction',
+    );
   }
 
   /** Write a model's name and its result above its row. */

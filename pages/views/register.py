@@ -61,7 +61,7 @@ from collections.abc import Callable
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import streamlit as st
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
@@ -69,9 +69,6 @@ from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentM
 from streamlit.web.server.starlette import starlette_routes
 
 from vitviz.plots.blob import name_files, read_files
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "pages", ROOT / "vitviz" / "browser")
@@ -82,7 +79,6 @@ _find_any_file = starlette_routes.build_safe_abspath  # type: ignore[attr-define
 _SERVING = threading.Lock()
 Height = int | Literal["stretch", "content"]
 MESSAGES = "_messages"  # session key: messages of the page's views by key, for a file to take along
-FIGURES = "_figures"  # session key: the page's Plotly figures by key, for a page without views
 _OF_THE_FRAME = ("pages/frame/", "pages/lessons/", "pages/classroom/")
 _HEIGHTS = Path(__file__).with_name("heights.json")
 
@@ -160,12 +156,6 @@ def get_messages() -> dict[str, bytes | Callable[[], bytes]]:
     """Return the messages of the page's views by key, or functions that make them; `page.header` empties it."""
     messages: dict[str, bytes | Callable[[], bytes]] = st.session_state.setdefault(MESSAGES, {})
     return messages
-
-
-def get_figures() -> dict[str, Figure]:
-    """Return the page's Plotly figures by key; `page.header` empties it."""
-    figures: dict[str, Figure] = st.session_state.setdefault(FIGURES, {})
-    return figures
 
 
 def get_reserved_height(key: str) -> Height:

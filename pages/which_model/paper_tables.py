@@ -11,6 +11,7 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
+from pages.views.chart import draw_chart
 from pages.which_model import captions
 from vitviz.analysis.scoreboard import pareto
 from vitviz.models import parameter_count, published_results
@@ -69,7 +70,7 @@ def _draw_transfers() -> None:
     visible = transfers if predicted else [t for t in transfers if t.family == "CNN"]
     axes = plots.Axis("TPUv3-core-days", "", True), plots.Axis(f"accuracy on {tested_on}", "%", False)
     figure = plots.board_figure(build_points(visible, tested_on), *axes, selection.get_theme(), 340, 880)
-    page.figure(figure, "which_model.transfers")
+    draw_chart(figure, "which_model.transfers")
     if not predicted:
         page.caption("Predict to see the ViTs; these are the CNNs.")
         return
@@ -181,7 +182,7 @@ def _draw_deit_and_swin() -> None:
         for m, (x, y), front in zip(models, coordinates, pareto(coordinates, FEWER_MORE), strict=True)
     ]
     axes = plots.Axis("multiply-adds at 224 px", "", True), plots.Axis("top-1 on ImageNet-1k", "%", False)
-    page.figure(plots.board_figure(points, *axes, selection.get_theme(), 340, 880), "which_model.beside")
+    draw_chart(plots.board_figure(points, *axes, selection.get_theme(), 340, 880), "which_model.beside")
     front = "; ".join(
         p.name for p in sorted(points, key=lambda p: p.x) if p.front
     )  # Names may contain commas.

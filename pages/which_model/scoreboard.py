@@ -13,6 +13,7 @@ from pages.frame import page
 from pages.questions import prediction
 from pages.selection import model_usage, selection
 from pages.stores import timings
+from pages.views.chart import draw_chart
 from pages.which_model import captions, models, timing
 from vitviz.analysis.scoreboard import (
     QUANTITIES,
@@ -148,7 +149,7 @@ def _draw_points(
         st.info(f"{reason}: {missing.title}.", icon=":material/timer:")
         return
     across, up = (plots.Axis(q.title, q.unit, q.log) for q in axes)
-    page.figure(plots.board_figure(points, across, up, selection.get_theme()), "which_model.board")
+    draw_chart(plots.board_figure(points, across, up, selection.get_theme()), "which_model.board")
     page.caption(captions.describe_front(points, len(entries), axes))
     if "training" in {q.name for q in axes} and not on_one_machine(entries):
         page.caption("Training times are from different machines and not comparable.")
@@ -175,7 +176,7 @@ def draw_model(entry: Entry, known: Timings) -> None:
         lines.append(f"{entry.core_days:,.0f} TPUv3-core-days of pre-training ({entry.source})")
     st.markdown("\n".join(f"- {line}" for line in lines))
     figure = plots.parts_figure({"parameters": weights, "multiply-adds": adds}, selection.get_theme())
-    page.figure(figure, "which_model.parts")
+    draw_chart(figure, "which_model.parts")
     page.caption(captions.describe_parts(weights, adds, windows=bool(abilities(entry.config).windows)))
     kind, _, name = entry.key.partition(":")
     if kind in ("checkpoint", "pretrained"):

@@ -14,6 +14,7 @@ from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import timings
+from pages.views.chart import draw_chart
 from pages.which_model import captions
 from vitviz.models import published_results
 from vitviz.plots import cost as plots
@@ -128,11 +129,14 @@ def _draw_formula(controls: CostControls, predicted: bool) -> None:
             plots.Line("attention", products, HEADS[4], "right"),
             plots.Line(f"in windows of {WINDOW}", 2 * WINDOW**2 * tokens * width, HEADS[1], "right"),
         ]
-    page.figure(
+    draw_chart(
         plots.lines_figure(
             tokens=tokens,
             lines=lines,
-            labels=[f"{side**2:,}<br>{side} × {side}" if not i % 2 else "" for i, side in enumerate(SIDES)],
+            labels=[
+                f"{side**2:,}\n{side}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}{side}" if not i % 2 else ""
+                for i, side in enumerate(SIDES)
+            ],
             titles=("tokens N, and side", "multiply-adds", ""),
             mode=selection.get_theme(),
             height_px=360,
@@ -177,11 +181,11 @@ def _draw_measurement() -> None:
             f"in windows of {WINDOW}", np.array([m.window_s for m in measurements]), HEADS[1], "right"
         ),
     )
-    page.figure(
+    draw_chart(
         plots.lines_figure(
             np.array([m.side**2 for m in measurements], float),
             lines,
-            [f"{m.side**2:,}<br>{m.side} × {m.side}" for m in measurements],
+            [_label_tokens(one.side) for one in measurements],
             ("tokens N, and side", "seconds", "s"),
             selection.get_theme(),
             360,
@@ -189,3 +193,8 @@ def _draw_measurement() -> None:
         "which_model.by_clock",
     )
     page.caption(captions.describe_measured(measurements))
+
+
+def _label_tokens(side: int) -> str:
+    """Return a tick of the axis: the number of tokens, and the sides of their grid below it."""
+    return f"{side**2:,}\n{side}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}{side}"

@@ -12,6 +12,7 @@ from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser.conftest import settle
+from tests.messages import chart_of, files
 
 MOST_LOOKS = 40  # until two of them are the same
 PROGRESS = '[data-testid="stProgress"]'
@@ -42,7 +43,7 @@ RECORD_CANVAS = """() => {
 READ = """(selector) => {
   const LEFT_OUT = 'script, style, noscript, [data-testid=stIconMaterial], [data-testid=stExpanderIcon], '
     + '[data-testid=stCode], .vv-listing, [data-testid=stElementToolbar], '
-    + '[data-testid=stDataFrame], .js-plotly-plot svg, [aria-hidden=true].katex-html';
+    + '[data-testid=stDataFrame], .ch-legend, [aria-hidden=true].katex-html';
   const lines = [];
   let line = '';
   const end = () => { lines.push(line); line = ''; };
@@ -162,8 +163,8 @@ def _texts_of_element(kind: str, element: Any) -> Iterator[str]:
                 yield f"[{mark}] {text}"
     if kind == "arrow_data_frame":
         yield from _texts_of_table(element)
-    elif kind == "plotly_chart":
-        yield from (f"[figure] {text}" for text in _texts_of_figure(json.loads(element.spec), ""))
+    elif kind == "bidi_component" and element.bytes and "pages/views/chart.js" in files(element.bytes):
+        yield from (f"[figure] {text}" for text in _texts_of_figure(chart_of(element.bytes), ""))
 
 
 def _texts_of_table(element: Any) -> Iterator[str]:
@@ -181,10 +182,10 @@ _FIGURE_TEXTS = {"text", "name", "hovertemplate", "hovertext", "ticktext", "titl
 def _texts_of_figure(value: Any, name: str) -> Iterator[str]:
     if isinstance(value, str):
         if name in _FIGURE_TEXTS:
-            yield re.sub(r"%\{[^}]*\}", "0", re.sub(r"<[^>]*>", " ", value))
+            yield re.sub(r"%\{[^}]*\}", "0", value).replace("\n", " ")
     elif isinstance(value, list):
         for one in value:
             yield from _texts_of_figure(one, name)
-    elif isinstance(value, dict) and name != "template":
+    elif isinstance(value, dict):
         for key, one in value.items():
             yield from _texts_of_figure(one, key)

@@ -16,7 +16,7 @@ from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-# What draws by itself, in a view's code or Plotly's; tests/pages/test_hostile_words.py reads what Streamlit draws, on
+# What draws by itself, in a view's code; tests/pages/test_hostile_words.py reads what Streamlit draws, on
 # every page in every view.
 ADDRESSES = (
     "",

@@ -12,10 +12,9 @@ from pages.frame.registry import PAGES
 from tests.browser.test_axe import found
 
 pytestmark = pytest.mark.browser
-FIGURES = ("which_model",)  # Plotly figures alone, as hybrids has
 LENSES = [
     *(entry.slug for entry in PAGES if entry.folder.startswith(("lenses", "start"))),
-    *FIGURES,
+    "which_model",
 ]
 
 
@@ -26,13 +25,13 @@ def test_a_page_is_taken_along(visit: Callable[..., Page], slug: str, tmp_path: 
         page.get_by_role("button", name="Take it along (HTML)").click()
     file = tmp_path / f"{slug}.html"
     download.value.save_as(file)
-    assert file.stat().st_size < 4 * 2**20
+    assert file.stat().st_size < 2 * 2**20
     alone = page.context.new_page()
     wrong: list[str] = []
     alone.on("request", lambda one: wrong.append(one.url) if one.url.startswith("http") else None)
     alone.on("pageerror", lambda error: wrong.append(str(error)))
     alone.goto(file.as_uri())
-    views = alone.locator("section > div > .vv, section > .figure")
+    views = alone.locator("section > div > .vv")
     expect(views.first).to_be_attached()
     for view in views.all():
         expect(view).to_have_attribute("data-ready", "true")

@@ -48,7 +48,7 @@ def test_all_options_of_a_row_stand_on_a_phone_s_screen(visit: Callable[..., Pag
 def test_at_150_percent_the_board_has_the_page_s_width(visit: Callable[..., Page]) -> None:
     """Beside its inspector it was 294 px wide there, and the longest names began left of the figure."""
     page = visit("which_model?which_model.set=imagenet", width=933, height=600, device_scale_factor=1.5)
-    figure = page.locator('[data-testid="stMain"] [data-testid="stPlotlyChart"]').first
-    expect(figure.locator(".plotly").first).to_be_visible()
+    figure = page.locator('[data-testid="stMain"] .ch-canvas').first
+    expect(figure).to_be_visible()
     box, title = figure.bounding_box(), page.locator('[data-testid="stMain"] h1').bounding_box()
     assert box and title and box["width"] > 0.9 * title["width"]

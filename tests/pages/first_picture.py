@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import io
-import json
 from typing import Any
 
 import numpy as np
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from tests.messages import body, unpack
+from tests.messages import body, chart_of, files, unpack
 
 PARTS = 6  # an array is told by the mean size of its values in so many equal parts: a basis has no signs of its own
 ROUNDING = 0.01  # of the largest of them: processors add in another order
@@ -19,14 +17,22 @@ Told = dict[str, Any]
 
 
 def first_picture(app: AppTest) -> Told:
-    """The arrays that the first view is sent; without one a Plotly figure's; without that what the form says."""
-    for part in app.main.get("bidi_component"):
-        arrays = unpack(body(part.proto.bytes))[1] if part.proto.bytes else {}
-        if arrays:
-            return {part.proto.id.rpartition("-")[2]: {name: told(array) for name, array in arrays.items()}}
-    for part in app.main.get("plotly_chart"):
-        traces = json.loads(part.proto.spec)["data"]
-        return {part.proto.id.rpartition("-")[2]: {str(i): traced(trace) for i, trace in enumerate(traces)}}
+    """The arrays that the first view is sent; without one the heights of a chart; without that what the form says."""
+    messages = {
+        part.proto.id.rpartition("-")[2]: part.proto.bytes
+        for part in app.main.get("bidi_component")
+        if part.proto.bytes
+    }
+    is_chart = {name: "pages/views/chart.js" in files(message) for name, message in messages.items()}
+    for name, message in messages.items():
+        if not is_chart[name] and (arrays := unpack(body(message))[1]):
+            return {name: {key: told(array) for key, array in arrays.items()}}
+    for name, message in messages.items():
+        if is_chart[name]:
+            traces = chart_of(message)["data"]
+            return {
+                name: {str(i): told(np.asarray(trace["y"], np.float64)) for i, trace in enumerate(traces)}
+            }
     forms = (app.main.selectbox, app.main.number_input, app.main.button_group)
     return {"form": {widget.label: widget.value for form in forms for widget in form}}
 
@@ -38,14 +44,6 @@ def told(array: np.ndarray[Any, Any]) -> Told:
             array = np.asarray(image.convert("RGB"))
     parts = np.array_split(np.abs(np.nan_to_num(array.astype(np.float64))).reshape(-1), PARTS)
     return {"shape": list(array.shape), "means": [float(f"{part.mean():.4g}") for part in parts if part.size]}
-
-
-def traced(trace: dict[str, Any]) -> Told:
-    """The heights of a Plotly trace."""
-    heights = trace["y"]
-    if isinstance(heights, dict):
-        heights = np.frombuffer(base64.b64decode(heights["bdata"]), heights["dtype"])
-    return told(np.asarray(heights, np.float64))
 
 
 def same(kept: Any, now: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,7 +19,7 @@ from pages.lenses.attention.map_controls import CONCENTRATED_HEAD
 from pages.selection import attention_maps
 from pages.stores import cached, catalogue
 from pages.stores.session import UserSession
-from tests.messages import message
+from tests.messages import charts, message
 from vitviz.analysis.attention import restore_rows
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
@@ -342,7 +341,9 @@ def capture_instead(monkeypatch: pytest.MonkeyPatch, attn: np.ndarray) -> None:
     arrays = {f"blocks.{layer}.attn": heads[None] for layer, heads in enumerate(attn)}
     captured = Capture(arrays, np.zeros((1, 2), np.float32), None)
     monkeypatch.setattr("pages.stores.cached.capture_loaded", lambda *_: captured)
-    monkeypatch.setattr(attention_maps, "_build_strip", lambda subject, layers, head: strip_view(subject.attn, head))
+    monkeypatch.setattr(
+        attention_maps, "_build_strip", lambda subject, layers, head: strip_view(subject.attn, head)
+    )
 
 
 def test_a_fused_look_is_a_share_of_itself_and_a_column_counts_every_query(open_app, monkeypatch):
@@ -443,8 +444,8 @@ def test_it_opens_on_the_most_concentrated_map_of_a_correct_prediction() -> None
 @pytest.mark.parametrize("model", [*MODELS, "checkpoint:cifar10_deit_soft"])
 def test_the_shares_of_a_logit_sum_to_it(open_app, model):
     app = open_app(PAGE, model=model, image="digits:0", attention__view="shares")
-    (chart,) = app.main.get("plotly_chart")
-    bars = next(trace for trace in json.loads(chart.proto.spec)["data"] if trace["type"] == "bar")
+    (chart,) = charts(app)
+    bars = next(trace for trace in chart["data"] if trace["type"] == "bar")
     *parts, logit = bars["x"]
     assert sum(parts) == pytest.approx(logit, abs=1e-6) and bars["base"][1] == pytest.approx(parts[0])
     caption = next(note.value for note in app.main.caption if "adds most to the logit" in note.value)
@@ -473,5 +474,5 @@ def test_curves_of_faithfulness_are_drawn_while_others_are_computed(
     monkeypatch.setattr(method_maps, "SHOW_S", -1.0)
     monkeypatch.setattr(faithfulness, "build_figure", record)
     app = open_app(PAGE, model="preset:vit_digits", image="digits:0", attention__view="truth")
-    assert not app.exception and len(app.main.get("plotly_chart")) == 1
+    assert not app.exception and len(charts(app)) == 1
     assert shown[:3] == [1, 2, 3] and shown == sorted(shown)

@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.studies import data_size, published_sizes
+from tests.messages import charts
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from tests.pages.told import words
@@ -110,7 +111,7 @@ def test_a_guess_comes_before_the_curves(open_app: OpenApp) -> None:
     app = open_study(open_app)
     assert "81.7 %" not in captions(app)
     assert set(lines_of(app)) == {"CNN", "ViT"} and not any(lines_of(app).values())
-    (figure,) = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    (figure,) = charts(app)
     low, high = (trace for trace in figure["data"] if trace["mode"] == "lines")
     assert low["y"] == pytest.approx([46.17, 90.5]) and high["y"] == pytest.approx([81.73, 93.95])
     app.main.button_group(key="data.guess.row").set_value("vit").run()
@@ -160,7 +161,7 @@ def test_every_number_that_is_drawn_or_said_is_in_its_file(open_app: OpenApp, pa
     stored = results.read_result(path.stem)
     rows = [row | {"on": stored.made[row["made"]].machine} for row in stored.rows if "test" in row]
     app = open_study(open_app, view, **GUESSED, **{"data.dataset": name, "data.equal": "updates"})
-    figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    figures = charts(app)
     whole = [trace for figure in figures for trace in figure["data"] if trace["mode"] == "lines+markers"]
     wanted = numbers_of(rows, view)
     assert bool(whole) == bool(wanted)
@@ -209,7 +210,7 @@ def numbers_of(rows: list[dict[str, Any]], view: str) -> dict[str, list[float]]:
 
 def lines_of(app: AppTest) -> dict[str, list[int]]:
     """Where the points of every line stand."""
-    (figure,) = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    (figure,) = charts(app)
     return {
         trace["name"]: [x for x, y in zip(trace["x"], trace["y"], strict=True) if y is not None]
         for trace in figure["data"]

@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.frame.registry import BY_SLUG as BY_SLUG_OF_PAGES
 from pages.lenses.distillation import captions as sentences
+from tests.messages import charts
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
 from vitviz.config import CNNConfig, Preparation, TrainConfig, ViTConfig
@@ -321,7 +322,7 @@ def test_hard_and_soft_labels_are_words_of_the_glossary(open_app: OpenApp) -> No
 
 def points_of(app: AppTest) -> dict[str, list[int]]:
     """Return the x values of the lines, by name."""
-    figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    figures = charts(app)
     traces = [trace for figure in figures for trace in figure["data"] if trace.get("name")]
     return {
         trace["name"]: [x for x, y in zip(trace["x"], trace["y"], strict=True) if y is not None]

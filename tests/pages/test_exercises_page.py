@@ -7,6 +7,7 @@ import re
 import pytest
 
 from pages.exercises import solution_figures
+from tests.messages import charts
 from tests.pages.conftest import OpenApp
 from vitviz.exercises import BY_SLUG, EXERCISES, Exercise
 
@@ -31,7 +32,7 @@ def test_every_exercise_shows_what_a_right_solution_gives(open_app: OpenApp, slu
     assert app.selectbox(key="exercises.task").value == slug
     said = "\n".join(text.value for text in app.main.markdown)
     assert BY_SLUG[slug].task in said and all(mistake in said for mistake in BY_SLUG[slug].mistakes)
-    assert app.main.get("plotly_chart")
+    assert charts(app)
     caption = app.main.caption[0].value
     assert re.search(CAPTIONS[slug], caption), caption
     assert len(app.main.get("download_button")) == 5  # one of them takes the page along

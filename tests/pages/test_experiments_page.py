@@ -16,7 +16,7 @@ from streamlit.testing.v1.element_tree import Dataframe
 
 from pages.studies import positions
 from pages.studies.hyperparameter import DIFFERENCE
-from tests.messages import message
+from tests.messages import charts, message
 from tests.pages.conftest import ROOT, OpenApp
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -134,7 +134,7 @@ def test_the_gradients_are_the_file_s_and_can_be_computed_here(open_app: OpenApp
     assert "10 updates" in captions(app)
     here = opened(open_app, "residuals", experiments__here="1", experiments__deep="2")
     assert re.search(r"residuals [\d.]+.*; seed 0, 128 digits, fp32\.", captions(here))
-    assert len(here.main.get("plotly_chart")) == 2
+    assert len(charts(here)) == 2
     assert open_drawers(here) == [MATH, CODE, NUMBERS]
 
 

@@ -23,6 +23,7 @@ from pages.frame import registry
 from pages.stores import runs
 from tests.colours import by_colour_alone
 from tests.hostile import CLASSES, HOSTILE, TITLE, strangers_run, strangers_zip
+from tests.messages import charts
 from tests.pages.conftest import OpenApp, opened_again, said
 from tests.pages.odd_words import Browser, deaf_to
 from tests.rows import rows
@@ -100,8 +101,7 @@ def read_as_written(app: AppTest) -> list[str]:
         for field, text in texts(node.proto) if node.proto is not None else ():
             if field in AS_IT_IS or kind in ("code",):
                 continue
-            text = text.replace("\\u003c", "<")  # as Plotly writes it
-            read = HTML if kind in ("plotly_chart", "html") else MARKDOWN
+            read = HTML if kind in ("html",) else MARKDOWN
             if "evil.test" in text and (sign := read.search(text)):
                 found.append(f"{kind}.{field}: {text[max(0, sign.start() - 60) : sign.end() + 60]}")
     return found
@@ -114,8 +114,7 @@ def view_groups(app: AppTest) -> list[Any]:
 
 def told_by_colour(app: AppTest) -> list[str]:
     """What of this page's figures nothing but a colour tells apart."""
-    figures = (json.loads(node.proto.spec) for node in nodes(app._tree) if node.type == "plotly_chart")
-    return [pair for figure in figures for pair in by_colour_alone(figure)]
+    return [pair for figure in charts(app) for pair in by_colour_alone(figure)]
 
 
 @pytest.mark.parametrize(

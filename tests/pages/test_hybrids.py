@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from dataclasses import replace
@@ -15,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.studies import hybrid_training
 from pages.studies.hybrid_training import describe_trainings
+from tests.messages import charts
 from tests.pages.conftest import OpenApp
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from tests.pages.told import words
@@ -91,7 +91,7 @@ def test_every_number_of_the_open_question_stands_in_its_file(open_app: OpenApp)
         assert row["Mean accuracy"] == pytest.approx(sum(tests) / len(tests)) and row["Seeds"] == len(tests)
         assert row["Parameters"] == found.settings["parameters"][name]
         assert row["Multiply-adds"] == found.settings["multiply_adds"][name]
-    drawn = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    drawn = charts(app)
     dots = [
         x
         for figure in drawn

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 import time
 from dataclasses import replace
@@ -14,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.lenses.layers import layer_questions, token_similarity
-from tests.messages import message
+from tests.messages import charts, message
 from tests.pages.conftest import OpenApp, said
 from vitviz.analysis.cka import cka, gram
 from vitviz.checkpoints import Checkpoint, save_checkpoint
@@ -278,13 +276,13 @@ def test_a_lead_grows_stays_or_fades(leads: tuple[float, ...], right: int) -> No
 
 def test_the_sidebar_s_model_s_line_waits_for_a_guess(open_app: OpenApp) -> None:
     app = wait_for_measurements(open_app(PAGE, **DIGITS, layers__view="probe"))
-    classes, places = (json.loads(chart.proto.spec)["data"] for chart in app.main.get("plotly_chart"))
+    classes, places = (chart["data"] for chart in charts(app))
     assert len(classes) == 1 and len(places) == 2 and not has_numbers_drawer(app)
     title = places[0]["name"]
     assert classes[0]["name"].startswith(places[1]["name"])
     assert f"the class accuracy of {title}" in read_captions(app).replace("\N{WORD JOINER}", "")
     choose_option(app, "probe", "0")
-    classes, _ = (json.loads(chart.proto.spec)["data"] for chart in app.main.get("plotly_chart"))
+    classes, _ = (chart["data"] for chart in charts(app))
     assert (
         len(classes) == 3 and "within 2 points of the best" in read_captions(app) and has_numbers_drawer(app)
     )
@@ -348,27 +346,19 @@ def test_a_set_without_labels_has_channels_but_no_classes(open_app: OpenApp) -> 
 def test_the_probe_says_what_its_figures_show(open_app: OpenApp) -> None:
     asked = {"layers__count": "64", "layers__view": "probe", "layers__probe_guess": "shown"}
     app = wait_for_measurements(open_app(PAGE, **(DIGITS | asked)))
-    classes, places = (json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart"))
+    classes, places = charts(app)
     assert [trace["name"].rpartition(", ")[2] for trace in classes["data"]] == [
         "the mean over positions",
         "[CLS]",
         "the mean over positions",
     ]
-    first = np.asarray(read_numbers(places["data"][0]["y"]))
+    first = np.asarray(places["data"][0]["y"])
     assert len(first) == PRESETS["vit_digits"].config.depth + 1
     said = read_captions(app)
     assert "64 test images of Digits" in said
     for trace in classes["data"]:
-        y = read_numbers(trace["y"])
+        y = trace["y"]
         assert f"{y[0]:.0f}\N{NO-BREAK SPACE}% (" in said and f"{y[-1]:.0f}\N{NO-BREAK SPACE}% (" in said
-
-
-def read_numbers(told: object) -> list[float]:
-    """Return the numbers of a figure's JSON, plain or as typed bytes."""
-    if isinstance(told, dict):
-        return [float(v) for v in np.frombuffer(base64.b64decode(told["bdata"]), told["dtype"])]
-    assert isinstance(told, list)
-    return [float(v) for v in told]
 
 
 def test_registers_are_measured_or_said_to_be_missing(open_app: OpenApp) -> None:

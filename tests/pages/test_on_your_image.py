@@ -22,7 +22,7 @@ from pages.lenses.on_your_image import perturbation as change_page
 from pages.lenses.on_your_image.part_state import PartControls
 from pages.lenses.on_your_image.perturbation_state import PerturbationView
 from pages.studies import faces
-from tests.messages import message
+from tests.messages import charts, message
 from tests.pages.conftest import OpenApp, opened_again, said
 from vitviz.analysis.assembly import Part, assemble, cut_part, encode_parts, fill_holes, misplace_parts
 from vitviz.analysis.changes import CHANGES, WHOLE, apply_change
@@ -345,7 +345,7 @@ def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:
     app = open_app("pages/studies/page.py", studies__study="faces", studies__faces_guess="shown", **OPEN)
     found = read_result_if_any(faces.NAME)
     assert found is not None
-    (spec,) = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    (spec,) = charts(app)
     drawn = {trace["name"]: [] for trace in spec["data"] if "name" in trace}
     for trace in spec["data"]:
         if trace["mode"] == "markers":

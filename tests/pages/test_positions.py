@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores import cached, catalogue
 from pages.stores.session import UserSession
-from tests.messages import first_view, message
+from tests.messages import charts, first_view, message
 from vitviz.analysis import position_similarity
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, from_dict
@@ -289,8 +289,8 @@ def test_the_waves_of_a_model_keep_their_base(open_app: OpenApp) -> None:
 def test_rotary_pairs_turn_with_the_offset(open_app: OpenApp) -> None:
     app = open_app(PAGE, positions__view="rotary", positions__down="1", positions__right="2")
     assert not app.exception
-    (chart,) = app.main.get("plotly_chart")
-    scores = np.array(json.loads(chart.proto.spec)["data"][0]["z"])
+    (chart,) = charts(app)
+    scores = np.array(chart["data"][0]["z"])
     assert scores.shape == (15, 15) and scores[7, 7] == 1.0
     assert f"q·k falls to {scores[8, 9]:.2f} of its value at offset 0" in captions(app)
     compared = open_app(PAGE, positions__left="rotary", positions__right="none")

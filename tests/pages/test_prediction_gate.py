@@ -22,7 +22,7 @@ from pages.studies import (
     training_time,
 )
 from pages.which_model import paper_tables, token_cost
-from tests.messages import message
+from tests.messages import charts, message
 from tests.pages.conftest import OpenApp, said
 from vitviz.experiments import result as results
 from vitviz.experiments.gradients import VARIANTS
@@ -49,7 +49,7 @@ def text(app: AppTest) -> str:
 
 def points(app: AppTest) -> dict[str, int]:
     """How many points every line has."""
-    (figure,) = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    (figure,) = charts(app)
     return {line["name"]: len(line["y"]) for line in figure["data"] if line["mode"] == "lines+markers"}
 
 
@@ -109,7 +109,7 @@ def test_a_level_pair_is_neither_right_nor_wrong() -> None:
 def test_the_picture_moves_once_a_model_is_guessed(open_app: OpenApp) -> None:
     app = open_app(PICTURE, on_picture__view="shift", **TWO)
     header, _ = message(app, "on_picture.moved")
-    assert [len(row["tiles"]) for row in header["rows"]] == [3] and not app.main.get("plotly_chart")
+    assert [len(row["tiles"]) for row in header["rows"]] == [3] and not charts(app)
     assert header["heads"] == ["Image", *header["heads"][1:]] and len(header["heads"]) == 3
     assert "Shift of" not in text(app)
     app.main.button_group(key="on_picture.moves.row").set_value("preset:vit_digits").run()
@@ -164,7 +164,7 @@ def test_what_a_place_of_the_stem_reads_is_guessed_first(open_app: OpenApp) -> N
 
 
 def _boxes(app: AppTest) -> list[dict[str, float]]:
-    picture = json.loads(app.main.get("plotly_chart")[0].proto.spec)
+    picture = charts(app)[0]
     return [shape for shape in picture["layout"]["shapes"] if shape["type"] == "rect"]
 
 
@@ -272,7 +272,7 @@ def test_the_norms_of_the_deep_models_wait_for_a_guess(open_app: OpenApp) -> Non
 
 def test_what_each_norm_mixes_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(STUDIES, **DIGITS, studies__study="norms")
-    assert app.main.get("plotly_chart") and "under Batch norm (" not in text(app)
+    assert charts(app) and "under Batch norm (" not in text(app)
     app.main.button_group(key="experiments.norm_guess.row").set_value("group").run()
     assert re.search("Group norm.*wrong.*Batch norm", text(app)) and "under Batch norm (" in text(app)
     assert "right" in norms.describe_prediction({"layer": 0.0, "batch": 0.2}, "batch")

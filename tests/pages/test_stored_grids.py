@@ -5,7 +5,6 @@ Whatever cells there are: a grid in its first hour and a whole one are read alik
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from itertools import permutations
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.messages import charts
 from tests.pages.conftest import OpenApp
 from tests.pages.told import points, shares, words, written
 from vitviz.experiments.data_size import GRIDS, TITLES
@@ -105,7 +105,7 @@ def test_sizes_at_equal_updates_and_at_equal_time(open_app: OpenApp, name: str, 
 
 def figures(app: AppTest) -> dict[str, dict[float, float]]:
     """By name of a line the heights of its points, by their places."""
-    specs = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    specs = charts(app)
     return {
         trace["name"]: {x: y for x, y in zip(trace["x"], trace["y"], strict=True) if y is not None}
         for spec in specs

@@ -5,7 +5,6 @@ On 'How much data?', Hybrids, On your picture and Experiments' knobs and slips s
 
 from __future__ import annotations
 
-import json
 import re
 from statistics import mean
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.messages import charts
 from tests.pages.conftest import OpenApp
 from vitviz.experiments.data_size import GRIDS
 from vitviz.experiments.result import RESULTS, Result, read_result
@@ -38,7 +38,7 @@ def captions(app: AppTest) -> str:
 
 def lines(app: AppTest, within: list[str]) -> dict[str, list[tuple[Any, float]]]:
     """What is drawn under these names: places and heights of the points that are there."""
-    figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    figures = charts(app)
     found = {}
     for trace in (trace for figure in figures for trace in figure["data"]):
         if trace.get("name") in within and "markers" in trace["mode"]:
@@ -92,7 +92,7 @@ def test_every_lesson_s_accuracy_is_in_its_file(open_app: OpenApp, name: str) ->
         **DEIT,
         **{f"distillation.{key}": value for key, value in asked.items()},
     )
-    figures = [json.loads(chart.proto.spec) for chart in app.main.get("plotly_chart")]
+    figures = charts(app)
     lessons = list(dict.fromkeys(row["lesson"] for row in found.rows))
     (dots,) = (trace for f in figures for trace in f["data"] if trace.get("y") == lessons)
     least = min(row["pictures"] for row in found.rows)

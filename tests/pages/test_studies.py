@@ -23,8 +23,8 @@ from vitviz.analysis.data_size import group_curves
 from vitviz.experiments.lecture_results import ACCURACIES
 from vitviz.experiments.result import read_result_if_any
 from vitviz.papers import cite, find_findings, list_links
+from vitviz.plots.chart import Chart
 from vitviz.plots.concealed import conceal, draw_sketch, find_range, list_lines
-from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.text import split_sentence
 
 PAGE = "pages/studies/page.py"
@@ -109,11 +109,12 @@ def test_the_catalogue_loads_without_torch() -> None:
 
 
 def test_concealed_curves_are_one_band_from_the_lowest_to_the_highest() -> None:
-    figure = PlainFigure("light")
+    figure = Chart("light")
     figure.add("scatter", name="a", x=[1, 2, 4], y=[10.0, 20.0, 40.0], mode="lines")
     figure.add("scatter", name="b", x=[2, 3], y=[50.0, None], mode="lines+markers")
     figure.layout(xaxis={"title": {"text": "images"}})
-    drawn = conceal(figure.figure()).to_dict()
+    concealed = conceal(figure)
+    drawn = {"data": concealed.traces, "layout": concealed.parts}
     legend = [trace for trace in drawn["data"] if trace.get("name")]
     assert [(trace["name"], trace["x"], trace["y"]) for trace in legend] == [
         ("a", [None], [None]),
@@ -139,10 +140,10 @@ def test_a_card_has_a_sketch_wherever_results_are_stored(name: str) -> None:
 
 
 def test_a_sketch_names_nothing() -> None:
-    figure = PlainFigure("light")
+    figure = Chart("light")
     figure.add("scatter", name="secret", x=[1, 10, 100], y=[0.0, 1.0, 2.0], mode="lines")
     figure.layout(xaxis={"type": "log"})
-    svg = draw_sketch(list_lines(figure.figure()))
+    svg = draw_sketch(list_lines(figure))
     assert svg.count("<polyline") == 1 and "secret" not in svg
     assert "4.0,92.0 120.0,48.0 236.0,4.0" in svg  # evenly spaced on a logarithmic axis
 

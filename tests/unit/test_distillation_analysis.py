@@ -48,10 +48,10 @@ def test_repeated_mistakes_are_counted_among_the_teachers_mistakes_only() -> Non
 
 
 def test_the_figures_hold_the_numbers() -> None:
-    line = similarity_figure(np.array([0.0, 0.5, 0.25]), np.array([0.0, 1.0, 1.0]), 2)
+    line = similarity_figure(np.array([0.0, 0.5, 0.25]), np.array([0.0, 1.0, 1.0]), 2).to_plotly()
     assert list(line.data[-1].y) == [0.0, 0.5, 0.25]
     assert line.data[-1].marker.color[2] != line.data[-1].marker.color[1]
-    tiles = disagreement_figure(["a", "b"], np.array([[0, 0.125], [0.125, 0]]))
+    tiles = disagreement_figure(["a", "b"], np.array([[0, 0.125], [0.125, 0]])).to_plotly()
     assert [note.text for note in tiles.layout.annotations] == ["12.5", "12.5"]
     assert np.isnan(tiles.data[0].z[0][0])
 

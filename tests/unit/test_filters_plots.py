@@ -75,11 +75,11 @@ def test_rebuilding_error_is_in_grey_levels_of_each_channel() -> None:
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_figures_draw_what_they_are_given(mode: str) -> None:
     line = np.array([1.0, 0.5, 0.2])
-    curves = plots.by_distance_figure({"a": (line, line), "b": (line / 2, line)}, mode)  # type: ignore[arg-type]
+    curves = plots.by_distance_figure({"a": (line, line), "b": (line / 2, line)}, mode).to_plotly()  # type: ignore[arg-type]
     assert len(curves.data) == 4 and list(curves.data[0].y) == [0.5, 0.2]
-    resized = plots.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode)  # type: ignore[arg-type]
+    resized = plots.resize_figure([24, 32], {"grid": [0.5, 0.9]}, 32, mode).to_plotly()  # type: ignore[arg-type]
     assert list(resized.data[0].x) == [24, 32]
     right = position_similarity.cosine_similarity(position_similarity.encode("sincos_1d", (1, 10), 64))
-    slip = plots.slip_figure(right, right, (1, 2), mode)  # type: ignore[arg-type]
+    slip = plots.slip_figure(right, right, (1, 2), mode).to_plotly()  # type: ignore[arg-type]
     assert slip.data[0].y[0] == pytest.approx(0.9662, abs=5e-5)
     assert [trace.mode for trace in slip.data] == ["lines", "markers+lines"] * 2  # the bug is dotted

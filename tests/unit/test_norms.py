@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 from torch import nn
@@ -60,10 +59,8 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_the_figures_pass_plotly_s_own_checks() -> None:
     members = {title: normalise(TOKENS, name, AT).members for name, title in NORMS.items()}
-    drawn = norms_figure(TOKENS, members, AT)
-    go.Figure(drawn.to_dict())
+    drawn = norms_figure(TOKENS, members, AT).to_plotly()
     assert len(drawn.data) == 2 * len(NORMS) and len(drawn.data[0].z) == 15
     ones = np.array([0.1, 1.0])
-    lines = gradient_figure([Norms("pre", "Before", ones, ones / 2, ones * 2, 3)], "dark")
-    go.Figure(lines.to_dict())
+    lines = gradient_figure([Norms("pre", "Before", ones, ones / 2, ones * 2, 3)], "dark").to_plotly()
     assert list(lines.data[0].y) == [0.1, 1.0]

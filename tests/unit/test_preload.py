@@ -48,8 +48,8 @@ def test_a_page_names_its_views_and_those_that_it_shares() -> None:
     named = {file_of(address).name for address in NAMED.findall(preload.render_document("attention"))}
     assert {"base.js", "base.css", "dom.js", "explorer.js", "browser.js"} <= named
     assert "patches_stage.js" not in named
-    assert "/PlotlyChart." in preload.render_document("block")
-    assert "/PlotlyChart." not in preload.render_document("attention")
+    drawn = {file_of(address).name for address in NAMED.findall(preload.render_document("block"))}
+    assert {"chart.js", "chart_marks.js", "plot.js"} <= drawn and not any("Plotly" in name for name in drawn)
 
 
 def test_what_is_imported_at_once_comes_and_what_is_asked_for_later_does_not(tmp_path: Path) -> None:

@@ -86,7 +86,11 @@ def test_the_figure_holds_the_numbers() -> None:
         Line("ViT", ["a", "b", "c"], [0.1, 0.5, 0.9], 0, [0.01, 0.02, 0.03], 0.85),
         Line("CNN", ["a"], [0.3], 1),
     ]
-    figure = over_depth_figure(lines, ("vit", "cnn"), "read right", 0.1, "light", share=True).to_plotly_json()
+    figure = (
+        over_depth_figure(lines, ("vit", "cnn"), "read right", 0.1, "light", share=True)
+        .to_plotly()
+        .to_plotly_json()
+    )
     assert [list(trace["x"]) for trace in figure["data"]] == [[0, 0.5, 1], [0]]
     assert list(figure["data"][0]["error_y"]["array"]) == [1, 2, 3]
     assert [shape["y0"] for shape in figure["layout"]["shapes"]] == [85, 10]

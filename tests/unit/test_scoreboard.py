@@ -160,7 +160,7 @@ def test_names_do_not_lie_on_one_another() -> None:
     axis = plots.Axis("x", "", False)
     near = [plots.Point(f"model {i}", "ViT", 1 + i / 1000, 1.0) for i in range(6)]
     far = plots.Point("far", "ViT", 10, 10, chosen=True)
-    figure = plots.board_figure([*near, far], axis, axis)
+    figure = plots.board_figure([*near, far], axis, axis).to_plotly()
     texts = [text for trace in figure.data if trace.name == "ViT" for text in trace.text]
     places = [p for trace in figure.data if trace.name == "ViT" for p in trace.textposition]
     shown = [(t, p) for t, p in zip(texts, places, strict=True) if t]

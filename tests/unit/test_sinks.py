@@ -43,7 +43,7 @@ def test_the_edge_of_a_grid() -> None:
 
 def test_the_figure_holds_the_lengths() -> None:
     layers = [Layer("a", (1, 2, 3), 9, (4,)), Layer("b", (2, 3, 4), 8, (5,))]
-    drawn = lengths_figure(layers, ("cls",), "dark").to_plotly_json()["data"]
+    drawn = lengths_figure(layers, ("cls",), "dark").to_plotly().to_plotly_json()["data"]
     by_name = {trace["name"]: list(trace["y"]) for trace in drawn if "name" in trace}
     assert by_name == {"median patch": [2, 3], "largest patch": [9, 8], "[CLS], mean": [4, 5]}
     assert [list(trace["y"]) for trace in drawn if "name" not in trace] == [[1, 3], [2, 4]]

@@ -155,8 +155,8 @@ def test_every_lesson_is_another_recipe() -> None:
 
 
 def test_the_figures_hold_the_numbers() -> None:
-    figure = teacher_gain_figure(compute_teacher_gains(ROWS, augmented=True))
+    figure = teacher_gain_figure(compute_teacher_gains(ROWS, augmented=True)).to_plotly()
     assert list(figure.data[0].y) == pytest.approx([3.0, -1.5])
-    drawn = lessons_figure(["twin", "hard"], [0.8, 0.9], [(0.7, 0.85), (0.88, 0.92)])
+    drawn = lessons_figure(["twin", "hard"], [0.8, 0.9], [(0.7, 0.85), (0.88, 0.92)]).to_plotly()
     assert list(drawn.data[0].x) == pytest.approx([80.0, 90.0])
     assert list(drawn.data[0].error_x.array) == pytest.approx([5.0, 2.0])

@@ -8,34 +8,11 @@ async function inflate(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Draw Plotly's figures, with the code that the file holds. */
-async function drawFigures(places) {
-  const code = await inflate(document.querySelector('script[data-plotly]').textContent);
-  const script = document.createElement('script');
-  script.src = URL.createObjectURL(new Blob([code], { type: 'text/javascript' }));
-  await new Promise((resolve, reject) => {
-    script.onload = resolve;
-    script.onerror = reject;
-    document.head.append(script);
-  });
-  for (const place of places) {
-    const { data, layout } = JSON.parse(new TextDecoder().decode(await inflate(place.textContent)));
-    const node = place.parentElement;
-    const axes = [layout.yaxis, layout.xaxis].map((axis) => axis?.title?.text).filter(Boolean);
-    node.setAttribute('role', 'img');
-    node.setAttribute('aria-label', layout.title?.text || axes.join(' over ') || 'Chart');
-    await window.Plotly.newPlot(node, data, layout, { displayModeBar: false, responsive: true });
-    node.dataset.ready = 'true';
-  }
-}
-
 export async function start(urls) {
   const places = [...document.querySelectorAll('script[data-message]')];
   const views = await Promise.all(
     places.map(async (place) => mount(place.parentElement, await inflate(place.textContent), urls)),
   );
-  const figures = [...document.querySelectorAll('script[data-figure]')];
-  if (figures.length) await drawFigures(figures);
   const root = document.documentElement;
   const dark = window.matchMedia('(prefers-color-scheme: dark)');
   const node = document.querySelector('#theme');

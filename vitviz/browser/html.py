@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 from collections.abc import Sequence
-from functools import cache
 from html import escape
 
 from vitviz.browser.modules import collect_modules, read_linker, read_styles
 from vitviz.plots.blob import read_files
-from vitviz.plots.theme import PALETTES
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -40,14 +37,13 @@ await start(urls);
 """
 
 
-def render_html(title: str, messages: Sequence[bytes], lead: str = "", figures: Sequence[str] = ()) -> str:
+def render_html(title: str, messages: Sequence[bytes], lead: str = "") -> str:
     """Return the HTML document of some views, with a sentence before them.
 
     Args:
         title: of the document.
         messages: of the views.
         lead: the sentence.
-        figures: Plotly figures as JSON; with one, the document holds Plotly's code (2 MB).
 
     Raises:
         FileNotFoundError: if a view's file is missing.
@@ -58,8 +54,7 @@ def render_html(title: str, messages: Sequence[bytes], lead: str = "", figures: 
         title=escape(title),
         styles=read_styles([*styles, *(file for file in files if file.endswith(".css"))]),
         lead=f"<p>{escape(lead)}</p>\n" if lead else "",
-        body="\n".join([*map(_render_message, messages), *map(_render_figure, figures)])
-        + (f'<script type="text/plain" data-plotly>{_pack_plotly()}</script>' if figures else ""),
+        body="\n".join(map(_render_message, messages)),
         linker=read_linker(),
         modules=collect_modules(
             ["vitviz/browser/document.js", *(file for file in files if file.endswith(".js"))]
@@ -78,21 +73,6 @@ def render_index(title: str, links: Sequence[tuple[str, str, str]]) -> str:
 
 def _render_message(message: bytes) -> str:
     return f'<section><div><script type="text/plain" data-message>{_pack(message)}</script></div></section>'
-
-
-def _render_figure(figure: str) -> str:
-    """Return a figure on the ground of the theme that it was drawn for, whose text it can be read on."""
-    ink = json.loads(figure)["layout"].get("font", {}).get("color")
-    paper = next((palette.paper for palette in PALETTES.values() if palette.ink == ink), "")
-    script = f'<script type="text/plain" data-figure>{_pack(figure.encode())}</script>'
-    return f'<section><div class="figure" style="background: {paper}">{script}</div></section>'
-
-
-@cache
-def _pack_plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return _pack(get_plotlyjs().encode())
 
 
 def _pack(content: bytes) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.plotly_dict import PlainFigure
+from vitviz.plots.chart import Chart
 from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
 
 
-def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "light") -> go.Figure:
+def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "light") -> Chart:
     """Draw a norm's input (tokens, D), with the row of LayerNorm and the column of BatchNorm outlined."""
     figure = draw_tokens(tokens, token, mode)
     line = {"color": PALETTES[mode].primary, "width": 2.5}
@@ -22,14 +21,14 @@ def norm_figure(tokens: NDArray[Any], token: int, channel: int, mode: Mode = "li
         xaxis={"title": {"text": "channel (tall frame: BatchNorm)"}},
         yaxis={"title": {"text": "token (wide frame: LayerNorm)"}},
     )
-    return figure.figure()
+    return figure
 
 
-def draw_tokens(tokens: NDArray[Any], token: int, mode: Mode) -> PlainFigure:
+def draw_tokens(tokens: NDArray[Any], token: int, mode: Mode) -> Chart:
     """Draw the tokens (N, D), one row each, and outline the row of one."""
     top = float(np.quantile(np.abs(tokens), 0.99)) or 1.0
     rows, cols = tokens.shape
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.add(
         "heatmap",
         z=tokens.astype(np.float32),
@@ -39,7 +38,7 @@ def draw_tokens(tokens: NDArray[Any], token: int, mode: Mode) -> PlainFigure:
         zmax=top,
         colorscale=colorscale(DIVERGING[mode]),
         colorbar={"thickness": 8, "outlinewidth": 0},
-        hovertemplate="token %{y}, channel %{x}: %{z:.3f}<extra></extra>",
+        hovertemplate="token %{y}, channel %{x}: %{z:.3f}",
     )
     line = {"color": PALETTES[mode].ink, "width": 2.5}
     figure.shape(type="rect", x0=0.5, y0=token + 0.5, x1=cols + 0.5, y1=token + 1.5, line=line)
@@ -50,11 +49,11 @@ def draw_tokens(tokens: NDArray[Any], token: int, mode: Mode) -> PlainFigure:
     return figure
 
 
-def stream_figure(norms: NDArray[Any], token: int, mode: Mode = "light") -> go.Figure:
+def stream_figure(norms: NDArray[Any], token: int, mode: Mode = "light") -> Chart:
     """Draw the norm of the residual stream, (depth + 1, tokens): one token, the mean, and the range."""
     palette = PALETTES[mode]
     depth = np.arange(len(norms))
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.add(
         "scatter",
         x=np.concatenate([depth, depth[::-1]]),

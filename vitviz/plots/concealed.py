@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.plots.plotly_dict import PlainFigure, read_parts
-from vitviz.plots.theme import Mode
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+from vitviz.plots.chart import Chart
 
 FloatArray = NDArray[np.float64]
 _INK = "#5E86B8"  # readable on both themes
 _BAND = "rgba(127, 127, 127, 0.25)"
 
 
-def conceal(figure: Figure, mode: Mode = "light") -> Figure:
+def conceal(figure: Chart) -> Chart:
     """Return the figure with one grey band in place of its lines, points and bars."""
-    traces, layout = read_parts(figure)
-    hidden = PlainFigure(mode)
+    traces = figure.traces
+    hidden = Chart(figure.mode)
     for trace in traces:
         if trace.get("name") and trace.get("showlegend", True):
             style = {key: trace[key] for key in ("mode", "line", "marker") if key in trace}
@@ -33,9 +29,8 @@ def conceal(figure: Figure, mode: Mode = "light") -> Figure:
         hidden.add("scatter", **{along: list(x), across: low.tolist()}, **edge)
         fill = {"fill": f"tonext{across}", "fillcolor": _BAND}
         hidden.add("scatter", **{along: list(x), across: high.tolist()}, **fill, **edge)
-    hidden.layout(**{**layout, "showlegend": True, "annotations": []})
-    hidden.layout(legend={"traceorder": "normal"})  # a filled trace would reverse it
-    return hidden.figure()
+    hidden.layout(**{**figure.parts, "showlegend": True, "annotations": []})
+    return hidden
 
 
 def is_horizontal(traces: list[dict[str, Any]]) -> bool:
@@ -100,12 +95,11 @@ def draw_sketch(lines: list[tuple[FloatArray, FloatArray]], *, width: int = 240,
     )
 
 
-def list_lines(figure: Figure) -> list[tuple[FloatArray, FloatArray]]:
+def list_lines(figure: Chart) -> list[tuple[FloatArray, FloatArray]]:
     """Return the lines of a figure for a sketch; a logarithmic axis and categories become evenly spaced numbers."""
-    traces, layout = read_parts(figure)
-    logarithmic = layout.get("xaxis", {}).get("type") == "log"
+    logarithmic = figure.parts.get("xaxis", {}).get("type") == "log"
     lines = []
-    for trace in traces:
+    for trace in figure.traces:
         x, y = list_points(trace)
         if not all(isinstance(value, int | float) for value in x):
             x = list(range(len(x)))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
-from vitviz.plots.plotly_dict import PlainFigure, escape_text
+from vitviz.plots.chart import Chart
 
 FloatArray64 = NDArray[np.float64]
 
@@ -44,7 +43,7 @@ _ENDS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 320) -> go.Figure:
+def cost_figure(costs: Costs, x_title: str, mode: theme.Mode, height_px: int = 320) -> Chart:
     """Draw two costs over the number of tokens."""
     lines = (
         Line("global", costs.full, theme.HEADS[3]),
@@ -62,7 +61,7 @@ def lines_figure(
     mode: theme.Mode,
     height_px: int = 320,
     at: tuple[float, str] | None = None,
-) -> go.Figure:
+) -> Chart:
     """Draw costs over the number of tokens on logarithmic axes.
 
     Args:
@@ -71,7 +70,7 @@ def lines_figure(
         titles: of the two axes, and the unit of the upper one.
         at: a number of tokens that is marked, and its word.
     """
-    figure, ink = PlainFigure(mode), theme.PALETTES[mode].ink
+    figure, ink = Chart(mode), theme.PALETTES[mode].ink
     x_title, y_title, unit = titles
     if at is not None:
         line = {"color": theme.PALETTES[mode].primary, "width": 1.5, "dash": "dot"}
@@ -81,7 +80,7 @@ def lines_figure(
     for one in lines:
         _add(figure, tokens, one, unit)
         place = {"x": float(np.log10(tokens[-1])), "y": float(np.log10(one.values[-1]))}
-        figure.note(text=escape_text(one.name), font={"color": ink, "size": 13}, **place, **_ENDS[one.place])
+        figure.note(text=one.name, font={"color": ink, "size": 13}, **place, **_ENDS[one.place])
     figure.layout(
         height=height_px,
         margin={"r": max([8, *(round(7 * len(one.name)) + 12 for one in lines if one.place == "right")])},
@@ -90,11 +89,10 @@ def lines_figure(
             "type": "log",
             "title": {"text": y_title},
             "dtick": 1,
-            "exponentformat": "SI",
             "ticksuffix": unit,
         },
     )
-    return figure.figure()
+    return figure
 
 
 def _tokens_axis(tokens: FloatArray64, labels: Sequence[str], title: str) -> dict[str, Any]:
@@ -102,15 +100,14 @@ def _tokens_axis(tokens: FloatArray64, labels: Sequence[str], title: str) -> dic
     room = 0.06 * (high - low)
     return {
         "type": "log",
-        "range": [low - room, high + room],  # or Plotly makes room for the words too
-        "tickangle": 0,
+        "range": [low - room, high + room],
         "title": {"text": title},
         "tickvals": tokens.tolist(),
         "ticktext": list(labels),
     }
 
 
-def _add(figure: PlainFigure, tokens: FloatArray64, line: Line, unit: str) -> None:
+def _add(figure: Chart, tokens: FloatArray64, line: Line, unit: str) -> None:
     figure.add(
         "scatter",
         x=tokens.tolist(),
@@ -118,6 +115,6 @@ def _add(figure: PlainFigure, tokens: FloatArray64, line: Line, unit: str) -> No
         mode="lines+markers",
         line={"color": line.color, "width": 2},
         marker={"size": 6},
-        name=escape_text(line.name),
-        hovertemplate="%{x}: %{y:.3s}" + f"{unit}<extra>{escape_text(line.name)}</extra>",
+        name=line.name,
+        hovertemplate="%{x:,}: %{y:.3s}" + unit,
     )

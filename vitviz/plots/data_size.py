@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go
-
 from vitviz.analysis.data_size import Curve, Lines
-from vitviz.plots.plotly_dict import PlainFigure
+from vitviz.plots.chart import Chart
 from vitviz.plots.theme import FAMILIES, PALETTES, VARIANTS, Mode, family_colors
 from vitviz.plots.theme import SYMBOLS as SHAPES
 
@@ -38,7 +36,7 @@ def size_figure(
     what: str,
     own: Sequence[Own] = (),
     mode: Mode = "light",
-) -> go.Figure:
+) -> Chart:
     """Draw accuracy over the number of training images, one line per model with the span of its seeds.
 
     A line is dotted over sizes that were not measured; with one seed per point there is no span.
@@ -50,7 +48,7 @@ def size_figure(
         what: title of the vertical axis, without its unit.
         own: points of the user's runs, drawn as stars.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for curve in curves:
         _over_sizes(figure, curve, sizes)
@@ -70,7 +68,7 @@ def full_axis(sizes: Sequence[float]) -> list[float]:
     return [low - room, high + room]
 
 
-def _over_sizes(figure: PlainFigure, curve: Curve, sizes: Sequence[int]) -> None:
+def _over_sizes(figure: Chart, curve: Curve, sizes: Sequence[int]) -> None:
     """Draw one model's line, dotted over sizes that were not measured."""
     within = [size for size in sizes if curve.pictures[0] <= size <= curve.pictures[-1]]
     places = [curve.find_size(size) for size in within]
@@ -96,7 +94,7 @@ def _style(name: str) -> tuple[str, str]:
     return COLOURS[name], SYMBOLS[name]
 
 
-def _star(figure: PlainFigure, point: Own, ink: str) -> None:
+def _star(figure: Chart, point: Own, ink: str) -> None:
     figure.add(
         "scatter",
         showlegend=False,
@@ -109,7 +107,7 @@ def _star(figure: PlainFigure, point: Own, ink: str) -> None:
             "size": 17,
             "line": {"color": ink, "width": 1.5},
         },
-        hovertemplate=f"your {point.title}, %{{x:,}} images: %{{y:.1f}} %<extra></extra>",
+        hovertemplate=f"your {point.title}, %{{x:,}} images: %{{y:.1f}} %",
     )
 
 
@@ -123,7 +121,7 @@ def sizes_axis(sizes: Sequence[float], title: str, unit: str = "") -> dict[str, 
     }
 
 
-def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int | None = None) -> go.Figure:
+def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int | None = None) -> Chart:
     """Draw validation accuracy over core-seconds of training.
 
     Args:
@@ -131,7 +129,7 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int |
         chance: accuracy of guessing, in [0, 1].
         points: number of points drawn of each line, None for all; the axes are those of all.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.hline(100 * chance, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for name, (title, (seconds, accuracy)) in lines.items():
         figure.curve(
@@ -147,12 +145,12 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int |
 
 def pretraining_figure(
     lines: Mapping[str, Sequence[float | None]], sizes_million: Sequence[float], mode: Mode = "light"
-) -> go.Figure:
+) -> Chart:
     """Draw published ImageNet accuracy, in percent, over the millions of images that a model was trained on before.
 
     The first line is the CNN, dashed with squares.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     symbols = sorted(SHAPES, key=lambda symbol: symbol != "square")
     colours = family_colors(["cnn", *["vit"] * (len(lines) - 1)])
     for index, (title, values) in enumerate(lines.items()):
@@ -165,9 +163,9 @@ def pretraining_figure(
     )
 
 
-def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> go.Figure:
+def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> Chart:
     """Draw the gain from augmentation, in points, over the number of training images."""
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.hline(0, {"color": PALETTES[mode].muted, "width": 1.5})
     for gain in gains:
         ends = None if gain.seeds.max() == 1 else (100 * gain.low, 100 * gain.high)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.plots.plotly_dict import PlainFigure, escape_text
+from vitviz.plots.chart import Chart
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -78,17 +77,17 @@ def heads_view(
 
 def distribution_figure(
     edges_px: FloatArray, mass: FloatArray, mean_px: float, color: str, mode: theme.Mode
-) -> go.Figure:
+) -> Chart:
     """Return one head's attention between patches by distance, with its mean as a line."""
     palette = theme.PALETTES[mode]
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.add(
         "bar",
         x=(edges_px[1:] + edges_px[:-1]) / 2,
         y=100 * mass,
         width=np.diff(edges_px) * 0.86,
         marker={"color": color, "line": {"width": 0}},
-        hovertemplate="%{x:.1f} px: %{y:.1f} %<extra></extra>",
+        hovertemplate="%{x:.1f} px: %{y:.1f} %",
     )
     figure.vline(
         x=mean_px,
@@ -98,7 +97,7 @@ def distribution_figure(
     figure.layout(height=240)
     figure.layout(xaxis={"title": {"text": "distance, px"}, "range": [0, float(edges_px[-1])]})
     figure.layout(yaxis={"title": {"text": "share of attention, %"}, "rangemode": "tozero", "nticks": 4})
-    return figure.figure()
+    return figure
 
 
 def reach_figure(
@@ -106,13 +105,13 @@ def reach_figure(
     curves: dict[str, FloatArray],
     dashed: Sequence[str],
     mode: theme.Mode,
-) -> go.Figure:
+) -> Chart:
     """Return how far information has travelled after each layer, in pixels: one line per kind of reach."""
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     for index, (label, values) in enumerate(curves.items()):
         color = theme.HEADS[(3, 4, 1, 5)[index % 4]]
         figure.curve(
-            escape_text(label),
+            label,
             range(1, len(names) + 1),
             values,
             (color, theme.SYMBOLS[index % len(theme.SYMBOLS)]),
@@ -131,19 +130,21 @@ def reach_figure(
     )
 
 
-def reach_map(distance_px: FloatArray, mode: theme.Mode) -> go.Figure:
+def reach_map(distance_px: FloatArray, mode: theme.Mode) -> Chart:
     """Return how far each query patch of one head looks, as a map with its scale."""
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.add(
         "heatmap",
         z=np.asarray(distance_px, np.float32),
+        x=np.arange(1, distance_px.shape[1] + 1),
+        y=np.arange(1, distance_px.shape[0] + 1),
         colorscale=theme.colorscale(theme.SEQUENTIAL),
         xgap=1,
         ygap=1,
         colorbar={"thickness": 8, "outlinewidth": 0, "title": {"text": "px", "side": "right"}, "nticks": 4},
-        hovertemplate="row %{y}, column %{x}: %{z:.1f} px<extra></extra>",
+        hovertemplate="row %{y}, column %{x}: %{z:.1f} px",
     )
     figure.layout(height=240)
-    figure.layout(xaxis={"visible": False, "constrain": "domain"})
+    figure.layout(xaxis={"visible": False})
     figure.layout(yaxis={"visible": False, "autorange": "reversed", "scaleanchor": "x"})
-    return figure.figure()
+    return figure

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve
+from vitviz.plots.chart import Chart
 from vitviz.plots.data_size import HEIGHT_PX, sizes_axis
-from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.theme import HEADS, PALETTES, SEQUENTIAL, Mode, colorscale
 
 COMBINED = 2  # of a student's curves: both heads combined
@@ -18,7 +17,7 @@ COMBINED = 2  # of a student's curves: both heads combined
 
 def similarity_figure(
     similarity: NDArray[np.float64], start: NDArray[np.float64] | None, block: int, mode: Mode = "light"
-) -> go.Figure:
+) -> Chart:
     """Draw the cosine of [CLS] and [DIST] over depth, (depth + 1,) from the input on; `start` is before training.
 
     Args:
@@ -26,7 +25,7 @@ def similarity_figure(
     """
     palette = PALETTES[mode]
     depth = np.arange(len(similarity))
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.hline(0, {"color": palette.line, "width": 1})
     if start is not None:
         _add_before(figure, start, palette.muted)
@@ -42,7 +41,7 @@ def similarity_figure(
             "symbol": ["circle" if at == block else "circle-open" for at in depth],
             "line": {"color": palette.primary, "width": 2},
         },
-        hovertemplate="after layer %{x}: %{y:.3f}<extra></extra>",
+        hovertemplate="after layer %{x}: %{y:.3f}",
     )
     figure.layout(
         height=300,
@@ -54,10 +53,10 @@ def similarity_figure(
             "tickvals": [-1, -0.5, 0, 0.5, 1],
         },
     )
-    return figure.figure()
+    return figure
 
 
-def _add_before(figure: PlainFigure, start: NDArray[np.float64], color: str) -> None:
+def _add_before(figure: Chart, start: NDArray[np.float64], color: str) -> None:
     """Draw the curve before training, dotted; its second point carries the label."""
     figure.add(
         "scatter",
@@ -68,17 +67,15 @@ def _add_before(figure: PlainFigure, start: NDArray[np.float64], color: str) -> 
         text=["", "before training"] + [""] * (len(start) - 2),
         textposition="top right",
         textfont={"color": color},
-        hovertemplate="before training, after layer %{x}: %{y:.3f}<extra></extra>",
+        hovertemplate="before training, after layer %{x}: %{y:.3f}",
     )
 
 
-def disagreement_figure(
-    names: Sequence[str], differs: NDArray[np.float64], mode: Mode = "light"
-) -> go.Figure:
+def disagreement_figure(names: Sequence[str], differs: NDArray[np.float64], mode: Mode = "light") -> Chart:
     """Draw the share of images classified differently by each pair of classifiers, (n, n), as a heatmap."""
     shown = np.where(np.eye(len(names), dtype=bool), np.nan, 100 * differs)
     top = float(np.nanmax(shown))
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.add(
         "heatmap",
         z=shown,
@@ -90,7 +87,7 @@ def disagreement_figure(
         ygap=2,
         colorscale=colorscale(SEQUENTIAL),
         showscale=False,
-        hovertemplate="%{y} and %{x} differ on %{z:.1f} % of the images<extra></extra>",
+        hovertemplate="%{y} and %{x} differ on %{z:.1f} % of the images",
     )
     for (row, column), value in np.ndenumerate(shown):
         if np.isfinite(value):
@@ -101,22 +98,21 @@ def disagreement_figure(
         xaxis={
             "side": "top",
             "showgrid": False,
-            "tickangle": 0,
             "tickvals": list(names),
-            "ticktext": [name.replace(" ", "<br>") for name in names],  # narrow enough for a phone
+            "ticktext": [name.replace(" ", "\n") for name in names],  # narrow enough for a phone
         },
         yaxis={"autorange": "reversed", "showgrid": False},
     )
-    return figure.figure()
+    return figure
 
 
-def teacher_gain_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Figure:
+def teacher_gain_figure(curves: Sequence[Curve], mode: Mode = "light") -> Chart:
     """Draw student minus twin, in points, over the number of images, one line per combination of the heads.
 
     Both ways of combining the heads, which come first, have the span of their seeds; each head alone is dotted.
     """
     palette = PALETTES[mode]
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.hline(0, {"color": palette.muted, "width": 1.5})
     for index, curve in enumerate(curves):
         colour = HEADS[index]
@@ -141,7 +137,7 @@ def teacher_gain_figure(curves: Sequence[Curve], mode: Mode = "light") -> go.Fig
 
 def lessons_figure(
     names: Sequence[str], means: Sequence[float], spans: Sequence[tuple[float, float]], mode: Mode = "light"
-) -> go.Figure:
+) -> Chart:
     """Draw the test accuracy of every distillation recipe as a dot with the span of its seeds.
 
     Args:
@@ -150,7 +146,7 @@ def lessons_figure(
         spans: lowest and highest.
     """
     palette = PALETTES[mode]
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.add(
         "scatter",
         x=[100 * mean for mean in means],
@@ -166,7 +162,7 @@ def lessons_figure(
         },
         mode="markers",
         marker={"color": palette.primary, "size": 10, "symbol": ["diamond", *["circle"] * (len(names) - 1)]},
-        hovertemplate="%{y}: %{x:.1f} %<extra></extra>",
+        hovertemplate="%{y}: %{x:.1f} %",
     )
     figure.add(
         "scatter",
@@ -182,7 +178,7 @@ def lessons_figure(
         xaxis={"title": {"text": "test accuracy, %"}},
         yaxis={"range": [len(names) - 0.5, -0.5]},
     )
-    return figure.figure()
+    return figure
 
 
 _ANSWER_SYMBOLS = ("circle", "square", "triangle-up", "cross")

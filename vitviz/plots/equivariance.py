@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import plotly.graph_objects as go
-
-from vitviz.plots.plotly_dict import PlainFigure, escape_text
+from vitviz.plots.chart import Chart
 from vitviz.plots.theme import PALETTES, SYMBOLS, Mode, family_colors
 
 HEIGHT = 380
@@ -14,20 +12,20 @@ HEIGHT = 380
 
 def shift_figure(
     lines: Mapping[str, Sequence[tuple[str, float]]], families: Sequence[str], mode: Mode = "light"
-) -> go.Figure:
+) -> Chart:
     """Draw the equivariance error of each model over relative depth.
 
     Args:
         lines: name -> (layer, value), in order of depth: 0 if the map moves with the image, 1 if it stays.
         families: of the models, in the same order.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.hline(0.5, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     colors = family_colors(families)
     for i, (name, points) in enumerate(lines.items()):
         last = max(1, len(points) - 1)
         figure.curve(
-            escape_text(name),
+            name,
             [at / last for at in range(len(points))],
             [value for _, value in points],
             (colors[i], SYMBOLS[i % len(SYMBOLS)]),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import plotly.graph_objects as go
-
-from vitviz.plots.plotly_dict import PlainFigure
+from vitviz.plots.chart import Chart
 from vitviz.plots.theme import PALETTES, Mode, family_colors
 
 ROW_PX = 72
@@ -16,7 +14,7 @@ SYMBOLS = ("square", "circle", "diamond", "triangle-up")
 
 def faces_figure(
     rows: Sequence[str], shares: Mapping[str, Shares], families: Sequence[str], mode: Mode = "light"
-) -> go.Figure:
+) -> Chart:
     """Draw one row per arrangement and one line of dots per model: every seed, and the mean as a bar.
 
     Args:
@@ -24,7 +22,7 @@ def faces_figure(
         shares: model -> arrangement -> share predicted as face, one per seed.
         families: of the models, in the same order.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     for m, (title, by_row) in enumerate(shares.items()):
         color, off = family_colors(families)[m], 0.24 * (m - (len(shares) - 1) / 2)
         for row, values in enumerate(by_row):
@@ -33,7 +31,7 @@ def faces_figure(
                 row + off,
                 0.1,
                 (color, SYMBOLS[m % len(SYMBOLS)], PALETTES[mode].ink),
-                f"{title}, {rows[row]}: %{{x:.1f}} %",
+                f"{rows[row]}: %{{x:.1f}} %",
                 name=title,
                 legendgroup=title,
                 showlegend=not row,

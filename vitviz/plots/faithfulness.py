@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.plotly_dict import PlainFigure, escape_text
-from vitviz.plots.theme import HEADS, PALETTES, Mode, Palette, layout
+from vitviz.plots.chart import Chart
+from vitviz.plots.theme import HEADS, PALETTES, Mode, Palette
 
 Line = NDArray[np.floating[Any]]
 _DASHES = ("solid", "dash", "dashdot", "longdash")  # the dotted line is that of random orders
@@ -23,7 +22,7 @@ def curves_figure(
     random: tuple[Line, Line],
     class_name: str,
     mode: Mode = "light",
-) -> go.Figure:
+) -> Chart:
     """Draw the class probability under deletion (left) and insertion (right) of patches.
 
     Args:
@@ -31,27 +30,24 @@ def curves_figure(
         curves: title -> (deletion, insertion), each (steps + 1,).
         random: the same of random orders, each (orders, steps + 1): drawn as their range and mean.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     for side in (0, 1):
         halves = {title: pair[side] for title, pair in curves.items()}
         _add_half(figure, side, 100 * fraction, halves, random[side], PALETTES[mode])
-    axis: dict[str, Any] = dict(layout(mode)["xaxis"])  # type: ignore[call-overload]
-    title = axis["title"]
     return figure.with_legend(
         340,
-        xaxis={**axis, "domain": [0, 0.47], "title": {**title, "text": "patches blanked, %"}},
-        xaxis2={**axis, "domain": [0.53, 1], "title": {**title, "text": "patches shown, %"}},
+        xaxis={"domain": [0, 0.47], "title": {"text": "patches blanked, %"}},
+        xaxis2={"domain": [0.53, 1], "title": {"text": "patches shown, %"}},
         yaxis={
-            **axis,
             "range": [0, 1.02],
-            "title": {**title, "text": f"probability of {escape_text(class_name)}"},
+            "title": {"text": f"probability of {class_name}"},
         },
-        yaxis2={**axis, "range": [0, 1.02], "anchor": "x2", "showticklabels": False},
+        yaxis2={"range": [0, 1.02], "anchor": "x2", "showticklabels": False},
     )
 
 
 def _add_half(
-    figure: PlainFigure, side: int, percent: Line, curves: Mapping[str, Line], noise: Line, palette: Palette
+    figure: Chart, side: int, percent: Line, curves: Mapping[str, Line], noise: Line, palette: Palette
 ) -> None:
     """Draw one side's curves over the range of random orders (orders, steps + 1) and their mean."""
     x, y = (("x", "y"), ("x2", "y2"))[side]
@@ -82,7 +78,7 @@ def _add_half(
             line={"color": color, "width": 2, "dash": dash},
             legendgroup=title,
             showlegend=side == 0,
-            hovertemplate="%{y:.2f} at %{x:.0f} %<extra>" + title + "</extra>",
+            hovertemplate="%{y:.2f} at %{x:.0f} %",
             xaxis=x,
             yaxis=y,
         )

@@ -8,15 +8,14 @@ from math import log10
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.analysis.data_size import Curve
 from vitviz.analysis.fine_tuning import Group, mean_curve, sort_parts
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
+from vitviz.plots.chart import Chart
 from vitviz.plots.data_size import full_axis, sizes_axis
-from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.ticks import log_axis
 from vitviz.text import percent
 
@@ -132,14 +131,14 @@ def _describe_tests(tests: Sequence[float]) -> str:
 
 def weight_changes_figure(
     changes: Mapping[str, Mapping[str, float]], titles: Mapping[str, str], mode: theme.Mode
-) -> go.Figure:
+) -> Chart:
     """Draw the weight change of each part, in percent of its initial norm, on a logarithmic axis.
 
     Args:
         changes: by model, by part; an unchanged part has no point.
         titles: of the models.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     every = sort_parts(dict.fromkeys(part for parts in changes.values() for part in parts))
     for name, parts in changes.items():
         shares = [100 * parts[part] if parts.get(part) else None for part in every]
@@ -151,12 +150,12 @@ def weight_changes_figure(
 
 def image_count_figure(
     curves: Sequence[Curve], sizes: Sequence[int], chance: float, mode: theme.Mode
-) -> go.Figure:
+) -> Chart:
     """Draw test accuracy over images per class, one line per method with the span of its seeds.
 
     The vertical axis is logarithmic in the error rate, so that halving the mistakes is the same step everywhere.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.hline(100 * (1 - chance), {"color": theme.PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for curve in curves:
         mean, high, low = (

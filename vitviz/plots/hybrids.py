@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
 from vitviz.plots.block import draw_tokens
-from vitviz.plots.plotly_dict import PlainFigure
+from vitviz.plots.chart import Chart
 from vitviz.plots.scoreboard import FAMILY
 
 STAGE_PX = 500  # height of the figures of the stem
 GAP = 1  # cells between two maps of a sheet
 # A vertical axis of square pixels: in a narrow column what is left of the height lies below the image.
-_SQUARE = {"visible": False, "scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}
+_SQUARE = {"visible": False, "scaleanchor": "x", "constraintoward": "top"}
 
 
 def field_figure(
     image: NDArray[np.uint8], box: tuple[float, float, float, float], mode: theme.Mode = "light"
-) -> go.Figure:
+) -> Chart:
     """Return the image (S, S, 3) with the square (left, top, right, bottom), in px, that one place reads."""
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.add("image", z=image, hoverinfo="skip")
     left, top, right, bottom = (edge - 0.5 for edge in box)  # a pixel's centre is a whole number
     line = {"color": theme.PALETTES[mode].primary, "width": 3}
@@ -33,10 +32,10 @@ def field_figure(
     side = len(image)
     figure.layout(
         height=STAGE_PX,
-        xaxis={"visible": False, "range": [-0.5, side - 0.5], "constrain": "domain"},
+        xaxis={"visible": False, "range": [-0.5, side - 0.5]},
         yaxis={"range": [side - 0.5, -0.5], **_SQUARE},
     )
-    return figure.figure()
+    return figure
 
 
 def sheet(maps: NDArray[np.floating], columns: int) -> NDArray[np.float32]:
@@ -50,14 +49,14 @@ def sheet(maps: NDArray[np.floating], columns: int) -> NDArray[np.float32]:
     return out
 
 
-def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.Mode = "light") -> go.Figure:
+def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.Mode = "light") -> Chart:
     """Return a stem's maps (channels, rows, cols) side by side, and in each the place (row, col) outlined.
 
     Each map has its own scale, from 0, its ReLU's floor, to its largest value.
     """
     count, rows, cols = maps.shape
     columns = ceil(count**0.5)  # a square fills a column of a page and a phone alike
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.add(
         "heatmap",
         z=sheet(maps, columns),
@@ -73,17 +72,17 @@ def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.
         figure.shape(type="rect", line={"color": theme.HEADS[4], "width": 1}, **box)
     figure.layout(
         height=STAGE_PX,
-        xaxis={"visible": False, "constrain": "domain"},
+        xaxis={"visible": False},
         yaxis={"autorange": "reversed", **_SQUARE},
     )
-    return figure.figure()
+    return figure
 
 
-def tokens_figure(tokens: NDArray[np.floating], token: int, mode: theme.Mode = "light") -> go.Figure:
+def tokens_figure(tokens: NDArray[np.floating], token: int, mode: theme.Mode = "light") -> Chart:
     """Return the tokens (N, D), one row each, and the row of one outlined."""
     figure = draw_tokens(tokens, token, mode)
     figure.layout(height=STAGE_PX)
-    return figure.figure()
+    return figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +95,9 @@ class Course:
     accuracy: NDArray[np.float64]
 
 
-def courses_figure(
-    courses: Sequence[Course], x_title: str, unit: str, mode: theme.Mode = "light"
-) -> go.Figure:
+def courses_figure(courses: Sequence[Course], x_title: str, unit: str, mode: theme.Mode = "light") -> Chart:
     """Return the validation accuracy over time or over images; each line carries its name at its end."""
-    figure, ink = PlainFigure(mode), theme.PALETTES[mode].ink
+    figure, ink = Chart(mode), theme.PALETTES[mode].ink
     for course in courses:
         figure.add(
             "scatter",
@@ -109,7 +106,7 @@ def courses_figure(
             mode="lines",
             name=course.name,
             line={"color": FAMILY[course.family], "width": 2},
-            hovertemplate=f"%{{x:,.0f}} {unit}: %{{y:.1f}} %<extra>{course.name}</extra>",
+            hovertemplate=f"%{{x:,.0f}} {unit}: %{{y:.1f}} %",
         )
         figure.note(
             x=float(course.x[-1]),
@@ -127,7 +124,7 @@ def courses_figure(
         xaxis={"title": {"text": x_title}, "range": [0, last], "tickformat": ",.0f", "nticks": 6},
         yaxis={"title": {"text": "validation accuracy, %"}},
     )
-    return figure.figure()
+    return figure
 
 
 def seeds_figure(
@@ -136,7 +133,7 @@ def seeds_figure(
     marked: int,
     mode: theme.Mode = "light",
     printed: Sequence[float] = (),
-) -> go.Figure:
+) -> Chart:
     """Draw the accuracy of every seed as a dot in the row of its net, and their mean as a bar.
 
     Args:
@@ -146,7 +143,7 @@ def seeds_figure(
         mode: theme.
         printed: an accuracy of each row that a lecture printed: a cross, or one line if all are the same.
     """
-    palette, figure = theme.PALETTES[mode], PlainFigure(mode)
+    palette, figure = theme.PALETTES[mode], Chart(mode)
     for row, values in enumerate(found):
         color, symbol = (palette.muted, "diamond") if row == marked else (palette.primary, "circle")
         shares = [100 * value for value in values]
@@ -163,7 +160,7 @@ def seeds_figure(
             orientation="h",
             mode="markers",
             marker={"size": 12, "color": palette.query, "symbol": "x"},
-            hovertemplate="printed in the lecture: %{x:.2f} %<extra></extra>",
+            hovertemplate="printed in the lecture: %{x:.2f} %",
         )
     crosses = " (× printed in the lecture)" if printed else ""
     figure.layout(
@@ -176,4 +173,4 @@ def seeds_figure(
             "showgrid": False,
         },
     )
-    return figure.figure()
+    return figure

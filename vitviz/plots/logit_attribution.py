@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import plotly.graph_objects as go
 
 from vitviz.analysis.logit_attribution import Attribution, FloatArray
-from vitviz.plots import theme
-from vitviz.plots.plotly_dict import PlainFigure, escape_text
+from vitviz.plots.chart import Chart
 from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
 from vitviz.text import signed
 
@@ -18,14 +14,13 @@ ROW_PX, FRAME_PX, LABEL_PX = 34, 92, 48
 MAP_END, SUM_START = 0.6, 0.7  # share of the figure's width
 
 
-def attribution_figure(shares: Attribution, name: str, mode: Mode = "light") -> go.Figure:
+def attribution_figure(shares: Attribution, name: str, mode: Mode = "light") -> Chart:
     """Draw each head's and MLP's share on the left, and how the shares sum to the logit of `name` on the right."""
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     names = _add_cells(figure, np.column_stack([shares.heads, shares.mlps]), mode)
     _add_sum(figure, shares, mode)
     rows = ["embedding", *(f"layer {layer}" for layer in range(1, len(shares.mlps) + 1)), "biases", "logit"]
-    themed: Any = theme.layout(mode)["xaxis"]
-    axis = {**themed, "showgrid": False, "anchor": "y", "side": "top"}
+    axis = {"showgrid": False, "anchor": "y", "side": "top"}
     figure.layout(
         height=FRAME_PX + ROW_PX * len(rows),
         margin={"r": LABEL_PX},
@@ -34,15 +29,13 @@ def attribution_figure(shares: Attribution, name: str, mode: Mode = "light") -> 
             "domain": [0, MAP_END],
             "tickvals": list(range(len(names))),
             "ticktext": names,
-            "title": {**axis["title"], "text": "share of each head and of the MLP"},
+            "title": {"text": "share of each head and of the MLP"},
         },
         xaxis2={
             **axis,
             "domain": [SUM_START, 1],
-            "zeroline": True,
-            "zerolinecolor": PALETTES[mode].line,
             "range": _span(shares),
-            "title": {**axis["title"], "text": f"sum of the shares: the logit of {escape_text(name)}"},
+            "title": {"text": f"sum of the shares: the logit of {name}"},
         },
         yaxis={
             "tickvals": list(range(len(rows))),
@@ -51,10 +44,10 @@ def attribution_figure(shares: Attribution, name: str, mode: Mode = "light") -> 
             "showgrid": False,
         },
     )
-    return figure.figure()
+    return figure
 
 
-def _add_cells(figure: PlainFigure, cells: FloatArray, mode: Mode) -> list[str]:
+def _add_cells(figure: Chart, cells: FloatArray, mode: Mode) -> list[str]:
     """Add the shares (layers, heads + 1) as a heat map with its numbers; return the columns' names."""
     layers, columns = cells.shape
     names = [*(f"head {head}" for head in range(1, columns)), "MLP"]
@@ -73,7 +66,7 @@ def _add_cells(figure: PlainFigure, cells: FloatArray, mode: Mode) -> list[str]:
         text=[["" if np.isnan(value) else signed(value) for value in row] for row in cells],
         texttemplate="%{text}" if columns <= MOST_WRITTEN else "",
         customdata=[names] * layers,
-        hovertemplate="layer %{y}, %{customdata}: %{text}<extra></extra>",
+        hovertemplate="layer %{y}, %{customdata}: %{text}",
     )
     return names if columns <= MOST_WRITTEN else [*(str(head) for head in range(1, columns)), "MLP"]
 
@@ -85,7 +78,7 @@ def _span(shares: Attribution) -> tuple[float, float]:
     return float(sums.min()) - room, float(sums.max()) + room / 4
 
 
-def _add_sum(figure: PlainFigure, shares: Attribution, mode: Mode) -> None:
+def _add_sum(figure: Chart, shares: Attribution, mode: Mode) -> None:
     """Add one bar per row from the sum before it to the sum after it, and the logit."""
     palette = PALETTES[mode]
     parts = [shares.embedding, *shares.layers.tolist(), shares.biases]
@@ -103,6 +96,5 @@ def _add_sum(figure: PlainFigure, shares: Attribution, mode: Mode) -> None:
         marker={"color": [*colors, palette.ink], "line": {"width": 0}},
         text=[*(signed(part) for part in parts), signed(before[-1])],
         textposition="outside",
-        cliponaxis=False,
-        hovertemplate="%{text}<extra></extra>",
+        hovertemplate="%{text}",
     )

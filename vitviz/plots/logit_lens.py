@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitviz.plots.plotly_dict import PlainFigure, escape_text
+from vitviz.plots.chart import Chart
 from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode
 
 
@@ -18,7 +17,7 @@ def lens_figure(
     names: Sequence[str],
     chosen: Sequence[int],
     mode: Mode = "light",
-) -> go.Figure:
+) -> Chart:
     """Draw the probability of the chosen classes if the readout were applied after each layer.
 
     Args:
@@ -26,10 +25,10 @@ def lens_figure(
         chosen: classes to draw, the first in the strongest line.
     """
     palette = PALETTES[mode]
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     depth = len(probabilities) - 1
     for place, index in enumerate(chosen):
-        name = escape_text(names[index])
+        name = names[index]
         color = palette.primary if place == 0 else HEADS[(0, 1, 2, 4, 6)[(place - 1) % 5]]
         figure.curve(
             name,

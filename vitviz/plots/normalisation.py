@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.analysis.gradients import Norms
-from vitviz.plots.plotly_dict import PlainFigure
+from vitviz.plots.chart import Chart
 from vitviz.plots.theme import DIVERGING, PALETTES, SYMBOLS, VARIANTS, Mode, colorscale
 from vitviz.plots.ticks import log_axis
 
@@ -21,9 +20,9 @@ BAR = {"orientation": "h", "thickness": 10, "len": 0.6, "y": -0.14, "yanchor": "
 VEIL = 0.8  # opacity of what does not share the mean
 
 
-def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> go.Figure:
+def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> Chart:
     """Draw the gradient norm over blocks, one line per variant with the span of its seeds."""
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     for one, colour, symbol in zip(found, VARIANTS[1:], SYMBOLS, strict=False):
         blocks, ends = range(1, len(one.mean) + 1), (one.low, one.high)
         figure.curve(one.title, blocks, one.mean, (colour, symbol), "block %{x}: %{y:.3g}", ends)
@@ -44,7 +43,7 @@ def norms_figure(
     members: Mapping[str, NDArray[np.bool_]],
     at: tuple[int, int, int],
     mode: Mode = "light",
-) -> go.Figure:
+) -> Chart:
     """Draw the tokens once per norm, dimming values outside the group of the selected one.
 
     Args:
@@ -52,7 +51,7 @@ def norms_figure(
         members: by the norm's title (B, N, D).
         at: (image, token, channel) of the asked number.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     images, count, channels = tokens.shape
     rows = tokens.reshape(images * count, channels)
     wide = (1 - GAP * (len(members) - 1)) / len(members)
@@ -70,8 +69,6 @@ def norms_figure(
                 "title": _wrap_title(title, mode),
                 "showticklabels": False,
                 "showgrid": False,
-                "zeroline": False,
-                "ticks": "",
             }
         }
         figure.layout(**named)
@@ -84,16 +81,16 @@ def norms_figure(
             "ticktext": [f"image {picture + 1}" for picture in range(images)],
         },
     )
-    return figure.figure()
+    return figure
 
 
 def _wrap_title(title: str, mode: Mode) -> dict[str, Any]:
     """Wrap a panel's title to one word per line, so that four fit side by side on a phone."""
-    return {"text": title.replace(" ", "<br>"), "font": {"size": 13, "color": PALETTES[mode].muted}}
+    return {"text": title.replace(" ", "\n"), "font": {"size": 13, "color": PALETTES[mode].muted}}
 
 
 def _panel(
-    figure: PlainFigure,
+    figure: Chart,
     axis: str,
     rows: NDArray[np.floating],
     inside: NDArray[np.bool_],
@@ -112,7 +109,7 @@ def _panel(
         colorscale=colorscale(DIVERGING[mode]),
         showscale=axis == "x",
         colorbar=BAR,
-        hovertemplate=f"{title}: row %{{y}}, channel %{{x}}: %{{z:.2f}}<extra></extra>",
+        hovertemplate=f"{title}: row %{{y}}, channel %{{x}}: %{{z:.2f}}",
     )
     veil = [[None if shared else 1.0 for shared in row] for row in inside.tolist()]
     figure.add(
@@ -127,13 +124,13 @@ def _panel(
     )
 
 
-def _frame(figure: PlainFigure, axis: str, cell: tuple[int, int], mode: Mode) -> None:
+def _frame(figure: Chart, axis: str, cell: tuple[int, int], mode: Mode) -> None:
     row, col = cell
     line = {"color": PALETTES[mode].ink, "width": 2.5}
     figure.shape(type="rect", xref=axis, x0=col - 0.5, x1=col + 0.5, y0=row - 0.5, y1=row + 0.5, line=line)
 
 
-def _edge(figure: PlainFigure, axis: str, y: float, channels: int, mode: Mode) -> None:
+def _edge(figure: Chart, axis: str, y: float, channels: int, mode: Mode) -> None:
     """Between two images."""
     line = {"color": PALETTES[mode].ink, "width": 1.5}
     figure.shape(type="line", xref=axis, x0=-0.5, x1=channels - 0.5, y0=y, y1=y, line=line)

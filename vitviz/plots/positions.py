@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
 from vitviz.plots.blob import pack
-from vitviz.plots.plotly_dict import PlainFigure, escape_text
+from vitviz.plots.chart import Chart
 
 FloatArray = NDArray[np.floating[Any]]
 NO_RANGE = 1e-3  # of the limit: less is rounding
@@ -153,10 +152,10 @@ LINE_STYLES = ("solid", "dot")
 
 def by_distance_figure(
     curves: Mapping[str, tuple[FloatArray, FloatArray]], mode: theme.Mode = "light"
-) -> go.Figure:
+) -> Chart:
     """Draw mean similarity over distance in patches, along rows and columns, for each encoding."""
     palette = theme.PALETTES[mode]
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     colours = (palette.ink, palette.primary)
     for (name, lines), colour, symbol in zip(curves.items(), colours, theme.SYMBOLS, strict=False):
         for line, direction, dash in zip(lines, ("along rows", "along columns"), LINE_STYLES, strict=True):
@@ -164,7 +163,7 @@ def by_distance_figure(
             if not len(distance):
                 continue
             figure.curve(
-                escape_text(name),
+                name,
                 distance,
                 line[1:],
                 (colour, symbol),
@@ -194,10 +193,10 @@ def _smallest_value(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> floa
 
 def resize_figure(
     sizes: Sequence[int], accuracy: Mapping[str, Sequence[float]], native_px: int, mode: theme.Mode = "light"
-) -> go.Figure:
+) -> Chart:
     """Draw accuracy over the image's side in pixels, one line per resizing method of the positions."""
     palette = theme.PALETTES[mode]
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     colours = (palette.primary, palette.muted)
     for (name, values), colour, symbol in zip(accuracy.items(), colours, theme.SYMBOLS, strict=False):
         percents = [100 * value for value in values]
@@ -217,7 +216,7 @@ def resize_figure(
 
 def slip_figure(
     right: FloatArray, slipped: FloatArray, distances: Sequence[int], mode: theme.Mode = "light"
-) -> go.Figure:
+) -> Chart:
     """Draw the similarity of positions p and p + d over p, for the correct formula (lines) and the bug (dots).
 
     Args:
@@ -226,7 +225,7 @@ def slip_figure(
         mode: light or dark.
     """
     palette = theme.PALETTES[mode]
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     for d, colour in zip(distances, theme.HEADS, strict=False):
         for matrix, name in ((right, "correct formula"), (slipped, "bug")):
             line = np.diagonal(matrix, d)
@@ -239,7 +238,7 @@ def slip_figure(
                 name=f"d = {d}",
                 line={"color": colour, "width": 1 if dots else 3, "dash": "dot" if dots else "solid"},
                 marker={"size": 5, "color": colour},
-                hovertemplate=f"{name}: %{{x}} and {d} further, %{{y:.4f}}<extra></extra>",
+                hovertemplate=f"{name}: %{{x}} and {d} further, %{{y:.4f}}",
             )
         figure.note(
             x=len(right) - 1,
@@ -253,4 +252,4 @@ def slip_figure(
         xaxis={"title": {"text": "position p   ▬ correct formula   ⋯ bug"}, "range": [0, len(right) + 2]},
         yaxis={"title": {"text": "cosine of p and p + d"}},
     )
-    return figure.figure()
+    return figure

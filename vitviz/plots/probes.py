@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vitviz.plots.plotly_dict import PlainFigure, escape_text
+from vitviz.plots.chart import Chart
 from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode, family_colors
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 HEIGHT_PX = 340
 
@@ -31,7 +27,7 @@ class Line:
 
 def over_depth_figure(
     lines: Sequence[Line], families: Sequence[str], axis: str, chance: float, mode: Mode, *, share: bool
-) -> go.Figure:
+) -> Chart:
     """Draw values over relative depth, so that models of different depths can be compared.
 
     Args:
@@ -40,7 +36,7 @@ def over_depth_figure(
         chance: chance level, drawn as a dotted line.
         share: True if the values are shares, written in percent.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     palette, colors = PALETTES[mode], family_colors(families)
     times, written = (100, "%{y:.1f} %") if share else (1, "%{y:.2f}")
     for place, line in enumerate(lines):
@@ -48,7 +44,7 @@ def over_depth_figure(
         last = max(len(line.layers) - 1, 1)
         values, errors = times * np.array(line.values), times * np.array(line.errors or 0.0)
         figure.curve(
-            escape_text(line.name),
+            line.name,
             [i / last for i in range(len(line.layers))],
             values,
             (color, SYMBOLS[line.model + 2 * again]),
@@ -85,9 +81,9 @@ class Layer:
     prefix: Sequence[float]
 
 
-def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -> go.Figure:
+def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -> Chart:
     """Draw token norms over depth: 1 to 99 % of the patches, their median and maximum, and prefix token means."""
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     palette = PALETTES[mode]
     titles = [layer.title for layer in layers]
     for layer in layers:
@@ -117,6 +113,6 @@ def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -
             name=name,
             mode="markers",
             marker={"symbol": symbol, "size": 10, "color": color, "line": {"width": 2, "color": color}},
-            hovertemplate="%{y:.1f} in %{x}<extra>" + name + "</extra>",
+            hovertemplate="%{y:.1f} in %{x}",
         )
     return figure.with_legend(HEIGHT_PX, yaxis={"title": {"text": "token norm"}, "rangemode": "tozero"})

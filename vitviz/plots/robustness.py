@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import plotly.graph_objects as go
-
+from vitviz.plots.chart import Chart
 from vitviz.plots.data_size import HEIGHT_PX
-from vitviz.plots.plotly_dict import PlainFigure
 from vitviz.plots.scoreboard import FAMILY, SYMBOLS
 from vitviz.plots.theme import PALETTES, Mode
 
 
 def robustness_figure(
     accuracy: Mapping[str, Sequence[float]], strengths: Sequence[str], neutral: int, mode: Mode = "light"
-) -> go.Figure:
+) -> Chart:
     """Draw test accuracy over strengths, evenly spaced.
 
     Args:
@@ -22,7 +20,7 @@ def robustness_figure(
         strengths: in words.
         neutral: index of the unchanged image, marked by a line.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     figure.vline(neutral, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})
     for family, shares in accuracy.items():
         figure.curve(

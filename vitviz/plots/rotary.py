@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import plotly.graph_objects as go
 
 from vitviz.analysis.position_similarity import Grid, rotary_scores, rotary_turns
-from vitviz.plots import theme
-from vitviz.plots.plotly_dict import PlainFigure
+from vitviz.plots.chart import Chart
 from vitviz.plots.theme import DIVERGING, PALETTES, Mode, colorscale
 
 MOST_PAIRS, PER_LINE = 8, 4  # clocks per axis, and per line
@@ -18,11 +14,9 @@ HAND = 0.4
 MAP_END, CLOCKS_START = 0.44, 0.52
 
 
-def rotary_figure(
-    grid: Grid, dim: int, base: float, offset: tuple[int, int], mode: Mode = "light"
-) -> go.Figure:
+def rotary_figure(grid: Grid, dim: int, base: float, offset: tuple[int, int], mode: Mode = "light") -> Chart:
     """Draw the score over offsets with the selected one marked, and query and key of every pair as hands of a clock."""
-    palette, figure = PALETTES[mode], PlainFigure(mode)
+    palette, figure = PALETTES[mode], Chart(mode)
     scores = rotary_scores(grid, dim, base)
     down, right = (list(range(1 - side, side)) for side in grid)
     figure.add(
@@ -33,14 +27,13 @@ def rotary_figure(
         zmin=-1,
         zmax=1,
         colorscale=colorscale(DIVERGING[mode]),
-        colorbar={"thickness": 8, "outlinewidth": 0, "x": MAP_END},
-        hovertemplate="%{y} rows down, %{x} columns right: %{z:.3f}<extra></extra>",
+        colorbar={"thickness": 8, "outlinewidth": 0},
+        hovertemplate="%{y} rows down, %{x} columns right: %{z:.3f}",
     )
     box = {"x0": offset[1] - 0.5, "x1": offset[1] + 0.5, "y0": offset[0] - 0.5, "y1": offset[0] + 0.5}
     figure.shape(type="rect", **box, line={"color": palette.ink, "width": 2.5})
     _add_clocks(figure, rotary_turns(grid, dim, base, offset), mode)
-    themed: Any = theme.layout(mode)["xaxis"]
-    bare = {**themed, "showgrid": False, "showticklabels": False}
+    bare = {"showgrid": False, "showticklabels": False}
     figure.layout(
         height=420,
         xaxis={"domain": [0, MAP_END], "title": {"text": "columns right"}, "showgrid": False},
@@ -50,13 +43,13 @@ def rotary_figure(
             "showgrid": False,
             "scaleanchor": "x",
         },
-        xaxis2={**bare, "domain": [CLOCKS_START, 1], "anchor": "y2"},
-        yaxis2={**bare, "anchor": "x2", "autorange": "reversed", "scaleanchor": "x2"},
+        xaxis2={**bare, "domain": [CLOCKS_START, 1], "anchor": "y2", "range": [-0.6, PER_LINE - 0.4]},
+        yaxis2={**bare, "anchor": "x2", "range": [2 * BLOCK - 0.6, -1], "scaleanchor": "x2"},
     )
-    return figure.figure()
+    return figure
 
 
-def _add_clocks(figure: PlainFigure, turns: np.ndarray, mode: Mode) -> None:
+def _add_clocks(figure: Chart, turns: np.ndarray, mode: Mode) -> None:
     """Add a clock per pair: the query's dotted hand points right, the key's is turned by the offset's angle."""
     palette = PALETTES[mode]
     for axis, name in enumerate(("row", "column")):
@@ -79,5 +72,5 @@ def _add_clocks(figure: PlainFigure, turns: np.ndarray, mode: Mode) -> None:
                     y=[y, y - HAND * float(np.sin(hand))],
                     mode="lines",
                     line={"color": color, "width": 3, "dash": dash},
-                    hovertemplate=f"{name} pair {pair + 1}, {label}: {np.degrees(hand):.1f}°<extra></extra>",
+                    hovertemplate=f"{name} pair {pair + 1}, {label}: {np.degrees(hand):.1f}°",
                 )

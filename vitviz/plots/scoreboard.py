@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from vitviz.plots import theme
-from vitviz.plots.plotly_dict import PlainFigure, escape_text
+from vitviz.plots.chart import Chart
 from vitviz.plots.ticks import log_ticks, short
 
 FAMILY = {
@@ -82,13 +81,13 @@ def board_figure(
     mode: theme.Mode = "light",
     height_px: int = 540,
     width_px: int = 540,
-) -> go.Figure:
+) -> Chart:
     """Draw the points of every family in its colour and shape, with the Pareto front.
 
     Args:
         width_px: about as wide as the image will be, by which names find room.
     """
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     palette = theme.PALETTES[mode]
     front = sorted((p for p in points if p.front), key=lambda p: p.x)
     figure.add(
@@ -110,12 +109,11 @@ def board_figure(
     figure.layout(
         height=height_px,
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"color": palette.ink}},
         margin={"t": 40},
         xaxis=_axis(x, [p.x for p in points]),
         yaxis=_axis(y, [p.y for p in points]),
     )
-    return figure.figure()
+    return figure
 
 
 class _Room:
@@ -220,7 +218,7 @@ def _scaled(values: Sequence[float], axis: Axis) -> np.ndarray:
 
 
 def _add_family(
-    figure: PlainFigure,
+    figure: Chart,
     family: str,
     own: Sequence[tuple[Point, str]],
     axes: tuple[Axis, Axis],
@@ -234,11 +232,10 @@ def _add_family(
         y=[p.y for p in points],
         mode="markers+text",
         name=family,
-        text=[escape_text(p.name) if place else "" for p, place in own],
+        text=[p.name if place else "" for p, place in own],
         textposition=[place or "top center" for _, place in own],
         textfont={"size": 12, "color": palette.ink},
-        cliponaxis=False,
-        customdata=[[escape_text(p.name), escape_text(p.note)] for p in points],
+        customdata=[[p.name, p.note] for p in points],
         marker={
             "size": [15 if p.chosen else 11 for p in points],
             "symbol": [SYMBOLS[family] + ("-open" if p.hollow else "") for p in points],
@@ -249,14 +246,14 @@ def _add_family(
                 "width": [3 if p.chosen else 2 if p.front or p.hollow else 0 for p in points],
             },
         },
-        hovertemplate=f"<b>%{{customdata[0]}}</b><br>%{{x:.3s}}{_unit(x)} {x.title}<br>%{{y:.4s}}{_unit(y)}"
-        f" {y.title}<br>%{{customdata[1]}}<extra></extra>",
+        hovertemplate=f"%{{customdata[0]}}\n%{{x:.3s}}{_unit(x)} {x.title}\n%{{y:.4s}}{_unit(y)}"
+        f" {y.title}\n%{{customdata[1]}}",
         **_bars(points, color),
     )
 
 
 def _bars(points: Sequence[Point], color: str) -> dict[str, Any]:
-    """Return the spread of the points as Plotly error bars."""
+    """Return the spread of the points as error bars."""
     thin = {"color": color, "thickness": 1, "width": 3}
     bars: dict[str, Any] = {}
     if any(p.y_error for p in points):
@@ -283,9 +280,9 @@ def _axis(axis: Axis, values: Sequence[float]) -> dict[str, Any]:
     return {"title": {"text": title}, **shown}
 
 
-def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "light") -> go.Figure:
+def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "light") -> Chart:
     """Draw the shares of a model's parts, one bar per kind of count."""
-    figure = PlainFigure(mode)
+    figure = Chart(mode)
     palette = theme.PALETTES[mode]
     kinds = list(counts)
     totals = {kind: max(1, sum(counts[kind].values())) for kind in kinds}
@@ -305,19 +302,19 @@ def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "li
                     "pattern": _hatched(hatch, color, palette),
                 },
                 customdata=[[f"{count:,}"] for count in own],
-                hovertemplate=f"{part}: %{{x:.1f}} %, %{{customdata[0]}}<extra></extra>",
+                hovertemplate="%{x:.1f} %, %{customdata[0]}",
             )
     figure.layout(
         height=150,
         barmode="stack",
         bargap=0.35,
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top", "traceorder": "normal"},
+        legend={"y": -0.2},
         xaxis={"visible": False, "range": [0, 100]},
         yaxis={"autorange": "reversed", "showgrid": False},
         margin={"l": 4, "r": 4, "t": 4, "b": 4},
     )
-    return figure.figure()
+    return figure
 
 
 def _hatched(shape: str, color: str, palette: theme.Palette) -> dict[str, Any]:

@@ -41,9 +41,7 @@ def log_axis(values: Sequence[float]) -> dict[str, Any]:
     low, high = (log10(pick(values)) for pick in (min, max))
     if high - low >= POWERS:
         powers = range(floor(low), ceil(high) + 1)
-        words = [
-            f"10{str(power).translate(_RAISED)}" for power in powers
-        ]  # Plotly's exponents are below 12 px
+        words = [f"10{str(power).translate(_RAISED)}" for power in powers]
         return {"type": "log", "tickvals": [10.0**power for power in powers], "ticktext": words}
     room = ROOM * max(high - low, 0.3)
     ticks = log_ticks(low - room, high + room)

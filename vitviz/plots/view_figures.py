@@ -1,4 +1,4 @@
-"""Draw one image's attention maps, head distances and prediction as Plotly figures."""
+"""Draw one image's attention maps, head distances and prediction as charts for a notebook."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
-from vitviz.plots.plotly_dict import PlainFigure, escape_text
+from vitviz.plots.chart import Chart
 
 FloatArray = NDArray[np.floating[Any]]
 _COLUMNS = 4
 _TILE_PX = 220
 
 
-def maps_figure(maps: FloatArray, titles: Sequence[str], mode: theme.Mode = "light") -> go.Figure:
+def maps_figure(maps: FloatArray, titles: Sequence[str]) -> Chart:
     """Return maps (n, rows, cols) side by side on one colour scale."""
     columns = min(_COLUMNS, len(maps))
     rows = -(-len(maps) // columns)
-    figure = PlainFigure(mode)
+    figure = Chart("light")
     for index, (values, title) in enumerate(zip(maps, titles, strict=True)):
         number = "" if index == 0 else str(index + 1)
         row, column = divmod(index, columns)
@@ -33,7 +32,7 @@ def maps_figure(maps: FloatArray, titles: Sequence[str], mode: theme.Mode = "lig
             coloraxis="coloraxis",
             xaxis=f"x{number}",
             yaxis=f"y{number}",
-            hovertemplate="row %{y}, column %{x}: %{z:.3g}<extra>" + escape_text(title) + "</extra>",
+            hovertemplate="row %{y}, column %{x}: %{z:.3g}",
         )
         flat = {"visible": False, "constrain": "domain"}
         figure.layout(**{f"xaxis{number}": {**flat, "domain": across, "anchor": f"y{number}"}})
@@ -48,20 +47,18 @@ def maps_figure(maps: FloatArray, titles: Sequence[str], mode: theme.Mode = "lig
                 }
             }
         )
-        figure.note(
-            text=escape_text(title), xref="paper", yref="paper", x=sum(across) / 2, y=down[0], yanchor="top"
-        )
+        figure.note(text=title, xref="paper", yref="paper", x=sum(across) / 2, y=down[0], yanchor="top")
     bar = {"thickness": 8, "outlinewidth": 0, "title": {"text": "weight", "side": "right"}}
     figure.layout(
         height=40 + _TILE_PX * rows,
         coloraxis={"colorscale": theme.colorscale(theme.SEQUENTIAL), "cmin": 0, "colorbar": bar},
     )
-    return figure.figure()
+    return figure
 
 
-def distances_figure(distance_px: FloatArray, mode: theme.Mode = "light") -> go.Figure:
+def distances_figure(distance_px: FloatArray) -> Chart:
     """Return the attention distance of every head (layers, heads) against depth, in pixels."""
-    figure = PlainFigure(mode)
+    figure = Chart("light")
     for head, values in enumerate(distance_px.T):
         figure.add(
             "scatter",
@@ -74,27 +71,27 @@ def distances_figure(distance_px: FloatArray, mode: theme.Mode = "light") -> go.
                 "size": 9,
                 "symbol": theme.SYMBOLS[head % len(theme.SYMBOLS)],
             },
-            hovertemplate="layer %{x}: %{y:.1f} px<extra>head " + str(head) + "</extra>",
+            hovertemplate="layer %{x}: %{y:.1f} px",
         )
     figure.layout(height=360, showlegend=True)
     figure.layout(xaxis={"title": {"text": "layer"}, "dtick": 1})
     figure.layout(yaxis={"title": {"text": "mean attention distance, px"}, "rangemode": "tozero"})
-    return figure.figure()
+    return figure
 
 
-def prediction_figure(prediction: Sequence[tuple[str, float]], mode: theme.Mode = "light") -> go.Figure:
+def prediction_figure(prediction: Sequence[tuple[str, float]]) -> Chart:
     """Return class probabilities as bars, the first at the top."""
-    figure = PlainFigure(mode)
+    figure = Chart("light")
     figure.add(
         "bar",
         orientation="h",
-        y=[escape_text(name) for name, _ in prediction],
+        y=[name for name, _ in prediction],
         x=[100 * probability for _, probability in prediction],
-        marker={"color": theme.PALETTES[mode].primary},
-        hovertemplate="%{y}: %{x:.1f} %<extra></extra>",
+        marker={"color": theme.PALETTES["light"].primary},
+        hovertemplate="%{y}: %{x:.1f} %",
     )
     figure.layout(
         height=60 + 36 * len(prediction), xaxis={"title": {"text": "probability, %"}, "range": [0, 100]}
     )
     figure.layout(yaxis={"autorange": "reversed", "type": "category"})
-    return figure.figure()
+    return figure

@@ -10,6 +10,7 @@ from pages.lenses.attention.captions import describe_lens
 from pages.lenses.attention.map_controls import read_background
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject, name_token
+from pages.views.chart import draw_chart
 from pages.views.maps import draw_maps
 from vitviz.analysis import logit_lens
 from vitviz.lessons import model_measures
@@ -67,7 +68,7 @@ def draw_curves(
         with column:
             st.markdown(f"**{title}**")
             figure = lens_figure(probs, subject.classes, classes, selection.get_theme())
-            page.figure(figure, f"attention.lens_{key}")
+            draw_chart(figure, f"attention.lens_{key}")
     page.caption(describe_lens(subject.classes, readout_probs, token_probs, name))
 
 

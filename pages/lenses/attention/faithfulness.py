@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import streamlit as st
 
@@ -14,15 +12,14 @@ from pages.lenses.attention.method_maps import FaithfulnessCurves
 from pages.lenses.attention.methods import draw_panels
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject
+from pages.views.chart import draw_chart
 from vitviz.analysis import faithfulness
 from vitviz.analysis.faithfulness import Score, area
 from vitviz.analysis.map_similarity import rank_correlation
 from vitviz.analysis.methods import METHODS
+from vitviz.plots.chart import Chart
 from vitviz.plots.faithfulness import curves_figure
 from vitviz.text import signed
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 AREAS = {
     "Deletion": "area under the left curve (lower is better).",
@@ -44,7 +41,7 @@ def draw(subject: CapturedSubject) -> None:
     def draw_so_far(curves: FaithfulnessCurves) -> None:
         key = f"attention.curves.{len(curves.curves) + len(curves.random)}"
         with place:
-            page.figure(build_figure(subject, curves, target), key)
+            draw_chart(build_figure(subject, curves, target), key)
 
     curves = method_maps.compute_curves(subject, maps, target, draw_so_far)
     with place.container():
@@ -62,7 +59,7 @@ def draw(subject: CapturedSubject) -> None:
     )
 
 
-def build_figure(subject: CapturedSubject, curves: FaithfulnessCurves, target: int) -> Figure:
+def build_figure(subject: CapturedSubject, curves: FaithfulnessCurves, target: int) -> Chart:
     return curves_figure(
         curves.random[0].fraction,
         {METHODS[name].title: (curve.deletion, curve.insertion) for name, curve in curves.curves.items()},
@@ -84,7 +81,7 @@ def draw_curves(subject: CapturedSubject, curves: FaithfulnessCurves, target: in
     mean_score = compute_score("Random order", *(band.mean(axis=0) for band in random_bands))
     left, right = st.columns([6, 5], gap="medium", vertical_alignment="center")
     with left:
-        page.figure(build_figure(subject, curves, target), "attention.curves")
+        draw_chart(build_figure(subject, curves, target), "attention.curves")
     with right:
         draw_areas([*scores, mean_score])
     page.caption(faithfulness.describe_scores(scores, random_scores))

@@ -13,6 +13,7 @@ from pages.lenses.attention.captions import describe_shares
 from pages.lenses.attention.method_controls import read_class
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject
+from pages.views.chart import draw_chart
 from vitviz.analysis import logit_attribution
 from vitviz.analysis.logit_attribution import Attribution
 from vitviz.models.abilities import as_cut
@@ -31,7 +32,7 @@ def draw(subject: CapturedSubject) -> None:
     assert target is not None  # a model with a class head has classes
     shares = attribute(subject.model, subject.capture(list_records(as_cut(subject.model.config))), target)
     name = subject.classes[target]
-    page.figure(attribution_figure(shares, name, selection.get_theme()), "attention.logit_shares")
+    draw_chart(attribution_figure(shares, name, selection.get_theme()), "attention.logit_shares")
     page.caption(describe_shares(shares, name))
     layer, head = (
         int(place) + 1 for place in np.unravel_index(np.nanargmax(shares.heads), shares.heads.shape)

@@ -19,6 +19,7 @@ from pages.lenses.attention_distance.training_distances import TrainingDistances
 from pages.selection import selection
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
+from pages.views.chart import draw_chart
 from vitviz.analysis import distance as analysis
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
@@ -234,12 +235,12 @@ def draw_head(measured: MeasuredModel) -> None:
     mode = selection.get_theme()
     with map_column:
         st.markdown(":gray[Mean distance by query patch]")
-        page.figure(reach_map(query_px, mode), "attention_distance.map")
+        draw_chart(reach_map(query_px, mode), "attention_distance.map")
     with histogram_column:
         st.markdown(":gray[Distribution of its attention over distances]")
         color = theme.head_color(head - 1, heads)
         figure = distribution_figure(edges, shares, float(query_px.mean()), color, mode)
-        page.figure(figure, "attention_distance.distribution")
+        draw_chart(figure, "attention_distance.distribution")
     page.caption(captions.describe_head(layer, head, query_px, None if renormalise else shares.sum()))
 
 

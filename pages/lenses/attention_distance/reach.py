@@ -12,6 +12,7 @@ from pages.lenses.attention_distance.distances import FloatArray, ImageSet
 from pages.lenses.attention_distance.head_distance import draw_head_plot
 from pages.selection import selection
 from pages.stores import cached
+from pages.views.chart import draw_chart
 from vitviz.analysis.receptive_fields import block_fields
 from vitviz.models.abilities import as_cnn, as_swin
 from vitviz.models.loaded_model import LoadedModel
@@ -36,7 +37,7 @@ def draw_cnn(model: LoadedModel) -> None:
         theory: np.minimum(np.array(sides) / 2, config.image_size),
     }
     titles = [name.replace("layers.", "stage ").replace(".blocks.", " block ") for name in fields]
-    page.figure(reach_figure(titles, curves, [theory], selection.get_theme()), "attention_distance.cnn")
+    draw_chart(reach_figure(titles, curves, [theory], selection.get_theme()), "attention_distance.cnn")
     page.caption(captions.describe_cnn(sides, reach_px, images.count))
     page.drawers("attention_distance", math=page.read_math(__file__), code=distances.REACH_FUNCTIONS)
 
@@ -58,7 +59,7 @@ def draw_cnn_beside_heads(model: LoadedModel, layer_px: FloatArray, images: Imag
         theory: half_px,
     }
     labels = [str(layer + 1) for layer in range(depth)]
-    page.figure(reach_figure(labels, curves, [theory], selection.get_theme()), "attention_distance.beside")
+    draw_chart(reach_figure(labels, curves, [theory], selection.get_theme()), "attention_distance.beside")
     page.caption(captions.describe_cnn_beside_heads(layer_px, reach_px, few_images.count))
 
 
@@ -88,6 +89,6 @@ def draw_swin(model: LoadedModel) -> None:
     few_images = _limit_images(images)
     reach_px = distances.load_reach(model, tuple(names), few_images)
     curves: dict[str, FloatArray] = {"measured with gradients": reach_px}
-    page.figure(reach_figure(names, curves, [], selection.get_theme()), "attention_distance.swin")
+    draw_chart(reach_figure(names, curves, [], selection.get_theme()), "attention_distance.swin")
     page.caption(captions.describe_travel(reach_px, few_images.count))
     page.drawers("attention_distance", math=page.read_math(__file__), code=distances.REACH_FUNCTIONS)

@@ -14,6 +14,7 @@ from pages.frame import page
 from pages.lenses.block.captions import describe_norms, describe_stream
 from pages.selection import selection
 from pages.selection.subject import Subject
+from pages.views.chart import draw_chart
 from vitviz.analysis.block import measure_norm_statistics
 from vitviz.config import ViTConfig
 from vitviz.plots.block import norm_figure, stream_figure
@@ -41,7 +42,7 @@ def draw_norms(config: ViTConfig, record: Record, token: int) -> None:
     channel = widgets.slider(NormControls.key("channel"), "Channel", 1, config.embed_dim, 1)
     # Pre-norm normalises the stream, post-norm the sum of stream and branch.
     stream = record["input"] + (record["attn_added"] if config.norm != "pre" else 0)
-    page.figure(norm_figure(stream, token, channel - 1, selection.get_theme()), "block.norms")
+    draw_chart(norm_figure(stream, token, channel - 1, selection.get_theme()), "block.norms")
     stats = measure_norm_statistics(stream, token, channel - 1)
     page.caption(describe_norms(stats, (len(stream), config.embed_dim), channel))
 
@@ -51,7 +52,7 @@ def draw_stream(subject: Subject, config: ViTConfig, token: int) -> None:
     pre_norm = config.norm == "pre"
     st.markdown(f"**{'Pre' if pre_norm else 'Post'}-norm: norm of the residual stream over depth**")
     norms = compute_stream_norms(subject, config.depth)
-    page.figure(stream_figure(norms, token, selection.get_theme()), "block.stream")
+    draw_chart(stream_figure(norms, token, selection.get_theme()), "block.stream")
     page.caption(describe_stream(norms, pre_norm))
 
 

@@ -20,6 +20,7 @@ from pages.selection.subject import CapturedSubject, Subject
 from pages.stores import cached, catalogue, runs
 from pages.stores.model_choice import ModelChoice
 from pages.views.bars import draw_bars
+from pages.views.chart import draw_chart
 from pages.views.maps import draw_maps
 from vitviz.analysis import student_tokens as analysis
 from vitviz.analysis.map_similarity import shared_mass
@@ -147,9 +148,7 @@ def draw_similarity(student: CapturedSubject, choice: ModelChoice, layer: int) -
         if student.step == first
         else _compute_similarity(subject.load_subject(choice, first, student.image))
     )
-    page.figure(
-        similarity_figure(similarity, before, layer, selection.get_theme()), "distillation.similarity"
-    )
+    draw_chart(similarity_figure(similarity, before, layer, selection.get_theme()), "distillation.similarity")
     page.caption(captions.describe_similarity(similarity, before))
 
 
@@ -208,7 +207,7 @@ def draw_differences(entry: dict[str, Any] | str) -> None:
     names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with left:
-        page.figure(disagreement_figure(names, differs, selection.get_theme()), "distillation.differs")
+        draw_chart(disagreement_figure(names, differs, selection.get_theme()), "distillation.differs")
     with right:
         repeats = st.column_config.NumberColumn(
             help="Share of the teacher's misclassified images with the same wrong class."

@@ -15,6 +15,7 @@ from pages.selection import selection
 from pages.selection import subject as subjects
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
+from pages.views.chart import draw_chart
 from vitviz.analysis.journey import EmbeddedPatches, FeatureMaps, Journey
 from vitviz.analysis.receptive_fields import enlarging, stem_field_box, stem_fields_px
 from vitviz.config import ViTConfig
@@ -64,13 +65,13 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
         pixels = subjects.load_subject(choice, step, image).prepared.shown
         field = stem_field_box(cell, (rows, cols), field_px, len(pixels), enlarging(config))
         box = field if predicted else compute_patch_box(config, token)
-        page.figure(plots.field_figure(pixels, box, selection.get_theme()), "hybrids.field")
+        draw_chart(plots.field_figure(pixels, box, selection.get_theme()), "hybrids.field")
     with right:
         if number == TOKENS:
             tokens = get_tokens(journey)
-            page.figure(plots.tokens_figure(tokens, token, selection.get_theme()), "hybrids.tokens")
+            draw_chart(plots.tokens_figure(tokens, token, selection.get_theme()), "hybrids.tokens")
         else:
-            page.figure(plots.sheet_figure(maps, cell, selection.get_theme()), "hybrids.maps")
+            draw_chart(plots.sheet_figure(maps, cell, selection.get_theme()), "hybrids.maps")
     if not predicted:
         page.caption(f"Outlined: the {config.patch_size} × {config.patch_size} px of this position.")
     elif number == TOKENS:

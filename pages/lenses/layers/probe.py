@@ -16,6 +16,7 @@ from pages.lenses.layers.image_subset import ImageSubset
 from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection
 from pages.stores import published
+from pages.views.chart import draw_chart
 from vitviz.analysis import probes as analysis
 from vitviz.analysis.probes import Accuracy, FloatArray
 from vitviz.lessons.question_kinds import MeasuredAnswer
@@ -155,13 +156,13 @@ def draw_figures(
         figure = plots.over_depth_figure(
             classes, families, "accuracy", 1 / len(subset.dataset.classes), selection.get_theme(), share=True
         )
-        page.figure(figure, "layers.probe_class")
+        draw_chart(figure, "layers.probe_class")
     with right:
         st.markdown("**Token position**; 1: predicted exactly, 0: not at all")
         figure = plots.over_depth_figure(
             places, families, "R² of row and column", 0.0, selection.get_theme(), share=False
         )
-        page.figure(figure, "layers.probe_place")
+        draw_chart(figure, "layers.probe_place")
 
 
 def describe_probes(

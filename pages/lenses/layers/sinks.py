@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -18,6 +17,7 @@ from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection, subject
 from pages.stores import published
 from pages.stores.model_choice import ModelChoice
+from pages.views.chart import draw_chart
 from pages.views.maps import draw_maps as draw_maps
 from vitviz.analysis import sinks as analysis
 from vitviz.analysis.sinks import TokenNorms
@@ -28,14 +28,9 @@ from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.pin import Pin
 from vitviz.plots import probes as plots
 from vitviz.plots.attention_message import MapsDrawn, maps_view
+from vitviz.plots.chart import Chart
 from vitviz.probe.layers import Layer, list_layers
 from vitviz.text import percent, plural
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 MOST, USUAL = 256, 64
 BANDS = (1.5, 3, 6)  # multiples of the median that bound the options
@@ -64,7 +59,7 @@ def draw(compared: ComparedModel) -> None:
     revealed = _ask_longest(compared, layers[-1])
     shown = layers if revealed else layers[:-1]
     with stage:
-        page.figure(build_figure(compared.layers[: len(shown)], shown, compared.prefix), "layers.sinks")
+        draw_chart(build_figure(compared.layers[: len(shown)], shown, compared.prefix), "layers.sinks")
     page.caption(
         describe_lengths(compared, layers, subset)
         if revealed
@@ -96,7 +91,7 @@ def measure_lengths(model: LoadedModel, subset: ImageSubset) -> Generator[float,
     ]
 
 
-def build_figure(layers: Sequence[Layer], lengths: Sequence[TokenNorms], prefix: Sequence[str]) -> Figure:
+def build_figure(layers: Sequence[Layer], lengths: Sequence[TokenNorms], prefix: Sequence[str]) -> Chart:
     """Return the figure of token norms over depth."""
     columns = [
         plots.Layer(
@@ -213,7 +208,7 @@ def draw_registers(models: Mapping[str, ModelChoice]) -> None:
         with column:
             st.markdown(f"**{model.safe_title}**")
             figure = build_figure(model.layers, layers, model.prefix)
-            page.figure(figure, f"layers.sinks.{len(model.prefix)}")
+            draw_chart(figure, f"layers.sinks.{len(model.prefix)}")
             page.caption(describe_lengths(model, layers, subset))
 
 

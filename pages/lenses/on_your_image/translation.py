@@ -17,6 +17,7 @@ from pages.lenses.on_your_image.comparison import Comparison
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import cached
+from pages.views.chart import draw_chart
 from pages.views.register import register
 from vitviz.analysis.changes import shift
 from vitviz.analysis.equivariance import (
@@ -196,7 +197,7 @@ def _draw_shifted(
         _draw_rows(plots.payload(rows, HEADS), key="on_picture.moved")
     with right:
         st.markdown("**Does each layer's map shift with the image?**")
-        page.figure(
+        draw_chart(
             shift_figure(build_lines(models, shift_px), [m.family for m in models], selection.get_theme()),
             "on_picture.errors",
         )

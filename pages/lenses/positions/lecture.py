@@ -13,6 +13,7 @@ from pages.lenses.positions.encodings import EncodingControls, FloatArray
 from pages.lenses.positions.similarity import draw_mosaics
 from pages.lenses.positions.table import draw_table
 from pages.selection import selection
+from pages.views.chart import draw_chart
 from vitviz import sinusoids as formulas
 from vitviz.analysis import position_similarity
 from vitviz.lessons import formula_measures
@@ -74,7 +75,7 @@ def _draw_exponent_bug() -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         st.markdown("**Similarity of positions p and p + d**, D = 64")
-        page.figure(plots.slip_figure(correct, wrong, (1, 2, 3), selection.get_theme()), "positions.slip")
+        draw_chart(plots.slip_figure(correct, wrong, (1, 2, 3), selection.get_theme()), "positions.slip")
     with right:
         st.markdown("**Cosines, D = 64**")
         rows = [f"| {i} and {j} | {correct[i, j]:.4f} | {wrong[i, j]:.4f} |" for i, j in PAIRS]

@@ -14,6 +14,7 @@ from pages.lenses.positions import captions, encodings
 from pages.lenses.positions.similarity import draw_mosaics
 from pages.selection import selection
 from pages.stores import catalogue
+from pages.views.chart import draw_chart
 from vitviz.analysis import position_similarity
 from vitviz.models.abilities import as_vit
 from vitviz.models.vit import resize_positions
@@ -92,7 +93,7 @@ def _draw_accuracy() -> None:
         return
     accuracy = {"bicubic on the grid": entry["grid"], "as a list (bug)": entry["list"]}
     native_px = selection.get_model_choice().config.image_size
-    page.figure(
+    draw_chart(
         plots.resize_figure(entry["sizes"], accuracy, native_px, selection.get_theme()),
         "positions.resize_accuracy",
     )

@@ -11,6 +11,7 @@ from pages.frame import page
 from pages.lenses.positions.captions import describe_rotation
 from pages.lenses.positions.encodings import BASES, GRIDS, Grid
 from pages.selection import selection
+from pages.views.chart import draw_chart
 from vitviz import sinusoids
 from vitviz.analysis import position_similarity
 from vitviz.models import layers
@@ -36,7 +37,7 @@ def draw() -> None:
     controls = _draw_controls()
     offset = (controls.down, controls.right)
     shape = (controls.rope_grid, controls.rope_dim, controls.rope_base)
-    page.figure(rotary_figure(*shape, offset=offset, mode=selection.get_theme()), "positions.rotary")
+    draw_chart(rotary_figure(*shape, offset=offset, mode=selection.get_theme()), "positions.rotary")
     page.caption(describe_rotation(*shape, offset=offset))
     page.drawers(
         "positions.rotary",

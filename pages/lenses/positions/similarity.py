@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -16,17 +15,16 @@ from pages.lenses.positions.captions import compare_similarities, describe_means
 from pages.lenses.positions.encodings import EncodingControls, FloatArray, PositionTable
 from pages.selection import selection
 from pages.stores import cached, parameter_history
+from pages.views.chart import draw_chart
 from pages.views.event_values import read_events, read_pin
 from pages.views.register import register
 from vitviz.analysis import position_similarity
 from vitviz.lessons import weight_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots import positions as plots
+from vitviz.plots.chart import Chart
 from vitviz.tables import Columns, columns_of
 from vitviz.text import percent, plain
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 draw_mosaics = register(__file__, "similarity_view")
 NOTHING = "nothing"
@@ -103,13 +101,13 @@ def _draw_summaries(tables: list[PositionTable], structures: list[position_simil
     with st.container(horizontal=True, gap="medium"):  # wraps where both do not fit
         with st.container(width=COLUMN_PX):
             st.markdown("**Mean similarity by distance**")
-            page.figure(_draw_distances(tables, structures), "positions.by_distance")
+            draw_chart(_draw_distances(tables, structures), "positions.by_distance")
         with st.container(width=COLUMN_PX):
             st.markdown("**Desired properties, measured**")
             st.markdown(_format_properties(tables))
 
 
-def _draw_distances(tables: list[PositionTable], structures: list[position_similarity.Structure]) -> Figure:
+def _draw_distances(tables: list[PositionTable], structures: list[position_similarity.Structure]) -> Chart:
     curves = {}
     for index, (table, structure) in enumerate(zip(tables, structures, strict=True)):
         repeated = index and table.title == tables[0].title

@@ -12,6 +12,7 @@ from pages.frame import page
 from pages.lenses.swin import captions
 from pages.selection import selection
 from pages.stores import timings
+from pages.views.chart import draw_chart
 from vitviz.lessons import formula_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots import cost as plots
@@ -87,7 +88,7 @@ def _draw_formula(controls: CostControls) -> None:
     window, dim = controls.cost_window, controls.cost_dim
     costs = compute_costs(window, dim)
     st.markdown("**By formula**: multiply-adds of one attention layer")
-    page.figure(plots.cost_figure(costs, TOKENS, selection.get_theme()), "swin.cost")
+    draw_chart(plots.cost_figure(costs, TOKENS, selection.get_theme()), "swin.cost")
     n = f"{56**2:,}".replace(",", "{,}")
     st.markdown(
         rf":small[224 px, global: $4 \cdot {n} \cdot {dim}^2 + 2 \cdot {n}^2 \cdot {dim}$]  "
@@ -118,7 +119,7 @@ def _draw_measurement(controls: CostControls) -> None:
     )
     costs = select_costs(measurements, quantity)
     figure = plots.cost_figure(costs, TOKENS, selection.get_theme(), height_px=272)
-    page.figure(figure, f"swin.measured_{quantity}")
+    draw_chart(figure, f"swin.measured_{quantity}")
     page.caption(captions.describe_measured_cost(costs, PATCH_PX))
 
 

@@ -14,6 +14,7 @@ from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import cached, runs
 from pages.train.fine_tuning import race_results, race_selection
+from pages.views.chart import draw_chart
 from pages.views.maps import draw_maps
 from vitviz.analysis.fine_tuning import (
     describe_weight_changes,
@@ -83,7 +84,7 @@ def _draw_moved(run: Run, seed: int) -> None:
     }
     answered = _ask_prediction(run.id, changes[TUNED])
     shown = changes if answered else {SCRATCH: changes[SCRATCH]}
-    page.figure(weight_changes_figure(shown, TITLES, selection.get_theme()), "fine_tuning.moved")
+    draw_chart(weight_changes_figure(shown, TITLES, selection.get_theme()), "fine_tuning.moved")
     rates = tuple(
         race_results.find_member(run, name, seed).config().train.learning_rate for name in (TUNED, SCRATCH)
     )

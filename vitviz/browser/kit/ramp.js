@@ -11,7 +11,7 @@ export function rgb(color) {
 }
 
 /** Return 256 colours (Uint8 r, g, b, a) between evenly spaced '#rrggbb' stops, as theme.py's `ramp`. */
-function lut(stops) {
+export function lut(stops) {
   const table = new Uint8ClampedArray(1024);
   for (let i = 0; i < 256; i++) {
     const place = (i / 255) * (stops.length - 1);

@@ -1,7 +1,7 @@
 // Format numbers and names, as vitviz/text.py does.
 
-const NBSP = '\u00a0';
-const MINUS = '\u2212';
+export const NBSP = '\u00a0';
+export const MINUS = '\u2212';
 
 /** Format a share as '98.5 %' or '100 %', with a no-break space. */
 export function percent(share, digits = 1) {

@@ -1,16 +1,16 @@
-"""Figures put together unchecked: here every part is checked by Plotly, and what was drawn is what was given."""
+"""Charts: every part has a name of Plotly's, which notebooks draw, and what was drawn is what was given."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
-import plotly.io
 import pytest
 
 from tests.colours import by_colour_alone
+from tests.messages import chart_of
 from vitviz.plots import (
     block,
     cost,
@@ -26,9 +26,9 @@ from vitviz.plots import (
     scoreboard,
     theme,
 )
-from vitviz.plots.plotly_dict import PlainFigure, height_of, merge_layout
+from vitviz.plots.chart import Chart, merge_layout
 
-Build = Callable[[theme.Mode], go.Figure]
+Build = Callable[[theme.Mode], Chart]
 LINE = np.array([1.0, 0.5, 0.25])
 STEPS = np.linspace(0, 1, 5)
 FIGURES: dict[str, Build] = {
@@ -84,22 +84,21 @@ FIGURES: dict[str, Build] = {
 
 @pytest.mark.parametrize(("name", "mode"), list(itertools.product(FIGURES, ("light", "dark"))))
 def test_plotly_accepts_every_part(name: str, mode: theme.Mode) -> None:
-    figure = FIGURES[name](mode)
-    checked = go.Figure(figure.to_dict())  # raises where a name or a value is none of Plotly's
-    assert len(checked.data) == len(figure.data) > 0
-    assert plotly.io.to_json(figure, validate=False)
-    assert figure.to_dict()["layout"]["font"]["color"] == theme.PALETTES[mode].ink
+    chart = FIGURES[name](mode)
+    figure = chart.to_plotly()  # raises where a name or a value is none of Plotly's
+    assert len(figure.data) == len(chart.traces) > 0
+    assert figure.layout.font.color == theme.PALETTES[mode].ink
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_nothing_is_told_by_a_colour_alone(name: str) -> None:
-    assert by_colour_alone(FIGURES[name]("light").to_dict()) == []
+    assert by_colour_alone(drawn(name)) == []
 
 
 @pytest.mark.parametrize(("name", "mode"), list(itertools.product(FIGURES, ("light", "dark"))))
 def test_a_hatched_bar_has_its_colour_between_the_strokes(name: str, mode: theme.Mode) -> None:
     paper = theme.PALETTES[mode].paper
-    for trace in FIGURES[name](mode).to_dict()["data"]:
+    for trace in FIGURES[name](mode).traces:
         pattern = trace.get("marker", {}).get("pattern", {})
         if pattern.get("shape"):
             assert pattern.get("bgcolor", paper) != paper, "clear: paper on paper"
@@ -132,38 +131,50 @@ def test_what_a_colour_alone_tells_is_seen(traces: list[dict[str, object]], told
     assert bool(by_colour_alone({"data": traces, "layout": {"annotations": notes}})) == told
 
 
-def test_a_height_is_known_before_plotly_has_made_anything() -> None:
-    figure = FIGURES["reach map"]("light")
-    written, height = figure.to_dict(), height_of(figure)
-    assert not figure._made
-    assert height == figure.layout.height == height_of(figure) == written["layout"]["height"] > 0
-    assert figure._made  # asked for its layout, it made all of it, and is written out the same
-    assert figure.to_dict() == written
-    assert height_of(PlainFigure("light").figure()) is None
+def drawn(name: str) -> dict[str, Any]:
+    """The traces and the layout of a chart, as its message tells them."""
+    return chart_of(bytes(4) + FIGURES[name]("light").pack())
+
+
+def test_a_height_is_known_before_the_view_has_loaded() -> None:
+    assert FIGURES["reach map"]("light").height == 240
+    assert Chart("light").height == 360
 
 
 def test_a_check_would_notice_a_wrong_part() -> None:
-    figure = PlainFigure("light")
-    figure.add("scatter", x=[0], y=[1], colour="red")
+    chart = Chart("light")
+    chart.add("scatter", x=[0], y=[1], colour="red")
     with pytest.raises(ValueError, match="colour"):
-        go.Figure(figure.figure().to_dict())
+        chart.to_plotly()
+
+
+def test_plotly_interprets_no_name() -> None:
+    chart = Chart("light")
+    chart.add("scatter", x=[0], y=[1], name="<b>bold</b>")
+    assert chart.to_plotly().data[0].name == "&lt;b&gt;bold&lt;/b&gt;"
+    assert chart_of(bytes(4) + chart.pack())["data"][0]["name"] == "<b>bold</b>"  # the view writes plain text
 
 
 def test_what_is_drawn_is_what_was_given() -> None:
-    bars = FIGURES["distribution"]("light").data[0]
-    np.testing.assert_allclose(bars.x, [0.5, 1.5, 2.5])
-    np.testing.assert_allclose(bars.y, [20, 50, 30])
-    heat = FIGURES["reach map"]("light").data[0]
-    np.testing.assert_array_equal(heat.z, np.arange(6.0).reshape(2, 3))
-    lines = FIGURES["lens"]("light").data
-    assert [line.name for line in lines] == ["c", "a"]
+    (bars,) = drawn("distribution")["data"]
+    assert bars["x"] == [0.5, 1.5, 2.5] and bars["y"] == pytest.approx([20, 50, 30])
+    (heat,) = drawn("reach map")["data"]
+    assert heat["z"] == [[0, 1, 2], [3, 4, 5]]
+    assert [line["name"] for line in drawn("lens")["data"]] == ["c", "a"]
+
+
+def test_values_that_are_no_numbers_leave_a_gap() -> None:
+    chart = Chart("light")
+    chart.add("scatter", x=[np.int64(1), 2], y=[float("nan"), np.float32(0.5)])
+    (trace,) = chart_of(bytes(4) + chart.pack())["data"]
+    assert (trace["x"], trace["y"]) == ([1, 2], [None, 0.5])
 
 
 def test_lines_across_carry_their_word() -> None:
-    figure = PlainFigure("light")
+    figure = Chart("light")
     figure.vline(3.0, {"width": 1}, {"text": "here"}, "bottom")
     figure.hline(0.5, {"width": 1})
-    layout = figure.figure().to_dict()["layout"]
+    layout = figure.parts
     assert [(s["x0"], s["x1"], s["y0"], s["y1"]) for s in layout["shapes"]] == [
         (3, 3, 0, 1),
         (0, 1, 0.5, 0.5),

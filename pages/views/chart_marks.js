@@ -1,0 +1,254 @@
+// The marks of a chart, each drawn in a panel's scales: lines, points, error bars, bands, bars, cells and labels.
+
+import { drawCells } from './chart_cells.js';
+import { pen } from './chart_axes.js';
+
+const STAR = 0.45; // inner radius of a star's outer one
+const BARS = 0.8; // of the room between two bars
+const LABEL_PX = 9; // from a point to its label
+
+/** Return the `i`-th of a style that may hold one value per point. */
+export const each = (value, i) => (Array.isArray(value) ? value[i] : value);
+
+/** Return the corners of a regular shape with every second one at `inner` radii. */
+function polygon(corners, turn = 0, inner = 1) {
+  return Array.from({ length: corners }, (_, i) => {
+    const angle = (2 * Math.PI * i) / corners - Math.PI / 2 + turn;
+    const radius = i % 2 ? inner : 1;
+    return [radius * Math.cos(angle), radius * Math.sin(angle)];
+  });
+}
+
+/** Return the corners of a plus whose arms are `arm` wide, turned. */
+function plus(turn, arm = 0.36) {
+  const corners = [
+    [1, arm],
+    [arm, arm],
+    [arm, 1],
+    [-arm, 1],
+    [-arm, arm],
+    [-1, arm],
+  ];
+  const [c, s] = [Math.cos(turn), Math.sin(turn)];
+  return [...corners, ...corners.map(([x, y]) => [-x, -y])].map(([x, y]) => [x * c - y * s, x * s + y * c]);
+}
+
+const SHAPES = {
+  square: [
+    [-0.9, -0.9],
+    [0.9, -0.9],
+    [0.9, 0.9],
+    [-0.9, 0.9],
+  ],
+  diamond: polygon(4, 0).map(([x, y]) => [1.25 * x, 1.25 * y]),
+  cross: plus(0),
+  x: plus(Math.PI / 4),
+  'triangle-up': polygon(3).map(([x, y]) => [1.2 * x, 1.2 * y]),
+  star: polygon(10, 0, STAR).map(([x, y]) => [1.25 * x, 1.25 * y]),
+  hexagon: polygon(6),
+  'line-ew': [
+    [-1.2, 0],
+    [1.2, 0],
+  ],
+};
+
+/** Draw a marker: a shape, or its outline where its name ends in '-open'. */
+export function drawSymbol(ctx, symbol, x, y, radius, color, { edge = color, width = 0, alpha = 1 } = {}) {
+  const isOpen = symbol.endsWith('-open');
+  const shape = SHAPES[symbol.replace('-open', '')];
+  ctx.beginPath();
+  if (shape) shape.forEach(([dx, dy]) => ctx.lineTo(x + radius * dx, y + radius * dy));
+  else ctx.arc(x, y, radius, 0, 7);
+  ctx.closePath();
+  Object.assign(ctx, {
+    globalAlpha: alpha,
+    fillStyle: color,
+    strokeStyle: isOpen ? color : edge,
+    lineWidth: width || 2,
+  });
+  ctx.setLineDash([]);
+  if (!isOpen) ctx.fill();
+  if (isOpen || width) ctx.stroke();
+  ctx.globalAlpha = 1;
+}
+
+/** Trace a line through points, with gaps at missing ones; `shape` 'hv' goes across before up. */
+function path(ctx, points, shape) {
+  ctx.beginPath();
+  let before = null;
+  for (const [x, y] of points) {
+    if (!Number.isFinite(x) || !Number.isFinite(y)) before = null;
+    else {
+      if (before && shape === 'hv') ctx.lineTo(x, before[1]);
+      ctx[before ? 'lineTo' : 'moveTo'](x, y);
+      before = [x, y];
+    }
+  }
+}
+
+/** Return the points of a trace in px. */
+const pointsOf = ({ plot, x, y }, trace) =>
+  Array.from(trace.x, (value, i) => [plot.x(x.number(value)), plot.y(y.number(trace.y[i]))]);
+
+function drawErrors(ctx, points, panel, trace, way) {
+  const bars = trace[`error_${way}`];
+  if (!bars) return;
+  const [scale, number] = way === 'x' ? [panel.plot.x, panel.x.number] : [panel.plot.y, panel.y.number];
+  const cap = (bars.width ?? 4) + 0.5;
+  pen(ctx, { color: bars.color ?? trace.marker?.color ?? trace.line?.color, width: bars.thickness ?? 1.5 });
+  ctx.beginPath();
+  points.forEach(([x, y], i) => {
+    const at = number(trace[way][i]);
+    const [high, low] = [scale(at + bars.array[i]), scale(at - (bars.arrayminus ?? bars.array)[i])];
+    if (!Number.isFinite(high - low) || high === low) return;
+    const [p, q, side] =
+      way === 'x'
+        ? [
+            [low, y],
+            [high, y],
+            [0, cap],
+          ]
+        : [
+            [x, low],
+            [x, high],
+            [cap, 0],
+          ];
+    ctx.moveTo(...p);
+    ctx.lineTo(...q);
+    for (const [a, b] of [p, q]) {
+      ctx.moveTo(a - side[0], b - side[1]);
+      ctx.lineTo(a + side[0], b + side[1]);
+    }
+  });
+  ctx.stroke();
+}
+
+/** Fill the inside of a line, or what lies between it and the line before. */
+function drawFill(ctx, points, before, trace) {
+  ctx.globalAlpha = trace.opacity ?? 1;
+  ctx.fillStyle = trace.fillcolor;
+  path(ctx, trace.fill === 'toself' ? points : [...points, ...[...(before ?? [])].reverse()]);
+  ctx.fill();
+  ctx.globalAlpha = 1;
+}
+
+function drawTexts(panel, points, trace) {
+  const { size = 12, color = panel.plot.colors.ink } = trace.textfont ?? {};
+  panel.plot.font(`${size}px`);
+  points.forEach(([x, y], i) => {
+    const [up, side] = (each(trace.textposition, i) ?? 'middle center').split(' ');
+    const gap = up === 'middle' ? LABEL_PX : 3;
+    const dx = { left: -gap, right: gap }[side] ?? 0;
+    const align = { left: 'right', right: 'left' }[side] ?? 'center';
+    const away = LABEL_PX + (each(trace.marker?.size, i) ?? 8) / 2;
+    const dy = { top: -away, bottom: away }[up] ?? 0;
+    panel.plot.text(each(trace.text, i) ?? '', x + dx, y + dy, { color, align });
+  });
+}
+
+function drawScatter(panel, trace, state) {
+  const { ctx } = panel.plot;
+  const { mode = 'lines+markers', line = {}, marker = {} } = trace;
+  const points = pointsOf(panel, trace);
+  const width = line.width ?? 2;
+  if (trace.fill) drawFill(ctx, points, state.before, trace);
+  state.before = points;
+  if (mode.includes('lines') && width) {
+    ctx.globalAlpha = trace.opacity ?? 1;
+    pen(ctx, { ...line, width }, marker.color);
+    path(ctx, points, line.shape);
+    ctx.stroke();
+    ctx.globalAlpha = 1;
+  }
+  for (const way of ['x', 'y']) drawErrors(ctx, points, panel, trace, way);
+  if (mode.includes('markers'))
+    points.forEach(([x, y], i) => {
+      if (!Number.isFinite(x + y)) return;
+      drawSymbol(
+        ctx,
+        each(marker.symbol, i) ?? 'circle',
+        x,
+        y,
+        (each(marker.size, i) ?? 6) / 2,
+        each(marker.color, i) ?? line.color,
+        {
+          edge: each(marker.line?.color, i),
+          width: each(marker.line?.width, i),
+          alpha: each(marker.opacity, i),
+        },
+      );
+    });
+  return { points, labels: () => mode.includes('text') && drawTexts(panel, points, trace) };
+}
+
+/** Return a pattern of lines or dots on a colour: '/', '\\', '.' or 'x'. */
+export function hatch(ctx, { shape, bgcolor, fgcolor }) {
+  if (!shape) return bgcolor;
+  const tile = document.createElement('canvas');
+  tile.width = tile.height = 8;
+  const pattern = tile.getContext('2d');
+  Object.assign(pattern, { fillStyle: bgcolor, strokeStyle: fgcolor, lineWidth: 1.4 });
+  pattern.fillRect(0, 0, 8, 8);
+  pattern.beginPath();
+  for (const shift of [-8, 0, 8]) {
+    if ('/x'.includes(shape)) (pattern.moveTo(shift, 8), pattern.lineTo(shift + 8, 0));
+    if ('\\x'.includes(shape)) (pattern.moveTo(shift, 0), pattern.lineTo(shift + 8, 8));
+  }
+  pattern.stroke();
+  pattern.fillStyle = fgcolor;
+  if (shape === '.') pattern.fillRect(3, 3, 2, 2);
+  return ctx.createPattern(tile, 'repeat');
+}
+
+/** Return the low and the high end of every bar; stacked ones begin where those before end. */
+export function barEnds(trace, stacks) {
+  const [along, across] = trace.orientation === 'h' ? [trace.x, trace.y] : [trace.y, trace.x];
+  return Array.from(along, (length, i) => {
+    const start = stacks ? (stacks.get(across[i]) ?? 0) : (trace.base?.[i] ?? 0);
+    stacks?.set(across[i], start + length);
+    return [start, start + length];
+  });
+}
+
+/** Return the half width of every bar in the units of its axis. */
+export const barHalf = (trace, i) => (each(trace.width, i) ?? BARS) / 2;
+
+function drawBars(panel, trace, state) {
+  const { ctx, colors } = panel.plot;
+  const { x: right, y: up } = panel.plot;
+  const isHorizontal = trace.orientation === 'h';
+  const places = Array.from(isHorizontal ? trace.y : trace.x, (isHorizontal ? panel.y : panel.x).number);
+  const { marker = {} } = trace;
+  const widths = Array.isArray(trace.width) || !trace.width?.length ? trace.width : Array.from(trace.width);
+  const boxes = barEnds(trace, state.stacks).map(([low, high], i) => {
+    const half = barHalf({ width: widths }, i);
+    const [a, b, c, d] = isHorizontal
+      ? [right(low), right(high), up(places[i] - half), up(places[i] + half)]
+      : [right(places[i] - half), right(places[i] + half), up(low), up(high)];
+    const box = [Math.min(a, b), Math.min(c, d), Math.abs(b - a), Math.abs(d - c)];
+    ctx.fillStyle = marker.pattern ? hatch(ctx, marker.pattern) : each(marker.color, i);
+    ctx.fillRect(...box);
+    if (marker.line?.width) {
+      pen(ctx, marker.line);
+      ctx.strokeRect(...box);
+    }
+    return { box, isForward: b >= a };
+  });
+  const labels = () => {
+    panel.plot.font();
+    boxes.forEach(({ box: [x, y, w, h], isForward }, i) => {
+      const at = isForward ? x + w + 4 : x - 4;
+      panel.plot.text(trace.text?.[i] ?? '', at, y + h / 2, { color: colors.ink, align: isForward ? 'left' : 'right' });
+    });
+  };
+  return {
+    points: boxes.map(({ box: [x, y, w, h] }) => [x + w / 2, y + h / 2]),
+    boxes: boxes.map(({ box }) => box),
+    labels,
+  };
+}
+
+const MARKS = { scatter: drawScatter, bar: drawBars, heatmap: drawCells, image: drawCells };
+
+/** Draw a trace; return its points in px, or its cells, and a function that draws its labels. */
+export const drawTrace = (panel, trace, state) => MARKS[trace.type](panel, trace, state);
