@@ -55,12 +55,20 @@ export class Plot {
     ctx.restore();
   }
 
-  /** Draw the horizontal axis: labels, a title, and grid lines if `grid`. Align the outer labels inwards if `inside`. */
+  /**
+   * Draw the horizontal axis: a title, labels without those that would touch the one before, and grid lines if `grid`.
+   * Align the outer labels inwards if `inside`.
+   */
   axisX(ticks, word, title = '', { grid = false, inside = false } = {}) {
     this.font();
+    let free = -Infinity;
     ticks.forEach((tick, i) => {
       if (grid) this.upright(tick, this.colors.line);
       const align = inside && i === 0 ? 'left' : inside && i === ticks.length - 1 ? 'right' : 'center';
+      const width = this.ctx.measureText(word(tick)).width;
+      const left = this.x(tick) - { left: 0, center: width / 2, right: width }[align];
+      if (left < free) return;
+      free = left + width + 4;
       this.text(word(tick), this.x(tick), this.y1 + 14, { align });
     });
     this.text(title, (this.x0 + this.x1) / 2, this.y1 + 32);
