@@ -1,4 +1,4 @@
-"""Say in one sentence what is wrong with a solution; the tests of every exercise use it."""
+"""Describe a wrong solution in one sentence, for the tests of every exercise."""
 
 import linecache
 import re
@@ -7,7 +7,7 @@ from traceback import extract_tb
 import torch
 from torch import Tensor
 
-HINTS = {  # what torch or Python say -> what to do about it
+HINTS = {  # error message of torch or Python -> advice
     r"cannot be multiplied|batch2": "the inner sizes of a matrix product differ: transpose one factor",
     r"must match the size of tensor": "two tensors of different shapes are added or multiplied: compare their shapes",
     r"is invalid for input of size": "a reshape must keep the number of values",

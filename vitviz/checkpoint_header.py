@@ -31,6 +31,24 @@ CARD_TEXTS = {
     "The twin that cannot know where its patches lie, so it has to guess.": (
         "The same model without position embeddings, which can only guess."
     ),
+    "anything but teaching: it was trained on one small set and knows nothing else": (
+        "anything but teaching: it was trained on one small dataset"
+    ),
+    "Krizhevsky 2009; a JPEG re-encoding of CIFAR-10, so accuracies are not comparable to the last tenth": (
+        "Krizhevsky 2009; a JPEG re-encoding of CIFAR-10, so accuracies differ slightly from those on the original"
+    ),
+    "The same convolutions, a quarter to a half wider.": "The same CNN, a quarter to a half wider.",
+    "Three 3 x 3 convolutions make the tokens, four transformer blocks mix them.": (
+        "A stem of three 3 x 3 convolutions gives the tokens for four transformer blocks."
+    ),
+    "A small residual network reads scikit-learn's digits.": "A small residual network on scikit-learn's digits.",
+    "Windows of 4 x 4 tokens in two stages.": "A Swin with two stages and windows of 4 x 4 tokens.",
+    "Windows of 4 x 4 tokens in two stages read scikit-learn's digits.": (
+        "A Swin with two stages and windows of 4 x 4 tokens on scikit-learn's digits."
+    ),
+    "Where does the warm object lie relative to the cool one? Only positions can tell.": (
+        "Predicts where the warm object lies relative to the cool one, which needs position embeddings."
+    ),
 }
 
 

@@ -67,7 +67,9 @@ def _build_parser() -> argparse.ArgumentParser:
     export = commands.add_parser("export", help="write a model as a folder for timm and transformers")
     export.add_argument("out", type=Path, metavar="FOLDER")
     export.set_defaults(run=_export)
-    site = commands.add_parser("site", help="write a static gallery of Start and the lenses, from a checkout")
+    site = commands.add_parser(
+        "site", help="write a static gallery of Start and the model pages, from a checkout"
+    )
     site.add_argument("out", type=Path, metavar="FOLDER")
     site.set_defaults(run=_write_site)
     app = commands.add_parser("app", help="open the app on a model")

@@ -123,7 +123,7 @@ class TrainConfig:
     optimizer: Literal["adamw", "adam", "sgd", "muon"] = declare(
         "adamw",
         "Optimizer",
-        "AdamW decouples weight decay from the gradient; Muon orthogonalizes updates of hidden matrices.",
+        "AdamW decouples weight decay from the gradient; Muon orthogonalises updates of hidden matrices.",
         options={"adamw": "AdamW", "adam": "Adam (L2)", "sgd": "SGD", "muon": "Muon"},
     )
     learning_rate: float = declare(1e-3, "Learning rate", "Peak value of the schedule.", "(0, 10]", step=5e-4)
@@ -222,14 +222,14 @@ class TrainConfig:
     precision: Literal["auto", "fp32"] = declare(  # auto: bf16 where the processor has it
         "auto",
         "Precision",
-        "For training; images always use fp32.",
+        "Precision of training; input images are always fp32.",
         options={"auto": "bf16 if supported", "fp32": "fp32"},
     )
     threads: int = (
         declare(  # each computes a part of every batch; 0: as many as are free when the run is made
             1,
             "Threads",
-            "CPU threads per batch; 0 uses all free cores, or one thread with batch norm.",
+            "CPU threads per batch; 0 uses all free cores, or one thread with BatchNorm.",
             "[0, inf)",
             top=64,
         )
@@ -237,9 +237,15 @@ class TrainConfig:
     # core: of the processor's own time, the same on a busy machine
     clock: Literal["wall", "core"] = declare("wall", "Clock")
     seed: int = declare(
-        0, "Seed", "Fixed seed, threads and machine: identical results.", "(-inf, inf)", top=1_000_000
+        0,
+        "Seed",
+        "The same seed, thread count and machine give identical results.",
+        "(-inf, inf)",
+        top=1_000_000,
     )
-    snapshots: int = declare(12, "Snapshots", "Snapshots on the timeline, denser at the start.", top=120)
+    snapshots: int = declare(
+        12, "Snapshots", "Number of snapshots on the timeline; they are denser at the start.", top=120
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -23,7 +23,9 @@ _image_size = partial(declare, label="Image size", unit="px")
 _in_chans = partial(declare, label="Image channels")
 _num_classes = partial(declare, 10, "Classes", within="[0, inf)")
 _qkv_bias = partial(declare, True, "Bias in q, k, v", "Learned bias of queries, keys and values.")
-_mlp_ratio = partial(declare, 4.0, "MLP ratio", "Hidden width of the MLP divided by its input's.", step=0.5)
+_mlp_ratio = partial(
+    declare, 4.0, "MLP ratio", "Hidden width of the MLP divided by its input width.", step=0.5
+)
 _dropout = partial(
     declare, 0.0, "Dropout", "Fraction of activations zeroed during training.", _SHARE, step=0.05
 )
@@ -70,7 +72,7 @@ class ViTConfig:
     attention_scale: AttentionScale = declare(  # 1/sqrt(d_head); 'width' is recipe D's 1/sqrt(D)
         "head",
         "Attention scale",
-        "Factor on q·k; lecture D uses width D.",
+        "Factor of q·k; lecture D uses 1/√D.",
         options={"head": "1/√d (head width)", "width": "1/√D (model width)", "none": "none"},
     )
     norm: Literal["pre", "post"] = declare(

@@ -63,13 +63,19 @@ class Term:
 
     @property
     def slug(self) -> str:
-        """The term as written in permalinks."""
-        return re.sub(r"[^a-z0-9]+", "_", self.word.lower()).strip("_")
+        """The term as written in permalinks, which keep its first name."""
+        return re.sub(r"[^a-z0-9]+", "_", _FIRST_NAMES.get(self.word, self.word).lower()).strip("_")
 
     @property
     def spellings(self) -> tuple[str, ...]:
         """All spellings, longest first."""
         return tuple(sorted({self.word, *self.forms}, key=len, reverse=True))
+
+
+_FIRST_NAMES = {
+    "classifier head": "classification head",
+    "gradient-weighted rollout": "gradient-weighted relevance",
+}
 
 
 def compute_shape(term: Term, config: ViTConfig) -> tuple[int, ...] | None:
@@ -213,8 +219,9 @@ TERMS: tuple[Term, ...] = (
     ),
     *_build_group(
         GROUPS[2],
-        _build_row("block", "Attention and an MLP, each added to the residual stream; a ViT has L blocks.", "block",
-            "dosovitskiy2021", r"z_{\ell-1} \mapsto z_\ell", "T D", "blocks.0", "blocks", "layer", "layers"),
+        _build_row("block", "Attention and an MLP, each added to the residual stream; a ViT has L blocks, also called"
+            " layers.", "block", "dosovitskiy2021", r"z_{\ell-1} \mapsto z_\ell", "T D",
+            "blocks.0", "blocks", "layer", "layers"),
         _build_row("residual stream", "The token vectors that pass through all blocks; each block reads them and"
             " adds its output.", "block", "he2016", r"z_\ell", "T D", "blocks.0.mid", "stream"),
         _build_row("LayerNorm", "Normalises one token to mean 0 and standard deviation 1, then scales and shifts it.",
@@ -231,8 +238,8 @@ TERMS: tuple[Term, ...] = (
     ),
     *_build_group(
         GROUPS[3],
-        _build_row("classification head", "The last linear map: a dot product with each class's weights.", "block",
-            "dosovitskiy2021", r"l = W y + b", "K D", "weight:head.weight", "class head"),
+        _build_row("classifier head", "The last linear map: a dot product with each class's weights.", "block",
+            "dosovitskiy2021", r"l = W y + b", "K D", "weight:head.weight", "classification head", "class head"),
         _build_row("logit", "A class's score before the softmax; only differences between logits matter.", "block",
             "dosovitskiy2021", "l", "K", "logits", "logits"),
         _build_row("readout", "The vector that the classifier head reads: [CLS], or the mean of all patches.",
@@ -241,7 +248,7 @@ TERMS: tuple[Term, ...] = (
             "live_lab", "szegedy2016", r"-\log p_y"),
         _build_row("distillation", "Training a student model on a teacher's predictions or probabilities.",
             "distillation", "hinton2015", "", "", "", "distilled"),
-        _build_row("teacher", "The model, here a CNN, whose predictions or probabilities a student is trained on.",
+        _build_row("teacher", "The model, here a CNN, that provides a student's targets: predictions or probabilities.",
             "distillation", "touvron2021"),
         _build_row("student", "The model that is trained on a teacher's outputs; in DeiT a ViT.", "distillation",
             "touvron2021"),
@@ -255,23 +262,23 @@ TERMS: tuple[Term, ...] = (
         GROUPS[4],
         _build_row("rollout", "The product of all layers' attention, each averaged with the identity for the"
             " residual path.", "attention", "abnar2020", r"R = \tilde A_L \cdots \tilde A_1", "T T"),
-        _build_row("gradient-weighted relevance", "Attention times its gradient for a class, accumulated over the"
+        _build_row("gradient-weighted rollout", "Attention times its gradient for a class, accumulated over the"
             " layers.", "attention", "chefer2021", r"R \leftarrow R + \overline{(\nabla A \odot A)^+}\,R", "T T"),
-        _build_row("deletion check", "Patches are masked in a map's order: with a good map the class's probability"
-            " falls fast.", "attention", "petsiuk2018", r"\int_0^1 p_c\,dt"),
+        _build_row("deletion check", "Blanking patches from the most relevant on: with a faithful map, the"
+            " probability of the class falls fast.", "attention", "petsiuk2018", r"\int_0^1 p_c\,dt"),
         _build_row("random-weight control", "The same method on random weights: an unchanged map shows the image,"
             " not the model.", "attention", "adebayo2018"),
-        _build_row("logit lens", "The classifier head applied after every block: the prediction if the model stopped"
-            " there.", "attention", "belrose2023"),
-        _build_row("mutual nearest neighbours", "Two patches of two images whose tokens are each the most similar to"
-            " the other.", "two_images", "amir2021", "", "", "", "mutual nearest neighbour"),
-        _build_row("activation patching", "Putting an activation of one image's run into another's, to measure its"
+        _build_row("logit lens", "The classifier head, applied to the tokens after every block instead of the last"
+            " one only.", "attention", "belrose2023"),
+        _build_row("mutual nearest neighbours", "Two patches of two images with tokens that are each the most similar"
+            " to the other.", "two_images", "amir2021", "", "", "", "mutual nearest neighbour"),
+        _build_row("activation patching", "Replacing an activation of one image by that of another, to measure its"
             " effect on the prediction.", "two_images", "meng2022"),
         _build_row("receptive field", "The part of the image that a position in a layer can depend on.",
             "attention_distance", "luo2016"),
         _build_row("inductive bias", "A model's built-in assumptions: locality in a CNN, almost none in a ViT.",
             "attention_distance", "battaglia2018"),
-        _build_row("hybrid", "A ViT whose tokens come from a convolutional stem's feature maps instead of pixels.",
+        _build_row("hybrid", "A ViT that computes its tokens from the feature maps of a convolutional stem.",
             "patches", "xiao2021", "", "", "", "convolutional stem"),
     ),
     *_build_group(
@@ -280,8 +287,8 @@ TERMS: tuple[Term, ...] = (
             "liu2021", "", "M² M²", "", "windows"),
         _build_row("shifted window", "Every second block shifts the windows by half, so that neighbouring windows"
             " exchange information.", "swin", "liu2021", r"s = \lfloor M/2 \rfloor", "", "", "shifted windows"),
-        _build_row("relative position bias", "A learned number per offset in the window and head, added to the"
-            " score.", "swin", "liu2021", "B", "(2M−1)² h"),
+        _build_row("relative position bias", "A learned number per head and per offset in the window, added to"
+            " the score.", "swin", "liu2021", "B", "(2M−1)² h"),
         _build_row("patch merging", "Four neighbouring tokens become one with twice as many channels.", "swin",
             "liu2021", r"[4C] \to [2C]", "4C 2C"),
     ),
@@ -298,7 +305,7 @@ TERMS: tuple[Term, ...] = (
             " one.", "live_lab", "hinton2012"),
         _build_row("validation", "Images excluded from training, used to measure progress.", "live_lab",
             "zhang2017"),
-        _build_row("overfitting", "Memorising the training images and doing worse on new ones.", "live_lab",
+        _build_row("overfitting", "Memorising the training images, with a lower accuracy on new ones.", "live_lab",
             "zhang2017"),
         _build_row("snapshot", "The weights saved at one training step.", "live_lab",
             "dosovitskiy2021", "", "", "", "snapshots"),

@@ -64,7 +64,7 @@ class View:
         """Every class with its probability in [0, 1], the most probable first.
 
         Raises:
-            ValueError: if the model has no classification head.
+            ValueError: if the model has no classifier head.
         """
         _require(abilities(self.model.config).class_head)
         order = np.argsort(-self._probabilities, kind="stable")

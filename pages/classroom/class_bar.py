@@ -280,5 +280,5 @@ def _draw_class_link(slug: str) -> None:
     if entry is not None and slug != entry.slug:
         member = membership.get_membership()
         has_challenge = member is not None and member.challenge
-        label = "Challenge" if has_challenge else "Class"
+        label = "Challenge" if has_challenge else "Classroom"
         st.page_link(entry.path, label=label, width="content")

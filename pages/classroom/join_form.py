@@ -47,7 +47,7 @@ def _draw_teacher_form() -> None:
         on_click=_open_class,
     )
     page.caption(
-        "The class ends when you close it, or twelve hours after your last visit. No accounts needed."
+        "The class ends when you close it, or twelve hours after you last used the app. No accounts needed."
     )
 
 

@@ -36,7 +36,7 @@ def draw_nickname_field(on_change: Callable[[], None] | None = None) -> None:
         key=_NAME,
         max_chars=MAX_NAME_LENGTH,
         on_change=on_change,
-        help="Shown beside your runs on a challenge's board, and nowhere else.",
+        help="Shown only beside your runs on the board of a challenge.",
     )
 
 

@@ -39,7 +39,9 @@ def choose_exercise() -> Exercise:
         )
     with notebook_column:
         make = partial(create_notebook, tuple(order))
-        page.download("All in a notebook", make, "exercises.ipynb", "exercises.all_notebook", stretch=True)
+        page.download(
+            "Download all as a notebook", make, "exercises.ipynb", "exercises.all_notebook", stretch=True
+        )
     return BY_SLUG[slug]
 
 
@@ -47,7 +49,7 @@ def draw_task(exercise: Exercise) -> None:
     """Draw the task, the mistakes that its tests detect, and the downloads."""
     st.markdown(f"**{exercise.task}**")
     page.source(exercise.call)
-    st.markdown(f"The tests name these common mistakes: *{'; '.join(exercise.mistakes)}*.")
+    st.markdown(f"The tests detect these common mistakes: *{'; '.join(exercise.mistakes)}*.")
     with st.container(horizontal=True, vertical_alignment="center"):
         page.download(
             "Download task and tests",
@@ -56,7 +58,7 @@ def draw_task(exercise: Exercise) -> None:
             "exercises.one",
         )
         page.download(
-            "Notebook",
+            "Download notebook",
             partial(create_notebook, (exercise.slug,)),
             f"{exercise.slug}.ipynb",
             "exercises.notebook",

@@ -149,8 +149,9 @@ def _draw_patch_logits() -> str:
     logits = reading.normed[subject.layout.num_prefix_tokens :] @ weights.weight[winner]
     draw_chart(_build_heatmap(logits.reshape(subject.layout.grid), "column", "row", signed=True), KEY)
     return (
-        f"Logit of {plain(subject.classes[winner])} per patch in {subject.choice.shown}; with mean readout their mean,"
-        f" {logits.mean():.2f}, plus a bias is the logit. This model was trained with [CLS] readout."
+        f"Each patch's token times the weights of {plain(subject.classes[winner])} in {subject.choice.shown}: with a"
+        f" mean readout, the logit is their mean, {logits.mean():.2f}, plus a bias. This model was trained with a [CLS]"
+        " readout."
     )
 
 
@@ -180,7 +181,10 @@ def _draw_curves() -> str:
     if not shown:
         return "No model trained on digits is available on this server, so no curve is shown."
     best = max(value for _, curve in shown for _, value in curve)
-    return f"{len(shown)} models reach up to {percent(best)} validation accuracy on larger digits without a budget."
+    return (
+        f"{len(shown)} trained models reach up to {percent(best)} validation accuracy, on enlarged digits and without a"
+        " budget of images."
+    )
 
 
 _FIGURES: dict[str, Callable[[], str]] = {

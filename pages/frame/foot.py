@@ -31,7 +31,7 @@ def draw(slug: str) -> None:
         if get_messages():
             make = partial(render_views, entry, get_messages())
             page.download(
-                "Take it along (HTML)", make, f"{entry.slug}.html", f"shell.take_along.{entry.slug}"
+                "Download page (HTML)", make, f"{entry.slug}.html", f"shell.take_along.{entry.slug}"
             )
         links = st.container(horizontal=True, horizontal_alignment="distribute")
         element_cache.draw_cached(
@@ -65,10 +65,9 @@ def render_strip(parts: tuple[str, ...]) -> str:
 
 
 def describe_parts(parts: tuple[str, ...]) -> str:
-    """Return a sentence such as 'This page covers patches and E, on the way from image to classes'."""
-    if len(parts) == len(registry.PARTS):
-        return "<p>This page covers the whole way from image to classes.</p>"
-    return f"<p>This page covers {join_words(parts)}, on the way from image to classes.</p>"
+    """Return a sentence such as 'Parts of the model on this page: patches and E'."""
+    listed = "all" if len(parts) == len(registry.PARTS) else join_words(parts)
+    return f"<p>Parts of the model on this page: {listed}.</p>"
 
 
 def _render_part(number: int, part: str, is_marked: bool) -> str:

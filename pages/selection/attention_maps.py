@@ -146,7 +146,7 @@ def _describe_row(lines: FloatArray, head: Head, layout: TokenLayout) -> str:
         return f"{text} This layer has one head."
     if len(tops) == 1:
         return f"{text} All {len(lines)} heads agree on the strongest patch."
-    return f"{text} The strongest patches of the {len(lines)} heads are {len(tops)} different ones."
+    return f"{text} The {len(lines)} heads have {len(tops)} different strongest patches."
 
 
 def _name_strongest(patches: int) -> str:

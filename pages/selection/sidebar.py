@@ -282,8 +282,8 @@ def _draw_step(model: ModelChoice) -> int:
         steps,
         steps[-1],
         format_func=lambda at: f"{at:,}",
-        help="Training step.",
-        why_not="Training step; follows the newest snapshot." if followed else None,
+        help="Training step of the model's weights.",
+        why_not="Disabled: the newest step is followed." if followed else None,
     )
     place = st.container(height=_CURVE_HEIGHT_PX, border=False, key="nouns-curve")
     curve = _encode_curve(model.curve, steps, step, selection.get_theme())

@@ -27,10 +27,10 @@ function keyWords(model, part, pin) {
   return `${model.shortName(model.pinOf(part, key), part)} (${percent(weight)})`;
 }
 
-/** What a block adds to a token: 'attention adds 2.0, MLP 1.5'. */
+/** What a block adds to a token: 'norms added: attention 2.0, MLP 1.5'. */
 function addedWords(model, part, pin) {
   const { attention, mlp } = model.lengths(part, pin);
-  return `attention adds ${formatNorm(attention)}, MLP ${formatNorm(mlp)}`;
+  return `norms added: attention ${formatNorm(attention)}, MLP ${formatNorm(mlp)}`;
 }
 
 const STEP = {
@@ -60,15 +60,15 @@ const STEP = {
 
 /** At most eight words for each station while the map moves by itself. */
 const TOUR = {
-  picture: () => 'A patch is lifted out of the image.',
-  patches: () => 'A patch is lifted out of the image.',
+  picture: () => 'A patch is cut out of the image.',
+  patches: () => 'A patch is cut out of the image.',
   maps: () => 'Convolutions turn the image into feature maps.',
   embed: (model, part) => `E turns it into ${part.shape_out[1]} numbers, a token.`,
-  prefix: () => 'It joins the other tokens.',
-  positions: () => 'Its position is added.',
+  prefix: () => 'It follows the learned tokens in the sequence.',
+  positions: () => 'Its position embedding is added.',
   block: (model, part) => `Layer ${part.layer} adds to every token.`,
   merge: () => 'Neighbouring tokens are merged.',
-  norm: () => 'The last layer is read out.',
+  norm: () => 'The classifier head reads the last layer.',
   pool: () => 'All positions are pooled.',
   head: () => 'Every class gets a logit.',
   classes: (model) =>

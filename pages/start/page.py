@@ -42,7 +42,7 @@ GLOSSARY_FORMS = {
     },
     "merge": {"merging": "patch merging"},
     "norm": {"LN": "LayerNorm"},
-    "head": {"head": "classification head", "logit": "logit"},
+    "head": {"head": "classifier head", "logit": "logit"},
 }
 """Kind of a part -> words that the map writes -> their glossary terms."""
 

@@ -24,8 +24,8 @@ from vitviz.plots.theme import Mode
 from vitviz.text import percent, percent_difference
 
 QUESTION = Question(
-    "The lecture's net computes queries, keys and values with 3 × 3 convolutions. Compare it with the same net without"
-    " attention and with a CNN of the same size: which is most accurate on MNIST?",
+    "The lecture's network computes queries, keys and values with 3 × 3 convolutions. Which is most accurate on MNIST:"
+    " this network, the same one without attention, or a CNN of the same size?",
     AttentionOverConvolutions(),
 )
 GUESS = "hybrids.question"
@@ -72,7 +72,7 @@ def describe_results(stored: Result) -> str:
     """Return what attention adds to the convolutional net."""
     tests = {name: list_accuracies(stored, name) for name in MODELS if list_accuracies(stored, name)}
     if not {"written", "control"} <= tests.keys():
-        return "The experiment is incomplete: the lecture's net or its control is missing."
+        return "The experiment is incomplete: the lecture's network or its control is missing."
     attention = ("written", "scaled", "upright", "corrected")
     best = max((name for name in tests if name in attention), key=lambda name: mean(tests[name]))
     control = tests["control"]
@@ -83,8 +83,8 @@ def describe_results(stored: Result) -> str:
         seeds = "one seed"
     cost = stored.settings["multiply_adds"]
     return (
-        f"Attention over convolutions {'gains' if gain > 0 else 'loses'} {abs(gain):.1f} points against the same net"
-        f" without attention ({TITLES[best]}: {percent(mean(tests[best]))}; control: {percent(mean(control))};"
+        f"Attention over convolutions {'gains' if gain > 0 else 'loses'} {abs(gain):.1f} points against the same"
+        f" network without attention ({TITLES[best]}: {percent(mean(tests[best]))}; control: {percent(mean(control))};"
         f" {seeds}), for {cost[best] / cost['control']:.0f} times the multiply-adds."
     )
 

@@ -36,7 +36,7 @@ def build(mode: Mode, dataset: str) -> View:
         picture=gain_figure(gains, mode) if gains else None,
         caption=_describe_gains(gains)
         if gains
-        else "Trainings without augmentation are missing for this dataset.",
+        else "Runs without augmentation are missing for this dataset.",
         prediction=_ask(dataset, gains),
         evidence=(data_grids.create_evidence(Grid(dataset, True)),),
         notes=_describe_passes(data_size.GRIDS[dataset]),
@@ -107,9 +107,7 @@ def _draw_augmented_images(dataset: str) -> None:
     with st.container(horizontal=True, gap="xsmall"):
         for image, caption in zip(shown, names, strict=True):
             st.image(image, caption=caption, alt=f"The image, {caption}", width=_PX)
-    missing = (
-        "" if name == dataset else f"; training images of {data_title(dataset)} are missing on this machine"
-    )
+    missing = "" if name == dataset else f" (training images of {data_title(dataset)} are missing here)"
     page.caption(
         f"{SHOWN} of {count_variants(grid.train):,} augmented versions of an image from '{data_title(name)}'{missing}."
     )
@@ -131,16 +129,17 @@ def _describe_gains(gains: Sequence[Curve]) -> str:
     """Describe the largest and the smallest gain."""
     places = [(gain, place) for gain in gains for place in range(len(gain.mean))]
     if len(places) == 1:
-        return f"Only one point was measured: {_format_gain(*places[0])}, augmented minus plain."
+        return f"Only one gain from augmentation was measured: {_format_gain(*places[0])}."
     best = max(places, key=lambda at: at[0].mean[at[1]])
     least = min(places, key=lambda at: at[0].mean[at[1]])
     seeds = sorted({int(count) for gain in gains for count in gain.seeds})
-    pairs = "one seed each; other seeds may differ" if seeds == [1] else "mean over seeds"
-    first = "helps most" if best[0].mean[best[1]] > 0 else "helps no model; it costs least"
-    last = "helps least" if least[0].mean[least[1]] > 0 else "costs most"
+    pairs = "one seed each, other seeds may differ" if seeds == [1] else "mean over seeds"
+    first = "helps" if best[0].mean[best[1]] > 0 else "harms"
+    last = "helps" if least[0].mean[least[1]] > 0 else "harms"
     return (
-        f"Augmentation {first}: {_format_gain(*best)}; {last}: {_format_gain(*least)}. Augmented minus plain, paired by"
-        f" seed, {pairs}."
+        f"Augmentation {first} {_format_gain(*best)} {'most' if first == 'helps' else 'least'} and {last}"
+        f" {_format_gain(*least)} {'least' if last == 'helps' else 'most'}. Gain: test accuracy with minus without"
+        f" augmentation, paired by seed; {pairs}."
     )
 
 

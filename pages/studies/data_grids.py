@@ -68,7 +68,7 @@ CHOICES = (
         True,
         widgets.toggle,
         _describe_augmentation,
-        why_not="Disabled: the other trainings were not run.",
+        why_not="Disabled: the other runs are missing.",
     ),
 )
 
@@ -81,6 +81,6 @@ def create_evidence(grid: Grid) -> Evidence:
         stored,
         stored.rows,
         f"{DATASETS[grid.dataset].title}, {settings['updates']:,} updates of up to {settings['batch_size']}"
-        " images for every point, one recipe for all models; the DeiT also learns from the CNN of the same images,"
-        " whose training time is excluded",
+        " images for every point, one recipe for all models; the DeiT is distilled from a CNN trained on the same"
+        " images; the CNN's training time is excluded",
     )

@@ -90,8 +90,7 @@ def create_stopped_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
         rows,
         f"each model trained until validation accuracy had not improved for {settings['patience_evaluations']}"
         f" evaluations of {int(rows[0]['evaluated_every'])} updates, at most {settings['most_updates']:,}"
-        f" ({plural(ceiling, 'training')} reached this limit); {min(passes):.0f} to {max(passes):.0f} passes over the"
-        " images",
+        f" ({plural(ceiling, 'run')} reached this limit); {min(passes):.0f} to {max(passes):.0f} epochs",
     )
 
 

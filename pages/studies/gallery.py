@@ -24,7 +24,7 @@ def draw(studies: Sequence[Study]) -> None:
 
 def _draw_card(study: Study) -> None:
     if sketch := _sketch(study.name, study):
-        st.image(sketch, alt=f"Sketch of the curves of {study.title}", width="stretch")
+        st.image(sketch, alt=f"Sketch of the curves: {study.title}", width="stretch")
     selection.link_to(
         "studies", study.title, icon=":material/arrow_forward:", **{"studies.study": study.name}
     )

@@ -156,7 +156,7 @@ def describe_trainings(headers: Mapping[str, Header], machines: Sequence[str]) -
     )
     return (
         f"{where} One seed each, recorded in the checkpoints."
-        + (f" The trainings differ ({differences})." if differences else "")
+        + (f" The runs differ ({differences})." if differences else "")
         + f" The learning rate decays towards the end, so compare the final accuracies too.{longer}"
     )
 

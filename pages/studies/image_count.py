@@ -74,7 +74,7 @@ def describe_rates(plan: Plan, source: str) -> str:
     method = plan.method_of(source)
     return (
         f"Learning rates: {method.learning_rate:g} for the pretrained backbone, {method.head_learning_rate:g} for its"
-        f" new head, {method.scratch_learning_rate:g} from scratch, the best of several."
+        f" new head, {method.scratch_learning_rate:g} from scratch; each is the best of several."
     )
 
 

@@ -31,7 +31,7 @@ def build(mode: Mode) -> View | None:
         if (tests := list_accuracies(stored, preset))
     ]
     titles = [
-        f"{'' if preset.startswith('recipe') else f'instead of {printed.recipe}: '}{TRAINING_PRESETS[preset].title}"
+        f"{'' if preset.startswith('recipe') else f'{printed.recipe}, improved: '}{TRAINING_PRESETS[preset].title}"
         for printed, preset, _ in rows
     ]
     table = Table(
@@ -57,7 +57,8 @@ def build(mode: Mode) -> View | None:
         if len(gaps) > 1
         else None,
         (Evidence(stored, stored.rows, "each recipe with its own epochs; one thread"),),
-        "Printed accuracies have one training each and name no seed. Recipe F names neither of its two tables.",
+        "Each printed accuracy is of one run without a stated seed. Recipe F does not state which two position tables"
+        " it compares.",
         table,
         below=partial(_draw_table, table),
     )
@@ -105,7 +106,7 @@ def _draw_table(table: Table) -> None:
 STUDY = Study(
     NAME,
     "The lectures' accuracies",
-    "Does a recipe as written reach the accuracy that its lecture printed?",
+    "Do the lectures' recipes, trained as written, reach their printed accuracies?",
     4,
     (NAME,),
     build,

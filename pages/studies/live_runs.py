@@ -197,7 +197,7 @@ def _draw_panels(run: Run, build: BuildPanels) -> None:
 def _describe_run(run: Run, status: Status, caption: str, has_test_results: bool) -> str:
     """Describe the variants' accuracies and, for a run that ended early, the reason and how to resume it."""
     if status.active:
-        return caption or "Test accuracy is evaluated when the trainings end."
+        return caption or "Test accuracy is evaluated when training ends."
     event = runs.describe_event(status) or ("" if caption else "it ended early")
     parts = [caption]
     if event:

@@ -73,10 +73,10 @@ def _draw_conditions(tokens: np.ndarray, at: tuple[int, int, int], groups: int) 
     page.untrained_note(model.trained_on)
     page.caption(
         f"Input of block 1 of {model.shown} for the first {plural(PICTURES, 'test image')} of"
-        f" {find_note(images).title}{_note_other_dataset(model.trained_on, images)}: the first"
-        f" {min(TOKENS, tokens.shape[1])} of {plural(tokens.shape[1], 'token')}, the first"
-        f" {min(CHANNELS, tokens.shape[2])} of {tokens.shape[2]} channels, for group norm in"
-        f" {plural(groups, 'group')}; the framed value is {signed(float(tokens[at]), 3)}."
+        f" {find_note(images).title}{_note_other_dataset(model.trained_on, images)}. Drawn are the first"
+        f" {min(TOKENS, tokens.shape[1])} of {plural(tokens.shape[1], 'token')} and"
+        f" {min(CHANNELS, tokens.shape[2])} of {tokens.shape[2]} channels; GroupNorm has {plural(groups, 'group')};"
+        f" the framed value is {signed(float(tokens[at]), 3)}."
     )
 
 
@@ -107,11 +107,13 @@ def describe_prediction(moves: Mapping[str, float], guess: str) -> str:
 
 def describe_batch_dependence(names: list[str], moves: list[float]) -> str:
     """Describe which norms make an image depend on the others of its batch."""
-    moved = [f"{name} ({move:.2g})" for name, move in zip(names, moves, strict=True) if move]
+    moved = [
+        f"{name} (by {move:.2g} standard deviations)" for name, move in zip(names, moves, strict=True) if move
+    ]
     rest = [name for name, move in zip(names, moves, strict=True) if not move]
     return (
-        f"Other images of the batch change image 1 under {', '.join(moved) or 'none'} (root mean square, in standard"
-        f" deviations), but not under {', '.join(rest) or 'none'}."
+        f"Other images of the batch change image 1 under {join_words(moved) or 'none'}, but not under"
+        f" {join_words(rest) or 'none'}."
     )
 
 

@@ -88,7 +88,7 @@ def describe_one_token(net: OneToken) -> str:
     return (
         f"Scaling queries and keys by {LARGER:.0f} {change}; they hold {net.idle:,} of {net.parameters:,} parameters"
         f" ({percent(net.idle / net.parameters)}). The rest is an MLP, so the lecture's {_LECTURE_ACCURACY} % on MNIST"
-        " are the accuracy of an MLP. A is 1 for any weights; here they are random."
+        " is the accuracy of an MLP. The attention weight is 1 for any weights of the model; here they are random."
     )
 
 

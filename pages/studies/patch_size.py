@@ -57,11 +57,11 @@ def describe_change(curves: list[Curve]) -> str:
     )
     shared = sorted({*small.pictures.tolist()} & {*large.pictures.tolist()})
     gaps = {size: _measure_gap(small, large, size) for size in dict.fromkeys((shared[0], shared[-1]))}
-    words = ", ".join(
+    words = " and ".join(
         f"{abs(gap):.1f} points {'more' if gap >= 0 else 'less'} accurate with {plural(size, 'image')}"
         for size, gap in gaps.items()
     )
-    return f"Patches of {small.title} are {words} than patches of {large.title}."
+    return f"Compared with patches of {large.title}, a ViT with patches of {small.title} is {words}."
 
 
 def _measure_gap(small: Curve, large: Curve, size: int) -> float:

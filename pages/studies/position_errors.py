@@ -52,11 +52,11 @@ def build(mode: Mode, model: str) -> View:
             ),
         ),
         f"{describe_start(rows)} The lecture printed {percent(POOR, 0)} after ten epochs and does not name the table."
-        " A table with deviation 1 has numbers as large as those of a sinusoidal table.",
+        " The numbers of a table with standard deviation 1 are as large as those of a sinusoidal table.",
         Table(
             {
                 "Positions": [*titles.values()],
-                "Mistake": ["yes" if ERRORS[name].wrong else "no" for name in tests],
+                "Bug": ["yes" if ERRORS[name].wrong else "no" for name in tests],
                 **create_seed_columns([*tests.values()]),
             },
             SHARES,
@@ -68,12 +68,14 @@ def build(mode: Mode, model: str) -> View:
 def describe_closest(means: dict[str, float], epochs: float) -> str:
     """Describe the table whose accuracy is closest to the printed one."""
     name = min(means, key=lambda table: abs(means[table] - POOR))
-    reached = f"'{ERRORS[name].title}' gives {percent(means[name])} after {epochs:g} epochs"
+    title, reached = ERRORS[name].title, f"{percent(means[name])} after {epochs:g} epochs"
     if abs(means[name] - POOR) <= NEAR:
-        return f"{reached}, the lecture's {percent(POOR, 0)} within {100 * NEAR:.0f} points."
+        return (
+            f"'{title}' gives {reached}, within {100 * NEAR:.0f} points of the lecture's {percent(POOR, 0)}."
+        )
     return (
-        f"None of {plural(len(means), 'variant')} gives the lecture's {percent(POOR, 0)} with this model: the closest,"
-        f" {reached}."
+        f"None of {plural(len(means), 'variant')} gives the lecture's {percent(POOR, 0)} with this model; the closest"
+        f" is '{title}' with {reached}."
     )
 
 
@@ -87,7 +89,7 @@ def describe_start(rows: Sequence[Row]) -> str:
 STUDY = Study(
     NAME,
     "A poor position table",
-    "Which mistake gives the lecture's 68 %?",
+    "Which position table explains the lecture's test accuracy of 68 %?",
     3,
     (NAME,),
     build=build,

@@ -87,7 +87,7 @@ def _build_race_view(name: str) -> View:
         below=partial(
             selection.link_to,
             "live_lab",
-            "Train this live",
+            "Train these models live",
             **{"live_lab.train": "experiment", "live_lab.race": name},
         ),
     )
@@ -134,14 +134,14 @@ def find_extremes(reached: Mapping[str, float]) -> tuple[float, str, str]:
 
 
 def describe_gap(dataset: str, epochs: float, reached: Mapping[str, float]) -> str:
-    """Compare the model without positions and the poorest one with the best encoding."""
+    """Compare the model without positions and the worst one with the best encoding."""
     none, poor, good = find_extremes(reached)
     gap = percent_difference(reached[good], none)
     titles: Mapping[str, str] = CODES  # type: ignore[assignment]
     return (
         f"Without positions a ViT reaches {percent(none)} on {DATASETS[dataset].title} after {format_epochs(epochs)},"
         f" {abs(gap):.1f} points {'below' if gap >= 0 else 'above'} the best encoding ({titles[good]},"
-        f" {percent(reached[good])}); the poorest ({titles[poor]}) is"
+        f" {percent(reached[good])}); the worst ({titles[poor]}) is"
         f" {percent_difference(reached[good], reached[poor]):.1f} points below the best; one seed each."
     )
 
@@ -171,10 +171,10 @@ def _describe_measurement(race: StoredRace) -> str:
         if "commit" in run
     ]
     return (
-        f"Measured {race['measured']} at commit {race['commit']}, not live: seed {train['seed']}, one recipe for all"
-        f" {len(race['runs'])}: width D = {config['embed_dim']}, {config['depth']} layers, patch {config['patch_size']}"
-        " px,"
-        f" {train['epochs']:g} epochs, {race['processor_s']:,.0f} s of processor time in total."
+        f"Stored experiment, measured {race['measured']} at commit {race['commit']}: seed {train['seed']}, one recipe"
+        f" for all {len(race['runs'])} models, width D = {config['embed_dim']}, {config['depth']} layers, patch"
+        f" {config['patch_size']} px, {train['epochs']:g} epochs, {race['processor_s']:,.0f} s of processor time in"
+        " total."
         f" `{race['command']}`{''.join(added)}"
     )
 
@@ -196,7 +196,7 @@ def _create_table(name: str, race: StoredRace) -> Table:
 STUDY = Study(
     "positions",
     "Do positions matter?",
-    "How much accuracy do position encodings add?",
+    "How much accuracy do positional encodings add?",
     minutes=4,
     experiments=(hyperparameter.EXPERIMENT,),
     build=build,

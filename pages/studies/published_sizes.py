@@ -94,7 +94,7 @@ def _compare_sizes(large: str, small: str) -> str:
 STUDY = Study(
     name="published_sizes",
     title="Data size in the papers",
-    question="From how many images on does a ViT lead?",
+    question="With how many pretraining images does a ViT exceed a CNN?",
     minutes=3,
     experiments=(),
     build=build,

@@ -90,13 +90,10 @@ def describe_evidence(evidence: Evidence) -> str:
     sessions = tuple(stored.made[place] for place in sorted({int(row["made"]) for row in evidence.rows}))
     seeds = sorted({int(row["seed"]) for row in evidence.rows if "seed" in row})
     counted = "" if not seeds else f"seed {seeds[0]}" if len(seeds) == 1 else plural(len(seeds), "seed")
-    total = plural(stored.missing + len(stored.rows), "training")
-    were = "was" if stored.missing == 1 else "were"
-    missing = f" {stored.missing:,} of {total} {were} not run yet." if stored.missing else ""
+    total = plural(stored.missing + len(stored.rows), "run")
+    missing = f" Missing: {stored.missing:,} of {total}." if stored.missing else ""
     conditions = ", ".join(filter(None, (evidence.conditions, counted)))
-    return (
-        f"Stored, not live: {conditions}; {plain(describe_provenance(sessions))}. `{stored.command}`{missing}"
-    )
+    return f"Stored experiment: {conditions}; {plain(describe_provenance(sessions))}. `{stored.command}`{missing}"
 
 
 def _draw_numbers(name: str, view: View) -> None:
@@ -107,4 +104,4 @@ def _draw_numbers(name: str, view: View) -> None:
     for evidence in view.evidence:
         stored = evidence.stored
         rows = [dict(row) for row in stored.rows]
-        page.json("Every training (JSON)", rows, f"{stored.name}.json", f"studies.{name}.{stored.name}.json")
+        page.json("All runs (JSON)", rows, f"{stored.name}.json", f"studies.{name}.{stored.name}.json")

@@ -28,8 +28,8 @@ from vitviz.text import percent, plural
 DEPTHS = (2, 4, 8, 12, 16, 24)
 GUESS = "experiments.gradient_guess"
 QUESTION = Question(
-    f"After {EARLY_UPDATES} updates of a ViT of {DEPTH} blocks: in which of the {len(VARIANTS)}"
-    " variants is the first block's gradient norm smallest, relative to the last block's?",
+    f"After {EARLY_UPDATES} updates of a ViT of {DEPTH} blocks, which of the {len(VARIANTS)}"
+    " variants has the smallest gradient norm in the first block, relative to the last block?",
     WeakestGradient(),
     (("studies.study", "residuals"), (GUESS, prediction_gate.SKIPPED)),
 )

@@ -62,7 +62,7 @@ def build(mode: Mode, change: str) -> View:
             Evidence(
                 stored,
                 [*stored.where(change=NONE), *stored.where(change=change)],
-                f"the first {images:,} test images of CIFAR-10, one training per model",
+                f"the first {images:,} test images of CIFAR-10, one run per model",
             ),
         ),
         notes=f"{describe_error(shares, images)} {describe_recipes()}".strip(),

@@ -67,7 +67,7 @@ def _describe_solution(bug: Bug) -> str:
 
 STUDY = Study(
     "spot_the_bug",
-    "Spot the mistake",
+    "Spot the bug",
     "Which line of this code is wrong?",
     minutes=3,
     experiments=("one_slip_digits", "one_slip_shapes"),

@@ -201,7 +201,7 @@ def _load(name: str) -> Callable[..., object]:
 
 
 SHARES = dict.fromkeys(("Mean", "Lowest", "Highest"), percent)
-DIFFERENCE = "Difference to base, points"
+DIFFERENCE = "Difference from base, points"
 
 
 def create_seed_columns(tests: Sequence[Sequence[float]]) -> Columns:

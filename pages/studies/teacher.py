@@ -38,7 +38,7 @@ METHOD_NOTES = (
 ACCURACY, GAINS, METHODS = "accuracy", "gains", "methods"
 PICTURES = {ACCURACY: "Test accuracy", GAINS: "Student minus twin", METHODS: "Methods of distillation"}
 ROLES = {"cnn": "Teacher, a CNN", "vit": "Twin, no teacher", "deit": "Student"}
-PREDICTIONS = {"wins": "the student", "loses": "its twin", "even": "no difference beyond the seeds"}
+PREDICTIONS = {"wins": "the student", "loses": "its twin", "even": "no difference beyond the seed spread"}
 
 
 GUESS, METHOD = "distillation.teaching_guess", "distillation.teaching_method"
@@ -171,7 +171,7 @@ STUDY = Study(
             list_augmentations,
             True,
             widgets.toggle,
-            why_not="Student and twin were trained in one of both ways only.",
+            why_not="Disabled: student and twin were trained in only one of the two ways.",
             is_drawn=lambda _dataset, picture, _size: picture != METHODS,
         ),
     ),

@@ -72,7 +72,7 @@ def describe_transfers(vit: Transfer, cnn: Transfer, test_set: str, usual_datase
         f"On {test_set}, {vit.name} ({vit.data}) reaches {vit.accuracy[test_set]:.2f} %, {abs(lead):.2f} points"
         f" {'above' if lead > 0 else 'below'} {cnn.name} ({cnn.accuracy[test_set]:.2f} %), with {vit.core_days:,.0f}"
         f" instead of {cnn.core_days:,.0f} core-days: {cnn.core_days / vit.core_days:.1f} times fewer. Cited from table"
-        f" 2; pre-trained on {usual_dataset} unless another dataset is named."
+        f" 2; pretrained on {usual_dataset} unless another dataset is named."
     )
 
 

@@ -34,7 +34,7 @@ MODELS = {  # by kind: preset, and the checkpoint trained from it
     "ViT": ("vit_cifar10", "checkpoint:cifar10_vit"),
 }
 _SWIN_LARGE = replace(as_swin(PRESETS["swin_base"].config), embed_dim=192, num_heads=(6, 12, 24, 48))
-LESSON: dict[str, dict[str, ModelConfig]] = {  # the lesson's guide: models by use
+LESSON: dict[str, dict[str, ModelConfig]] = {  # the lecture's guide: models by use
     "General": {"ViT-B/16": PRESETS["vit_base_16"].config, "DeiT-B/16": PRESETS["deit_base_16"].config},
     "High resolution": {"Swin-T": PRESETS["swin_tiny"].config, "Swin-B": PRESETS["swin_base"].config},
     "Limited compute": {
@@ -78,7 +78,7 @@ def draw() -> None:
         " of pixels. A ViT is global from the first layer, needs more data, and its cost grows with the square of the"
         " tokens. Numbers are those of the three shipped CIFAR-10 models unless a row names others."
     )
-    st.subheader("The lesson's guide", anchor=False)
+    st.subheader("The lecture's guide", anchor=False)
     st.markdown(write_lesson_guide())
     st.subheader("Short guide", anchor=False)
     for advice in write_guide(entries, experiment):
@@ -102,7 +102,7 @@ def _format_table(criteria: list[Criterion]) -> str:
 
 
 def write_lesson_guide() -> str:
-    """Return the lesson's four recommendations as a table, with parameters and multiply-adds at 224 px."""
+    """Return the lecture's four recommendations as a table, with parameters and multiply-adds at 224 px."""
     lines = ["| Use | Models | Parameters, million | Billion multiply-adds at 224 px |", "|---|---|---|---|"]
     for use, named in LESSON.items():
         sizes = [sum(parameter_count.parameters(config).values()) / 1e6 for config in named.values()]
@@ -298,7 +298,7 @@ def _advise_cifar10(entries: tuple[Entry, ...]) -> Advice | None:
         percent_difference(best["Hybrid"].accuracy or 0, vit.accuracy or 0) if "Hybrid" in best else 0.0
     )
     stem = (
-        f"; a convolutional stem gives the ViT {regained:.1f} of the missing {gap:.1f} points"
+        f"; a convolutional stem gains the ViT {regained:.1f} of the {gap:.1f} points"
         if 0 < regained < gap
         else ""
     )
@@ -346,10 +346,10 @@ def _advise_pretraining() -> Advice:
         for dataset in ("JFT-300M", "ImageNet-21k")
     )
     return Advice(
-        "A ViT profits most from pretrained weights: choose those pre-trained on more images."
+        "A ViT profits most from pretrained weights: choose those pretrained on more images."
         if with_more > alone
-        else "More pre-training images did not help this ViT.",
-        f"ViT-B/16 reaches {with_more:.1f} % after pre-training on 14 million images and {alone:.1f} % on 1.28 million"
+        else "More pretraining images did not help this ViT.",
+        f"ViT-B/16 reaches {with_more:.1f} % after pretraining on 14 million images and {alone:.1f} % on 1.28 million"
         f" alone; ViT-L/16 {jft.accuracy['ImageNet']:.2f} % after 303 million and {in21k.accuracy['ImageNet']:.2f} %"
         " after 14 million.",
         f"cited: {published_results.TIMM}; {published_results.VIT_PAPER}",
@@ -369,10 +369,10 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
     duels, selected = load_duels(), [duel.verdict for duel in load_selected_duels()]
     verdicts = [duel.verdict for by_size in duels.values() for duel in by_size]
     wins, loses = verdicts.count("wins"), verdicts.count("loses")
-    best = f", with the method selected on validation images at {selected.count('wins') or 'none'} of {len(selected)}"
+    best = f" (with the best method by validation accuracy: {selected.count('wins') or 'none'} of {len(selected)})"
     small = (
-        f"in our small experiments hard labels help by more than the seeds' spread at {wins or 'none'} of"
-        f" {len(verdicts)} dataset sizes{f', and harm at {loses}' if loses else ''}{best if selected else ''}"
+        f"on small datasets, hard labels help by more than the seed spread at {wins or 'none'} of"
+        f" {len(verdicts)} sizes{f' and harm at {loses}' if loses else ''}{best if selected else ''}"
     )
     return Advice(
         f"A teacher helps a ViT on ImageNet-1k; {small if duels else 'no result for small datasets yet'}.",

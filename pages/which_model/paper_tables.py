@@ -21,7 +21,7 @@ from vitviz.papers import cite
 from vitviz.plots import scoreboard as plots
 
 FEWER_MORE = (False, True)  # cost, accuracy
-USUAL_DATASET = "JFT-300M"  # the pre-training dataset of most models in table 2
+USUAL_DATASET = "JFT-300M"  # the pretraining dataset of most models in table 2
 PREDICTIONS = {  # the more accurate family, and if it needs fewer core-days than the other
     "vit_fewer": "The ViT, for fewer core-days",
     "vit_more": "The ViT, for more",
@@ -54,7 +54,7 @@ def draw() -> None:
         cite(
             ":small[Sources: {dosovitskiy2021}, tables 1 and 2 (means of three fine-tuning runs; ViT-L/16 at 512 px,"
             " ViT-H/14 at 518 px); {touvron2021}, tables 1 and 5, DeiT-S from their repository (79.8 in the paper);"
-            " {liu2021}, their repository, whose Swin-T and Swin-S differ from the paper by 0.1 or 0.2 points."
+            " {liu2021}, their repository, where Swin-T and Swin-S differ from the paper by 0.1 or 0.2 points."
             " Parameters and multiply-adds are counted by this project; everything else is cited.]"
         )
     )
@@ -62,7 +62,7 @@ def draw() -> None:
 
 @st.fragment
 def _draw_transfers() -> None:
-    st.subheader("Accuracy over core-days of pre-training", anchor=False)
+    st.subheader("Accuracy over core-days of pretraining", anchor=False)
     with page.row(), st.container(width=248):
         tested_on = widgets.select(TableControls.key("tested_on"), "Test set", published_results.TEST_SETS)
     transfers = [t for t in published_results.TRANSFERS if tested_on in t.accuracy]
@@ -106,7 +106,7 @@ def _draw_table() -> None:
     transfers = published_results.TRANSFERS
     columns = {
         "": [t.name for t in transfers],
-        "Pre-trained on": [t.data for t in transfers],
+        "Pretrained on": [t.data for t in transfers],
         "Images": [published_results.TRAINING_IMAGES[t.data] for t in transfers],
         "Core-days": [t.core_days for t in transfers],
     } | {name: [t.accuracy.get(name) for t in transfers] for name in published_results.TEST_SETS}

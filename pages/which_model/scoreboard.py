@@ -173,7 +173,7 @@ def draw_model(entry: Entry, known: Timings) -> None:
     if entry.training_s is not None:
         lines.append(f"{entry.training_s:,.0f} s of training")
     if entry.core_days is not None:
-        lines.append(f"{entry.core_days:,.0f} TPUv3-core-days of pre-training ({entry.source})")
+        lines.append(f"{entry.core_days:,.0f} TPUv3-core-days of pretraining ({entry.source})")
     st.markdown("\n".join(f"- {line}" for line in lines))
     figure = plots.parts_figure({"parameters": weights, "multiply-adds": adds}, selection.get_theme())
     draw_chart(figure, "which_model.parts")
@@ -211,7 +211,7 @@ _FORMATS = {
     "Training, s": st.column_config.NumberColumn(
         format="%.0f", help="On one core, by this project; teacher's training excluded."
     ),
-    "Core-days": st.column_config.NumberColumn(format="localized", help="TPUv3, of pre-training, as cited."),
+    "Core-days": st.column_config.NumberColumn(format="localized", help="TPUv3, of pretraining, as cited."),
 }
 
 

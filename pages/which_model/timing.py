@@ -29,7 +29,7 @@ def draw_button(entries: Sequence[Entry], known: Timings) -> None:
     )
     if large := sum(entry.too_large for entry in entries):
         hint += f" Estimated by formula: {plural(large, 'model')} of more than 100 million parameters."
-    label = f"Time {plural(len(waiting), 'model')}"
+    label = f"Measure the time of {plural(len(waiting), 'model')}"
     if st.button(label, key="which_model.time", icon=":material/timer:", help=hint):
         _time_models(waiting)
         st.rerun()

@@ -35,7 +35,7 @@ def test_a_shipped_body_learns_three_new_classes_better_than_from_scratch(
     expect(page.get_by_text(re.compile(r"\b120 .*; 3 classes: H, K, N\."))).to_be_visible(timeout=60_000)
     page.keyboard.press("Escape")
     page.get_by_role("radio", name="Fine-tuned").click()
-    page.get_by_role("button", name="Start the race").click()
+    page.get_by_role("button", name="Train both models").click()
     ended = page.get_by_text(re.compile(r"\b120 test images\b"))
     expect(ended).to_be_visible(timeout=TRAINING_MS)
     expect(page.get_by_text("Your prediction: fine-tuned. Measured: fine-tuned.")).to_be_visible()

@@ -64,7 +64,7 @@ def test_a_photo_one_click_the_photo_model_hover_and_export(
     page.locator('[data-testid="stSidebar"] input[type=file]').set_input_files(phone_photo())
     sidebar = page.get_by_test_id("stSidebar")
     expect(sidebar).to_contain_text("See it with a photo model", timeout=60_000)
-    expect(sidebar).to_contain_text("sees objects well, knows no classes")
+    expect(sidebar).to_contain_text("has features that separate objects, but no classes")
     expect(page).to_have_url(re.compile("model=checkpoint%3Acifar10_hybrid.*attention.head=mean"))
 
     offer = sidebar.locator(".st-key-offer-_fetch-dinov2_small_saliency button")

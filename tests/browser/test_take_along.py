@@ -1,4 +1,4 @@
-"""'Take it along' on every lens: the file opens from the disk with every view drawn, and makes no request."""
+"""'Download page (HTML)' on every lens: the file opens from the disk with every view drawn, and makes no request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LENSES = [
 def test_a_page_is_taken_along(visit: Callable[..., Page], slug: str, tmp_path: Path) -> None:
     page = visit("" if slug == "home" else slug)
     with page.expect_download(timeout=60_000) as download:
-        page.get_by_role("button", name="Take it along (HTML)").click()
+        page.get_by_role("button", name="Download page (HTML)").click()
     file = tmp_path / f"{slug}.html"
     download.value.save_as(file)
     assert file.stat().st_size < 2 * 2**20

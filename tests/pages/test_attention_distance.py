@@ -82,13 +82,13 @@ def test_a_model_with_a_wider_range_is_suggested(open_app: OpenApp, no_shipped_c
     ship(no_shipped_checkpoints, "flat", 1.0)
     app = open_app(PAGE, model="checkpoint:flat", attention_distance__count="4")
     _, arrays = heads(app)
-    said = re.search(r"All 16 heads of flat lie within ([\d.]+) px", captions(app))
+    said = re.search(r"all 16 heads of flat lie within ([\d.]+) px", captions(app))
     assert said is not None and float(said[1]) == pytest.approx(np.ptp(arrays["values0"]), abs=0.06)
     (offer,) = (button for button in app.main.button if button.key == "attention_distance.show_more")
     offer.click().run()
     assert not app.exception and not [b for b in app.main.button if b.key == "attention_distance.show_more"]
     _, arrays = heads(app)
-    shown = re.search(r"([\d.]+) to ([\d.]+) px .* over 4 images", captions(app))
+    shown = re.search(r"([\d.]+) to ([\d.]+) px.* over 4 images", captions(app))
     assert shown is not None
     assert float(shown[2]) - float(shown[1]) == pytest.approx(np.ptp(arrays["values0"]), abs=0.11)
     assert float(shown[2]) - float(shown[1]) > 0.2 * uniform_distance_px((8, 8), 4, prefix_tokens=1)
@@ -154,7 +154,7 @@ def test_a_trained_model_is_compared_with_random_weights_over_training(
     assert header["steps"] == [0, 7] and header["shown"] == 1 and len(header["series"]) == 2
     spread = np.ptp(arrays["values0"], axis=(1, 2))
     assert spread[1] > spread[0]
-    said = re.search(r"([\d.]+) px in all layers", captions(app))
+    said = re.search(r"([\d.]+) px over all layers", captions(app))
     assert said is not None and float(said[1]) == pytest.approx(spread[1], abs=0.05)
 
 
@@ -211,7 +211,7 @@ def test_swin_attends_inside_its_windows(open_app: OpenApp) -> None:
     _, arrays = heads(app)
     assert np.nanmax(arrays["values0"][:, :2]) < 2**0.5 * 32
     first = arrays["values0"][0, 0]
-    assert f"{np.nanmin(first):.1f} to {np.nanmax(first):.1f} px far in layer 1" in captions(app)
+    assert f"{np.nanmin(first):.1f} to {np.nanmax(first):.1f} px in layer 1" in captions(app)
 
 
 def test_a_model_without_prefix_tokens_has_no_prefix_measure(open_app: OpenApp) -> None:
@@ -255,8 +255,8 @@ def test_the_selected_image_has_no_spread(open_app: OpenApp) -> None:
 def test_a_cnn_with_the_same_channels_is_compared(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", attention_distance__count="2")
     assert any("CNN" in part.value for part in app.main.subheader)
-    (caption,) = (c.value for c in app.main.caption if "the CNN depends on" in c.value)
+    (caption,) = (c.value for c in app.main.caption if "the CNN's outputs depend on" in c.value)
     first, last, layers = re.search(
-        r"([\d.]+) px from the centre .* and ([\d.]+) px after layer (\d+)", caption
+        r"mean distance of ([\d.]+) px after .* and ([\d.]+) px after layer (\d+)", caption
     ).groups()
     assert float(first) < float(last) and layers == "4"

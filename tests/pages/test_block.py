@@ -36,7 +36,7 @@ def test_the_last_block_ends_with_the_prediction(open_app: OpenApp, model: str) 
     logits = arrays[f"s{count - 2}"][0]
     np.testing.assert_allclose(np.exp(logits) / np.exp(logits).sum(), chances, atol=1e-5)
     winner = header["steps"][-1]["names"][int(np.argmax(logits))]
-    (caption,) = [text.value for text in early.main.caption if "The head reads" in text.value]
+    (caption,) = [text.value for text in early.main.caption if "classifier head reads" in text.value]
     assert f"**{winner}**" in caption and f"{100 * chances.max():.1f}" in caption
 
 

@@ -117,7 +117,7 @@ def test_the_measurement_is_shown_for_exactly_these_files(
     )
     assert "gains 7.0 points (82.0 % against 75.0 % for" in said
     assert "teacher's probabilities (soft labels)" in said
-    assert "sum of the softmaxes gives 81.0 %, the mean of the logits 82.0 %" in said
+    assert "81.0 % with the paper's sum of the softmaxes and 82.0 % with the mean of the logits" in said
     tokens = open_app(PAGE, **here)
     assert "**Teacher: teacher**" in text(tokens) and "Before training" in captions(tokens)
     ship(
@@ -175,7 +175,7 @@ def test_it_opens_on_the_image_whose_heads_differ_most() -> None:
     assert by_dist[number].argmax() == taught[0].argmax() != by_cls[number].argmax()
     scores = [(student.classes, by_cls[number]), (student.classes, by_dist[number])]
     assert sentences.describe_heads([(teacher.classes, taught[0]), *scores]) == (
-        "[CLS] predicts cat (39\u00a0%), [DIST] frog (59\u00a0%), like the teacher."
+        "[CLS] predicts cat (39\u00a0%), [DIST] frog (59\u00a0%); the teacher also predicts frog."
     )
 
 
@@ -204,7 +204,7 @@ def test_agreement_with_the_teacher_is_computed_on_request(
     """Recomputed from the checkpoints, without the app."""
     ship_all(no_shipped_checkpoints)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", **VOICES)
-    assert not any("Repeats its mistakes" in frame.value.columns for frame in app.main.dataframe)
+    assert not any("Agrees with the teacher" in frame.value.columns for frame in app.main.dataframe)
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", distillation__asked="1", **VOICES)
     data = load_dataset("digits")
     inputs = torch.from_numpy(prepare_batch(data.test_images[:200], GREY_32))
@@ -213,7 +213,9 @@ def test_agreement_with_the_teacher_is_computed_on_request(
         model = open_model(no_shipped_checkpoints / f"{name}.safetensors").model
         with torch.inference_mode():
             decided[name] = model(inputs).argmax(dim=1).numpy()
-    (table,) = (frame.value for frame in app.main.dataframe if "Repeats its mistakes" in frame.value.columns)
+    (table,) = (
+        frame.value for frame in app.main.dataframe if "Agrees with the teacher" in frame.value.columns
+    )
     assert (
         table["Classifier"].tolist()[0] == "Teacher"
         and table["Classifier"].tolist()[-1] == "Twin without a teacher"
@@ -239,7 +241,7 @@ def test_own_hyperparameters_open_the_lab_with_twin_hard_and_soft(
         f"distillation__lesson{name}": value for name, value in (("_weight", "0.2"), ("_share", "0.25"))
     }
     app = open_app(PAGE, model="preset:deit_digits", image="digits:3", distillation__view="lesson", **lesson)
-    (link,) = (part.proto for part in app.main.get("page_link") if "twin, hard and soft" in part.proto.label)
+    (link,) = (part.proto for part in app.main.get("page_link") if "three models" in part.proto.label)
     asked = parse_qs(link.query_string)
     twin, hard, soft = lineup.decode(asked["live_lab.lineup"][0])
     assert asked["live_lab.train"] == ["several"]
@@ -295,7 +297,9 @@ def test_the_effect_of_a_teacher_follows_a_prediction(open_app: OpenApp) -> None
     assert not any(points_of(app).values())
     app.main.button_group(key="distillation.teaching_guess.row").set_value("even").run()
     assert not app.exception
-    judged = text(app).partition("Your prediction: no difference beyond the seeds.")[2].partition("\n")[0]
+    judged = (
+        text(app).partition("Your prediction: no difference beyond the seed spread.")[2].partition("\n")[0]
+    )
     assert "+9.5 points" in judged and "more than the seed spread" in judged
     told = captions(app)
     assert re.search(r"better by more .*?with 50 \w+\.", told)
@@ -305,7 +309,7 @@ def test_the_effect_of_a_teacher_follows_a_prediction(open_app: OpenApp) -> None
     app.main.button_group(key="distillation.teaching_set").set_value("mnist").run()
     assert "better by more" not in captions(app)  # another dataset is another question
     options = app.main.button_group(key="distillation.teaching_guess.row").options
-    assert not any("beyond the seeds" in str(option) for option in options)
+    assert not any("beyond the seed spread" in str(option) for option in options)
     app.main.button_group(key="distillation.teaching_guess.row").set_value("loses").run()
     assert re.search("Your prediction: its twin.*−1.2 points", text(app))
 

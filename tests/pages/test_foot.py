@@ -40,6 +40,6 @@ def test_every_page_says_where_it_stands(open_app: OpenApp, entry: registry.Page
 
 
 def test_the_sentence_names_what_is_marked() -> None:
-    assert foot.describe_parts(("E",)) == "<p>This page covers E, on the way from image to classes.</p>"
+    assert foot.describe_parts(("E",)) == "<p>Parts of the model on this page: E.</p>"
     assert "blocks, head and classes" in foot.describe_parts(("blocks", "head", "classes"))
-    assert "the whole way" in foot.describe_parts(registry.PARTS)
+    assert ": all." in foot.describe_parts(registry.PARTS)

@@ -53,4 +53,3 @@ def test_the_mlp_holds_two_thirds_of_a_block(open_app: OpenApp) -> None:
     bars = message(app, "block.parameters")[1]["now"]
     assert float(np.sum(bars)) == 1.0
     assert any(re.search(r"holds 50\s% of a block", note.value) for note in app.main.caption)
-    assert any(node.value.startswith("**Communicate, then think**") for node in app.main.markdown)

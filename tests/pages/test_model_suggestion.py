@@ -165,7 +165,7 @@ def test_one_click_selects_the_offered_model_at_its_last_layer(
     assert not app.exception
     assert app.query_params["model"] == f"pretrained:{WITHOUT_HUB}"
     assert (app.query_params["pin"], app.query_params["attention.layer"]) == ("cls", "3")
-    assert any("no classification head" in c.value for c in app.main.caption)
+    assert any("no classifier head" in c.value for c in app.main.caption)
 
 
 def test_a_page_that_has_nothing_of_the_model_goes_on_to_one_that_has_by_the_same_way_back(
@@ -258,7 +258,7 @@ def test_a_digit_before_a_model_of_colour_is_offered_a_model_of_digits(open_app:
 def test_a_colour_model_opens_on_its_own_kind_of_picture(open_app: OpenApp) -> None:
     app = open_app(model=HYBRID)
     assert app.query_params["image"] == default_picture("cifar10", 3) != "cifar10-few:0"
-    first = f"CIFAR-10, 200 images {first_number('cifar10-few')}: "
+    first = f"CIFAR-10 (sample) {first_number('cifar10-few')}: "
     assert any(first in text.value for text in app.sidebar.markdown)
     app = open_app(model=HYBRID, image="photos:2")
     assert any("Photos 2: " in text.value for text in app.sidebar.markdown)

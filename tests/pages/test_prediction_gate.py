@@ -272,9 +272,9 @@ def test_the_norms_of_the_deep_models_wait_for_a_guess(open_app: OpenApp) -> Non
 
 def test_what_each_norm_mixes_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(STUDIES, **DIGITS, studies__study="norms")
-    assert charts(app) and "under Batch norm (" not in text(app)
+    assert charts(app) and "under BatchNorm (" not in text(app)
     app.main.button_group(key="experiments.norm_guess.row").set_value("group").run()
-    assert re.search("Group norm.*wrong.*Batch norm", text(app)) and "under Batch norm (" in text(app)
+    assert re.search("GroupNorm.*wrong.*BatchNorm", text(app)) and "under BatchNorm (" in text(app)
     assert "right" in norms.describe_prediction({"layer": 0.0, "batch": 0.2}, "batch")
     assert "right" in norms.describe_prediction({"layer": 0.0}, norms.NONE)
 

@@ -176,7 +176,7 @@ def test_at_448_px_one_layer_s_attention_is_held_at_a_time(
 @pytest.mark.parametrize(
     ("page", "reason"),
     [
-        ("pages/start/page.py", "This model has no classification head"),
+        ("pages/start/page.py", "This model has no classifier head"),
         ("pages/lenses/attention_distance/page.py", "At 448 px the attention of all layers takes 38 MB"),
     ],
 )
@@ -192,7 +192,7 @@ def test_a_model_that_knows_no_classes_has_no_probes(
 ) -> None:
     key = put_saliency_model(monkeypatch).removesuffix("@448")
     app = open_app("pages/lenses/layers/page.py", model=key, image="sample:cat", layers__view="probe")
-    assert "knows no classes, so a linear probe of classes says little" in app.main.info[0].value
+    assert "but no classes, so a linear probe of classes says little" in app.main.info[0].value
 
 
 def test_one_file_is_fetched_at_once_and_the_others_wait(

@@ -83,7 +83,7 @@ def test_every_number_of_a_knob_is_in_its_file(name: str) -> None:
 @pytest.mark.parametrize("name", BUGS)
 @pytest.mark.parametrize("dataset", SEEDS)
 def test_every_number_of_a_slip_is_in_its_file(dataset: str, name: str) -> None:
-    """As 'One slip' draws it, and 'Spot the mistake', which says the same sentence."""
+    """As 'One bug' draws it, and 'Spot the bug', which says the same sentence."""
     found, slip = read_result(f"one_slip_{dataset}"), BUGS[name]
     right = [r for r in found.rows if r["slip"] == "mended" and r["family"] == slip.family]
     wrong = [r for r in found.rows if r["slip"] == name]

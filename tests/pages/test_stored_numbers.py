@@ -165,6 +165,7 @@ def test_the_guide_s_numbers_are_in_the_grid_s_file(open_app: OpenApp) -> None:
     sizes = [duel for name in SHIPPED for duel in pairs(read_result(f"data_size_{name}"), "test").values()]
     wins = sum(len(gains) > 1 and mean(gains) > max(gains) - min(gains) for gains in sizes)
     assert re.search(
-        rf"{len(sizes)} sizes of all datasets, augmented: student better [^.]* at {wins or 'none'}", told
+        rf"{len(sizes)} dataset sizes with augmentation, the student is better [^.]* at {wins or 'none'}",
+        told,
     )
-    assert f"by more than the seeds' spread at {wins or 'none'} of {len(sizes)} dataset sizes" in told
+    assert f"by more than the seed spread at {wins or 'none'} of {len(sizes)} sizes" in told

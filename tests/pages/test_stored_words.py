@@ -73,7 +73,7 @@ def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> N
         rows = [row for row in read_result(plan.name).where(source=source, method=method) if "test" in row]
         sizes = sorted({row["a_class"] for row in rows})
         reached[title] = {n: [100 * row["test"] for row in rows if row["a_class"] == n] for n in sizes}
-    found = re.sub("Stored, not live.*", "", text).replace("\n", " ")
+    found = re.sub("Stored experiment.*", "", text).replace("\n", " ")
     assert shares(found) <= written(mean(seeds) for at in reached.values() for seeds in at.values())
     own, other = "", ""
     for part in re.split(r"(?:; it )?(?=is still|matches|exceeds)|(?<=[a-z])\. ", found):
@@ -215,7 +215,7 @@ def test_what_positions_bring(open_app: OpenApp, no_shipped_checkpoints: Path, n
         rf"reaches {none:.1f} % on {DATASETS[name].title} after {race['train']['epochs']:g} epochs,"
         rf" {abs(best - none):.1f} points {'below' if none <= best else 'above'} the best encoding"
         rf" \([^)]*{best:g}[.0]* %\);"
-        rf" the poorest \([^)]*\) is {best - poor:.1f} points below"
+        rf" the worst \([^)]*\) is {best - poor:.1f} points below"
     )
     assert re.search(sentence, words(app)), sentence
     open_drawers(app)
@@ -238,7 +238,7 @@ def test_what_each_way_to_fine_tune_is_worth(open_app: OpenApp, source: str, pic
     drawn = [racer["dots"] for racer in message(app, "studies.tuning_methods.race")[0]["racers"]]
     wanted = [[value / 100 for value in by[way].values()] for way in WAYS if way in by]
     assert drawn == [pytest.approx(dots, abs=1e-4) for dots in wanted]
-    told = words(app).partition("Stored, not live")[0]
+    told = words(app).partition("Stored experiment")[0]
     assert shares(told) <= written(mean(seeds.values()) for seeds in by.values())
     usual = by["two_rates"]
     gains = [[seeds[seed] - usual[seed] for seed in seeds.keys() & usual.keys()] for seeds in by.values()]

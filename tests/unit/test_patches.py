@@ -104,7 +104,7 @@ def test_sizes_that_do_not_fit_say_why() -> None:
     reasons = {s.patch_px: s.reason for s in patches.patch_sizes(28, (8, 4, 7, 32))}
     assert list(reasons) == [4, 7, 8, 32]
     assert reasons[4] is None and reasons[7] is None
-    assert reasons[8] == "28 = 3 × 8 + 4: 4 px would be left over"
+    assert reasons[8] == "28 = 3 × 8 + 4, so 4 px would be left over"
     assert reasons[32] == "32 px is larger than the 28 px image"
     assert patches.patch_sizes(224, (2,))[0].reason == "112 × 112 = 12,544 patches are too many to show"
 

@@ -67,7 +67,7 @@ def test_a_student_wins_by_more_than_its_spread_where_seeds_differ_less_than_it_
 def test_the_sentence_tells_wins_losses_ties_and_single_seeds() -> None:
     found = [*compute_duels(ROWS, augmented=True), Duel(800, (0.02, 0.03)), Duel(1295, (0.04,))]
     ends, better, worse, even, single = describe_duels(found).split(". ")
-    assert re.findall(r"[+−]?\d[\d,.]*", ends) == ["+4.0", "1,295", "−1.5", "400"]
+    assert re.findall(r"[+−]?\d[\d,.]*", ends) == ["−1.5", "400", "+4.0", "1,295"]
     assert "better" in better and "800" in better and "worse" in worse and "400" in worse
     assert "within the seed spread" in even and "50" in even and "one seed" in single and "1,295" in single
     assert re.findall(r"[+−]?\d[\d,.]*\d", describe_duels(found[:1])) == ["+3.0", "50", "50"]

@@ -127,11 +127,11 @@ def _attention_steps(
         Step(
             "Softmax",
             "a = exp(s) / Σ exp(s)",
-            f"{name(best)}: {attn[best]:.3f} of a sum of 1; about {2 ** float(entropy_bits(attn)):.1f} of {tokens}"
-            f" keys. Without the scale {flat[best]:.3f}, about {2 ** float(entropy_bits(flat)):.1f} keys",
+            f"weight of {name(best)}: {attn[best]:.3f} (without the scale: {flat[best]:.3f}); effective keys:"
+            f" {2 ** float(entropy_bits(attn)):.1f} of {tokens} (without: {2 ** float(entropy_bits(flat)):.1f})",
             (heads, tokens, tokens),
             np.stack([attn, flat]).astype(np.float32),
-            labels=("with the scale", "without"),
+            labels=("with the scale", "without the scale"),
             kind="keys",
             meaning="The scores become attention weights, which sum to 1.",
         ),
@@ -195,8 +195,8 @@ def _branch_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
         Step(
             "Concatenation of all heads",
             "[o₁; …; o_H]",
-            f"largest: head {int(contribution.argmax()) + 1} with {contribution.max():.2f}, smallest: head"
-            f" {int(contribution.argmin()) + 1} with {contribution.min():.2f}",
+            f"largest norm: head {int(contribution.argmax()) + 1} ({contribution.max():.2f}), smallest: head"
+            f" {int(contribution.argmin()) + 1} ({contribution.min():.2f})",
             wide,
             _row(heads),
             kind="heads",
@@ -215,7 +215,7 @@ def _mlp_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
         Step(
             "MLP, hidden units",
             "h = silu(W_g y + b_g) ⊙ (W₁ y + b₁)" if form.gated else "h = activation(W₁ y + b₁)",
-            f"{percent((hidden > 0).mean(), 0)} of {len(hidden)} units are positive, the largest {hidden.max():.2f}",
+            f"{percent((hidden > 0).mean(), 0)} of {len(hidden)} units are positive, the largest is {hidden.max():.2f}",
             record["mlp_hidden"].shape,
             _row(hidden),
             part="mlp",

@@ -212,7 +212,7 @@ CHANGES: Mapping[str, Change] = {
     "noise": Change("Noise", _steps(0, 0.5, 21), 0.0, lambda p, v, at: noise(p, v, at.seed)),
     "shuffle": Change("Shuffle the patches", _steps(0, 1, 21), 0.0, lambda p, v, at: shuffle(p, v, at.seed)),
     "pieces": Change(
-        "Take it apart",
+        "Rearrange pieces",
         (0.0, 1.0),
         0.0,
         lambda p, _, at: rearrange(p, np.array(at.pieces), p.shape[0] // PIECES),

@@ -129,7 +129,7 @@ def describe_excluded_rows(every: Sequence[Row], kept: Sequence[Row], titles: Ma
     }
     whole = "; ".join(f"{join_words(names)} with {size:,} images" for size, names in by_size.items())
     return (
-        f"Excluded: {plural(excluded, 'training')} on another machine{f', all of {whole}' if whole else ''};"
+        f"Excluded: {plural(excluded, 'run')} on another machine{f', all of {whole}' if whole else ''};"
         " seconds of different machines are not comparable."
     )
 
@@ -218,18 +218,13 @@ def describe_prediction(lead: Lead, guess: Curve) -> str:
 
 def describe_missing_sizes(curves: Sequence[Curve], sizes: Sequence[int], titles: Mapping[str, str]) -> str:
     """List the models that were not measured at each size; '' if none is missing."""
-    by_size = {
-        size: [title for name, title in titles.items() if not _has_point(curves, name, size)]
-        for size in sizes
-    }
-    parts = [
-        f"{join_words(missing)} with {size:,}"
-        for size, missing in by_size.items()
-        if 0 < len(missing) < len(titles)
-    ]
-    empty_sizes = [f"{size:,}" for size, missing in by_size.items() if len(missing) == len(titles)]
-    if empty_sizes:
-        parts.append(f"all models with {join_words(empty_sizes)}")
+    sizes_by_models: dict[str, list[str]] = {}
+    for size in sizes:
+        missing = [title for name, title in titles.items() if not _has_point(curves, name, size)]
+        if missing:
+            models = "all models" if len(missing) == len(titles) else join_words(missing)
+            sizes_by_models.setdefault(models, []).append(f"{size:,}")
+    parts = [f"{models} with {join_words(counts)}" for models, counts in sizes_by_models.items()]
     return f"Not measured: {'; '.join(parts)} images." if parts else ""
 
 
@@ -333,7 +328,7 @@ def describe_crossings(lines: Lines) -> str:
     places = 0 if end >= LONG_S else 1  # several lines of a short race may cross within one second
     first = f"At equal training time {titles[order[0]]} leads from {start:.{places}f} s"
     if not len(changes):
-        return f"{first} to {end:.{places}f} s, the last that all models have."
+        return f"{first} to {end:.{places}f} s, when the fastest model ends."
     later = [f"{titles[order[at]]} from {moments[at]:.{places}f} s" for at in changes[:MOST_CHANGES]]
     more = ", and so on" if len(changes) > MOST_CHANGES else ""
     return f"{first}; then {', '.join(later)}{more}."

@@ -57,7 +57,11 @@ def describe_gradient_shares(norms: Sequence[Norms], updates: int) -> str:
     """Describe the ratio of the first block's gradient norm to the last block's, by variant."""
     moment = "before training" if updates == 0 else f"after {plural(updates, 'update')}"
     shares = [f"{variant.title} {_format_share(variant.share)}" for variant in norms]
-    return f"Gradient norm of the first block over the last, {moment}: {'; '.join(shares)}." if shares else ""
+    return (
+        f"Gradient norm of the first block relative to the last, {moment}: {'; '.join(shares)}."
+        if shares
+        else ""
+    )
 
 
 def _format_share(share: float) -> str:

@@ -45,7 +45,7 @@ METHODS = {
         "Gradient × input",
         "(sum over a patch's pixels of x ∂y/∂x)⁺",
         r"r_n=\Bigl(\sum_{p\in n}x_p\,\partial y_c/\partial x_p\Bigr)^{+}",
-        "Shrikumar et al. 2016: the control without attention",
+        "Shrikumar et al. 2016, a control that uses no attention",
     ),
 }
 

@@ -11,11 +11,11 @@ FloatArray = NDArray[np.floating]
 EPSILON = 1e-6
 NORMS = {
     "layer": "LayerNorm",
-    "batch": "Batch norm",
-    "instance": "Instance norm",
-    "group": "Group norm",
+    "batch": "BatchNorm",
+    "instance": "InstanceNorm",
+    "group": "GroupNorm",
 }
-GROUPS = 4  # of channels, for group norm
+GROUPS = 4  # of channels, for GroupNorm
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,12 +99,15 @@ class Gain:
         return len(written) > 1 and (min(written) > 0 or max(written) < 0)
 
     @property
+    def spread(self) -> str:
+        """'−4.2 to −2.0 over 3 seeds'."""
+        span = f"{signed(min(self.points), 1)} to {signed(max(self.points), 1)} over"
+        return "one seed" if len(self.points) == 1 else f"{span} {plural(len(self.points), 'seed')}"
+
+    @property
     def summary(self) -> str:
         """'−3.1 points (−4.2 to −2.0 over 3 seeds)'."""
-        if len(self.points) == 1:
-            return f"{_format_points(self.mean)} (one seed)"
-        span = f"{signed(min(self.points), 1)} to {signed(max(self.points), 1)}"
-        return f"{_format_points(self.mean)} ({span} over {plural(len(self.points), 'seed')})"
+        return f"{_format_points(self.mean)} ({self.spread})"
 
     @property
     def certainty(self) -> str:
@@ -126,12 +129,12 @@ def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
     """Describe the cost of a bug in test accuracy, and the agreement of the seeds."""
     gain = compute_gain(with_bug, without_bug)
     diverged = "".join(
-        f" {plural(variant.diverged, 'training')} {preposition} the bug diverged."
+        f" {plural(variant.diverged, 'run')} {preposition} the bug diverged."
         for variant, preposition in ((with_bug, "with"), (without_bug, "without"))
         if variant.diverged
     )
     if gain is None:
-        return diverged.strip() or "No training has finished."
+        return diverged.strip() or "No run has finished."
     pairs = [
         (without_bug.test[seed], with_bug.test[seed])
         for seed in without_bug.test.keys() & with_bug.test.keys()
@@ -139,13 +142,12 @@ def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
     without, with_it = (mean(side) for side in zip(*pairs, strict=True))
     ends = f"{percent(without)} without it, {percent(with_it)} with it"
     if not any(gain.points):
-        return f"The bug makes no difference: {ends}; {gain.summary}, {gain.certainty}.{diverged}"
+        return f"The bug makes no difference ({gain.spread}, {gain.certainty}): {ends}.{diverged}"
     if not gain.clear and len(gain.points) > 1:
         return f"The bug makes no consistent difference across seeds: {ends}; {gain.summary}.{diverged}"
     effect = "costs" if gain.mean < 0 else "unexpectedly adds"
-    return (
-        f"The bug {effect} {abs(gain.mean):.1f} points: {ends}; {gain.summary}, {gain.certainty}.{diverged}"
-    )
+    seeds = gain.spread if len(gain.points) == 1 else f"{gain.spread}, {gain.certainty}"
+    return f"The bug {effect} {abs(gain.mean):.1f} points ({seeds}): {ends}.{diverged}"
 
 
 def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:

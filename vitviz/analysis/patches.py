@@ -35,7 +35,7 @@ def patch_sizes(image_px: int, candidates: tuple[int, ...]) -> list[PatchSize]:
         if patch > image_px:
             reason = f"{patch} px is larger than the {image_px} px image"
         elif rest:
-            reason = f"{image_px} = {whole} × {patch} + {rest}: {rest} px would be left over"
+            reason = f"{image_px} = {whole} × {patch} + {rest}, so {rest} px would be left over"
         elif whole * whole > MAX_PATCHES:
             reason = f"{whole} × {whole} = {whole * whole:,} patches are too many to show"
         sizes.append(PatchSize(patch, reason))

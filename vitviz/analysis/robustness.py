@@ -54,4 +54,4 @@ def collect_losses(stored: Result, change: str, titles: Mapping[str, str]) -> Lo
 def describe_error(shares: NDArray[np.floating], images: int) -> str:
     """Return a sentence with the sampling error of shares counted over this many images."""
     error = 2 * float(np.sqrt(shares * (1 - shares) / images).max())
-    return f"Two standard errors are at most {100 * error:.1f} points; one training per model."
+    return f"Two standard errors are at most {100 * error:.1f} points; one run per model."

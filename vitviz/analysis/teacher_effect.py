@@ -105,11 +105,12 @@ def describe_duels(duels: Sequence[Duel]) -> str:
     if not duels:
         return NO_TWIN
     best, worst = max(duels, key=lambda duel: duel.mean), min(duels, key=lambda duel: duel.mean)
+    most = f"{gained(100 * best.mean)} points with {plural(best.pictures, 'image')}"
     sentence = (
-        f"Gain from the teacher: {gained(100 * best.mean)} points with {plural(best.pictures, 'image')}"
+        f"The gain from the teacher ranges from {gained(100 * worst.mean)} points with {worst.pictures:,} to {most}"
+        if len(duels) > 1
+        else f"The gain from the teacher is {most}"
     )
-    if len(duels) > 1:
-        sentence += f" at best, {gained(100 * worst.mean)} with {worst.pictures:,} at worst"
     return f"{sentence}. {describe_verdicts(duels)}"
 
 
@@ -134,12 +135,12 @@ def describe_tally(by_dataset: Mapping[str, Sequence[Duel]], augmented: bool) ->
     every = [duel.verdict for duels in by_dataset.values() for duel in duels]
     if not every:
         return NO_TWIN
-    half = "augmented" if augmented else "not augmented"
+    half = "with" if augmented else "without"
     single = f"; one seed at {every.count('one')}" if "one" in every else ""
     return (
-        f"Over {plural(len(every), 'size')} of all datasets, {half}: student better by more than the seed spread at"
-        f" {_describe_count(by_dataset, 'wins')}, worse at {_describe_count(by_dataset, 'loses')}, within it at"
-        f" {every.count('even') or 'none'}{single}."
+        f"At {plural(len(every), 'dataset size')} {half} augmentation, the student is better by more than the"
+        f" seed spread at {_describe_count(by_dataset, 'wins')}, worse at {_describe_count(by_dataset, 'loses')}"
+        f" and within it at {every.count('even') or 'none'}{single}."
     )
 
 

@@ -13,7 +13,7 @@ Row = Mapping[str, Any]
 TRAINED = ("tuned", "frozen")  # methods with a pretrained backbone
 NEAR = 0.02  # means that are closer are level, if the seeds overlap
 LITTLE = 0.25  # share of the gap
-LEVEL = f"Level: the mean is at most {100 * NEAR:g} points below, and not every seed is below."
+LEVEL = f"'Matches': the mean is at most {100 * NEAR:g} points below, and not every seed is below."
 
 
 def group_method_curves(rows: Sequence[Row], source: str, titles: Mapping[str, str]) -> list[Curve]:

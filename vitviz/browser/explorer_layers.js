@@ -8,8 +8,8 @@ import { fuse, stack } from './explorer_weights.js';
 
 const DWELL_MS = 900;
 const PARTS = ['codes', 'max', 'slots', 'window_of', 'slot_of'];
-const FUSED = { mean: 'Mean of heads', max: 'Maximum of heads', min: 'Minimum of heads' };
-const STYLES = { overlay: 'Overlay', heat: 'Heat map', dim: 'Dim the rest', mask: 'Mask the rest' };
+const FUSED = { mean: 'Mean of heads', max: 'Max of heads', min: 'Min of heads' };
+const STYLES = { overlay: 'Overlay', heat: 'Heatmap', dim: 'Dim', mask: 'Mask' };
 let instances = 0;
 
 class ExplorerOfLayers {

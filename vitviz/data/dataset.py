@@ -96,7 +96,7 @@ class Dataset:
         lacks = "no labels" if not self.classes else "" if len(self.train_images) else "test images only"
         if lacks:
             raise DatasetError(
-                f"'{self.name}' has {lacks}, so no model can be trained on it: choose a set to learn from, such as"
+                f"'{self.name}' has {lacks}, so no model can be trained on it: choose a dataset for training, such as"
                 " 'digits', 'shapes' or 'cifar10'."
             )
 

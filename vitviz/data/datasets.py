@@ -91,7 +91,7 @@ DISPLAY_ONLY: dict[str, DatasetNote] = {
         False,
     ),
     cifar10_few.NAME: DatasetNote(
-        "CIFAR-10, 200 images",
+        "CIFAR-10 (sample)",
         f"200 CIFAR-10 test images, the first {cifar10_few.PER_CLASS} of each class: 32 × 32, RGB, re-encoded as JPEG.",
         "Krizhevsky 2009",
         False,

@@ -48,7 +48,7 @@ class Bug:
 
 BUGS: dict[str, Bug] = {
     "embedding": Bug(
-        "E is not in the optimiser",
+        "E is not in the optimizer",
         "Recipe A",
         "The patch embedding keeps its random initial weights; only the later layers are trained.",
         (

@@ -16,7 +16,7 @@ NAME = "conv_attention"
 SIDE_PX = 14  # 196 pixels: all 784 of a whole digit cost sixteen times as much
 SEEDS = (0, 1, 2)
 TITLES = {
-    "written": "As the lecture wrote it",
+    "written": "As written in the lecture",
     "scaled": "With 1/√d",
     "upright": "A V, not Aᵀ V",
     "corrected": "Both corrected",

@@ -107,7 +107,7 @@ def measure(grid: Grid, train_model: Train, cell: Cell, folder: Path) -> dict[st
     train = grid.trained_on(cell["pictures"], cell["seed"], cell["augmented"])
     data = prepare_data(grid.preparation, train)
     if len(data.train) != cell["pictures"]:
-        raise ValueError(f"{cell['pictures']} training images were asked for, {len(data.train)} found")
+        raise ValueError(f"expected {cell['pictures']} training images, received {len(data.train)}")
     teacher = teacher_for(grid, cell, data, folder, train_model) if cell["model"] == "deit" else None
     taught = train if teacher is None else replace(train, distill_from="this cell's CNN")
     found = train_model(grid.models[cell["model"]], taught, data, teacher)

@@ -22,10 +22,10 @@ DEPTH = 12  # of a ViT-B; the digits need two
 PICTURES = 128  # whose gradient is taken
 MARKS = (0, 1, 3, 10, 30, 100, 200)  # updates made
 VARIANTS: dict[str, str] = {
-    "pre": "LayerNorm before, with residuals",
-    "post": "LayerNorm after, with residuals",
-    "pre_none": "LayerNorm before, no residuals",
-    "post_none": "LayerNorm after, no residuals",
+    "pre": "Pre-norm with residuals",
+    "post": "Post-norm with residuals",
+    "pre_none": "Pre-norm without residuals",
+    "post_none": "Post-norm without residuals",
 }
 PREPARATION = BASES[DATASET].preparation
 TRAIN = replace(BASES[DATASET].train, learning_rate=1e-3, schedule="constant", warmup_fraction=0.0)
@@ -44,7 +44,7 @@ def deep(variant: str, depth: int = DEPTH) -> ViTConfig:
 
 
 def experiment() -> Experiment:
-    """Deep ViTs, LayerNorm before or after, with and without residual connections, three seeds."""
+    """Deep ViTs, pre-norm or post-norm, with and without residual connections, three seeds."""
     cells: list[Cell] = [{"variant": name, "seed": seed} for seed in SEEDS for name in VARIANTS]
     settings = {
         "dataset": DATASET,

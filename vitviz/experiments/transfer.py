@@ -94,7 +94,7 @@ def draw_indices(labels: NDArray[np.int64], a_class: int, seed: int) -> NDArray[
     order = np.random.default_rng(seed).permutation(len(labels))
     parts = [order[labels[order] == label][:a_class] for label in np.unique(labels)]
     if min(map(len, parts)) < a_class:
-        raise ValueError(f"{a_class} images a class were asked for, one class has {min(map(len, parts))}")
+        raise ValueError(f"expected {a_class} images per class, received a class of {min(map(len, parts))}")
     return np.concatenate(parts)
 
 

@@ -33,7 +33,7 @@ WAYS = {
     USUAL: Way("Two rates", "the backbone at 0.0003, the new head at 0.001", {}),
     "one_rate": Way("One rate", "backbone and head both at 0.001", {"learning_rate": 1e-3}),
     "lesson": Way(
-        "The lesson's rates", "the backbone at 0.00001, the head at 0.001", {"learning_rate": 1e-5}
+        "The lecture's rates", "the backbone at 0.00001, the head at 0.001", {"learning_rate": 1e-5}
     ),
     "layers": Way(
         "Layer-wise decay",

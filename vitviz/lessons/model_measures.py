@@ -214,8 +214,8 @@ class SettlingLayer:
         moment = "before layer 1" if not layer else f"after layer {layer}"
         return MeasuredAnswer(
             layer,
-            f"{subject.classes[top]} leads {moment} with {percent(float(probabilities[layer, top]))} and stays in"
-            f" front to the end, at {percent(float(probabilities[-1, top]))}.",
+            f"{subject.classes[top]} is the most probable class {moment} ({percent(float(probabilities[layer, top]))})"
+            f" and from there on; at the end it has {percent(float(probabilities[-1, top]))}.",
         )
 
 

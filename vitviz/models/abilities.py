@@ -56,7 +56,7 @@ class Abilities:
 
 MOST_PX_OF_MANY = 64  # input size of a model that runs on every strength of a change
 MOST_RECORDED_TOKENS = 1000  # beyond it pages hold the attention of one layer at a time
-HEADLESS = "This model has no classification head: it outputs features, not class predictions."
+HEADLESS = "This model has no classifier head: it outputs features, not class predictions."
 _NO_ATTENTION = "This model has no attention between patches: choose a ViT or a Swin."
 _NO_HEADS = "This needs global attention over the whole image: choose a ViT."
 _NO_WINDOWS = "This model has no windows: choose a Swin."

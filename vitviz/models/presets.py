@@ -302,7 +302,7 @@ _LECTURE = (
         "Lecture A, as written: CIFAR-10, patch 8",
         _A,
         RGB_32,
-        "Post-norm, 2-D sinusoidal positions; its patch embedding is outside the optimiser and stays random.",
+        "Post-norm, 2-D sinusoidal positions; its patch embedding is outside the optimizer and stays random.",
         _TRAIN_A,
     ),
     Preset(

@@ -191,7 +191,7 @@ def _saliency() -> Iterator[Pretrained]:
         url="",
         package=package,
         larger_px=(448,),
-        knows="sees objects well, knows no classes",
+        knows="has features that separate objects, but no classes",
     )
 
 

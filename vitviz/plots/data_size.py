@@ -158,7 +158,7 @@ def pretraining_figure(
         figure.curve(title, sizes_million, values, style, "%{x} M images: %{y:.2f} %", line=line)
     return figure.with_legend(
         HEIGHT_PX,
-        xaxis=sizes_axis(sizes_million, "pre-training images", " M"),
+        xaxis=sizes_axis(sizes_million, "pretraining images", " M"),
         yaxis={"title": {"text": "ImageNet accuracy after fine-tuning, %"}},
     )
 
@@ -174,5 +174,5 @@ def gain_figure(gains: Sequence[Curve], mode: Mode = "light") -> Chart:
     return figure.with_legend(
         360,
         xaxis=sizes_axis(sorted({int(size) for gain in gains for size in gain.pictures}), "training images"),
-        yaxis={"title": {"text": "augmented minus unaugmented, points"}},
+        yaxis={"title": {"text": "gain from augmentation, points"}},
     )

@@ -112,7 +112,7 @@ def learning(
         "note": "on validation images; thick: mean over seeds",
         "rows": {
             "title": "Test accuracy",
-            "note": "one dot per seed; line: mean" if tested else "evaluated once, after all trainings",
+            "note": "one dot per seed; line: mean" if tested else "evaluated once, when all runs have ended",
             "axis": "accuracy, %",
             "range": (0.0, 1.0),
         },

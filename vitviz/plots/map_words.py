@@ -128,7 +128,7 @@ def _describe_embedding(part: Part, model: ModelTraits, classes: tuple[str, ...]
         if model.stem
         else f"E maps each patch of {part.shape_in[1]:,} values to {width}"
     )
-    return f"{mapping}; norm {_format_norms(content.vectors)}."
+    return f"{mapping}; token norm {_format_norms(content.vectors)}."
 
 
 def _format_norms(vectors: np.ndarray) -> str:
@@ -155,8 +155,9 @@ def _describe_prefix(part: Part, model: ModelTraits, classes: tuple[str, ...]) -
     names = [bracket_name(name) for name in part.tokens.prefix]
     count = part.shape_in[0]
     return (
-        f"{' and '.join(names)} {'joins' if len(names) == 1 else 'join'}, learned, without a patch:"
-        f" {plural(count, 'token')} {'becomes' if count == 1 else 'become'} {part.shape_out[0]}."
+        f"{' and '.join(names)}, {'a learned token' if len(names) == 1 else 'learned tokens'} without a patch,"
+        f" {'is' if len(names) == 1 else 'are'} prepended: {plural(count, 'token')}"
+        f" {'becomes' if count == 1 else 'become'} {part.shape_out[0]}."
     )
 
 
@@ -166,7 +167,7 @@ def _describe_positions(part: Part, model: ModelTraits, classes: tuple[str, ...]
     source = f"Each position adds a {'learned' if content.learned else 'computed'} vector"
     if content.of_pixels:
         source = "A second linear map of each patch's pixels is added"
-    return f"{source} (norm {_format_norms(content.table)}): {explain_positions(content, model)}."
+    return f"{source} (norm {_format_norms(content.table)}); {explain_positions(content, model)}."
 
 
 def name_added_vector(content: AddedPositions) -> str:
@@ -179,7 +180,7 @@ def explain_positions(content: AddedPositions, model: ModelTraits) -> str:
     if content.of_pixels:
         return "it carries no position information"
     # Padded convolutions already carry position information.
-    return "it tells attention where each patch lies" if model.stem else "without it, attention ignores order"
+    return "it encodes where each patch lies" if model.stem else "without it, attention ignores order"
 
 
 def _describe_block(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
@@ -191,14 +192,14 @@ def _describe_block(part: Part, model: ModelTraits, classes: tuple[str, ...]) ->
         f" in its {content.window_grid[0]} × {content.window_grid[1]} window" if content.window_grid else ""
     )
     return (
-        f"{'[CLS]' if of_cls else 'A token'} attends to all tokens{window}; attention adds norm {attention:.1f},"
-        f" the MLP {mlp:.1f}{'' if of_cls else ' on average'}."
+        f"{'[CLS]' if of_cls else 'A token'} attends to all tokens{window}; norms added: attention"
+        f" {attention:.1f}, MLP {mlp:.1f}{'' if of_cls else ' on average'}."
     )
 
 
 def _describe_merging(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
     return (
-        f"2 × 2 neighbours become one: {part.shape_in[0]:,} tokens of {part.shape_in[1]} values,"
+        f"2 × 2 neighbouring tokens become one: {part.shape_in[0]:,} tokens of {part.shape_in[1]} values,"
         f" then {part.shape_out[0]:,} of {part.shape_out[1]}."
     )
 
@@ -215,25 +216,27 @@ def _describe_norm(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> 
     if model.distilled:
         second = content.token + 1
         return (
-            f"Only [CLS] and [DIST] are read: LayerNorm changes their norms, {before:.1f} and"
-            f" {content.before[second]:.1f}, to {after:.1f} and {content.after[second]:.1f}."
+            f"The classifier heads read only [CLS] and [DIST]; LayerNorm changes their norms from {before:.1f} and"
+            f" {content.before[second]:.1f} to {after:.1f} and {content.after[second]:.1f}."
         )
     name = "[CLS]" if model.readout == "cls" else "the first patch"
-    return f"Only {name} is read: LayerNorm changes its norm from {before:.1f} to {after:.1f}."
+    return (
+        f"The classifier head reads only {name}; LayerNorm changes its norm from {before:.1f} to {after:.1f}."
+    )
 
 
 def _describe_pooling(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
     content = part.content
     assert isinstance(content, PooledVector)
     if content.how == "first patch":
-        return "The head reads the first patch's token: this model has no [CLS]."
+        return "The classifier head reads the first patch's token: this model has no [CLS]."
     if model.readout == "cls_mean":
         return f"[CLS] and the mean of the patches, side by side: {part.shape_out[0]:,} values."
     statistic = {"mean": "mean", "max": "maximum"}[content.how]
     sentence = f"The {statistic} over all positions of each of {part.shape_out[0]:,} channels."
     if model.convolutions:
         return sentence
-    return f"{sentence} {'The head does not read' if model.unread_cls else 'This model has no'} [CLS]."
+    return f"{sentence} {'The classifier head does not read' if model.unread_cls else 'This model has no'} [CLS]."
 
 
 def _describe_heads(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:

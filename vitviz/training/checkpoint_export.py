@@ -25,7 +25,7 @@ from vitviz.training.snapshot_files import teacher_digest
 HISTORY_POINTS = 200  # of the training curve; evaluations are all kept
 LICENCE = "MIT, as this project"
 NOT_FOR = "anything but teaching: it was trained on one small dataset"
-CIFAR_NOTE = "a JPEG re-encoding of CIFAR-10, so accuracies are not comparable to the last tenth"
+CIFAR_NOTE = "a JPEG re-encoding of CIFAR-10, so accuracies differ slightly from those on the original"
 
 
 @dataclass(frozen=True)

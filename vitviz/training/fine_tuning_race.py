@@ -41,7 +41,7 @@ class Task:
 class Method:
     """The fine-tuning recipe of the backbone, and the recipe from scratch.
 
-    The lesson's rates for published weights are 1e-5 for the backbone and 1e-3 for the head; small backbones that have
+    The lecture's rates for published weights are 1e-5 for the backbone and 1e-3 for the head; small backbones that have
     seen few images need a higher one.
     """
 

@@ -145,7 +145,7 @@ _OWN = (
     TrainingPreset(
         "shapes_swin",
         "Shapes Swin",
-        "A Swin, whose relative position bias locates the warm object.",
+        "A Swin locates the warm object by its relative position bias.",
         PRESETS["swin_shapes"].config,
         RGB_32,
         replace(_SHAPES, epochs=10),

@@ -30,7 +30,9 @@ _ablation_view = register(__file__, "ablation_view")
 _INITIAL_STATE = "attention._begun"  # key of the session's `InitialState`
 VIEW_KEY = "attention.ablate"
 HIDING = {"hidden": "masked in attention", "blanked": "blanked in the image"}
-HIDING_HELP = "Masked: no token attends to the patches. Blanked: painted with the model's 0."
+HIDING_HELP = (
+    "Masked: no token attends to the patches. Blanked: painted with the colour that the model reads as 0."
+)
 ALL_MASKED = "All keys are masked, and this model has no prefix token to attend to. Restore a patch."
 MOST_CLASSES = 8
 
@@ -139,7 +141,7 @@ def draw_change(subject: CapturedSubject, before: np.ndarray, after: np.ndarray)
     order = np.argsort(-np.maximum(before, after), kind="stable")[:MOST_CLASSES]
     if top not in order:
         order[-1] = top
-    st.markdown("**Probability after ablation, and its change in points**")
+    st.markdown("**Probability after ablation, and its change in percentage points**")
     strong = int(np.flatnonzero(order == top)[0])
     names = [subject.classes[i] for i in order]
     draw_bars(names, after[order], before[order], strong=strong, key="attention.after")

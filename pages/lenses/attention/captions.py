@@ -108,7 +108,7 @@ def describe_similarity(left: CapturedSubject, right: CapturedSubject, layer: in
     correlation = rank_correlation(*rows)
     layer_text = f"layer {layer}" if layers[0] == layers[1] else f"layers {layers[0]} and {layers[1]}"
     return (
-        f"The readouts attend to {'similar' if correlation > SIMILAR else 'different'} patches in {layer_text}:"
+        f"The two readouts attend to {'similar' if correlation > SIMILAR else 'different'} patches in {layer_text}:"
         f" rank correlation {signed(correlation)}, averaged over heads."
     )
 
@@ -123,14 +123,14 @@ def describe_lens(
     layer, top = logit_lens.settling_layer(readout_probs), int(readout_probs[-1].argmax())
     layer_text = "the input" if layer == 0 else f"layer {layer} of {len(readout_probs) - 1}"
     text = (
-        f"The predicted class {plain(classes[top])} leads from {layer_text} on, with"
+        f"The predicted class, {plain(classes[top])}, is the most probable from {layer_text} on:"
         f" {percent(readout_probs[layer, top])} there and {percent(readout_probs[-1, top])} after the last layer."
     )
     if np.array_equal(token_probs, readout_probs):
         return f"{text} Pin a patch to apply the classifier head to it."
     last = int(token_probs[-1].argmax())
     return (
-        f"{text} Applied to {name} after the last layer, the head predicts {plain(classes[last])}"
+        f"{text} Applied to {name} after the last layer, the classifier head predicts {plain(classes[last])}"
         f" ({percent(token_probs[-1, last])})."
     )
 

@@ -61,9 +61,9 @@ def draw_curves(
     classes = np.argsort(-readout_probs[-1], kind="stable")[:4].tolist()
     classes += [int(i) for i in np.argsort(-token_probs[-1])[:1] if i not in classes]
     readout = "dist" if "dist" in subject.layout.prefix else subject.readout
-    panels = [(f"Head applied to {READOUTS[readout]}", readout_probs, "readout")]
+    panels = [(f"Classifier head applied to {READOUTS[readout]}", readout_probs, "readout")]
     if not np.array_equal(token_probs, readout_probs):  # the pinned token is not the readout
-        panels.append((f"Head applied to {name}", token_probs, "token"))
+        panels.append((f"Classifier head applied to {name}", token_probs, "token"))
     for column, (title, probs, key) in zip(st.columns(len(panels), gap="medium"), panels, strict=True):
         with column:
             st.markdown(f"**{title}**")
@@ -77,7 +77,7 @@ def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -
     grid = subject.layout.grid
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown(
-            f"**Probability of {plain(class_name)} if the head were applied to each patch** (click to pin)"
+            f"**Probability of {plain(class_name)} if the classifier head were applied to each patch** (click to pin)"
         )
         background = read_background(subject)
     picked = draw_maps(
@@ -99,6 +99,6 @@ def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -
 
 ASKS = (
     Question(
-        "From which layer on does the predicted class stay in the lead?", model_measures.SettlingLayer()
+        "From which layer on is the predicted class the most probable one?", model_measures.SettlingLayer()
     ),
 )

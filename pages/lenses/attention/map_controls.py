@@ -171,7 +171,7 @@ def _read_direction_and_style() -> tuple[Direction, Style]:
         "Style",
         list(STYLES),
         format_func=STYLES.__getitem__,
-        help="Heatmap hides the image, Dim darkens low weights, Mask keeps the strongest patches (as DINO).",
+        help="Heatmap hides the image, Dim darkens low weights, Mask keeps the strongest patches (as DINO does).",
     )
     return cast(Direction, direction), cast(Style, style)
 
@@ -186,7 +186,7 @@ def read_background(subject: CapturedSubject, *, maps: bool = True) -> Backgroun
         help=f"Shows the image at the model's {side} × {side} px instead of the original crop.",
         why_not=SAME_IMAGE if same else None,
     )
-    no_maps = None if maps else "This view has no maps."
+    no_maps = None if maps else "Disabled: this view has no attention maps."
     smooth = widgets.toggle(
         BackgroundControls.key("smooth"),
         "Smooth between patches",

@@ -89,7 +89,7 @@ def draw(subject: CapturedSubject) -> None:
 
 def draw_sentence(causal: bool) -> None:
     """Draw the attention between the words of the lecture's sentence, marked as an illustration."""
-    st.subheader("The same between words", anchor=False)
+    st.subheader("Attention between words", anchor=False)
     page.markdown(
         ":violet-badge[:material/draw: illustration] Each word is a vector of four numbers set by hand; related words"
         " have similar vectors."

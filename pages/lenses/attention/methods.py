@@ -97,7 +97,7 @@ MATHEMATICS = "\n\n".join(
     f"**{method.title}** · {method.source}\n\n$$\n{method.latex}\n$$" for method in METHODS.values()
 ) + (
     "\n\nEach map is the readout's row without prefix tokens: the [CLS] row, the mean of the [CLS] and [DIST] rows of a"
-    " DeiT (whose prediction is the mean of both tokens' logits), or the mean of all patch rows if the model averages"
+    " DeiT (it predicts from the mean of both tokens' logits), or the mean of all patch rows if the model averages"
     " its patches. Raw attention is the last layer's, averaged over heads."
 )
 ASKS = (Question("Which method finds the patches that matter most?", model_measures.MostFaithfulMap()),)

@@ -20,10 +20,10 @@ def describe_distances(
     local = int((means_px < LOCAL_SHARE * uniform_px).sum())
     images = "this image" if image_count == 1 else f"{image_count} images"
     text = (
-        f"The heads attend {means_px.min():.1f} to {means_px.max():.1f} px far on average over {images} (uniform"
-        f" attention: {uniform_px:.1f} px); {local} of {means_px.size} are local (below {100 * LOCAL_SHARE:.0f} % of"
-        f" it). They span {np.ptp(means_px[0]):.1f} px in layer 1, {np.ptp(means_px[-1]):.1f} px in layer"
-        f" {len(means_px)} and {np.ptp(means_px):.1f} px in all layers"
+        f"The mean attention distance of the heads is {means_px.min():.1f} to {means_px.max():.1f} px over {images}"
+        f" (uniform attention: {uniform_px:.1f} px); {local} of {means_px.size} heads are local (below"
+        f" {100 * LOCAL_SHARE:.0f} % of uniform). The heads differ by up to {np.ptp(means_px[0]):.1f} px in layer 1,"
+        f" {np.ptp(means_px[-1]):.1f} px in layer {len(means_px)} and {np.ptp(means_px):.1f} px over all layers"
     )
     return f"{text}." if random_px is None else f"{text} (random weights: {np.ptp(random_px):.1f} px)."
 
@@ -52,25 +52,25 @@ def describe_head(layer: int, head: int, query_px: FloatArray, patch_share: floa
         else f"{100 * patch_share:.1f} % of the attention goes to patches"
     )
     return (
-        f"Layer {layer}, head {head} attends {query_px.mean():.1f} px far on average; {patches}. The patch in row"
-        f" {row + 1}, column {col + 1} attends farthest ({query_px.max():.1f} px)."
+        f"Layer {layer}, head {head} has a mean attention distance of {query_px.mean():.1f} px; {patches}. The patch in"
+        f" row {row + 1}, column {col + 1} attends farthest ({query_px.max():.1f} px)."
     )
 
 
 def describe_cnn(sides_px: list[int], reach_px: FloatArray, image_count: int) -> str:
     return (
         f"A CNN has no heads; its kernels fix its receptive field, which grows from {sides_px[0]} to {sides_px[-1]} px."
-        f" By gradients over {plural(image_count, 'image')}, the pixels that matter are {reach_px[0]:.1f} px from the"
-        f" centre after the stem and {reach_px[-1]:.1f} px after the last layer."
+        f" Measured by gradients over {plural(image_count, 'image')}, an output depends on pixels at a mean distance of"
+        f" {reach_px[0]:.1f} px after the stem and {reach_px[-1]:.1f} px after the last layer."
     )
 
 
 def describe_cnn_beside_heads(layer_px: FloatArray, reach_px: FloatArray, image_count: int) -> str:
     return (
-        f"The heads attend {layer_px[0]:.1f} px far on average in layer 1 and {layer_px[-1]:.1f} px in layer"
-        f" {len(layer_px)}; the CNN depends on pixels {reach_px[0]:.1f} px from the centre after layer 1 and"
-        f" {reach_px[-1]:.1f} px after layer {len(reach_px)} (gradients over {plural(image_count, 'image')})."
-        " Each distance is in px of the model's own input."
+        f"The mean attention distance is {layer_px[0]:.1f} px in layer 1 and {layer_px[-1]:.1f} px in layer"
+        f" {len(layer_px)}; the CNN's outputs depend on pixels at a mean distance of {reach_px[0]:.1f} px after layer 1"
+        f" and {reach_px[-1]:.1f} px after layer {len(reach_px)} (gradients over {plural(image_count, 'image')})."
+        " Distances are in pixels of each model's input."
     )
 
 
@@ -78,7 +78,7 @@ def describe_windows(layer_px: FloatArray) -> str:
     """Return the range of a Swin's head distances (depth, heads) in its first and last layer."""
     first, last = layer_px[0], layer_px[-1]
     return (
-        f"A head attends {np.nanmin(first):.1f} to {np.nanmax(first):.1f} px far in layer 1 and"
+        f"The heads' mean attention distance is {np.nanmin(first):.1f} to {np.nanmax(first):.1f} px in layer 1 and"
         f" {np.nanmin(last):.1f} to {np.nanmax(last):.1f} px in layer {len(layer_px)}: windows keep their number of"
         " tokens, while each merging enlarges the tokens."
     )
@@ -86,6 +86,6 @@ def describe_windows(layer_px: FloatArray) -> str:
 
 def describe_travel(reach_px: FloatArray, image_count: int) -> str:
     return (
-        f"A token depends on pixels {reach_px[0]:.1f} px away after layer 1 and {reach_px[-1]:.1f} px away after layer"
-        f" {len(reach_px)}, by gradients over {plural(image_count, 'image')}."
+        f"A token depends on pixels at a mean distance of {reach_px[0]:.1f} px after layer 1 and {reach_px[-1]:.1f} px"
+        f" after layer {len(reach_px)} (gradients over {plural(image_count, 'image')})."
     )

@@ -60,7 +60,7 @@ def read_controls(model: LoadedModel) -> DistanceControls:
             names = [name for name in MEASURES if name != "prefix" or able.prefix]
             measure = widgets.segmented(
                 DistanceControls.key("measure"),
-                "Measure",
+                "Metric",
                 names if able.heads_over_all else ["distance"],
                 format_func=MEASURES.__getitem__,
                 why_not=able.heads_over_all.why_not or None,

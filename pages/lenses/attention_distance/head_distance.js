@@ -154,7 +154,7 @@ class HeadDistance {
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) this.drawHead(ctx, plot, s, layer, head);
     this.key.textContent = this.message.header.series
-      .map((label, s) => (s ? `○ ${label}` : `● ${label}, with its spread over the images`))
+      .map((label, s) => (s ? `○ ${label}` : `● ${label}, with its standard deviation over the images`))
       .join('   ');
     for (const { label, value } of this.message.header.lines) this.nameLine(ctx, plot, label, plot.y(value));
     this.inspect(narrow ? Math.min(this.message.width, 280) : this.message.width - width - GAP - 1);
@@ -222,7 +222,7 @@ class HeadDistance {
     this.map.node.style.display = offsets ? 'block' : 'none';
     this.title.textContent = `Layer ${layer + 1}, head ${head + 1} · ${header.series[series]}`;
     const other = offsets ? ` The map is available at step ${header.steps[header.shown]}.` : '';
-    const mapNote = ` Centre: the query. Maximum: ${share} of its attention.`;
+    const mapNote = ` Map: mean attention by offset from the query (centre), up to ${share}.`;
     this.note.textContent = `${text}.${shown ? mapNote : other}`;
     this.announce(`${this.title.textContent}: ${text}`);
     this.legend.style.visibility = shown ? 'visible' : 'hidden';

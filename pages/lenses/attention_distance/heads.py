@@ -33,7 +33,8 @@ from vitviz.text import plural
 NARROW_SHARE = 0.2  # of the distance under uniform attention; a narrower range of heads shows little
 ASKS = (
     Question(
-        "In which layer do the heads attend least far on the selected image?", model_measures.MostLocalLayer()
+        "In which layer is the mean attention distance shortest on the selected image?",
+        model_measures.MostLocalLayer(),
     ),
 )
 
@@ -185,7 +186,8 @@ def suggest_model(measured: MeasuredModel, choice: ModelChoice) -> None:
     ):
         return
     text = (
-        f"All {means_px.size} heads of {choice.shown} lie within {np.ptp(means_px):.1f} px and hardly differ."
+        f"The mean attention distances of all {means_px.size} heads of {choice.shown} lie within"
+        f" {np.ptp(means_px):.1f} px."
     )
     widest = find_widest_model(choice)
     if widest is None:
@@ -225,7 +227,7 @@ def draw_head(measured: MeasuredModel) -> None:
         head = widgets.number(HeadControls.key("head"), "Head", 1, heads, 1)
     with link_slot:
         params: dict[str, Any] = {"attention.layer": layer, "attention.head": head}
-        selection.link_to("attention", "Open in the attention explorer", **params)
+        selection.link_to("attention", "Open page: Attention", **params)
     attn = distances.get_mean_attention(measured.distances)[layer - 1, head - 1]
     if renormalise:
         attn = analysis.without_prefix(attn, layout.grid)
@@ -237,7 +239,7 @@ def draw_head(measured: MeasuredModel) -> None:
         st.markdown(":gray[Mean distance by query patch]")
         draw_chart(reach_map(query_px, mode), "attention_distance.map")
     with histogram_column:
-        st.markdown(":gray[Distribution of its attention over distances]")
+        st.markdown(":gray[Distribution of the head's attention over distances]")
         color = theme.head_color(head - 1, heads)
         figure = distribution_figure(edges, shares, float(query_px.mean()), color, mode)
         draw_chart(figure, "attention_distance.distribution")

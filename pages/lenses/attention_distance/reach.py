@@ -33,7 +33,7 @@ def draw_cnn(model: LoadedModel) -> None:
     reach_px = distances.load_reach(model, tuple(fields), images)
     theory = "in theory: half the receptive field"
     curves: dict[str, FloatArray] = {
-        "measured: mean distance of the pixels that matter": reach_px,
+        "reach: mean distance of the pixels, weighted by gradients": reach_px,
         theory: np.minimum(np.array(sides) / 2, config.image_size),
     }
     titles = [name.replace("layers.", "stage ").replace(".blocks.", " block ") for name in fields]
@@ -55,7 +55,7 @@ def draw_cnn_beside_heads(model: LoadedModel, layer_px: FloatArray, images: Imag
     depth = max(len(layer_px), len(fields))
     curves = {
         f"{model.title}: mean over heads": layer_px,
-        f"{cnn.title}: measured": reach_px,
+        f"{cnn.title}: reach, by gradients": reach_px,
         theory: half_px,
     }
     labels = [str(layer + 1) for layer in range(depth)]

@@ -26,8 +26,8 @@ def describe_branches(record: Record, config: ViTConfig, layer: int, head: int, 
     return (
         f"In block {layer}, {stronger} changes the token {ratio:.1f} times as much as {weaker}: it adds a vector of"
         f" norm {longer:.1f}, {weaker} one of norm {shorter:.1f} (token norm {x:.1f}). Head {head} of"
-        f" {config.num_heads} writes {config.embed_dim // config.num_heads} of the {config.embed_dim} values that are"
-        f" {'projected' if config.output_projection else 'added'}."
+        f" {config.num_heads} computes {config.embed_dim // config.num_heads} of the {config.embed_dim} values that"
+        f" {'the output projection mixes' if config.output_projection else 'are added'}."
     )
 
 
@@ -40,9 +40,9 @@ def describe_parameters(counts: dict[str, int], ratio: float) -> str:
     total, mlp = sum(counts.values()), counts[parameter_count.MLP]
     words = "two thirds" if round(100 * mlp / total) in (66, 67) else percent(mlp / total, 0)
     return (
-        f"The MLP holds {words} of a block's parameters: {mlp:,} of {total:,}; with MLP ratio r the linear maps of a"
-        f" plain block have 2r / (4 + 2r) = {percent(2 * ratio / (4 + 2 * ratio), 1)} of their weights in it"
-        f" (r = {ratio:g})."
+        f"The MLP holds {words} of a block's parameters ({mlp:,} of {total:,}). By formula, with MLP ratio"
+        f" r = {ratio:g} it is 2r / (4 + 2r) = {percent(2 * ratio / (4 + 2 * ratio), 1)} of the weights of all linear"
+        " maps."
     )
 
 
@@ -63,10 +63,13 @@ def describe_norms(stats: NormStatistics, shape: tuple[int, int], channel: int) 
 
 def describe_stream(norms: NDArray[np.floating[Any]], pre_norm: bool) -> str:
     """Return the mean token norm before the first and after the last block, from norms (depth + 1, tokens)."""
-    text = f"Mean norm {norms[0].mean():.1f} before the first block, {norms[-1].mean():.1f} after the last."
+    first, last = norms[0].mean(), norms[-1].mean()
+    text = f"The mean token norm is {first:.1f} before the first block and {last:.1f} after the last."
     if pre_norm:
-        return f"{text} Pre-norm only adds to the stream, so gradients flow back unchanged."
-    return f"{text} Post-norm normalises the stream after every sum, so γ and β set its norm."
+        return (
+            f"{text} Pre-norm blocks only add to the residual stream: part of the gradient passes unchanged."
+        )
+    return f"{text} Post-norm normalises the residual stream after every sum, so γ and β set its norm."
 
 
 def describe_readout(answer: ReadoutPrediction, readout: str, classes: tuple[str, ...]) -> str:
@@ -75,7 +78,7 @@ def describe_readout(answer: ReadoutPrediction, readout: str, classes: tuple[str
     lead = float(answer.logits[first] - answer.logits[second])
     channels = count_deciding_channels(answer)
     return (
-        f"The head reads {readout} and predicts **{plain(classes[first])}** with logit"
+        f"The classifier head reads {readout} and predicts **{plain(classes[first])}** with logit"
         f" {signed(float(answer.logits[first]))}, {lead:.2f} above {plain(classes[second])}: after softmax"
         f" {percent(answer.probabilities[first])} against {percent(answer.probabilities[second])}, a ratio of"
         f" e^{lead:.2f}. {plural(channels, 'channel')} of {len(answer.products)} contribute half of the positive terms."

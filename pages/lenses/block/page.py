@@ -80,9 +80,7 @@ def draw_parameters(config: ViTConfig) -> None:
     """Draw the share of attention, MLP and norms in the parameters of a block."""
     counts = parameter_count.block_parameters(config)
     total = sum(counts.values())
-    st.markdown(
-        "**Communicate, then think**: attention moves information between tokens, the MLP works on each alone."
-    )
+    st.markdown("Attention moves information between tokens; the MLP processes each token separately.")
     names = [f"{part[0].upper()}{part[1:]}: {count:,}" for part, count in counts.items()]
     draw_bars(names, np.array([*counts.values()]) / total, strong=1, key="block.parameters")
     page.caption(describe_parameters(counts, config.mlp_ratio))
@@ -118,7 +116,7 @@ def draw() -> None:
 
 ASKS = (
     Question(
-        "In the last layer, which adds the longer vector to [CLS]: attention or the MLP?",
+        "In the last block, which adds the longer vector to [CLS], attention or the MLP?",
         model_measures.LongerBranch(),
     ),
 )

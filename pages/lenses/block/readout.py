@@ -18,7 +18,7 @@ MOST_CLASSES = 5
 
 
 def draw(subject: Subject, config: ViTConfig, record: Record) -> None:
-    st.subheader("After the last block: LayerNorm and head", anchor=False)
+    st.subheader("After the last block: LayerNorm and classifier head", anchor=False)
     if not subject.able.class_head:
         st.info(subject.able.class_head.why_not, icon=":material/block:")
         return

@@ -33,7 +33,7 @@ def describe_heads(scores: Sequence[ClassScores]) -> str:
     else:
         text = f"[CLS] predicts {plain(cls)} ({percent(by_cls, 0)}), [DIST] {plain(dist)} ({percent(by_dist, 0)})"
     agrees = teacher and teacher[0][0] == dist
-    return f"{text}{', like the teacher' if agrees else ''}."
+    return f"{text}{f'; the teacher also predicts {plain(dist)}' if agrees else ''}."
 
 
 def describe_attention(
@@ -58,9 +58,9 @@ def describe_similarity(similarity: NDArray[np.float64], before: NDArray[np.floa
     """Return the cosines of both tokens at the first and the last layer; before: the same before training."""
     lowest = int(similarity.argmin())
     return (
-        f"Cosine similarity is {signed(similarity[0])} at the input and {signed(similarity[-1])} after layer"
+        f"The cosine similarity is {signed(similarity[0])} at the input and {signed(similarity[-1])} after layer"
         f" {len(similarity) - 1}; it is lowest {f'after layer {lowest}' if lowest else 'at the input'}."
-        + ("" if before is None else f" Before training, the last was {signed(before[-1])}.")
+        + ("" if before is None else f" Before training, it was {signed(before[-1])} after the last layer.")
     )
 
 
@@ -72,7 +72,7 @@ def describe_differences(entry: dict[str, Any]) -> str:
     sentences = [
         f"The {names[nearer]} disagrees with the teacher on {percent(differs[0, nearer])} of {entry['pictures']:,} test"
         f" images, the {names[other]} on {percent(differs[0, other])}. [DIST] was trained on the teacher's"
-        f" {TARGETS[entry['taught']]}. Cells: percent of images on which two classifiers disagree."
+        f" {TARGETS[entry['taught']]}. Each cell is the percentage of images on which two classifiers disagree."
     ]
     if "twin" in names:
         twin = names.index("twin")
@@ -80,16 +80,16 @@ def describe_differences(entry: dict[str, Any]) -> str:
         noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
         sentences.append(
             f"With one seed each, distillation {'gains' if gain >= 0 else 'loses'} {abs(gain):.1f} points"
-            f" ({percent(accuracy[both])} against {percent(accuracy[twin])} for the twin without a teacher,"
-            f" after as many updates), {'more than' if abs(gain) > noise else 'within'} two standard errors"
+            f" ({percent(accuracy[both])} against {percent(accuracy[twin])} for the twin, trained without a"
+            f" teacher for as many updates), {'more than' if abs(gain) > noise else 'within'} two standard errors"
             f" ({noise:.1f} points) of the test set. The twin disagrees with the teacher on"
             f" {percent(differs[0, twin])}."
         )
     added = "both, added"
     if added in names:
         sentences.append(
-            f"The paper's sum of the softmaxes gives {percent(accuracy[names.index(added)])}, the mean of the logits"
-            f" {percent(accuracy[both])}."
+            f"The accuracy is {percent(accuracy[names.index(added)])} with the paper's sum of the softmaxes and"
+            f" {percent(accuracy[both])} with the mean of the logits."
         )
     return " ".join(sentences)
 

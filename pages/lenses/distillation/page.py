@@ -37,7 +37,8 @@ UNAVAILABLE = "Agreement over all test images is available for shipped students 
 STREAM = ("embedded", "blocks.*", "logits_cls", "logits_dist")
 TOP = 3  # classes per classifier
 MEAN = "mean"
-REPEATS = "Repeated mistakes"
+REPEATS = "Repeats the teacher's mistakes"
+TITLES = {"both heads": "mean of logits", "both, added": "sum of softmaxes"}  # of the stored classifiers
 FloatArray = NDArray[np.floating[Any]]
 ASKS = (
     Question(
@@ -110,7 +111,10 @@ def draw_attention(
                 student.layout.grid,
                 sharing=2,
                 notes=[
-                    *(f"{percent(share, 0)} of its mass on patches" for share in on_patches.sum(axis=1)),
+                    *(
+                        f"{percent(share, 0)} of its attention goes to patches"
+                        for share in on_patches.sum(axis=1)
+                    ),
                     f"own scale: orange [DIST], blue [CLS], up to {percent(float(np.abs(difference).max()))}",
                 ],
             ),
@@ -134,8 +138,8 @@ def describe_combinations(student: CapturedSubject) -> str:
         for probabilities in both.values()
     )
     return (
-        f"Both heads: {mean} by the mean of the logits (used here and in timm), {total} by the paper's sum of the"
-        " softmaxes."
+        f"Together, the two heads predict {mean} with the mean of their logits (used here and in timm) and {total}"
+        " with the paper's sum of the softmaxes."
     )
 
 
@@ -204,7 +208,8 @@ def draw_differences(entry: dict[str, Any] | str) -> None:
     if isinstance(entry, str):
         st.markdown(f":gray[{entry}]")
         return
-    names, differs, accuracy = entry["names"], np.array(entry["differs"]), entry["accuracy"]
+    names = [TITLES.get(name, name) for name in entry["names"]]
+    differs, accuracy = np.array(entry["differs"]), entry["accuracy"]
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with left:
         draw_chart(disagreement_figure(names, differs, selection.get_theme()), "distillation.differs")

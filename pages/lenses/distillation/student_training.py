@@ -36,13 +36,13 @@ def draw() -> None:
     entries = build_lineup(controls.lesson_share, controls.lesson_weight, controls.lesson_temperature)
     selection.link_to(
         "live_lab",
-        "Train twin, hard and soft student in the lab",
+        "Train the three models in the live lab",
         **{"live_lab.train": "several", "live_lab.lineup": lineup.encode(entries)},
     )
     page.caption(
         f"Three models from one seed on the same digits, {entries[0].train.epochs:g} epochs each: no teacher, hard"
-        " distillation, soft distillation. The teacher was trained on all training digits; in the paper it was trained"
-        " on the student's."
+        " distillation, soft distillation. The teacher was trained on all training digits; in the paper, teacher and"
+        " student are trained on the same images."
     )
 
 

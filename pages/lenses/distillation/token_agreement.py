@@ -114,7 +114,7 @@ def _compute_logits(
     return {name: activations.logits if name == "logits" else activations[name] for name in names}
 
 
-_FORMATS = dict.fromkeys(("Accuracy", "Agrees with the teacher", "Repeats its mistakes"), percent)
+_FORMATS = dict.fromkeys(("Accuracy", "Agrees with the teacher", "Repeats the teacher's mistakes"), percent)
 
 
 def build_columns(predictions: Predictions, labels: NDArray[np.int64]) -> dict[str, list[object]]:
@@ -127,7 +127,7 @@ def build_columns(predictions: Predictions, labels: NDArray[np.int64]) -> dict[s
             None if teacher is None or classes is None else float((classes == teacher).mean())
             for classes in others
         ],
-        "Repeats its mistakes": [
+        "Repeats the teacher's mistakes": [
             None
             if teacher is None or classes is None or not (teacher != labels).any()
             else analysis.repeated_mistake_share(classes, teacher, labels)

@@ -43,7 +43,7 @@ def describe_filters(
         first_share: share of the variance that the first component explains.
         random_share: the largest such share among random matrices of the same shape.
     """
-    roughness = f"(roughness {look.head:.2f}, noise about 1)"
+    roughness = f"(roughness {look.head:.2f}; white noise: 1)"
     if look.waves:
         last = "noise" if look.tail > NOISY else "finer"
         kind = f"the first are smooth waves {roughness}, the last are {last}"
@@ -53,8 +53,8 @@ def describe_filters(
         kind = f"they are as rough as noise {roughness}"
     elif first_share > random_share:
         kind = (
-            f"they are rough {roughness}, but the first explains {percent(first_share)};"
-            f" in random matrices of this shape at most {percent(random_share)}"
+            f"they are rough {roughness}, but the first explains {percent(first_share)}, more than in random matrices"
+            f" of this shape (at most {percent(random_share)})"
         )
     else:
         kind = (
@@ -78,8 +78,9 @@ def describe_reconstruction(model: Rebuilding, optimal: Rebuilding, cosines: Reb
         [count_components(basis, share) for basis in (model, optimal, cosines)] for share in (0.5, 0.1)
     )
     return (
-        f"Halving the error of the mean patch ({start:.1f} grey levels) takes {half[0]} components of E, {half[1]} of"
-        f" the patches' own PCA and {half[2]} of the DCT; a tenth takes {tenth[0]}, {tenth[1]} and {tenth[2]}."
+        f"The error of the mean patch ({start:.1f} grey levels) falls to a half with {half[0]} components of E,"
+        f" {half[1]} of the PCA of these patches and {half[2]} of the DCT,"
+        f" to a tenth with {tenth[0]}, {tenth[1]} and {tenth[2]}."
     )
 
 
@@ -97,7 +98,7 @@ def describe_product(
         f" bias {abs(product.bias):.4f} = **{signed(product.value, 4)}**."
     )
     if normalized:
-        return f"{text} A Swin normalizes its tokens next, so its recorded values differ."
+        return f"{text} A Swin normalises its tokens next, so its recorded values differ."
     apart = abs(product.value - model_value)
     verdict = "equal up to rounding" if apart < 1e-3 * max(1.0, abs(model_value)) else f"{apart:.2g} apart"
     return f"{text} The model's token has {signed(model_value, 4)} in dimension {column + 1}: {verdict}."

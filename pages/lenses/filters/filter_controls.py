@@ -68,7 +68,7 @@ def _draw_kind(model: ModelChoice) -> str:
         tuple(kind for kind in KINDS if kind != "change" or len(model.steps) > 1),
         "components",
         format_func=KINDS.__getitem__,
-        help="Learned change: components of E minus its first snapshot, without the initial noise.",
+        help="Learned change: the components of E minus its first snapshot, so without the initial noise.",
     )
 
 

@@ -197,15 +197,15 @@ def describe_channels(
     cnn: ComparedModel, stages: Sequence[StageEnd], responses: Responses, subset: ImageSubset, revealed: bool
 ) -> str:
     """Return a caption with the number of top images that share a class, by stage, once it may be revealed."""
-    shown = f"Shown: the channels that respond most strongly to this image, relative to their peaks in {subset.title}."
+    shown = f"Shown: the channels with the strongest responses to this image relative to their peaks in {subset.title}."
     if responses.alike is None:
         return f"{shown} These images have no labels, so their classes cannot be compared."
     if not revealed:
         return shown
     counts = ", ".join(f"{responses.alike[stage.index]:.1f} ({stage.title.lower()})" for stage in stages)
     return (
-        f"Of the {count_top_images(subset)} images with a channel's strongest responses, this many share a class on"
-        f" average in {cnn.safe_title}: {counts}; chance: {responses.chance:.1f}. {shown}"
+        f"In {cnn.safe_title}, on average {counts} of the {count_top_images(subset)} images with a channel's strongest"
+        f" responses share a class; chance: {responses.chance:.1f}. {shown}"
     )
 
 

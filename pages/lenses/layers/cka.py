@@ -110,8 +110,9 @@ def describe_cka(pair: Sequence[ComparedModel], matrix: NDArray[np.float64], rev
     within = (matrix[:count, :count], matrix[count:, count:])
     means = [_mean_similarity(block) for block in within]
     most = 0 if means[0] > means[1] else 1
-    ends = "; ".join(
-        f"{model.safe_title} {signed(float(block[0, -1]))}" for model, block in zip(pair, within, strict=True)
+    ends = " and ".join(
+        f"{signed(float(block[0, -1]))} in {model.safe_title}"
+        for model, block in zip(pair, within, strict=True)
     )
     between = (
         _describe_between(pair, matrix[:count, count:])
@@ -119,8 +120,9 @@ def describe_cka(pair: Sequence[ComparedModel], matrix: NDArray[np.float64], rev
         else "Predict to see the similarity between the models."
     )
     return (
-        f"The layers of {pair[most].safe_title} are more similar to each other (mean CKA {signed(means[most])} against"
-        f" {signed(means[1 - most])}). CKA of first and last layer: {ends}. {between}"
+        f"The layers of {pair[most].safe_title} are more similar to each other (mean CKA {signed(means[most])}) than"
+        f" those of {pair[1 - most].safe_title} ({signed(means[1 - most])}). The CKA of first and last layer is {ends}."
+        f" {between}"
     )
 
 
@@ -128,7 +130,7 @@ def _describe_between(pair: Sequence[ComparedModel], across: NDArray[np.float64]
     row, col = np.unravel_index(int(across.argmax()), across.shape)
     return (
         f"Between the two models, {pair[0].layers[row].said} and {pair[1].layers[col].said} are most similar"
-        f" ({signed(float(across.max()))}); the two last layers: {signed(float(across[-1, -1]))}."
+        f" (CKA {signed(float(across.max()))}); the CKA of the two last layers is {signed(float(across[-1, -1]))}."
     )
 
 

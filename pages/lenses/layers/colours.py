@@ -85,10 +85,10 @@ def draw(current: ComparedModel) -> None:
         with page.options("layers.colours"):
             fit = widgets.segmented(
                 ColourControls.key("fit"),
-                "Components fitted over",
+                "Components fitted on",
                 ["picture", "set"],
                 format_func={"picture": "this image", "set": "a dataset"}.__getitem__,
-                help="Fitted over a dataset, colours are comparable between images.",
+                help="With components fitted on a dataset, colours are comparable between images.",
             )
             transparent = widgets.toggle(ColourControls.key("over"), "Overlay on the image", True)
             subset = image_subset.choose_images((current, other), MOST, MOST) if fit == "set" else None
@@ -180,7 +180,7 @@ def describe_colours(coloured: Sequence[ColouredLayers], subset: ImageSubset | N
             )
         if parts:
             sentences.append(f"{model.model.safe_title}: {'; '.join(parts)}.")
-    condition = f"Fitted over {images}; colours are comparable between layers, not between models."
+    condition = f"Components fitted on {images}; colours are comparable between layers, not between models."
     return " ".join((*sentences, condition))
 
 

@@ -152,13 +152,13 @@ def draw_figures(
     ]
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown("**Class**; dashed: accuracy of the model's own classifier head")
+        st.markdown("**Accuracy of class probes** (dashed: the model's classifier head)")
         figure = plots.over_depth_figure(
             classes, families, "accuracy", 1 / len(subset.dataset.classes), selection.get_theme(), share=True
         )
         draw_chart(figure, "layers.probe_class")
     with right:
-        st.markdown("**Token position**; 1: predicted exactly, 0: not at all")
+        st.markdown("**R² of position probes** (1: predicted exactly, 0: not at all)")
         figure = plots.over_depth_figure(
             places, families, "R² of row and column", 0.0, selection.get_theme(), share=False
         )
@@ -209,8 +209,8 @@ def _ask_first_layer(model: ComparedModel, fitted: ProbeResults) -> bool:
         )
 
     prompt = (
-        f"Which is the first layer of {model.title} within {100 * TOLERANCE:.0f} points of the best class accuracy,"
-        f" read from {SOURCES[fitted.main_source]}?"
+        f"In which layer of {model.title} does a class probe of {SOURCES[fitted.main_source]} first come within"
+        f" {100 * TOLERANCE:.0f} points of its best accuracy?"
     )
     return layer_questions.ask_before_reveal("probe_guess", prompt, layer_options.options, measure_answer)
 

@@ -20,7 +20,7 @@ VIEWS: dict[str, tuple[str, Section]] = {
     "stage": ("From patch to token", patch_view.draw),
     "sequence": ("The sequence", lambda image, _: sequence.draw(image)),
     "puzzle": ("Shuffled patches", lambda image, _: puzzle.draw(image)),
-    "ways": ("Two ways and a bug", lambda image, _: embedding_ways.draw(image)),
+    "ways": ("Implementations", lambda image, _: embedding_ways.draw(image)),
 }
 
 

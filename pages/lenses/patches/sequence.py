@@ -19,7 +19,7 @@ def draw(image: EmbeddedImage) -> None:
     """Draw the terms of z0 as heat maps and compare their magnitudes."""
     if not abilities(image.config).positions:
         page.markdown(
-            ":gray[A Swin has no [CLS] and no position embedding: its sequence is its patch embeddings, normalized,"
+            ":gray[A Swin has no [CLS] and no position embedding: its sequence is its patch embeddings, normalised,"
             " on their grid.]"
         )
         return

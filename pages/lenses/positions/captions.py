@@ -76,7 +76,7 @@ def describe_table(table: PositionTable, base: float) -> str:
         spread = f"standard deviation {table.values.std():.3f}"
         text = f"{name}{moment}: {count} × {dim} = {table.values.size:,} values, {spread}"
         untrained = table.kind == "learned" and not table.trained
-        return f"{text}; initialized with 0.02, not trained." if untrained else f"{text}."
+        return f"{text}; initialised with standard deviation 0.02, not trained." if untrained else f"{text}."
     if table.kind == "rotary":
         turns = np.degrees(position_similarity.rotary_turns(table.grid, dim, base, (1, 1)))
         return (

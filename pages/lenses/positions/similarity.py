@@ -142,13 +142,13 @@ def _draw_controls() -> SimilarityControls:
         raw = widgets.toggle(
             SimilarityControls.key("raw"),
             "Raw dot products",
-            help="Without normalization, long vectors look similar to all others.",
+            help="Without normalisation, long vectors look similar to all others.",
         )
         stretched = widgets.toggle(
             SimilarityControls.key("stretched"),
-            "A scale per panel",
+            "Separate colour scales",
             True,
-            help="On: the values of its different positions. Off: −1 to 1 for both.",
+            help="On: each panel's range over different positions. Off: −1 to 1 for both panels.",
         )
         seed = widgets.number(
             SimilarityControls.key("seed"),
@@ -156,7 +156,7 @@ def _draw_controls() -> SimilarityControls:
             0,
             999,
             0,
-            why_not=None if "random" in (left, right) else "No random encoding is shown.",
+            why_not=None if "random" in (left, right) else "Disabled: no random encoding is selected.",
         )
     return SimilarityControls(left, right, raw, stretched, seed, parameters)
 

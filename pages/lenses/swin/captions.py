@@ -18,12 +18,12 @@ from vitviz.text import percent, plural, signed
 def describe_windows(layout: Layout, leak: FloatArray) -> str:
     """Return how many pairs the mask removes; leak: each patch's attention across the edge without the mask."""
     count, cells = layout.index.shape
-    windows = f"{layout.grid[0]} × {layout.grid[1]} patches form {count:,} windows of {cells:,}"
+    windows = f"{layout.grid[0]} × {layout.grid[1]} patches form {count:,} windows of {cells:,} patches"
     if not layout.shift:
         return f"{windows}. Without a shift, no information crosses windows until patch merging."
     leaking = leak[leak > 0]
     return (
-        f"{windows}. Rolling by {layout.shift} mixes opposite sides of the image in {layout.masked_windows:,} of them:"
+        f"{windows}. Rolling by {layout.shift} mixes opposite sides of the image in {layout.masked_windows:,} windows:"
         f" {layout.masked_pairs:,} of {layout.mask.size:,} query–key pairs"
         f" ({percent(layout.masked_pairs / layout.mask.size)}) are masked. Without the mask, {len(leaking):,} patches"
         f" would attend across the edge, with {percent(leaking.mean(), 0)} of their attention on average."
@@ -48,10 +48,11 @@ def describe_flow(hops: dict[str, Hops], pin: int, shift: int, blocks: int) -> s
         return f"the whole image after {plural(int(reached.max()), 'block')}"
 
     *shifted, fixed, vit, cnn = (describe_reach(title) for title in hops)
+    cnn = cnn.removeprefix("the whole image ")
     text = f"Information from patch {pin + 1} reaches {vit} in the ViT and {cnn} in the CNN."
     if not shift:
-        return f"{text} Without a shift it stays in its window: {fixed}."
-    return f"{text} Shifted windows: {shifted[0]}; fixed windows: {fixed}."
+        return f"{text} In windows without a shift it reaches {fixed}."
+    return f"{text} In shifted windows it reaches {shifted[0]}, in fixed windows {fixed}."
 
 
 def describe_gradients(allowed: token_reach.BoolArray, gradients: NDArray[np.float64]) -> str:
@@ -61,7 +62,7 @@ def describe_gradients(allowed: token_reach.BoolArray, gradients: NDArray[np.flo
     return (
         f"In {agreeing} of {plural(count, 'block')} the gradient is non-zero on exactly the patches that windows, masks"
         f" and merging allow (outlined): {allowed[0].sum():,} to {allowed[-1].sum():,} of {allowed.shape[1]:,}."
-        f" Gradients below {NOTHING:.0e} of the largest count as zero."
+        f" Gradients below {NOTHING:.0e} times the largest count as zero."
     )
 
 
@@ -76,8 +77,9 @@ def describe_bias(table: NDArray[np.float32], window: tuple[int, int]) -> str:
     side = f"{abs(to_itself):.3f} {'above' if to_itself > 0 else 'below'}" if abs(to_itself) >= 5e-4 else "at"
     return (
         f"(2·{window[0]} − 1)(2·{window[1]} − 1) = {rows:,} biases per head cover all {pairs:,} query–key pairs of a"
-        f" window ({rows * heads:,} in this block). Largest: {signed(float(table[head, entry]), 3)} in head {head + 1},"
-        f" for {describe_offset(down, right)}. The mean bias of a token to itself is {side} the table’s mean."
+        f" window; this block has {rows * heads:,} biases. The largest is {signed(float(table[head, entry]), 3)}"
+        f" in head {head + 1}, for {describe_offset(down, right)}. The mean bias of a token to itself is"
+        f" {side} the table’s mean."
     )
 
 

@@ -103,8 +103,8 @@ export function drawMatrix(view) {
   view.matrix.node.setAttribute('aria-label', label);
   view.key.replaceChildren();
   const entries = view.attending()
-    ? [['query', 'weight'], ...(view.leaking ? [['leak', 'leaked weight']] : [])]
-    : [['query', 'allowed'], view.leaking ? ['leak', 'leaks in'] : ['masked', 'masked, score − 100']];
+    ? [['query', 'weight'], ...(view.leaking ? [['leak', 'weight across the edge']] : [])]
+    : [['query', 'allowed'], view.leaking ? ['leak', 'across the edge'] : ['masked', 'masked, score − 100']];
   for (const [kind, text] of entries) {
     const item = el(view.key, 'span', { class: 'sw-item' });
     el(item, 'i', { class: `sw-swatch sw-${kind}` });

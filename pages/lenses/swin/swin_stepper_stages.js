@@ -81,5 +81,5 @@ export function describeKeys(keys, isShifted, leaking) {
   if (!leaking)
     return `attends to ${allowed} of ${keys.length}; ${masked.length} are adjacent only after the roll and masked`;
   const leaked = (100 * masked.reduce((sum, key) => sum + key.unmasked, 0)).toFixed(0);
-  return `attends to ${keys.length}, ${masked.length} of them across the edge: ${leaked} % of its attention leaks`;
+  return `attends to ${keys.length}, ${masked.length} of them across the edge, with ${leaked} % of its attention`;
 }

@@ -71,7 +71,7 @@ def draw() -> None:
     draw_explorer(*view, key=KEY, on_change=store_selection)
     page.caption(attention_maps.describe_attention(subject, gaze, pin))
     parameters: dict[str, Any] = {"attention.layer": controls.layer}
-    selection.link_to("attention", "Open in the attention explorer", **parameters)
+    selection.link_to("attention", "Open page: Attention", **parameters)
     page.drawers("swin.attention", math=page.read_math(__file__), code=(WindowAttention.forward,))
 
 

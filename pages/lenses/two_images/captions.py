@@ -45,7 +45,7 @@ def describe_matches(
         if len(shown.matches):
             first, second = int(shown.matches.first[0]), int(shown.matches.second[0])
             ending = (
-                f"; the strongest pair: {describe_cell(first, grids[0])} and {describe_cell(second, grids[1])},"
+                f"; the most similar pair: {describe_cell(first, grids[0])} and {describe_cell(second, grids[1])},"
                 f" cosine {signed(shown.matches.cosines[0])}"
             )
     weights = "before training " if before else ""
@@ -54,13 +54,13 @@ def describe_matches(
 
 
 def describe_colours(pair: ImagePair, layer: int, coloured: ColouredPair) -> str:
-    """Describe the variance of each image's tokens that three components hold, and what they are fitted on."""
+    """Describe the variance of each image's tokens that three components explain, and what they are fitted on."""
     first, second = (
         percent(explained_share(coloured.components, image.tokens(layer)[mask]), 0)
         for image, mask in zip(pair.images, coloured.foregrounds, strict=True)
     )
     return (
-        f"Three components hold {first} of the variance of the first image's tokens and {second} of the second's in"
+        f"Three components explain {first} of the variance of the first image's tokens and {second} of the second's in"
         f" {pair.layers[layer].said}; fitted on {coloured.fitted_on}."
     )
 
@@ -77,14 +77,14 @@ def describe_patching(runs: PatchedRuns) -> str:
     best = int(np.nanargmax(np.abs(points)))
     if runs.part == "head":
         layer, head = np.unravel_index(best, points.shape)
-        name = f"Head {head + 1} of layer {layer + 1}"
+        name = f"head {head + 1} of layer {layer + 1}"
     else:
-        name = f"The token {name_token(runs, best)} of {runs.layer}"
+        name = f"token {name_token(runs, best)} of {runs.layer}"
     after, target = float(runs.after.ravel()[best]), plain(runs.target)
     return (
-        f"{name} of the first image changes P({target}) in the second most: by"
+        f"P({target}) of the second image changes most with {name} from the first image: by"
         f" {gained(percent_difference(after, runs.second))} points, from {percent(runs.second)} to {percent(after)}"
-        f" (first image alone: {percent(runs.first)})."
+        f" (first image: {percent(runs.first)})."
     )
 
 

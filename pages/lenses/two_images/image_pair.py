@@ -43,7 +43,7 @@ class Activations:
     """Activations of one model on one image.
 
     layers: (rows, cols, D) of every layer, grids of more than `MAX_SIDE` averaged.
-    probabilities: (classes,); empty without a classification head.
+    probabilities: (classes,); empty without a classifier head.
     attention: (rows, cols), the readout's attention in the last layer, mean of the heads; None without one.
     """
 

@@ -78,7 +78,7 @@ def _read_controls(pair: ImagePair) -> tuple[bool, int, bool, Foreground]:
             0,
             MOST_LINES,
             12,
-            help="The strongest pairs of patches that are each other's nearest neighbour.",
+            help="Number of most similar pairs of mutual nearest neighbours to draw.",
         )
     untrained = pair.subject.model.trained_on is None
     with st.container(width="content"):

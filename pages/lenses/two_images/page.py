@@ -14,9 +14,9 @@ from pages.selection import selection, subject
 
 VIEWS = {
     "match": ("Matching patches", match.draw),
-    "colours": ("Colours together", shared_colours.draw),
+    "colours": ("Shared colours", shared_colours.draw),
     "patching": ("Activation patching", patching.draw),
-    "uses": ("What it is used for", uses.draw),
+    "uses": ("Applications", uses.draw),
 }
 
 

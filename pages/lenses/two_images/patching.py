@@ -77,10 +77,10 @@ def _read_controls(pair: ImagePair) -> tuple[str, str, int]:
     with st.container(width="content"):
         target = widgets.segmented(
             PatchingControls.key("target"),
-            "Class of the",
+            "Class predicted for the",
             ["first", "second"],
             format_func="{} image".format,
-            help="The probability of the class predicted for this image is followed.",
+            help="The figure shows changes of the probability of this class.",
         )
     return part, target, layer
 

@@ -54,7 +54,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
                 list(FITS),
                 "both",
                 format_func=FITS.__getitem__,
-                help="Fitted on both images or a dataset, a colour means the same in both images.",
+                help="With components fitted on both images or a dataset, a colour means the same in both images.",
             )
         with page.options("two_images.colours"):
             over = widgets.toggle(ColourControls.key("over"), "Overlay on the images", True)

@@ -42,9 +42,9 @@ def draw_upload(control: str) -> None:
 
 def _add_letters(control: str) -> None:
     names = ", ".join(LETTERS)
-    counts = f"{names}: {TRAIN} training and {TEST} test images of each."
+    counts = f"{TRAIN} training and {TEST} test images of each letter: {names}."
     if st.button(
-        "Generate three letters",
+        "Generate images of three letters",
         key="fine_tuning._draw",
         icon=":material/draw:",
         help=counts,

@@ -25,7 +25,7 @@ from vitviz.training.start_weights import load_start
 
 TITLE = "Features of the frozen backbone"
 MAX_IMAGES = 3000  # in all; more would keep the page waiting
-TOO_MANY = f"Frozen features are computed for up to {MAX_IMAGES:,} images; this race has more."
+TOO_MANY = f"Frozen features are computed for up to {MAX_IMAGES:,} images; this run has more."
 
 
 @dataclass(frozen=True)

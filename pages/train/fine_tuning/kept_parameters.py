@@ -106,11 +106,11 @@ def _describe_images(chosen: RaceSettings) -> str:
         if preparation.image_size > source_px
         else "Images match the backbone's size and channels"
         if fits
-        else "Images are resized; the backbone stays unchanged"
+        else "Images are resized; the backbone is unchanged"
     )
     return (
         f"{plural(chosen.task.pictures, 'training image')}, {chosen.held_out:,} for validation,"
-        f" {len(data.test_images):,} for testing; {classes}{named}. {adaptation}: {size}{colour}."
+        f" {len(data.test_images):,} for testing; {classes}{named}. {adaptation} (images: {size}{colour})."
     )
 
 

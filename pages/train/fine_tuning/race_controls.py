@@ -147,7 +147,7 @@ def _choose_backbone(dataset: str) -> ModelChoice:
         tuple(backbones),
         preferred,
         format_func=lambda key: backbones[key].title,
-        help="Last step of the model, or the sidebar's step for its model.",
+        help="Starts from the model's last step; the model in the sidebar starts from the step selected there.",
     )
     return backbones[key]
 

@@ -13,7 +13,7 @@ from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 
 NOTICE = "fine_tuning._notice"
-RACE_MISSING = "The race of this link was deleted or has expired on this server."
+RACE_MISSING = "The run of this link was deleted or has expired on this server."
 
 
 def adopt_linked() -> None:

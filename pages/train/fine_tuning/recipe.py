@@ -32,6 +32,8 @@ def draw() -> None:
     st.markdown(RECIPE)
     titles = [entry.title for entry in published.list_downloaded()]
     listed = ", ".join(titles) or "none"
-    page.caption(f"Downloaded, of {len(PRETRAINED)} supported published models: {listed}.")
+    page.caption(
+        f"Downloaded published models: {listed} ({len(titles)} of {len(PRETRAINED)} supported ones)."
+    )
     selection.link_to("which_model", "List of published models")
     page.drawers("fine_tuning.recipe", code=(replace_head, parameter_groups, fine_tune))

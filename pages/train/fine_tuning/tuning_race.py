@@ -33,7 +33,7 @@ from vitviz.training.start_weights import start_file
 POLL_S = 0.5
 RECORDED_IMAGES = 200  # of the stored race: 20 per class
 GUESSES = {"tuned": "Fine-tuned", "scratch": "From scratch", "neither": "No clear difference"}
-STORED = "The race stores your weights on this server until you delete it in the live lab's table."
+STORED = "Training stores your weights on this server until you delete the run in the live lab's table."
 RANDOM = (
     "At this step the weights are random. Choose a later step in the sidebar to fine-tune a pretrained model."
 )
@@ -76,17 +76,21 @@ def _draw_recorded() -> None:
     """Draw a stored race until the first of the user's own: its range, and after a prediction its curves."""
     stored = read_result_if_any("transfer")
     if stored is None:
-        st.caption("No race yet. Predict, then start one.")
+        st.caption("No results yet. Predict, then train both models.")
         return
     epochs = stored.settings["updates"] * stored.settings["batch_size"] / RECORDED_IMAGES
     groups = race_results.load_recorded(stored, epochs)
     guess = st.session_state.get(_GUESS)
     draw_race(plots.learning(groups, 0.1, epochs, "", concealed=guess is None), key="fine_tuning.recorded")
-    setup = f"Recorded race: MNIST ViT on {RECORDED_IMAGES} digits, {plural(len(groups[0].tests), 'seed')}"
+    setup = (
+        f"Stored experiment: MNIST ViT on {RECORDED_IMAGES} digits, {plural(len(groups[0].tests), 'seed')}"
+    )
     if guess is None:
         page.caption(f"{setup}. Grey: the range of both models.")
     else:
-        page.markdown(f"Your prediction: {GUESSES[guess].lower()}. Start the race to train your own.")
+        page.markdown(
+            f"Your prediction: {GUESSES[guess].lower()}. Press 'Train both models' to run the experiment yourself."
+        )
         page.caption(
             f"{setup}. {analysis.describe_test_accuracies(*groups, stored.settings['test_pictures'])}"
         )
@@ -112,7 +116,7 @@ def _draw_setup(chosen: RaceSettings) -> None:
         )
     with right:
         st.button(
-            "Start the race",
+            "Train both models",
             key="fine_tuning._start",
             icon=":material/play_arrow:",
             type="primary",
@@ -149,11 +153,11 @@ def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
         source = Source(chosen.source.title, model.digest, model.config, model.preparation)
         run = run_start.start_run(race(source, chosen.task, chosen.method), start=start_file(model))
     except (run_start.NotStarted, CheckpointError, OSError, ValueError) as error:
-        notices.store_notice(race_selection.NOTICE, f"The race cannot start: {error}.")
+        notices.store_notice(race_selection.NOTICE, f"Training cannot start: {error}.")
     except KeyError:
         notices.store_notice(
             race_selection.NOTICE,
-            "The race cannot start: these weights were deleted or have expired on this server.",
+            "Training cannot start: these weights were deleted or have expired on this server.",
         )
     else:
         notices.clear_notice(race_selection.NOTICE)
@@ -264,7 +268,7 @@ def _control_race(run: Run, action: str) -> None:
         else:
             runs.get_executor().resume(run, session.get_address())
     except (ExecutorError, ValueError, OSError) as error:
-        notices.store_notice(race_selection.NOTICE, f"The race did not {action}: {reason(error)}.")
+        notices.store_notice(race_selection.NOTICE, f"The run did not {action}: {reason(error)}.")
 
 
 def _describe_setup(config: RunConfig) -> str:

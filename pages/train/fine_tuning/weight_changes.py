@@ -52,7 +52,7 @@ def draw() -> None:
     notices.draw_notice(race_selection.NOTICE)
     run = race_selection.choose_race()
     if run is None or not all(len(member.snapshots()) > 1 for member in run.members()):
-        st.info("No trained race. Start one under 'Fine-tune'.", icon=":material/timer:")
+        st.info("No trained models yet. Train them under 'Fine-tune'.", icon=":material/timer:")
         return
     if progress := _describe_progress(run):
         st.info(progress, icon=":material/timer:")
@@ -75,7 +75,7 @@ def _describe_progress(run: Run) -> str:
     reached = sorted({member.snapshots()[-1] for member in run.members()})
     total = f" of {status.total_steps:,}" if status.total_steps else ""
     steps = f"{'update' if len(reached) == 1 else 'updates'} {' or '.join(f'{step:,}' for step in reached)}"
-    return f"This race has not ended. Its models are shown at their last snapshot, {steps}{total}."
+    return f"Training has not ended. The models are shown at their last snapshot, {steps}{total}."
 
 
 def _draw_moved(run: Run, seed: int) -> None:
@@ -171,7 +171,7 @@ def _draw_attention(run: Run, seed: int, index: int) -> None:
     for name, member in (("Fine-tuned", tuned), ("From scratch", scratch)):
         selection.link_to(
             "attention",
-            f"Open {name.lower()} in the attention explorer",
+            f"Open page: Attention ({name.lower()})",
             model=f"run:{member.id}",
             step=member.snapshots()[-1],
         )

@@ -49,7 +49,7 @@ def _draw_controls() -> DataRaceControls:
                 format_func=lambda size: f"{size:,}",
             )
         augmented = widgets.toggle(DataRaceControls.key("race_augmented"), "Augmented", True)
-        seed_help = "All four models share initialization seed and image order."
+        seed_help = "All four models share the seed of the initial weights and the order of images."
         seed = widgets.segmented(DataRaceControls.key("race_draw"), "Seed", SEEDS, help=seed_help)
     page.caption(
         f"Four models, one recipe, {GRIDS[dataset].updates:,} updates each: the settings of the stored results in"

@@ -98,7 +98,7 @@ def _build_attention(
         tops=tops,
         captions=captions,
         page="attention",
-        opens="the attention explorer",
+        opens="Attention",
         extra=extra,
         base=_convert_to_grey(seen),
     )
@@ -134,7 +134,7 @@ def _build_similarity(inside: Sequence[LearnedTables] | None) -> Picture:
         hi=1.0,
         captions=captions,
         page="positions",
-        opens="positional encodings",
+        opens="Positions",
         extra={"tile": "position"},
     )
 
@@ -159,7 +159,7 @@ def _build_filters(inside: Sequence[LearnedTables] | None) -> Picture:
         np.ascontiguousarray(tiles.reshape(len(tiles), side, side, *tiles.shape[2:])),
         captions=captions,
         page="filters",
-        opens="the filters of E",
+        opens="Filters of E",
     )
 
 
@@ -189,7 +189,7 @@ def _build_distance(config: ModelConfig, inside: Sequence[LearnedTables] | None)
         hi=top,
         captions=captions,
         page="attention_distance",
-        opens="attention distance",
+        opens="Attention distance",
     )
 
 
@@ -221,7 +221,7 @@ def _build_norms(config: ModelConfig, inside: Sequence[LearnedTables] | None) ->
         hi=top,
         captions=captions,
         page="layers",
-        opens="what layers see",
+        opens="What layers see",
         extra={"series": ["median patch", "largest patch", *group_prefix(as_vit(config).prefix_tokens)]},
     )
 

@@ -114,7 +114,7 @@ def draw_model(recipe: ModelConfig) -> tuple[str, dict[str, Any]]:
         list(FAMILIES),
         recipe.family,
         format_func=lambda name: FAMILIES[name],
-        help="Lenses that do not apply to a family say so.",
+        help="Pages that cannot show this architecture state the reason.",
     )
     page.caption(_SUMMARIES[family])
     config = choose_base_config(family, recipe)

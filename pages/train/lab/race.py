@@ -98,7 +98,7 @@ def _draw_controls() -> RaceControls:
         hint = "One epoch uses every training image once per model."
         epochs = widgets.real(RaceControls.key("race_epochs"), "Epochs", default_epochs, 1.0, help=hint)
     with columns[2]:
-        hint = f"All {len(CODES)} models share initialization seed and image order."
+        hint = f"All {len(CODES)} models share the seed of the initial weights and the order of images."
         seed = widgets.number(RaceControls.key("race_seed"), "Seed", 0, 1_000_000, 0, help=hint)
     with columns[3]:
         page.caption(

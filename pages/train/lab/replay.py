@@ -26,7 +26,7 @@ def draw_stage(recording: Recording) -> None:
 def draw_provenance(recording: Recording) -> None:
     """Draw the recording's test accuracy and how it was trained."""
     st.caption(
-        f"{run_view.describe_test(recording.records())} 'Start training' replaces it with your run.".strip()
+        f"{run_view.describe_test(recording.records())} 'Start training' shows your run instead.".strip()
     )
     page.provenance(_describe_recording(recording))
 
