@@ -32,7 +32,7 @@ GUESS = "hybrids.question"
 _FORMATS = {
     "Parameters": st.column_config.NumberColumn(format="localized"),
     "Multiply-adds": st.column_config.NumberColumn(format="localized"),
-    "Training, core-seconds": st.column_config.NumberColumn(format="%.1f"),
+    "Training, s on one core": st.column_config.NumberColumn(format="%.1f"),
     "± (seeds), points": st.column_config.NumberColumn(format="%.2f"),
 }
 
@@ -113,7 +113,7 @@ def build_columns(stored: Result, names: list[str]) -> dict[str, list[object]]:
         "Seeds": [len(seeds) for seeds in tests],
         "Parameters": [stored.settings["parameters"][name] for name in names],
         "Multiply-adds": [stored.settings["multiply_adds"][name] for name in names],
-        "Training, core-seconds": [mean(seeds) for seeds in seconds],
+        "Training, s on one core": [mean(seeds) for seeds in seconds],
     }
 
 

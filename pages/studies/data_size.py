@@ -157,7 +157,7 @@ def _draw_live_race(grid: Grid, user_points: Sequence[str]) -> None:
     selection.link_to(
         "live_lab",
         f"Train {len(data_size.RACERS)} of them live"
-        + ("" if spent is None else f", {spent:.0f} core-seconds"),
+        + ("" if spent is None else f", {spent:.0f} s of training on one core"),
         **{"live_lab.train": "data", "live_lab.race_augmented": widgets.encode_value(grid.augmented)},
     )
 

@@ -110,7 +110,7 @@ def get_base_name(hyperparameter: Hyperparameter) -> str:
     return f"{hyperparameter.base(BASES['digits'])}"
 
 
-COSTS = {"Training, core-seconds": "%.1f", "Parameters": "localized"}
+COSTS = {"Training, s on one core": "%.1f", "Parameters": "localized"}
 
 
 def format_columns(columns: Columns) -> dict[str, Any]:

@@ -220,7 +220,7 @@ def create_variant_columns(variants: Sequence[Variant], base: str) -> Columns:
     return {
         **create_seed_columns([[*variant.test.values()] for variant in variants]),
         DIFFERENCE: [None if gain is None else gain.mean for gain in gains],
-        "Training, core-seconds": [
+        "Training, s on one core": [
             fmean(variant.seconds) if variant.seconds else None for variant in variants
         ],
     }

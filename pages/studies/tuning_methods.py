@@ -74,7 +74,7 @@ def build(_mode: Mode, source: str, pictures: int) -> View:
             build_columns(variants, source),
             SHARES | {DIFFERENCE: gained},
             "tuning_methods.csv",
-            {"Training, core-seconds": st.column_config.NumberColumn(format="%.1f")},
+            {"Training, s on one core": st.column_config.NumberColumn(format="%.1f")},
         ),
     )
 

@@ -131,7 +131,7 @@ def test_what_attention_over_convolutions_is_worth(open_app: OpenApp) -> None:
     spread = [stdev(values) for values in by.values()]
     assert sorted(table.value["± (seeds), points"]) == pytest.approx(sorted(spread))
     spent = [mean(row["training_core_s"] for row in found.where(model=name)) for name in by]
-    assert sorted(table.value["Training, core-seconds"]) == pytest.approx(sorted(spent))
+    assert sorted(table.value["Training, s on one core"]) == pytest.approx(sorted(spent))
 
 
 @pytest.mark.parametrize("change", ["shift", "rotate", "occlude"])

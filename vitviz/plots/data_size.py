@@ -138,7 +138,7 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int |
     longest = max((float(line[0, -1]) for _, line in lines.values()), default=1.0)
     return figure.with_legend(
         HEIGHT_PX,
-        xaxis={"title": {"text": "core-seconds"}, "range": [0, 1.04 * longest]},
+        xaxis={"title": {"text": "training time, seconds on one core"}, "range": [0, 1.04 * longest]},
         yaxis={"title": {"text": "validation accuracy, %"}, "range": [0, 102]},
     )
 
