@@ -40,7 +40,7 @@ LABELS = {
     "readable_in_corner": "patches that a corner patch may attend to",
     "blocks_to_reach": "blocks until a patch reaches the whole image",
     "patches_reached": "patches reached after some blocks",
-    "window_cost": "cost of global over window attention",
+    "window_cost": "cost of global relative to window attention",
     "more_multiply_adds": "model with more multiply-adds",
     "slower_here": "slower model on this server",
     "data_leader": "best model with the fewest images",
@@ -48,11 +48,11 @@ LABELS = {
     "knob_best": "best value of a hyperparameter",
     "slip_cost": "cost of a bug",
     "weakest_gradient": "variant with the weakest gradient",
-    "attention_over_convolutions": "best share of attention over convolutions",
+    "attention_over_convolutions": "most accurate variant of attention over convolutions",
 }
 EXAMPLES: dict[str, object] = {  # of parameters without a default
     "options": ("attention", "the MLP"),
-    "items": ("patches", "embedding", "blocks", "class head"),
+    "items": ("patches", "embedding", "blocks", "classifier head"),
     "value": 64.0,
     "image_px": 32,
     "patch_px": 8,
