@@ -20,7 +20,7 @@ CAPTIONS = {
     "block": r"^One block of .*ViT",
     "vit": r"ViT.* \d with \d\d\.\d\xa0%\.$",
     "trainable_positions": r" 0\.\d\d in the same row or column, −?0\.\d\d ",
-    "without_cls": r"^Logit of \d per patch .* −?\d\.\d\d, plus a bias",
+    "without_cls": r"weights of \d in .* −?\d\.\d\d, plus a bias",
     "accuracy": r"digits .* no curve",
 }
 PAGE = "pages/exercises/page.py"
