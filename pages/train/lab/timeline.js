@@ -157,7 +157,11 @@ class Timeline {
         const open = el(
           head,
           'button',
-          { type: 'button', class: 'timeline-open vv-controls', title: `Open this run at this step on page '${p.opens}'` },
+          {
+            type: 'button',
+            class: 'timeline-open vv-controls',
+            title: `Open this run at this step on page '${p.opens}'`,
+          },
           'open',
         );
         open.onclick = () => this.trigger('open', { page: p.page, step: this.steps()[this.state.index] });
