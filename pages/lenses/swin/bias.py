@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.swin import captions, swin_selection
-from pages.lenses.swin.swin_selection import SelectedSwin
+from pages.lenses.swin import captions
+from pages.selection import subject
+from pages.selection.subject import Subject
 from pages.stores import cached, catalogue
 from pages.views.register import register
 from vitviz.checkpoints import open_model
 from vitviz.config import SwinConfig
+from vitviz.models.abilities import as_swin
 from vitviz.models.swin import WindowAttention
 from vitviz.plots import swin as plots
 from vitviz.probe.swin_parts import block_window, position_bias_table
@@ -70,7 +72,7 @@ def load_tables(snapshots: tuple[tuple[Path, int, int], ...], stage: int, block:
 
 
 def draw() -> None:
-    swin = swin_selection.select_swin()
+    swin = subject.load_current()
     page.untrained_note(swin.choice.trained_on)
     _draw_block(swin)
     page.drawers(
@@ -81,8 +83,8 @@ def draw() -> None:
 
 
 @st.fragment
-def _draw_block(swin: SelectedSwin) -> None:
-    stage, block = choose_block(swin.config)
+def _draw_block(swin: Subject) -> None:
+    stage, block = choose_block(as_swin(swin.model.config))
     window = block_window(swin.model.swin, stage, block)
     steps, tables = _load_tables_over_training(swin, stage, block)
     at = steps.index(swin.step) if swin.step in steps else len(steps) - 1
@@ -91,7 +93,7 @@ def _draw_block(swin: SelectedSwin) -> None:
 
 
 def _load_tables_over_training(
-    swin: SelectedSwin, stage: int, block: int
+    swin: Subject, stage: int, block: int
 ) -> tuple[tuple[int, ...], NDArray[np.float32]]:
     """Return steps and tables (steps, heads, rows); an untrained model has one step."""
     trained = swin.choice.trained_on is not None

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.swin import captions, grid_controls, swin_selection
-from pages.lenses.swin.swin_selection import SelectedSwin
-from pages.selection import selection
+from pages.selection import selection, subject
+from pages.selection.subject import Subject
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import token_reach
 from vitviz.analysis import window_attention as analysis
 from vitviz.lessons import formula_measures
 from vitviz.lessons.lesson import Question
-from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.abilities import as_swin
 from vitviz.plots import swin as plots
 from vitviz.plots.swin import Hops
 from vitviz.probe.window_reach import patch_gradients
@@ -81,7 +81,7 @@ def draw(controls: grid_controls.GridControls) -> None:
     _reach_view(payload, key=KEY, triggers=("pin",), on_change=partial(swin_selection.store_pin, KEY))
     page.caption(captions.describe_flow(hops, pin, controls.shift, BLOCKS))
     st.subheader("Measured: gradient of one output token", anchor=False)
-    _draw_gradients(swin_selection.select_swin())
+    _draw_gradients(subject.load_current())
     page.drawers(
         "swin.travel",
         math=page.read_math(__file__),
@@ -90,17 +90,22 @@ def draw(controls: grid_controls.GridControls) -> None:
     )
 
 
-def _draw_gradients(swin: SelectedSwin) -> None:
+def _draw_gradients(swin: Subject) -> None:
     page.untrained_note(swin.choice.trained_on)
-    all_blocks = token_reach.swin_blocks(swin.config, swin.grid)
+    all_blocks = token_reach.swin_blocks(as_swin(swin.model.config), swin.layout.grid)
     first = _choose_first_block(len(all_blocks)) - 1
     blocks = all_blocks[first : first + MOST_GRADIENTS]
-    selected, names = selection.get_current(), tuple(block.name for block in blocks)
-    gradients = _compute_gradients(swin.model, selected.image, selected.offset, names, selected.pin.point)
-    tokens = [selected.pin.cell(block.grid) for block in blocks]
+    pin, names = selection.get_current().pin, tuple(block.name for block in blocks)
+    gradients = _compute_gradients(swin, names, pin.point)
+    tokens = [pin.cell(block.grid) for block in blocks]
     allowed = np.stack([token_reach.reads(all_blocks, first + i, token) for i, token in enumerate(tokens)])
     payload = plots.gradient(
-        swin.image, swin.grid, blocks=blocks, tokens=tokens, allowed=allowed, gradients=gradients
+        swin_selection.crop_image(),
+        swin.layout.grid,
+        blocks=blocks,
+        tokens=tokens,
+        allowed=allowed,
+        gradients=gradients,
     )
     _gradient_view(payload, key="swin.gradient")
     page.caption(captions.describe_gradients(allowed, gradients))
@@ -114,12 +119,7 @@ def _choose_first_block(blocks: int) -> int:
 
 @cached.per_image(shared=24, upload=8, spinner="Computing gradients …")
 def _compute_gradients(
-    model: LoadedModel,
-    image: str,
-    offset: cached.Offset,
-    names: tuple[str, ...],
-    point: tuple[float, float],
+    swin: Subject, names: tuple[str, ...], point: tuple[float, float]
 ) -> NDArray[np.float64]:
     """Return (blocks, patches)."""
-    prepared = cached.prepare_image(image, model.preparation, offset)
-    return patch_gradients(model.model, prepared.input, names, point)
+    return patch_gradients(swin.model.model, swin.prepared.input, names, point)

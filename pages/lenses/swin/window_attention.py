@@ -9,7 +9,6 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.swin import swin_selection
 from pages.selection import attention_maps, selection
 from pages.selection import subject as subjects
 from pages.selection.attention_maps import MapSelection
@@ -59,12 +58,10 @@ def draw_controls(config: ModelConfig, names: list[str]) -> AttentionControls:
 
 
 def draw() -> None:
-    swin = swin_selection.select_swin()
-    page.untrained_note(swin.choice.trained_on)
+    subject = subjects.capture_attention(subjects.load_current())
+    page.untrained_note(subject.model.trained_on)
     pin = selection.get_current().pin
-    image = selection.get_current().image
-    subject = subjects.capture_attention(subjects.load_subject(swin.choice, swin.step, image))
-    controls = draw_controls(swin.config, [name for name, _ in subject.windows])
+    controls = draw_controls(subject.model.config, [name for name, _ in subject.windows])
     send_options(GROUP, str(pin), ExplorerOptions(style="dim" if controls.dim else "overlay"))
     gaze = MapSelection(controls.layer, controls.head)
     view = attention_maps.build_view(subject, gaze, subject.ground(seen=False), GROUP)
