@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from html import escape
+from pathlib import Path
 
 import streamlit as st
 
@@ -23,14 +24,7 @@ CHALLENGE_QUERY = {
     "live_lab.mlp_ratio": "3.5",
 }  # the recipe's own MLP ratio exceeds the challenge's parameters
 ANONYMOUS = "Anonymous"
-STYLE = """<style>
-.class-board { border-collapse: collapse; width: 100%; max-width: 720px; font-variant-numeric: tabular-nums; }
-.class-board :is(th, td) { text-align: left; padding: 4px 12px 4px 0; border-bottom: 1px solid rgba(128, 128, 128, .3);
-  overflow-wrap: anywhere; }
-.class-board :is(th, td):nth-child(n+3) { text-align: right; }
-.class-board .mine { font-weight: 650; }
-html[data-vitviz-present] .class-board { max-width: none; font-size: 1.5rem; }
-</style>"""
+STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
 _STATE_LABELS = {"new": "waiting", "gone": "deleted"}  # other states are shown as they are
 
 
@@ -60,7 +54,7 @@ def _draw_board(member: Membership) -> None:
     if not rows:
         st.caption("No runs submitted yet.")
         return
-    st.html(STYLE + format_board(rows, member.who))
+    st.html(f"<style>{STYLE}</style>" + format_board(rows, member.who))
     names = {
         row.run: f"{rank}. {row.name or ANONYMOUS}" for rank, row in enumerate(rows, 1) if row.state != "gone"
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -30,27 +31,7 @@ RETRY_S = 3.0  # interval of attempts to reach a class that is unavailable
 AT_FULL_SPEED = 30  # learners; more learners poll less often
 STORAGE_NOTICE = "It is stored on this server, visible to the class, and deleted when the class closes."
 # On wide screens the row is a chip beside the page's header, or beside the title of a presentation: it takes no room.
-STYLE = """
-@media (min-width: 641px) {{
-  [data-testid="stLayoutWrapper"]:has(> .st-key-class_bar):not(:has(.st-key-class_asked)) {{ position: absolute; }}
-  .st-key-class_row :is([data-testid="stVerticalBlock"], [data-testid="stHorizontalBlock"],
-    [data-testid="stLayoutWrapper"]), .st-key-class_row > * {{ flex: none; flex-wrap: nowrap;
-    width: max-content !important; }}
-  .st-key-class_row {{ position: fixed; z-index: 999991; top: .5rem; right: 1.25rem; width: fit-content !important;
-    flex-wrap: nowrap; padding: 0 .75rem; background: {paper}; border: 1px solid rgba(128, 128, 128, .4);
-    border-radius: 1.5rem; }}
-  .st-key-class_row :is(button, a) {{ min-height: 2rem; padding: 0 .5rem; white-space: nowrap; }}
-  .st-key-class_row p {{ font-size: .875rem; white-space: nowrap; }}
-  html[data-vitviz-present] .st-key-class_row {{ top: 2px; max-height: 30px; padding: 0 .5rem; }}
-  html[data-vitviz-present] .st-key-class_row :is(button, a) {{ min-height: 1.4rem; border: 0; padding: 0 .4rem; }}
-}}
-@media (max-width: 640px) {{
-  .st-key-class_row :is([data-testid="stVerticalBlock"], [data-testid="stHorizontalBlock"],
-    [data-testid="stLayoutWrapper"]) {{ display: contents; }}
-  .st-key-class_bar > :has(.st-key-class_asked) {{ order: -1; }}
-  .st-key-class_row [data-testid="stPageLink-NavLink"] {{ padding: 0 4px; }}
-}}
-"""
+STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
 
 
 @contextmanager
@@ -145,7 +126,7 @@ def _publish_view(member: Membership, slug: str) -> None:
 def _draw(bar: DeltaGenerator, slug: str) -> None:
     with bar:
         paper = PALETTES[selection.get_theme()].paper
-        st.html(f"<style>{STYLE.format(paper=paper)}{class_question.STYLE}</style>")
+        st.html(f"<style>:root {{ --class-paper: {paper}; }}\n{STYLE}{class_question.STYLE}</style>")
         member = membership.get_membership()
         leads = member is not None and member.leads
         with st.container(key="class_row", horizontal=True, vertical_alignment="center", gap="small"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -35,29 +36,7 @@ _OFFERED = "class.offered"  # the page's own questions, those of a lesson's stop
 _OWN = "class.own"  # key of the form of the teacher's own question
 _ELSEWHERE = ""  # the answer of a session that answered, but does not know what
 # Drawn with the class bar: a style sheet in a polled fragment would replace one that the page has drawn.
-STYLE = """
-.st-key-class_asked { padding-bottom: .6rem; }
-.class-new { position: fixed; z-index: 100; bottom: 1.25rem; left: 50%; transform: translateX(-50%);
-  width: max-content; max-width: calc(100vw - 2rem); padding: .6rem 1rem; border-radius: 8px; pointer-events: none;
-  background: #2457a6; color: #ffffff; }
-.class-asked { display: none; }
-@media (prefers-reduced-motion: no-preference) {
-  .class-new { display: block; animation: class-new 7s forwards; }
-}
-@keyframes class-new { 0%, 85% { opacity: 1; } 100% { opacity: 0; visibility: hidden; } }
-.class-bars { display: grid; grid-template-columns: max-content 1fr max-content; gap: 4px 12px; align-items: center;
-  max-width: 640px; font-variant-numeric: tabular-nums; }
-.class-bars span { overflow-wrap: anywhere; max-width: 16rem; }
-.class-bars i { display: block; height: 18px; min-width: 2px; border-radius: 3px; background: #0072b2; }
-.class-bars .found { font-weight: 650; }
-.class-bars .found + i { background: #d9480f; }
-html[data-vitviz-present] .class-bars { max-width: none; }
-html[data-vitviz-present] .class-bars i { height: 1.6rem; }
-@media (max-width: 640px) {
-  .class-bars span { max-width: 8rem; }
-  .class-new { bottom: 9.5rem; }
-}
-"""
+STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
 
 
 # ---------------------------------------------------------------- hiding the measured answer

@@ -6,6 +6,7 @@ import base64
 import io
 from functools import lru_cache
 from html import escape
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import streamlit as st
@@ -15,18 +16,7 @@ from vitviz.classes.codes import format_code
 from vitviz.classes.shared_view import CLASS
 
 # In presentation mode, the QR code and the code are large enough for the last row.
-STYLE = """<style>
-.class-way { display: flex; flex-wrap: wrap; gap: 24px; align-items: center; }
-.class-way img { width: 14rem; max-width: 100%; height: auto; image-rendering: pixelated; border-radius: 8px; }
-.class-way strong { display: block; font-size: 3rem; line-height: 1.1; font-weight: 650; white-space: nowrap;
-  font-variant-numeric: tabular-nums; letter-spacing: 0.06em; }
-.class-way span { overflow-wrap: anywhere; }
-html[data-vitviz-present] .class-way { gap: 48px; }
-html[data-vitviz-present] .class-way img { width: min(70vh, 42vw); }
-html[data-vitviz-present] .class-way strong { font-size: min(7rem, 9vw); }
-html[data-vitviz-present] .class-way span { font-size: 1.5rem; }
-@media (max-width: 640px) { .class-way strong { font-size: 2.25rem; } }
-</style>"""
+STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
 
 
 def build_address(path: str) -> str:
@@ -45,7 +35,8 @@ def draw(code: str) -> None:
     link = build_link(code)
     address = escape(link.partition("://")[2])
     st.html(
-        f'{STYLE}<div class="class-way"><img src="{encode_qr_code(link)}" alt="QR code of {escape(link)}">'
+        f"<style>{STYLE}</style>"
+        f'<div class="class-way"><img src="{encode_qr_code(link)}" alt="QR code of {escape(link)}">'
         f"<div>Code<strong>{format_code(code)}</strong><span>{address}</span></div></div>"
     )
 
