@@ -104,6 +104,10 @@ def test_where_a_slider_stands_at_first_is_nobodys_answer(teacher: AppTest, open
     press(learner.slider(key=f"class.guess.{number}").set_value(40.0).run(), "Submit answer")
     question_store.reveal_answers(stored.get_classes(), code_of(teacher), number)
     assert question_store.load_question(stored.get_classes(), code_of(teacher)).tally == {0.4: 1}  # type: ignore[union-attr]
+    place(learner).answers[number] = ""  # given in an earlier session, as after a reload
+    assert not learner.run().exception and "class-bars" in " ".join(
+        str(each.proto) for each in learner.get("html")
+    )
 
 
 def fill_own(app: AppTest, name: str, **values: Any) -> AppTest:
