@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import streamlit as st
+
 from pages.controls import widgets
 from pages.frame import page
 from pages.which_model import guide, paper_tables, scoreboard, token_cost
@@ -27,4 +29,4 @@ page.header("which_model")
 widgets.keep_pending(
     scoreboard.BoardControls, paper_tables.TableControls, token_cost.CostControls, token_cost.GrowthPrediction
 )
-widgets.choose_section(PageControls.key("view"), VIEWS)()
+st.fragment(lambda: widgets.choose_section(PageControls.key("view"), VIEWS)())()

@@ -69,7 +69,6 @@ def count_attention_adds(tokens: TokenCounts, dim: int) -> TokenCounts:
     return 2 * tokens**2 * dim
 
 
-@st.fragment
 def draw() -> None:
     with page.row():
         size = widgets.segmented(CostControls.key("size"), "Size", tuple(WIDTHS), "ViT-B")

@@ -62,7 +62,6 @@ def read_probability(swept: Sweep, watched: int) -> float:
     return float(swept.probabilities[0, watched])
 
 
-@st.fragment
 def draw() -> None:
     """Draw the models, the question, the image with its parts, and the captions."""
     with page.row():

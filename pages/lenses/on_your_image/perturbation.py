@@ -57,11 +57,9 @@ def draw_controls() -> PerturbationControls:
         return PerturbationControls(kind, widgets.number(PerturbationControls.key("seed"), "Seed", 0, 999, 0))
 
 
-@st.fragment
 def draw() -> None:
     """Draw the controls, the question, the image with its slider, and the captions."""
-    row = page.row()
-    with row:
+    with page.row():
         controls = draw_controls()
         choices = comparison.choose_models()
     if not choices:
@@ -73,12 +71,11 @@ def draw() -> None:
     sweeps = run_sweeps(compared, change, setting)
     keys = [choice.key for choice in choices]
     guess = user_prediction.read_prediction(keys, (change, compared.image, *keys))
-    if not guess:
-        with row, st.container(width="content"):
-            user_prediction.ask_model(keys, compared.names, user_prediction.write_prompt(change))
     start = plots.Start(initial.view.__dict__, initial.mark, compared.truth, bool(guess), setting.place)
     draw_view(compared, build_perturbation(compared, change, setting), sweeps, start)
-    if guess:
+    if not guess:
+        user_prediction.ask_model(keys, compared.names, user_prediction.write_prompt(change))
+    else:
         page.caption(describe_perturbation(compared, change, current, sweeps))
         draw_outcome(compared, change, sweeps, guess)
         selection.link_to(

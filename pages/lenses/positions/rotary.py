@@ -48,6 +48,7 @@ def draw() -> None:
 
 def _draw_controls() -> RotaryControls:
     with page.row():
+        sliders = st.container(width=240), st.container(width=240)
         with page.options("positions.rotary"):
             grid = widgets.select(
                 RotaryControls.key("rope_grid"),
@@ -61,8 +62,10 @@ def _draw_controls() -> RotaryControls:
                 RotaryControls.key("rope_base"), "Base", BASES, 100.0, format_func=lambda b: f"{b:,.0f}"
             )
         steps = tuple(step for step in STEPS if abs(step) < grid[0])
-        with st.container(width=240):
-            down = widgets.select_slider(RotaryControls.key("down"), "Rows down from query to key", steps, 0)
-        with st.container(width=240):
+        with sliders[0]:
+            down = widgets.select_slider(
+                RotaryControls.key("down"), "Rows down", steps, 0, help="From the query to the key."
+            )
+        with sliders[1]:
             right = widgets.select_slider(RotaryControls.key("right"), "Columns right", steps, 2)
     return RotaryControls(down, right, grid, dim, base)

@@ -71,7 +71,8 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
 
 
 def _read_controls(pair: ImagePair) -> tuple[bool, int, bool, Foreground]:
-    with st.container(width=110):
+    untrained = pair.subject.model.trained_on is None
+    with page.options("two_images.match"):
         lines = widgets.slider(
             MatchControls.key("lines"),
             "Lines",
@@ -80,14 +81,11 @@ def _read_controls(pair: ImagePair) -> tuple[bool, int, bool, Foreground]:
             12,
             help="Number of most similar pairs of mutual nearest neighbours to draw.",
         )
-    untrained = pair.subject.model.trained_on is None
-    with st.container(width="content"):
         before = widgets.toggle(
             MatchControls.key("before"),
             "Before training" if has_start(pair.subject.choice) else "Random weights",
             why_not="This model is not trained." if untrained else None,
         )
-    with page.options("two_images.match"):
         centred = widgets.toggle(
             MatchControls.key("centred"),
             "Subtract the mean token",

@@ -13,8 +13,8 @@ from pages.lenses.two_images.image_pair import build_pair
 from pages.selection import selection, subject
 
 VIEWS = {
-    "match": ("Matching patches", match.draw),
-    "colours": ("Shared colours", shared_colours.draw),
+    "match": ("Matches", match.draw),
+    "colours": ("Colours", shared_colours.draw),
     "patching": ("Activation patching", patching.draw),
     "uses": ("Applications", uses.draw),
 }

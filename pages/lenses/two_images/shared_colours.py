@@ -47,7 +47,7 @@ class ColourControls(widgets.ControlValues, page="two_images"):
 def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     with row:
         layer = pair_controls.choose_layer(pair)
-        with st.container(width="content"):
+        with page.options("two_images.colours"):
             fit = widgets.segmented(
                 ColourControls.key("fit"),
                 "Components fitted on",
@@ -56,7 +56,6 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
                 format_func=FITS.__getitem__,
                 help="With components fitted on both images or a dataset, a colour means the same in both images.",
             )
-        with page.options("two_images.colours"):
             over = widgets.toggle(ColourControls.key("over"), "Overlay on the images", True)
             foreground = pair_controls.choose_foreground(pair, "off")
         second_image.draw_own_image()

@@ -44,7 +44,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
         with st.container(width=130):
             count = widgets.slider(UseControls.key("segments"), "Segments", 2, MOST_SEGMENTS, 4)
         able = pair.subject.able
-        with st.container(width=150):
+        with page.options("two_images.uses"):
             share = widgets.slider(
                 PairControls.key("share"),
                 "Share of attention",
