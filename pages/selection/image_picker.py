@@ -289,7 +289,13 @@ def _draw_test_images(image: str) -> None:
     st.session_state["nouns.index"] = int(index)
     count = cached.count_test_images(name)
     st.number_input(
-        f"Test image, 0 to {count - 1:,}", 0, count - 1, key="nouns.index", step=1, on_change=select_index
+        f"Test image no., 0 to {count - 1:,}",
+        0,
+        count - 1,
+        key="nouns.index",
+        step=1,
+        help="The index among the dataset's test images, as in the address and in Python.",
+        on_change=select_index,
     )
 
 

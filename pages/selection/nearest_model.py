@@ -77,7 +77,7 @@ def choose_image(choice: ModelChoice, subject: str = "This model was") -> tuple[
     labels = dataset.test_labels
     label = "" if labels is None else f" ({dataset.classes[int(labels[int(index)])]})"
     return matching, (
-        f"{describe_training(choice, subject)}, so **{find_note(name).title} test image {int(index):,}{label}** is"
+        f"{describe_training(choice, subject)}, so **{find_note(name).title} test image no. {int(index):,}{label}** is"
         " shown instead."
     )
 

@@ -343,7 +343,7 @@ def get_image_title(image: str) -> str:
     if kind == "drawing":
         return "A drawing"
     data, index = load_dataset(kind), int(name)
-    title = f"{catalogue.list_datasets()[kind]} {index:,}"
+    title = f"{catalogue.list_datasets()[kind]} no. {index:,}"
     if data.test_labels is not None:
         return f"{title}: {data.classes[int(data.test_labels[index])]}"
     return f"{title}: {data.test_names[index]}" if data.test_names else title

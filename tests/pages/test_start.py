@@ -68,7 +68,7 @@ def test_the_numbers_are_those_of_the_chosen_picture(open_app: OpenApp) -> None:
     choice = catalogue.list_models(UserSession("one"))["preset:vit_digits"]
     found = cached.capture_activations(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
     np.testing.assert_allclose(arrays["logits"], found.logits[0], rtol=1e-5)
-    assert header["label"].startswith("Digits 5")
+    assert header["label"].startswith("Digits no. 5")
 
 
 def test_a_second_model_stands_below_on_the_same_picture(open_app: OpenApp) -> None:
@@ -78,7 +78,7 @@ def test_a_second_model_stands_below_on_the_same_picture(open_app: OpenApp) -> N
     assert not app.exception
     first, second = views(app)["map"][0], views(app)["map2"][0]
     assert (first["family"], second["family"]) == ("vit", "cnn")
-    assert second["label"].startswith("Digits 5") and second["pin"] == first["pin"] == "0.900,0.100"
+    assert second["label"].startswith("Digits no. 5") and second["pin"] == first["pin"] == "0.900,0.100"
     assert query(app)["model"] == "preset:vit_digits" and query(app)["home.beside"] == "preset:cnn_digits"
     choice = catalogue.list_models(UserSession("one"))["preset:cnn_digits"]
     found = cached.capture_activations(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
@@ -110,8 +110,8 @@ def test_a_second_model_of_another_set_reads_a_picture_of_its_own(open_app: Open
     app = open_app(model="preset:vit_digits", image="digits:5", home__beside="preset:swin_cifar10")
     label = views(app)["map2"][0]["label"]
     assert not label.startswith("Digits")
-    (number,) = re.findall(r"^\D+ (\d+)", label)
-    assert any(f"test image {number}" in text.value for text in app.main.markdown)
+    (number,) = re.findall(r" no\. (\d+)", label)
+    assert any(f"test image no. {number}" in text.value for text in app.main.markdown)
 
 
 def test_a_pin_of_the_map_is_the_noun(open_app: OpenApp) -> None:

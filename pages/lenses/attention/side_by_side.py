@@ -90,11 +90,11 @@ def _read_image(subject: CapturedSubject) -> CapturedSubject:
 
 
 def format_image(image: str) -> str:
-    """Return an image's title: 'Chelsea the cat', or 'Digits, test image 3'."""
+    """Return an image's title: 'Chelsea the cat', or 'Digits, test image no. 3'."""
     kind, _, name = image.partition(":")
     if kind in ("sample", "drawing", "upload"):
         return cached.get_image_title(image)
-    return f"{catalogue.get_dataset_title(kind)}, test image {name}"
+    return f"{catalogue.get_dataset_title(kind)}, test image no. {name}"
 
 
 def _draw_side(subject: CapturedSubject, name: str, controls: MapControls) -> None:

@@ -101,7 +101,7 @@ def _choose_number(subject: Subject, same_class: bool) -> str:
     key = SecondImageControls.key("number")
     widgets.follow_default(key, default)
     with st.container(width=120):
-        index = widgets.number(key, "Number", 0, cached.count_test_images(name) - 1, default)
+        index = widgets.number(key, "Image no.", 0, cached.count_test_images(name) - 1, default)
     return f"{name}:{index}"
 
 

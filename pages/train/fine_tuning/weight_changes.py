@@ -130,7 +130,7 @@ def _choose_image(run: Run) -> int:
         count = len(cached.load_dataset(run.config().train.dataset).test_images)
     except DatasetError:
         return 0
-    return int(widgets.number(ChangeControls.key("picture"), "Test image", 0, count - 1, 0))
+    return int(widgets.number(ChangeControls.key("picture"), "Test image no.", 0, count - 1, 0))
 
 
 def _draw_attention(run: Run, seed: int, index: int) -> None:
