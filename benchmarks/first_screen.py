@@ -29,10 +29,11 @@ MEASURE = """() => {
       range.selectNodeContents(node);
       if (!node.data.trim() || !visible(range.getBoundingClientRect())) return;
       if (!node.parentElement.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return;
-      words.push(...node.data.trim().split(/\\s+/));
+      words.push(...node.data.split(/\\s+/).filter((word) => /[\\p{L}\\d]/u.test(word))); // no =, ·, ×
       return sizes.push(parseFloat(getComputedStyle(node.parentElement).fontSize));
     }
-    if (node.nodeType !== Node.ELEMENT_NODE || node.matches('style, script, .vv-live, .katex-mathml')) return;
+    if (node.nodeType !== Node.ELEMENT_NODE) return;
+    if (node.matches('style, script, .vv-live, .katex-mathml, [data-testid=stIconMaterial]')) return;
     const box = node.getBoundingClientRect();
     if (node.matches('canvas, img, .plot-container') && box.width * box.height > 3600 && visible(box)) {
       top = Math.min(top, box.top);

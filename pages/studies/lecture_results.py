@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from statistics import mean
 
-from pages.frame import page
+import streamlit as st
+
 from pages.questions.prediction_gate import ask_highest
 from pages.selection import selection
 from pages.studies.study import SHARES, Evidence, Study, Table, View, create_seed_columns
@@ -60,7 +60,7 @@ def build(mode: Mode) -> View | None:
         "Each printed accuracy is of one run without a stated seed. Recipe F does not state which two position tables"
         " it compares.",
         table,
-        below=partial(_draw_table, table),
+        below=_draw_links,
     )
 
 
@@ -90,11 +90,10 @@ def describe_gaps(gaps: dict[str, float]) -> str:
     )
 
 
-def _draw_table(table: Table) -> None:
-    """Draw the accuracies, and a link that trains each preset live."""
-    page.table(table.columns, table.formatters, {}, f"studies.{NAME}.shown")
+def _draw_links() -> None:
+    """Draw a link that trains each preset live, folded."""
     presets = dict.fromkeys(name for printed in ACCURACIES for name in (printed.written, *printed.improved))
-    with page.row():
+    with st.expander("Train a recipe live", icon=":material/experiment:"):
         for preset in presets:
             selection.link_to(
                 "live_lab",

@@ -62,16 +62,16 @@ def build(mode: Mode, image: int, token: int, channel: int) -> View:
         ),
         table=_create_table(outputs, at, moves),
         conceals=False,
-        above=partial(_draw_conditions, tokens, at, groups),
+        conditions=_describe_conditions(tokens, at, groups),
+        above=partial(page.untrained_note, None) if get_model().trained_on is None else None,
     )
 
 
-def _draw_conditions(tokens: np.ndarray, at: tuple[int, int, int], groups: int) -> None:
-    """Draw which model, images and part of the tokens the picture shows."""
+def _describe_conditions(tokens: np.ndarray, at: tuple[int, int, int], groups: int) -> str:
+    """Describe which model, images and part of the tokens the picture shows."""
     model = get_model()
     images = get_images(model)
-    page.untrained_note(model.trained_on)
-    page.caption(
+    return (
         f"Input of block 1 of {model.shown} for the first {plural(PICTURES, 'test image')} of"
         f" {find_note(images).title}{_note_other_dataset(model.trained_on, images)}. Drawn are the first"
         f" {min(TOKENS, tokens.shape[1])} of {plural(tokens.shape[1], 'token')} and"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 PRESET = "recipe_e"
 GUESS = "hybrids.weight"
+SCALE, STRIP_PX = 23, 48  # of the image, and the height of the token
 PREDICTIONS = {"0": "0", "0.5": "0.5", "1": "1", "picture": "Depends on the image"}
 _LECTURE_ACCURACY = 97.04  # percent on MNIST's test images, as printed in the lecture
 
@@ -33,7 +34,7 @@ def build(_mode: Mode) -> View:
     selected = selection.get_current()
     net = _compute_attention(selected.image, selected.offset)
     return View(
-        None,
+        partial(_draw_token, selected),
         describe_one_token(net),
         ask_options(
             GUESS,
@@ -42,15 +43,22 @@ def build(_mode: Mode) -> View:
             PREDICTIONS,
             lambda guess: judge_prediction(float(net.attention.min()), float(net.attention.max()), guess),
         ),
-        above=partial(_draw_token, selected, net),
+        conceals=False,
+        above=partial(_write_scores, net),
         below=partial(_draw_weights, net),
     )
 
 
-def _draw_token(selected: Selection, net: OneToken) -> None:
+def _draw_token(selected: Selection) -> None:
+    """Draw the image, and below it the same pixels in a row, the only token."""
     image = np.asarray(cached.prepare_image(selected.image, GREY_28, selected.offset).shown)
-    text = f"One token: all {image.shape[0] * image.shape[1]} pixels"
-    st.image(image, width=180, caption=text, alt=f"Input image. {text}")
+    token = image.reshape(1, -1, *image.shape[2:])
+    text = f"One token: all {token.shape[1]} pixels"
+    st.image(image.repeat(SCALE, 0).repeat(SCALE, 1), alt=f"Input image. {text}")
+    st.image(token.repeat(STRIP_PX, 0), caption=text, alt=f"{text}, in a row")
+
+
+def _write_scores(net: OneToken) -> None:
     scores = " and ".join(signed(float(score), 4) for score in net.scores)
     page.markdown(f"Scores before the softmax of layers 1 and 2: {scores}.")
 

@@ -44,7 +44,7 @@ def draw(study: Study) -> None:
     if view.live is not None:
         view.live()
     page.findings(view.findings or study.name)
-    notes = [details, view.notes] if answered else []
+    notes = [view.conditions, *([details, view.notes] if answered else [])]
     if lines := [*filter(None, (*notes, *map(describe_evidence, view.evidence)))]:
         page.provenance("  \n".join(lines))
     page.drawers(
@@ -79,6 +79,8 @@ def draw_picture(view: View, key: str, answered: bool) -> None:
             variants = picture.list_known() if picture.known else picture.variants
             message = payload(variants, *shape, picture.note, concealed=not picture.known)
         draw_race(message, key=f"{key}.race")
+    elif callable(picture):
+        picture()
     elif picture is not None:
         figure = picture if answered or not view.conceals else conceal(picture)
         draw_chart(figure, f"{key}.figure")

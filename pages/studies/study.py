@@ -121,12 +121,13 @@ class View:
     """The picture, sentences and numbers of a study for one selection.
 
     Attributes:
-        picture: drawn as a grey range until the prediction is made.
+        picture: drawn as a grey range until the prediction is made, or what draws it in both cases.
         caption: the finding in its first sentence, which is shown with the whole picture; further sentences stand
             under 'How this was measured'.
         prediction: asked before the picture is shown; None shows it at once.
         evidence: named under 'How this was measured'.
         notes: further conditions, in the same place, once the prediction was made.
+        conditions: those that are named there before it, too.
         conceals: False if the picture does not reveal the answer and is drawn at once.
         findings: subject of the published findings in papers.toml; by default the study's name.
         above, below: draw what belongs to this study alone, such as examples above the picture or a link below it
@@ -134,7 +135,7 @@ class View:
         live: draws the form of a live run and the run, with and without the prediction.
     """
 
-    picture: Chart | Race | None
+    picture: Chart | Race | Callable[[], None] | None
     caption: str
     prediction: Prediction | None = None
     evidence: Sequence[Evidence] = ()
@@ -142,6 +143,7 @@ class View:
     table: Table | None = None
     conceals: bool = True
     findings: str = ""
+    conditions: str = ""
     above: Callable[[], None] | None = None
     below: Callable[[], None] | None = None
     live: Callable[[], None] | None = None

@@ -9,7 +9,7 @@ import { nameMargin, Plot } from '../../vitviz/browser/kit/plot.js';
 import { percent } from '../../vitviz/browser/kit/words.js';
 
 const QUARTERS = [0, 0.25, 0.5, 0.75, 1];
-const ROW = 46;
+const [ROW, LOW_ROW, MOST_HIGH] = [72, 46, 5]; // with the result below the name, or beside it where there are many
 const inPercent = (share) => String(+(100 * share).toFixed(4));
 
 class Race {
@@ -67,7 +67,7 @@ class Race {
 
   drawCurves() {
     const { header, colors } = this.message;
-    const ctx = this.curves.size(this.wide, grown(this.wide < 460 ? 300 : 480), grown(1));
+    const ctx = this.curves.size(this.wide, grown(this.wide < 460 ? 300 : 520), grown(1));
     const { width, height } = this.curves;
     const right =
       width -
@@ -116,7 +116,8 @@ class Race {
   drawRows(room) {
     const { header, colors } = this.message;
     const { rows, racers, chance } = header;
-    const ctx = this.rows.size(room, grown(64 + ROW * racers.length), grown(1));
+    const step = racers.length > MOST_HIGH ? LOW_ROW : ROW;
+    const ctx = this.rows.size(room, grown(64 + step * racers.length), grown(1));
     const { width, height } = this.rows;
     const [low, high] = rows ? rows.range : [0, 1];
     const plot = new Plot(ctx, colors, [8, width - 14, 16, height - 40], { x: [low, high] });
@@ -124,7 +125,9 @@ class Race {
     plot.axisX(rows ? plot.x.ticks(4) : QUARTERS, inPercent, title, { grid: true });
     if (low <= chance && chance <= high) plot.upright(chance, colors.muted, 1, [2, 3]);
     const draw = rows ? this.drawSeeds : this.drawPair;
-    const texts = racers.flatMap((racer, i) => draw.call(this, plot, racer, 24 + ROW * (i + 0.68)) ?? []);
+    const texts = racers.flatMap(
+      (racer, i) => draw.call(this, plot, racer, 24 + step * (i + 1) - 15, step > LOW_ROW) ?? [],
+    );
     const label = rows ? rows.title : 'Accuracy on original images and with shuffled patches';
     this.rows.node.setAttribute(
       'aria-label',
@@ -132,16 +135,17 @@ class Race {
     );
   }
 
-  /** Write a model's name and its result above its row. */
-  nameRow(plot, title, result, y) {
+  /** Write a model's name and its result above its row, in two lines if it is high. */
+  nameRow(plot, title, result, y, isHigh) {
     plot.font('13px');
     const style = { align: 'left', paper: true };
-    const start = plot.x0 + 12 + plot.text(title, plot.x0, y - 19, { ...style, color: plot.colors.ink });
+    const end = plot.text(title, plot.x0, y - (isHigh ? 38 : 19), { ...style, color: plot.colors.ink });
+    const start = plot.x0 + (isHigh ? 0 : 12 + end);
     plot.text(fitParts(plot.ctx, result, plot.x1 + 12 - start), start, y - 19, style);
   }
 
-  drawSeeds(plot, { title, told, dots, color }, y) {
-    this.nameRow(plot, title, told, y);
+  drawSeeds(plot, { title, told, dots, color }, y, isHigh) {
+    this.nameRow(plot, title, told, y, isHigh);
     for (const value of dots) plot.dot(plot.x(value), y, 5, color, { alpha: 0.7 });
     if (dots.length) {
       const mean = plot.x(dots.reduce((sum, value) => sum + value, 0) / dots.length);
@@ -150,9 +154,9 @@ class Race {
     return told || dots.length ? `${title} ${told}` : null;
   }
 
-  drawPair(plot, { title, measured, color }, y) {
+  drawPair(plot, { title, measured, color }, y, isHigh) {
     const result = measured ? `${percent(measured[0])}, shuffled ${percent(measured[1])}` : '';
-    this.nameRow(plot, title, result, y);
+    this.nameRow(plot, title, result, y, isHigh);
     if (!measured) return null;
     const [original, shuffled] = measured.map(plot.x);
     line(plot.ctx, plot.colors.line, 4, shuffled, y, original, y);
@@ -171,8 +175,8 @@ class Race {
       this.hovered = -1;
       this.tip.hide();
     }
-    const stacked = width < 720;
-    this.wide = stacked ? width : Math.round((width - 24) * 0.6);
+    const stacked = width < 900;
+    this.wide = stacked ? width : Math.round((width - 24) * (rows ? 0.7 : 0.6));
     const beside = stacked ? width : width - 24 - this.wide;
     this.left.style.width = `${this.wide}px`;
     this.right.style.width = `${beside}px`;

@@ -67,7 +67,6 @@ def _draw_question() -> None:
             prediction.ask_question(QUESTION, "which_model.first")
 
 
-@st.fragment
 def _draw_board(all_entries: Sequence[Entry]) -> None:
     available = {entry.test_set for entry in all_entries}
     test_sets = [name for name in models.TEST_SETS if name in available]
@@ -81,7 +80,7 @@ def _draw_board(all_entries: Sequence[Entry]) -> None:
     entries = {entry.key: entry for entry in all_entries if entry.test_set == test_set}
     known = timings.list_model_timings()
     with st.container(key="stacks-board"):  # Names need the full width of the figure.
-        left, right = st.columns([2, 1], gap="medium")
+        left, right = st.columns([3, 1], gap="medium")
     with right:
         key = widgets.select(
             BoardControls.key("model"), "Model", list(entries), format_func=lambda key: entries[key].title
@@ -160,21 +159,19 @@ def draw_model(entry: Entry, known: Timings) -> None:
     adds = parameter_count.multiply_adds(entry.config, entry.side_px)
     length = parameter_count.tokens(entry.config, entry.side_px)
     lines = [
-        f"**{entry.parameters:,}** parameters, {4 * entry.parameters / 1e6:,.1f} MB in fp32",
+        f"**{entry.parameters:,}** parameters",
         f"**{entry.multiply_adds / 1e6:,.1f} million** multiply-adds at {entry.side_px} px"
         + ("" if length is None else f", {plural(length, 'token')}"),
-        timing.describe_timing(entry, known),
+        *filter(None, [timing.describe_timing(entry, known)]),
         "no accuracy: the model has no classifier head"
         if entry.accuracy is None
         else f"**{percent(entry.accuracy, 2)}** on {models.get_title(entry.test_set)}, {entry.source}",
         f"trained on {plain(entry.trained_on)}"
         + (f", {entry.training_pictures:,} images" if entry.training_pictures else ""),
     ]
-    if entry.training_s is not None:
-        lines.append(f"{entry.training_s:,.0f} s of training")
     if entry.core_days is not None:
         lines.append(f"{entry.core_days:,.0f} TPUv3-core-days of pretraining ({entry.source})")
-    st.markdown("\n".join(f"- {line}" for line in lines))
+    st.markdown("  \n".join(lines))
     figure = plots.parts_figure({"parameters": weights, "multiply-adds": adds}, selection.get_theme())
     draw_chart(figure, "which_model.parts")
     page.caption(captions.describe_parts(weights, adds, windows=bool(abilities(entry.config).windows)))

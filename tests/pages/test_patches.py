@@ -59,11 +59,14 @@ def choose_view(app: AppTest, view: str) -> None:
 def test_the_counts_are_computed_from_the_sizes(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits")
     assert app.title[0].value == registry.BY_SLUG["patches"].title
-    assert "N = HW/P² = 32²/4² = 64 patches of P²C = 4² · 1 = 16 values" in captions(app)
+    assert (
+        "N = HW/P² = 32²/4² = 64 patches; E maps each patch's P²C = 4² · 1 = 16 values to a token of D = 64"
+        in captions(app)
+    )
     (sizes,) = (group for group in app.main.get("button_group") if group.key == "patches.patch_px")
     sizes.set_value(8).run()
     assert not app.exception
-    assert "N = HW/P² = 32²/8² = 16 patches of P²C = 8² · 1 = 64 values" in captions(app)
+    assert "N = HW/P² = 32²/8² = 16 patches; E maps each patch's P²C = 8² · 1 = 64 values" in captions(app)
     assert "random E, seed 0" in text(app)
 
 
@@ -168,7 +171,6 @@ def test_prefix_tokens_count_as_tokens_and_not_as_patches(open_app: OpenApp, mod
 
 def test_the_magnitudes_of_patches_and_positions_are_the_models_own(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits")
-    assert "a token of D = 64 values" in captions(app)
     choose_view(app, "sequence")
     sentences = captions(app)
     assert "z₀ has 65 rows: 1 prefix token and 64 patches" in sentences
@@ -194,7 +196,7 @@ def test_the_added_term_is_named(open_app: OpenApp, model: str, words: str) -> N
 
 def test_one_patch_is_one_patch(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", patches__image_px="32", patches__patch_px="32")
-    assert "= 1 patch of" in captions(app) and "1 patches" not in captions(app)
+    assert "= 1 patch;" in captions(app) and "1 patches" not in captions(app)
 
 
 def test_an_empty_shuffle_is_not_called_rounding(open_app: OpenApp) -> None:

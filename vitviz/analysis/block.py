@@ -72,7 +72,7 @@ def _norm_step(
     return Step(
         "LayerNorm",
         f"{name} = γ (x − μ) / √(σ² + ε) + β",
-        f"μ = {before.mean():.3f}, σ = {before.std():.3f} over this token's {len(before)} channels",
+        f"μ = {before.mean():.3f}, σ = {before.std():.3f} over {len(before)} channels",
         shape,
         _row(after),
         part=part,

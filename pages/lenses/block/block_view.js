@@ -107,6 +107,15 @@ class BlockView {
     blit(cells.getContext('2d'), heat(values, rows, cols, table, signed ? -top : 0, top), 0, 0, cols, rows);
   }
 
+  /** Add a card's title; its meaning is shown under the pointer and read at focus. */
+  addTitle(head, title, meaning) {
+    const node = el(head, 'b', {}, title);
+    if (!meaning) return;
+    Object.assign(node, { className: 'bl-meaning', tabIndex: 0, ariaDescription: meaning });
+    node.onpointermove = node.onpointerdown = (event) => this.showText(meaning, event);
+    node.onpointerleave = () => this.tip.hide();
+  }
+
   update(message) {
     this.message = message;
     this.flow.replaceChildren();
@@ -115,12 +124,12 @@ class BlockView {
       const card = el(this.flow, 'li', { class: `bl-step${step.stream ? ' bl-stream' : ''}`, 'data-step': step.title });
       const isMap = step.kind === 'scores' || step.kind === 'keys';
       card.classList.toggle('bl-half', isMap);
-      const head = el(card, 'div', { class: 'bl-head' });
-      el(head, 'b', {}, `${i + 1}  ${step.title}`);
-      el(head, 'span', { class: 'vv-mono vv-muted' }, `(${step.shape.join(', ')})`);
       const body = el(card, 'div', { class: 'bl-body' });
-      const text = el(body, 'div', { class: 'bl-text' });
-      if (step.meaning) el(text, 'div', { class: 'bl-meaning' }, step.meaning);
+      const text = el(body, 'div');
+      const head = el(isMap ? card : text, 'div', { class: 'bl-head' });
+      body.before(...card.querySelectorAll(':scope > .bl-head'));
+      this.addTitle(head, `${i + 1}  ${step.title}`, step.meaning);
+      el(head, 'span', { class: 'vv-mono vv-muted' }, `(${step.shape.join(', ')})`);
       const formula = el(text, 'div', { class: 'vv-mono' });
       const equations = step.formula.split(', ');
       // Lines may break between equations, not within one.

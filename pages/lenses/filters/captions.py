@@ -29,7 +29,7 @@ def describe_tile(word: str) -> str:
 def describe_shares(shares: FloatArray) -> str:
     """Describe the shares of the variance (k,) that k components explain."""
     total, first = percent(shares.sum(), 0), percent(shares[0], 0)
-    return f"{len(shares)} components explain {total} of the variance, the first {first}"
+    return f"{total} of the variance, the first {first}"
 
 
 def describe_filters(
@@ -61,7 +61,8 @@ def describe_filters(
             f"they are as rough as noise {roughness}, and the first explains {percent(first_share)},"
             f" as in random matrices of this shape (at most {percent(random_share)})"
         )
-    return f"**{plain(model.title)}**: {look.count} components explain {percent(look.held, 0)}; {kind}."
+    explained = f"{look.count} components explain {percent(look.held, 0)} of the filters' variance"
+    return f"**{plain(model.title)}**: {explained}; {kind}."
 
 
 def describe_reconstruction(model: Rebuilding, optimal: Rebuilding, cosines: Rebuilding) -> str:

@@ -56,11 +56,10 @@ def load_filters(choice: ModelChoice, step: int | None) -> FilterHistory:
     name = get_parameter_name(choice.config)
     history = parameter_history.read_parameter(choice, name)
     trained = choice.trained_on is not None
-    note = (
-        f"trained on {catalogue.get_dataset_title(choice.trained_on)}"
-        if choice.trained_on is not None
-        else "random weights"
-    )
+    dataset = catalogue.get_dataset_title(choice.trained_on) if choice.trained_on else ""
+    note = f"trained on {dataset}" if dataset else "random weights"
+    if dataset and choice.title.startswith(dataset):  # stands above the note
+        note = ""
     if history:
         steps = [moment for moment, _ in history]
         weights = [snapshot for _, snapshot in history]

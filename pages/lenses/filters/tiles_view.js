@@ -40,7 +40,7 @@ class TilesView {
     this.big = canvas(this.right, { role: 'img' });
     this.planes = el(this.right, 'div', { class: 'ti-planes' });
     this.read = el(this.right, 'div', { class: 'ti-read vv-muted' });
-    this.lines = Array.from({ length: 3 }, () => el(this.read, 'div'));
+    this.lines = Array.from({ length: 2 }, () => el(this.read, 'div'));
     this.scaleMap = canvas(this.right, { role: 'img' });
     this.sheets = [];
     this.channelMaps = [];
@@ -102,10 +102,10 @@ class TilesView {
     return `${v < 0 ? '−' : ''}${Math.abs(v) >= 1 ? Math.abs(v).toFixed(1) : Math.abs(v).toFixed(2).replace(/^0/, '')}`;
   }
 
-  labelSheet(s, { title, note, moments, told }) {
+  labelSheet(s, { title, note, told }) {
     const sheet = this.sheets[s];
     sheet.title.textContent = title;
-    sheet.note.textContent = [note, moments[this.frameOf(s)]].filter(Boolean).join(' · ');
+    sheet.note.textContent = note;
     sheet.told.textContent = told[this.frameOf(s)] ?? '';
     const description = sheet.told.textContent || sheet.note.textContent;
     nameGrid(sheet.map.node, `${title}: ${counted(this.shape(s)[1])} tiles. ${description}`);
@@ -147,7 +147,8 @@ class TilesView {
     const main = Math.min(this.right.wanted, grown(240));
     const { word, sheets } = this.message.header;
     this.head.textContent = `${word[0].toUpperCase()}${word.slice(1)} ${k + 1} of ${n}`;
-    this.note.textContent = sheets[this.active].title;
+    const { title, moments } = sheets[this.active];
+    this.note.textContent = [title, moments[this.frameOf(this.active)]].filter(Boolean).join(' · ');
     blit(this.big.size(main, main), this.tileImage(this.active, k), 0, 0, main, main);
     this.big.node.setAttribute('aria-label', `${this.head.textContent}, enlarged`);
     const [lo, hi] = this.ends(this.active, k);
@@ -206,8 +207,7 @@ class TilesView {
     const first = k ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)} %` : '';
     const explained = part === undefined ? '' : `${(100 * part).toFixed(1)} % of the variance${first}`;
     this.lines[0].textContent = explained || `${p} × ${p} × ${channels} weights`;
-    this.lines[1].textContent = `weights from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}; each tile is scaled to its own range`;
-    this.lines[2].textContent = explained ? 'the sign is arbitrary' : '';
+    this.lines[1].textContent = `weights from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}`;
   }
 
   drawAll() {

@@ -39,8 +39,8 @@ def describe_patches(image: EmbeddedImage) -> str:
     dim, values = image.embedding.weight.shape
     p, count = image.patch_px, plural(len(image.embedding.tokens), "patch", "patches")
     return (
-        f"N = HW/P² = {side}²/{p}² = {count} of P²C = {p}² · {channels} = {values:,} values; the learned matrix E"
-        f" maps each patch to a token of D = {dim:,} values. {describe_sequence_length(image)}"
+        f"The image becomes N = HW/P² = {side}²/{p}² = {count}; E maps each patch's P²C = {p}² · {channels} ="
+        f" {values:,} values to a token of D = {dim:,}. {describe_sequence_length(image)}"
     )
 
 

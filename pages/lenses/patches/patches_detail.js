@@ -49,7 +49,7 @@ function drawPrefix(view, token, tall) {
   ctx.fillText(`${dim} values in ${rows} rows`, 0, 12);
   const image = heat(vector, rows, dim / rows, DIVERGING_LUT, -peak(vector), peak(vector));
   blit(ctx, image, 0, 20, view.last.rightWidth, tall);
-  view.detail.scale.textContent = `blue − · neutral 0 · orange +   ±${number(peak(vector))}`;
+  view.detail.scale.textContent = `±${number(peak(vector))}`;
 }
 
 function drawPlanes(view, patch, flat, filter, product, tall) {
@@ -81,7 +81,7 @@ function drawPlanes(view, patch, flat, filter, product, tall) {
       frame(ctx, x + (view.value % P) * cell, 20 + c * (t + 4) + y * cell, cell, cell);
     }
   });
-  view.detail.scale.textContent = `blue − · neutral 0 · orange +   x ±${number(view.last.valuePeak, 2)}, E ±${number(peak(filter), 3)}, x ⊙ E ±${number(peak(product), 3)}`;
+  view.detail.scale.textContent = `x ±${number(view.last.valuePeak, 2)}, E ±${number(peak(filter), 3)}, x ⊙ E ±${number(peak(product), 3)}`;
 }
 
 function drawFlat(view, flat) {
@@ -135,6 +135,6 @@ function drawToken(view, token) {
   blit(ctx, heat(vector, 1, dim, DIVERGING_LUT, -top, top), 0, 4, view.last.rightWidth, 16);
   const width = view.last.rightWidth / dim;
   frame(ctx, view.column * width, 3, Math.max(3, width), 18);
-  view.detail.outLabel.textContent = `Resulting token: D = ${dim} values, before position embeddings`;
-  view.detail.outNote.textContent = `value ${view.column + 1}: ${number(vector[view.column], 4)} · range ±${number(top)} · norm ‖·‖ = ${number(Math.hypot(...vector))}`;
+  view.detail.outLabel.textContent = `Its token: D = ${dim} values, before positions are added`;
+  view.detail.outNote.textContent = `value ${view.column + 1}: ${number(vector[view.column], 4)} · norm ${number(Math.hypot(...vector))}`;
 }

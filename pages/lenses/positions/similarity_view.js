@@ -37,7 +37,7 @@ class SimilarityView extends Tables {
     this.lens.map = canvas(this.lens.box, { class: 'sim-map' });
     this.foot = el(this.root, 'div', { class: 'sim-foot' });
     this.left = el(this.foot, 'div');
-    this.right = el(this.foot, 'div', { class: 'sim-pair' });
+    this.right = el(this.foot, 'div');
     this.time = timeline(this.left, {
       class: 'sim-time',
       last: () => this.frames() - 1,
@@ -47,9 +47,9 @@ class SimilarityView extends Tables {
       file: 'positions_training',
     });
     this.told = el(this.left, 'div', { class: 'sim-told vv-muted' });
+    this.read = el(this.left, 'div', { class: 'sim-read' });
     this.photo = canvas(this.right, { role: 'img' });
-    this.read = el(this.right, 'div', { class: 'sim-read' });
-    this.lines = Array.from({ length: 5 }, () => el(this.read, 'div'));
+    this.lines = Array.from({ length: 4 }, () => el(this.read, 'div'));
     this.message = null;
     this.image = null;
     this.images = [];
@@ -209,8 +209,6 @@ class SimilarityView extends Tables {
       });
     this.lines[3].className = 'vv-muted vv-mono';
     this.lines[3].textContent = this.message.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
-    this.lines[4].className = 'vv-muted';
-    this.lines[4].textContent = `positions ${i + 1} and ${j + 1} in reading order`;
     const values = this.panels().map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
     return `${this.lines[0].textContent}: ${values.join(', ')}`;
   }
@@ -337,7 +335,7 @@ class SimilarityView extends Tables {
     lens.box.style.width = `${lens.width}px`;
     this.left.style.width = `${wide ? width - lens.width - GAP - 1 : width}px`;
     this.right.style.width = `${lens.width}px`;
-    this.photo.wanted = Math.min(grown(200), Math.floor(lens.width * 0.56));
+    this.photo.wanted = Math.min(grown(250), lens.width);
   }
 }
 

@@ -20,10 +20,10 @@ def describe_windows(layout: Layout, leak: FloatArray) -> str:
     count, cells = layout.index.shape
     windows = f"{layout.grid[0]} × {layout.grid[1]} patches form {count:,} windows of {cells:,} patches"
     if not layout.shift:
-        return f"{windows}. Without a shift, no information crosses windows until patch merging."
+        return f"{windows}; without a shift, no information crosses them until patch merging."
     leaking = leak[leak > 0]
     return (
-        f"{windows}. Rolling by {layout.shift} mixes opposite sides of the image in {layout.masked_windows:,} windows:"
+        f"{windows}; rolling by {layout.shift} mixes opposite sides of the image in {layout.masked_windows:,} windows:"
         f" {layout.masked_pairs:,} of {layout.mask.size:,} query–key pairs"
         f" ({percent(layout.masked_pairs / layout.mask.size)}) are masked. Without the mask, {len(leaking):,} patches"
         f" would attend across the edge, with {percent(leaking.mean(), 0)} of their attention on average."

@@ -185,7 +185,7 @@ class SwinStepper extends Windows {
     this.sentence.textContent = describeStage(k, this.H());
     this.title.textContent = `Patch ${p + 1} · ${this.spot(p)}`;
     this.place.textContent =
-      `${this.isShifted() ? 'after the roll: ' : ''}window ${w + 1}, slot ${q + 1} of ${this.cells()}` +
+      `${this.isShifted() ? 'after the roll: ' : ''}window ${w + 1}, slot ${q + 1}` +
       (this.isShifted() ? ` · region ${this.regionOf(p)}` : '');
     const shapes = tensorShapes(this.H());
     this.buttons.forEach(({ node, shape }, i) => {

@@ -91,20 +91,19 @@ export function drawMatrix(view) {
   drawCells(view, view.matrix.size(width, width), w, 0, 0, width, q);
   view.matrixHead.textContent = `Window ${w + 1}: ${view.attending() ? 'attention' : 'allowed pairs'}`;
   view.matrixNote.textContent = [
-    `rows: ${n} queries, columns: ${n} keys`,
+    'row: query, column: key',
     !view.isShifted()
-      ? 'no mask: a regular block'
+      ? ''
       : view.masked(w)
         ? `${counted(view.masked(w))} of ${counted(n * n)} pairs masked`
         : 'nothing to mask: no wrapped patches',
-    `marked row: patch ${view.active() + 1}`,
   ].join('\n');
   const label = `${view.matrixHead.textContent}: ${view.matrixNote.textContent.replaceAll('\n', '; ')}`;
   view.matrix.node.setAttribute('aria-label', label);
   view.key.replaceChildren();
   const entries = view.attending()
     ? [['query', 'weight'], ...(view.leaking ? [['leak', 'weight across the edge']] : [])]
-    : [['query', 'allowed'], view.leaking ? ['leak', 'across the edge'] : ['masked', 'masked, score − 100']];
+    : [['query', 'allowed'], ...(view.isShifted() ? [view.leaking ? ['leak', 'across the edge'] : ['masked', 'masked']] : [])];
   for (const [kind, text] of entries) {
     const item = el(view.key, 'span', { class: 'sw-item' });
     el(item, 'i', { class: `sw-swatch sw-${kind}` });

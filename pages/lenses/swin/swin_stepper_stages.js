@@ -79,7 +79,7 @@ export function describeKeys(keys, isShifted, leaking) {
   if (!masked.length) return `attends to all ${keys.length}: no wrapped patches here`;
   const allowed = keys.length - masked.length;
   if (!leaking)
-    return `attends to ${allowed} of ${keys.length}; ${masked.length} are adjacent only after the roll and masked`;
+    return `attends to ${allowed} of ${keys.length}; ${masked.length} come from another edge and are masked`;
   const leaked = (100 * masked.reduce((sum, key) => sum + key.unmasked, 0)).toFixed(0);
   return `attends to ${keys.length}, ${masked.length} of them across the edge, with ${leaked} % of its attention`;
 }
