@@ -162,7 +162,7 @@ def draw_model(entry: Entry, known: Timings) -> None:
         f"**{entry.parameters:,}** parameters",
         f"**{entry.multiply_adds / 1e6:,.1f} million** multiply-adds at {entry.side_px} px"
         + ("" if length is None else f", {plural(length, 'token')}"),
-        *filter(None, [timing.describe_timing(entry, known)]),
+        timing.describe_timing(entry, known),
         "no accuracy: the model has no classifier head"
         if entry.accuracy is None
         else f"**{percent(entry.accuracy, 2)}** on {models.get_title(entry.test_set)}, {entry.source}",

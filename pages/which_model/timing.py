@@ -65,7 +65,7 @@ def _create_random_model(entry: Entry) -> nn.Module:
 
 
 def describe_timing(entry: Entry, known: Timings) -> str:
-    """Return the time per image with its range and memory, an estimate, or why there is none; '' if it can be timed."""
+    """Return the time per image with its range and memory, an estimate, or why there is none."""
     timing = known.get(entry.shape)
     if timing is not None:
         weights = ", random weights" if timing.random else ""
@@ -75,7 +75,7 @@ def describe_timing(entry: Entry, known: Timings) -> str:
             f" {timing.held_bytes / 1e6:,.1f} MB beside the weights"
         )
     if not entry.too_large:
-        return ""
+        return "not timed yet"
     estimate = by_formula(entry, known)
     return (
         "too large to time" if estimate is None else f"too large to time: about {estimate:,.0f} ms by formula"
