@@ -41,7 +41,7 @@ def draw_card_sketch(study: Study) -> str:
     if study.sketch is not None:
         return draw_sketch(list(study.sketch()))
     view = study.build_example()
-    if view is None or view.picture is None:
+    if view is None or view.picture is None or callable(view.picture):
         return ""
     if isinstance(view.picture, Race):
         return draw_sketch([(variant.curve[0], variant.curve[1]) for variant in view.picture.variants])
