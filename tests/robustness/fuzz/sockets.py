@@ -7,9 +7,10 @@ import threading
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -22,7 +23,7 @@ from tests.robustness.fuzz.watch import Entry
 
 SOCKETS = 10
 MESSAGES = 10_000  # on each socket
-LONGEST_SILENCE_S = 2.0
+LONGEST_SILENCE_S = 2.0  # of the server's processor time: a busy machine is no finding
 QUICK_S = 0.25  # a server that answers within this time for QUIET_S has nothing left to do
 QUIET_S = 2.0
 GIVE_UP_S = 60.0
@@ -31,8 +32,9 @@ GIVE_UP_S = 60.0
 class Health:
     """The answers of `/_stcore/health`, asked for one after the other while the context is open."""
 
-    def __init__(self, port: int) -> None:
-        self.silence_s = 0.0
+    def __init__(self, port: int, clock: Callable[[], float]) -> None:
+        self.silence_s = 0.0  # of `clock`, without an answer
+        self._clock = clock
         self._address = f"http://127.0.0.1:{port}/_stcore/health"
         self._asked = self._slow = time.monotonic()
         self._over = threading.Event()
@@ -53,13 +55,13 @@ class Health:
 
     def _ask(self) -> None:
         while not self._over.wait(0.05):
-            self._asked = time.monotonic()
+            self._asked, began_s = time.monotonic(), self._clock()
             try:
                 urllib.request.urlopen(self._address, timeout=GIVE_UP_S).close()
             except OSError:  # refused, or too late: silent all the same
                 self._slow = time.monotonic()
             now = time.monotonic()
-            self.silence_s = max(self.silence_s, now - self._asked)
+            self.silence_s = max(self.silence_s, self._clock() - began_s)
             if now - self._asked > QUICK_S:
                 self._slow = now
 
@@ -74,20 +76,19 @@ class Flood:
 
     def __str__(self) -> str:
         closed = ", ".join(f"{count} closed with {why}" for why, count in self.closed.items())
-        return (
-            f"silent for {self.silence_s:.1f} s, over after {self.seconds:.1f} s, {closed or 'none closed'}"
-        )
+        silence = f"silent for {self.silence_s:.1f} s of processor time"
+        return f"{silence}, over after {self.seconds:.1f} s, {closed or 'none closed'}"
 
 
-def flood(port: int, data: bytes, messages: int = MESSAGES, sockets: int = SOCKETS) -> Flood:
+def flood(port: int, data: bytes, clock: Callable[[], float]) -> Flood:
     """Send the same message many times on each of several sockets at once, as fast as the server reads."""
-    return asyncio.run(_flood(port, data, messages, sockets))
+    return asyncio.run(_flood(port, data, clock))
 
 
-async def _flood(port: int, data: bytes, messages: int, sockets: int) -> Flood:
-    frames = Frame(Opcode.BINARY, data).serialize(mask=True) * messages
-    opened = [await open_socket(port) for _ in range(sockets)]
-    with Health(port) as health:
+async def _flood(port: int, data: bytes, clock: Callable[[], float]) -> Flood:
+    frames = Frame(Opcode.BINARY, data).serialize(mask=True) * MESSAGES
+    opened = [await open_socket(port) for _ in range(SOCKETS)]
+    with Health(port, clock) as health:
         began = time.monotonic()
         reading = [asyncio.create_task(_read(one)) for one in opened]
         for one in opened:
@@ -144,12 +145,12 @@ def messages() -> dict[str, bytes]:
 
 
 @contextmanager
-def server(folder: Path) -> Iterator[int]:
-    """Start the app on a free port of 127.0.0.1, with its runs and its log in `folder`."""
+def server(folder: Path) -> Iterator[tuple[int, Callable[[], float]]]:
+    """Start the app with its runs and its log in `folder`; yield its port and the clock of its processor time."""
     port = free_port()
     started = start_server("app.py", port, folder / "server.log", {"VITVIZ_RUNS": str(folder / "runs")})
     try:
-        yield port
+        yield port, partial(time.clock_gettime, ~started.pid << 3 | 2)  # clock_getcpuclockid(3) of Linux
     finally:
         stop_server(started)
 
@@ -157,10 +158,10 @@ def server(folder: Path) -> Iterator[int]:
 @contextmanager
 def entry(folder: Path) -> Iterator[Entry]:
     """Serve the app; each input is a message that ten sockets send 10,000 times."""
-    with server(folder) as port:
+    with server(folder) as (port, clock):
 
         def take(data: bytes) -> None:
-            seen = flood(port, data)
+            seen = flood(port, data, clock)
             print(f"  {data[:40]!r} ({len(data)} bytes): {seen}", flush=True)
             assert seen.silence_s <= LONGEST_SILENCE_S, f"health was {seen}"
 
