@@ -39,7 +39,7 @@ MAX_RECORD_BRACKETS = 256  # of one record: an object with a confusion table
 MAX_SNAPSHOT_HEADER_BYTES = 256 * 1024  # 2,300 tensors; a ViT of 12 layers has 150
 MAX_HEADERS_BYTES = 2 * 2**20  # of all snapshots together
 MAX_RESUME_HEADER_BYTES = 2 * 2**20
-MAX_SECONDS = 1.5  # of processor time, between two files or records
+MAX_SECONDS = 1.2  # of processor time, between two files or records
 _MAX_FILE_BYTES = {  # other files: the limit of the archive
     "config.json": 128 * 1024,
     "status.json": 16 * 1024,
