@@ -161,10 +161,10 @@ def _choose_head(subject: CapturedSubject, last_layer: int) -> Head:
 def _read_direction_and_style() -> tuple[Direction, Style]:
     direction = widgets.segmented(
         MapControls.key("direction"),
-        "The token",
+        "Direction",
         list(DIRECTIONS),
         format_func=DIRECTIONS.__getitem__,
-        help="A row of the attention matrix (token as query), or a column (token as key).",
+        help="Attends to: a row of the attention matrix (token as query). Attended by: a column (token as key).",
     )
     style = widgets.segmented(
         MapControls.key("style"),
