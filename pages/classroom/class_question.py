@@ -204,8 +204,7 @@ def _get_answer(member: Membership, state: QuestionState) -> Answer | None:
     if state.stage != "measured" and question_store.has_answered(
         membership.get_class_store(), member.code, state.number, session.get_current().token
     ):
-        member.answers[state.number] = _ELSEWHERE
-        return _ELSEWHERE
+        return member.answers.setdefault(state.number, _ELSEWHERE)  # another thread may have just set it
     return None
 
 
