@@ -31,6 +31,7 @@ from vitviz.models.layer_order import stage_of
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.block_record import block_form, block_record, patterns_of
 from vitviz.probe.capture import as_array, capture
+from vitviz.probe.part_inputs import PartContext
 from vitviz.probe.swin_parts import merging_norm
 from vitviz.text import percent
 
@@ -68,18 +69,13 @@ class TokenInBlock:
         return f" + {bias}{' + mask' * self.masked}" if self.biased else ""
 
 
-def open_block(
-    model: LoadedModel, values: FloatArray, part: Part, token: int, head: int | None
-) -> OpenedPart:
-    """Compute a block's operations for one token.
-
-    Args:
-        head: 0-based; None or out of range selects the head with the largest weight.
-    """
+def open_block(context: PartContext) -> OpenedPart:
+    """Compute a block's operations for one token; without a valid head, for the one with the largest weight."""
+    model, part, token = context.model, context.part, context.token
     content, tokens = part.content, part.tokens
     assert isinstance(content, BlockPass) and tokens is not None
     read_block = _read_swin_block if abilities(model.config).windows else _read_vit_block
-    block, chosen = read_block(model, values, content, token, head)
+    block, chosen = read_block(model, context.values, content, token, context.request.head)
     name = partial(name_token, tokens)
     operations = [*_build_attention(block, chosen, part, name), *_build_mlp(block, part)]
     return OpenedPart(
@@ -257,13 +253,14 @@ def _build_tables(block: TokenInBlock, head: int, part: str, name: Callable[[int
     )
 
 
-def open_merging(model: LoadedModel, values: FloatArray, part: Part, cell: int) -> OpenedPart:
+def open_merging(context: PartContext) -> OpenedPart:
     """Compute Swin's patch merging for one token: four concatenated neighbours, LayerNorm and one matrix."""
+    model, part, cell = context.model, context.part, context.cell
     content, tokens = part.content, part.tokens
     assert isinstance(content, MergedTokens) and tokens is not None
     stage = content.stage - 1
     name = f"layers.{stage - 1}"
-    grid = capture(model.swin, values[None], (name,))[name][0]
+    grid = capture(model.swin, context.values[None], (name,))[name][0]
     row, col = divmod(cell, tokens.grid[1])
     padded = np.pad(grid, ((0, grid.shape[0] % 2), (0, grid.shape[1] % 2), (0, 0)))
     places = [

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
-from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models.formats.checkpoint_settings import Settings
-from vitviz.models.formats.header import Shapes
 from vitviz.models.formats.naming import Format, State, describe_swin, describe_vit, rename
 
 _VIT = (
@@ -36,11 +34,6 @@ def translate_vit(state: State) -> State:
     return rename(state, _VIT)
 
 
-def describe_torchvision_vit(shapes: Shapes, settings: Settings) -> ViTConfig:
-    """Return the config of a torchvision ViT."""
-    return describe_vit(shapes, settings)
-
-
 def translate_swin(state: State) -> State:
     """torchvision counts stages and mergings in one list: 1, 3, 5, 7 are stages, 2, 4, 6 lead to the next."""
 
@@ -54,22 +47,17 @@ def translate_swin(state: State) -> State:
     }
 
 
-def describe_torchvision_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
-    """Return the config of a torchvision Swin."""
-    return describe_swin(shapes, settings, "torchvision")
-
-
 VIT = Format(
     "a torchvision ViT",
     r"^(?P<prefix>(?:[\w-]+\.)*?)encoder\.layers\.encoder_layer_0\.self_attention\.in_proj_weight$",
     translate_vit,
-    describe_torchvision_vit,
+    describe_vit,
     needs=r"^conv_proj\.weight$",
 )
 SWIN = Format(
     "a torchvision Swin",
     r"^(?P<prefix>(?:[\w-]+\.)*?)features\.1\.0\.attn\.qkv\.weight$",
     translate_swin,
-    describe_torchvision_swin,
+    partial(describe_swin, convention="torchvision"),
     needs=r"^features\.0\.0\.weight$",
 )
