@@ -1,7 +1,5 @@
 """Read the exercises from exercises.toml: their tasks, the mistakes that their tests name, and their files."""
 
-from __future__ import annotations
-
 import io
 import json
 import tomllib

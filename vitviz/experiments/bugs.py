@@ -1,7 +1,5 @@
 """Read the bugs of the lectures' code from bugs.toml, each compared with the model without it."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Measure answers from the results of stored experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import isnan

@@ -1,7 +1,5 @@
 """Define small convolutional networks: the baseline and DeiT's teacher."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
