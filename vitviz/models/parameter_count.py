@@ -1,8 +1,9 @@
 """Parameters and multiply-adds in closed form, by part: known without torch and without weights, however large."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import singledispatch
 from itertools import pairwise
+from math import prod
 
 from vitviz.config import (
     CNNConfig,
@@ -330,3 +331,35 @@ def millions(config: ModelConfig) -> float:
 def too_large(config: ModelConfig) -> bool:
     """Return True if a model has more than this app shows: neither listed, nor offered, nor fetched."""
     return millions(config) > MOST_MILLIONS
+
+
+# ---------------------------------------------------------------- from the names of a model's tensors
+
+_PARTS_BY_NAME = (
+    ("stem", "Convolutional stem"),  # before patch_embed: a hybrid's convolutions lie in it
+    ("patch_embed", "Patch embedding E"),
+    ("pos_embed", "Positions"),
+    ("pos_proj", "Positions"),
+    ("cls_token", "Prefix tokens"),
+    ("dist_token", "Prefix tokens"),
+    ("reg_token", "Prefix tokens"),
+    (".attn.", "Attention"),
+    (".mlp.", "MLP"),
+    ("head", "Classifier head"),
+)
+
+
+def parameters_by_part(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Count the parameters of each part of a model, in the order of the forward pass.
+
+    Args:
+        shapes: parameter name (timm's names) -> shape.
+    """
+    counts: dict[str, int] = {}
+    for name, shape in shapes.items():
+        part = next((title for key, title in _PARTS_BY_NAME if key in name), None)
+        if part is None:
+            part = "Norms" if "norm" in name else "Other"
+        counts[part] = counts.get(part, 0) + prod(shape)
+    order = [*dict.fromkeys(title for _, title in _PARTS_BY_NAME), "Norms", "Other"]
+    return {part: counts[part] for part in order if part in counts}

@@ -30,7 +30,7 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.block_record import block_form, block_record, patterns_of
 from vitviz.probe.capture import as_array, capture
 from vitviz.probe.part_inputs import PartContext
-from vitviz.probe.swin_parts import merging_norm
+from vitviz.probe.swin import merging_norm
 from vitviz.text import percent
 
 FloatArray = NDArray[np.float32]

@@ -1,7 +1,10 @@
-"""Describe the differences of the training recipes of models that are compared."""
+"""Compare runs: the differences of their recipes, the settings that vary, and the time to an accuracy."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vitviz.config import TrainConfig
 from vitviz.text import join_words
@@ -49,3 +52,11 @@ def find_varying_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _varies(values: Sequence[Any]) -> bool:
     return any(value != values[0] for value in values)
+
+
+def time_to_accuracy(
+    times: NDArray[np.floating[Any]], accuracy: NDArray[np.floating[Any]], level: float
+) -> float | None:
+    """Return the time at which the accuracy (n,) first reached a level; None if it never did."""
+    reached = np.flatnonzero(accuracy >= level)
+    return float(times[reached[0]]) if len(reached) else None
