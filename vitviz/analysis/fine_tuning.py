@@ -44,7 +44,6 @@ class Group:
 
     @property
     def spread(self) -> float:
-        """Range of the test accuracies."""
         return max(self.tests) - min(self.tests) if self.tests else float("nan")
 
 

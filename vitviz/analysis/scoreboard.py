@@ -62,12 +62,10 @@ class Entry:
 
     @property
     def parameters(self) -> int:
-        """Parameter count."""
         return sum(parameter_count.parameters(self.config).values())
 
     @property
     def multiply_adds(self) -> int:
-        """Multiply-adds of one image."""
         return sum(parameter_count.multiply_adds(self.config, self.side_px).values())
 
     @property

@@ -24,7 +24,6 @@ class TokenNorms:
 
     @property
     def median(self) -> float:
-        """Median norm over all tokens."""
         return float(np.median(self.places))
 
     @property
@@ -34,7 +33,6 @@ class TokenNorms:
 
     @property
     def longest(self) -> float:
-        """Largest norm over all tokens."""
         return float(self.places.max())
 
     @property

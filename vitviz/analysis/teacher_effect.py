@@ -66,7 +66,6 @@ class Lesson:
 
     @property
     def mean_test(self) -> float:
-        """Mean accuracy on the test images."""
         return float(np.mean(self.test))
 
 

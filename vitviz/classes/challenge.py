@@ -142,7 +142,6 @@ def submit_run(classes: ClassStore, code: str, who: str, name: str, run: str) ->
 
 
 def load_entries(classes: ClassStore, code: str) -> list[Entry]:
-    """Return the submitted runs."""
     with classes.database.reading() as file:
         rows = (
             file.execute("SELECT run, who, name FROM entry WHERE code = ?", (code,)).fetchall()

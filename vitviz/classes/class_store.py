@@ -199,7 +199,6 @@ class ClassStore:
         return not row or bool(row[0])
 
     def leave(self, code: str, who: str) -> None:
-        """Remove a learner from a class."""
         with self.database.writing() as file:
             file.execute("DELETE FROM member WHERE code = ? AND who = ?", (code, who))
 

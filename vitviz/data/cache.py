@@ -27,7 +27,6 @@ def _folder(chosen: str) -> Path:
 
 
 def data_file(name: str) -> Path:
-    """Return the path of the dataset's .npz file."""
     return data_folder() / f"{name}.npz"
 
 

@@ -98,7 +98,6 @@ class ImageWorker:
             timer.cancel()
 
     def close(self) -> None:
-        """End the process at once."""
         self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):  # what was still to be written has no reader
@@ -172,7 +171,6 @@ class ImageWorkers:
                 self._idle.append(ImageWorker())
 
     def close(self) -> None:
-        """End the workers that are idle."""
         while self._idle:
             self._idle.pop().close()
 

@@ -42,12 +42,10 @@ class Hyperparameter:
 
     @property
     def name(self) -> str:
-        """Return the name of the field."""
         return self.setting.name
 
     @property
     def title(self) -> str:
-        """Return the name on a page."""
         return self.setting.title
 
     @property
@@ -66,11 +64,9 @@ class Hyperparameter:
         return self.name == "positions"
 
     def label(self, value: Value) -> str:
-        """Return a value's label."""
         return self.setting.format(value)
 
     def base(self, base: Race) -> Value:
-        """Return the value of the base."""
         value: Value = getattr(base.model if self.part == "model" else base.train, self.name)
         return value
 

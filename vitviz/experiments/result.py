@@ -58,7 +58,6 @@ class Result:
         return [*self._sorted[names].get(tuple(values.values()), ())]
 
     def machine_of(self, row: Row) -> str:
-        """Return the machine on which a row was measured."""
         return self.made[int(row["made"])].machine
 
     @cached_property
@@ -68,7 +67,6 @@ class Result:
 
 
 def result_path(name: str, folder: Path | None = None) -> Path:
-    """Return the path of an experiment's results."""
     return (folder or RESULTS) / f"{name}.json"
 
 

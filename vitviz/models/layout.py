@@ -13,12 +13,10 @@ class TokenLayout:
 
     @property
     def num_prefix_tokens(self) -> int:
-        """Number of tokens before the patches."""
         return len(self.prefix)
 
     @property
     def num_patches(self) -> int:
-        """rows * cols."""
         return self.grid[0] * self.grid[1]
 
     @property

@@ -155,7 +155,6 @@ def sheet(images: Sequence[Uint8], labels: Sequence[str], columns: int, mode: Mo
 
 
 def png(image: Uint8) -> bytes:
-    """Return an image as PNG."""
     out = io.BytesIO()
     Image.fromarray(image).save(out, "PNG")
     return out.getvalue()

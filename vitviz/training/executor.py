@@ -255,7 +255,6 @@ class LocalExecutor(Executor):
             return any(worker.ready and worker.order is None for worker in self._workers)
 
     def process_ids(self) -> list[int]:
-        """Return the process ids of all workers."""
         with self._lock:
             return [worker.process.pid for worker in self._workers]
 

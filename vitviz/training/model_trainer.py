@@ -61,7 +61,6 @@ class ModelTrainer:
         )
 
     def flush(self) -> None:
-        """Write pending records."""
         append_lines(self.run.directory / "records.jsonl", self._lines)
         self._lines.clear()
 

@@ -315,5 +315,4 @@ class Session:
 
 
 def choose_device() -> str:
-    """Return 'cuda' if available, else 'cpu'."""
     return "cuda" if torch.cuda.is_available() else "cpu"

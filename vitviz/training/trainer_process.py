@@ -53,7 +53,6 @@ class TrainerProcess:
         return self._process.pid
 
     def send_order(self, order: Order) -> None:
-        """Send a run to train."""
         message = {"run": str(order.directory), "control_at": order.control_at, "claim": order.token}
         with contextlib.suppress(BrokenPipeError, OSError):  # the reader of its replies notices its death
             if self._process.stdin is not None:
@@ -66,7 +65,6 @@ class TrainerProcess:
             yield json.loads(line)
 
     def kill(self) -> None:
-        """Kill it."""
         self._process.kill()
 
     def close_pipes(self) -> None:

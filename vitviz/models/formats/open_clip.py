@@ -24,7 +24,6 @@ _RULES = (
 
 
 def translate(state: State) -> State:
-    """Return a visual tower's tensors under this project's names."""
     state = rename(state, _RULES)
     for name, shape in (("cls_token", (1, 1, -1)), ("pos_embed", (1, *state["pos_embed"].shape))):
         if name in state:
@@ -35,7 +34,6 @@ def translate(state: State) -> State:
 
 
 def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
-    """Return the config of a visual tower."""
     if settings.get("pool_type") not in (None, "tok"):
         raise PretrainedError(
             f"its pooling (pool_type {settings.get('pool_type')!r:.40}) is not supported: only 'tok' is"

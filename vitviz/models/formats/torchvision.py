@@ -28,7 +28,6 @@ _SWIN = (
 
 
 def translate_vit(state: State) -> State:
-    """Return a torchvision ViT's tensors under this project's names."""
     return rename(state, _VIT)
 
 

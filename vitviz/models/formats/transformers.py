@@ -117,7 +117,6 @@ def translate_swin(state: State) -> State:
 
 
 def describe_transformers_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
-    """Return the config of a Swin."""
     if settings.get("use_absolute_embeddings") or "pos_embed" in shapes:
         raise PretrainedError("a Swin with absolute position embeddings is not supported")
     if settings.get("hidden_act") not in (None, "gelu"):

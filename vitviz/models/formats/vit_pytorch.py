@@ -47,7 +47,6 @@ def _patch_side(shape: tuple[int, ...]) -> int:
 
 
 def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
-    """Return the config of a vit-pytorch ViT."""
     inner = shapes["blocks.0.attn.qkv.weight"][0] // 3
     per_head = settings.integer("dim_head") or (64 if inner % 64 == 0 else inner)
     heads = settings.integer("heads", "num_heads")
