@@ -112,9 +112,7 @@ const videoType = () => VIDEOS.find((type) => globalThis.MediaRecorder?.isTypeSu
 /** The formats that this browser writes: {name, ending, Writer}. */
 export const FORMATS = [
   { name: 'GIF', ending: 'gif', Writer: Gif },
-  ...(makeCanvas(1, 1).toDataURL('image/webp').startsWith('data:image/webp')
-    ? [{ name: 'WebP', ending: 'webp', Writer: WebP }]
-    : []),
+  { name: 'WebP', ending: 'webp', Writer: WebP },
   ...(videoType()
     ? [videoType().includes('mp4') ? 'MP4' : 'WebM'].map((name) => ({
         name,

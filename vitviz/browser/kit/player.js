@@ -4,7 +4,9 @@ import { button, el } from './dom.js';
 import { clock, reducedMotion } from './motion.js';
 
 const FACES = { play: ['▶ Play'], pause: ['❚❚ Pause'] };
-const SERVED = import.meta.url.startsWith('http'); // a file to take along has no code that loads later
+// A file to take along has no code that loads later. WebKit, which writes no WebP, leaves out images within an SVG image.
+const RECORDS =
+  import.meta.url.startsWith('http') && el(null, 'canvas').toDataURL('image/webp').startsWith('data:image/webp');
 
 /**
  * Let a button play the moments 0 … last().
@@ -25,7 +27,7 @@ class Player {
     Object.assign(this, { node, cancel() {}, playing: false, ...defaults, ...options });
     node.onclick = () => this.toggle();
     this.face();
-    if (SERVED && this.file) this.offerFiles();
+    if (RECORDS && this.file) this.offerFiles();
   }
 
   /** Add a menu of the formats in which this browser can write the animation. */
