@@ -1,5 +1,7 @@
 """Start the app of a checkout on one model."""
 
+from __future__ import annotations
+
 import os
 import socket
 import subprocess

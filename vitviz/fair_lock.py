@@ -4,6 +4,8 @@
 would starve all others.
 """
 
+from __future__ import annotations
+
 import threading
 from collections import deque
 

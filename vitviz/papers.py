@@ -1,5 +1,7 @@
 """Cite papers and their findings from papers.toml."""
 
+from __future__ import annotations
+
 import re
 import tomllib
 from functools import cache

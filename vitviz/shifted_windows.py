@@ -1,5 +1,7 @@
 """Swin's window bookkeeping as plain arrays: one source for the model and for its lens (Liu et al. 2021)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -29,6 +31,14 @@ def partition(grid: NDArray[Any], window: Pair) -> NDArray[Any]:
     rest = grid.shape[2:]
     tiles = grid.reshape(height // mh, mh, width // mw, mw, *rest).swapaxes(1, 2)
     return tiles.reshape(-1, mh * mw, *rest)
+
+
+def reverse(windows: NDArray[Any], window: Pair, grid: Pair) -> NDArray[Any]:
+    """Undo `partition`: windows (N, Mh Mw, ...) back to a grid (H, W, ...)."""
+    (height, width), (mh, mw) = grid, window
+    rest = windows.shape[2:]
+    tiles = windows.reshape(height // mh, width // mw, mh, mw, *rest).swapaxes(1, 2)
+    return tiles.reshape(height, width, *rest)
 
 
 def relative_position_index(window: Pair) -> IntArray:

@@ -1,5 +1,7 @@
 """Sinusoidal position tables as arrays: one source for the models and for the lens."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

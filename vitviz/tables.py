@@ -1,5 +1,7 @@
 """Numbers to take away: columns as comma-separated text."""
 
+from __future__ import annotations
+
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Write a model as a folder that timm and transformers open."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 

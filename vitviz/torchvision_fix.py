@@ -6,6 +6,8 @@ transforms and datasets need none of them, so it is enough to declare the two na
 up; the operators themselves stay missing.
 """
 
+from __future__ import annotations
+
 import importlib
 import sys
 import threading

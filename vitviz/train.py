@@ -3,6 +3,8 @@
 The same command continues an interrupted run.
 """
 
+from __future__ import annotations
+
 import argparse
 import shlex
 import sys

@@ -1,5 +1,7 @@
 """Write the lines that open a model in timm, transformers, torchvision or vitviz, take features, and fine-tune it."""
 
+from __future__ import annotations
+
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained
 

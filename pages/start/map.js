@@ -81,17 +81,25 @@ class MapView {
     this.build();
     writeParts(this.parts, this.model);
     this.journey.draw(this.model.parts);
+    if (this.crisp && this.bitmap) this.showMap(); // the strokes are the background, what the model sees follows
     this.photo.show(message, (bitmap) => this.showPhoto(bitmap));
     if (!this.bitmap) this.paint(); // the image follows
     this.panel.refresh(recall('part', message.header.map));
   }
 
+  showMap() {
+    this.grey = greyed(this.crisp ?? this.bitmap);
+    this.paint();
+    this.shown = this.message;
+    this.root.dataset.drawing = this.message.header.drawing?.strokes ?? '';
+  }
+
   showPhoto(bitmap) {
     this.bitmap = bitmap;
-    this.grey = greyed(this.crisp ?? bitmap);
     this.pad.paintSeen(bitmap);
-    this.paint();
-    this.root.dataset.drawing = this.message.header.drawing?.strokes ?? '';
+    const patches = this.parts.get('patches');
+    if (this.shown !== this.message || !patches) this.showMap();
+    else paintPart(patches.view, patches.part, patches.box, this.view());
     if (this.message.header.moves) this.starting ??= setTimeout(() => this.journey.tour(), TOUR_AFTER_MS);
   }
 

@@ -15,10 +15,9 @@ export function greyed(bitmap) {
   const ctx = node.getContext('2d');
   ctx.drawImage(bitmap, 0, 0, node.width, node.height);
   const image = ctx.getImageData(0, 0, node.width, node.height);
-  for (let i = 0; i < image.data.length; i += 4) {
-    const grey = 0.299 * image.data[i] + 0.587 * image.data[i + 1] + 0.114 * image.data[i + 2];
-    image.data.fill(26 + grey * 0.74, i, i + 3);
-  }
+  const { data } = image;
+  for (let i = 0; i < data.length; i += 4)
+    data[i] = data[i + 1] = data[i + 2] = 26 + 0.74 * (0.299 * data[i] + 0.587 * data[i + 1] + 0.114 * data[i + 2]);
   ctx.putImageData(image, 0, 0);
   return node;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -156,10 +157,17 @@ def _draw_card_group(entries: Sequence[PageEntry], _query: Hashable) -> None:
     """Draw cards whose links carry the current selection; `_query` is the cache key."""
     for entry in entries:
         with st.container(border=True, width=284, height="stretch", key=f"home-card-{entry.slug}"):
-            if entry.slug in PICTOGRAMS:
-                st.image(f"/app/static/cards/{entry.slug}.svg", alt="", width="stretch")
             selection.link_to(entry.slug)
-            st.caption(entry.question)
+            st.html(_render_card(entry))
+
+
+def _render_card(entry: PageEntry) -> str:
+    """Return HTML of a card's picture and question.
+
+    React renders every element of the page again at each stroke, and parses the Markdown of a caption.
+    """
+    image = f'<img src="/app/static/cards/{entry.slug}.svg" alt="" loading="lazy">'
+    return f"{image if entry.slug in PICTOGRAMS else ''}<p>{escape(entry.question)}</p>"
 
 
 st.html(Path(__file__).with_name("page.css"))

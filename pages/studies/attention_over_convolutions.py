@@ -11,8 +11,8 @@ from pages.questions.prediction_gate import create_choice
 from pages.studies.study import Evidence, Study, Table, View
 from vitviz.experiments.conv_attention import MODELS, NAME, TITLES
 from vitviz.experiments.result import Result
-from vitviz.lessons.experiment_measures import (
-    COMPARED_KIND,
+from vitviz.lessons.convolution_measures import (
+    KIND,
     AttentionOverConvolutions,
     find_most_accurate,
     list_accuracies,
@@ -51,7 +51,7 @@ def build(mode: Mode) -> View | None:
         describe_results(stored),
         None
         if answer is None
-        else create_choice(GUESS, QUESTION.prompt, COMPARED_KIND, lambda: answer, question=QUESTION),
+        else create_choice(GUESS, QUESTION.prompt, KIND, lambda: answer, question=QUESTION),
         (create_evidence(stored),),
         describe_bugs(stored),
         Table(build_columns(stored, names), {"Mean accuracy": percent}, "conv_attention.csv", _FORMATS),

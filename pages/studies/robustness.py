@@ -12,8 +12,8 @@ from pages.selection import selection
 from pages.stores import catalogue
 from pages.studies.study import Choice, Evidence, Study, Table, View
 from vitviz.analysis.changes import CHANGES
+from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.analysis.robustness import NAME, NONE, Losses, collect_losses, describe_error
-from vitviz.analysis.run_comparison import describe_recipe_differences
 from vitviz.experiments.result import read_result, read_result_if_any
 from vitviz.plots.image_changes import strength_words
 from vitviz.plots.robustness import robustness_figure

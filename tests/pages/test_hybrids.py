@@ -18,7 +18,8 @@ from tests.messages import charts
 from tests.pages.conftest import OpenApp
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from tests.pages.told import words
-from vitviz.analysis.run_comparison import describe_recipe_differences, time_to_accuracy
+from vitviz.analysis.milestones import time_to_accuracy
+from vitviz.analysis.recipes import describe_recipe_differences
 from vitviz.checkpoint_header import Header, read_header
 from vitviz.experiments.conv_attention import TITLES
 from vitviz.experiments.result import RESULTS, read_result

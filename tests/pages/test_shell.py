@@ -25,7 +25,7 @@ from pages.stores.session import UserSession
 from pages.streamlit_fixes import installation
 from tests.pages.conftest import OpenApp
 from vitviz.data import image_worker
-from vitviz.models.parameter_count import too_large
+from vitviz.models.size import too_large
 from vitviz.plots.theme import HEADS, PALETTES
 from vitviz.text import plain
 

@@ -1,5 +1,7 @@
 """Compute mean attention distances in pixels, streamed so that memory stays bounded."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Compare a fine-tuned backbone with the same model from scratch: curves, spread over seeds, weight changes."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,6 +46,7 @@ class Group:
 
     @property
     def spread(self) -> float:
+        """Range of the test accuracies."""
         return max(self.tests) - min(self.tests) if self.tests else float("nan")
 
 

@@ -1,5 +1,7 @@
 """Apply the readout after every layer (nostalgebraist 2020, 'logit lens')."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Compute explanation methods of a Vision Transformer: one relevance per patch."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Segment an image by its tokens: clusters, and the foreground."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

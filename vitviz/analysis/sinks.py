@@ -1,5 +1,7 @@
 """Measure token norms of a layer, find outliers, and measure the contrast of their patches."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +26,7 @@ class TokenNorms:
 
     @property
     def median(self) -> float:
+        """Median norm over all tokens."""
         return float(np.median(self.places))
 
     @property
@@ -33,6 +36,7 @@ class TokenNorms:
 
     @property
     def longest(self) -> float:
+        """Largest norm over all tokens."""
         return float(self.places.max())
 
     @property

@@ -1,5 +1,7 @@
 """Compute the gain from a teacher: student minus twin, seed by seed, over the number of images."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -66,6 +68,7 @@ class Lesson:
 
     @property
     def mean_test(self) -> float:
+        """Mean accuracy on the test images."""
         return float(np.mean(self.test))
 
 

@@ -1,5 +1,7 @@
 """Compute the attention pairs that Swin's windows and masks allow, and the leakage without a mask."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Collect the JavaScript modules and style sheets that views need, for files and notebooks without a server."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterable
@@ -38,4 +40,5 @@ def read_styles(files: Iterable[str]) -> str:
 
 
 def read_linker() -> str:
+    """Return the source of link.js."""
     return (BROWSER / "link.js").read_text("utf-8")

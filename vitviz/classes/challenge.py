@@ -3,6 +3,8 @@
 Every function that uses the database raises ClassError if it cannot be read or written.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from vitviz.classes.class_store import ClassStore, clean_name
@@ -142,6 +144,7 @@ def submit_run(classes: ClassStore, code: str, who: str, name: str, run: str) ->
 
 
 def load_entries(classes: ClassStore, code: str) -> list[Entry]:
+    """Return the submitted runs."""
     with classes.database.reading() as file:
         rows = (
             file.execute("SELECT run, who, name FROM entry WHERE code = ?", (code,)).fetchall()

@@ -6,6 +6,8 @@ learner is stored as a hash of token and class, which identifies nobody in anoth
 after its teacher's last heartbeat. Every method raises ClassError if the database cannot be read or written.
 """
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import secrets
@@ -199,6 +201,7 @@ class ClassStore:
         return not row or bool(row[0])
 
     def leave(self, code: str, who: str) -> None:
+        """Remove a learner from a class."""
         with self.database.writing() as file:
             file.execute("DELETE FROM member WHERE code = ? AND who = ?", (code, who))
 

@@ -3,6 +3,8 @@
 Every function that uses the database raises ClassError if it cannot be read or written.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import io

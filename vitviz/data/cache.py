@@ -1,5 +1,7 @@
 """Datasets as .npz files: found, checked on reading, written whole or not at all."""
 
+from __future__ import annotations
+
 import os
 import tempfile
 import zipfile
@@ -27,6 +29,7 @@ def _folder(chosen: str) -> Path:
 
 
 def data_file(name: str) -> Path:
+    """Return the path of the dataset's .npz file."""
     return data_folder() / f"{name}.npz"
 
 

@@ -1,5 +1,7 @@
 """Download MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100 with torchvision's addresses and checksums."""
 
+from __future__ import annotations
+
 import hashlib
 import http.client
 import sys

@@ -3,6 +3,8 @@
 `python -m vitviz.data.image_worker` is such a process: it reads files from its stdin and writes pixels to its stdout.
 """
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import math
@@ -98,6 +100,7 @@ class ImageWorker:
             timer.cancel()
 
     def close(self) -> None:
+        """End the process at once."""
         self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):  # what was still to be written has no reader
@@ -171,6 +174,7 @@ class ImageWorkers:
                 self._idle.append(ImageWorker())
 
     def close(self) -> None:
+        """End the workers that are idle."""
         while self._idle:
             self._idle.pop().close()
 

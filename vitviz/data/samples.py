@@ -1,5 +1,7 @@
 """Images to begin with: those that scikit-image installs."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec

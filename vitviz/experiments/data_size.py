@@ -1,5 +1,7 @@
 """Train CNN, hybrid, Swin, ViT and DeiT on growing numbers of the same images, at equal updates."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Write and read files of results with their provenance."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,6 +60,7 @@ class Result:
         return [*self._sorted[names].get(tuple(values.values()), ())]
 
     def machine_of(self, row: Row) -> str:
+        """Return the machine on which a row was measured."""
         return self.made[int(row["made"])].machine
 
     @cached_property
@@ -67,6 +70,7 @@ class Result:
 
 
 def result_path(name: str, folder: Path | None = None) -> Path:
+    """Return the path of an experiment's results."""
     return (folder or RESULTS) / f"{name}.json"
 
 

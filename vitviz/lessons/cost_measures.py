@@ -1,5 +1,7 @@
 """Measure the cost of models: multiply-adds by formula, and seconds on this machine."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from vitviz.lessons.formula_measures import ModelFreeMeasure

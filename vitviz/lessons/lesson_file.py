@@ -1,5 +1,7 @@
 """Read lessons from untrusted TOML files, and write them."""
 
+from __future__ import annotations
+
 import json
 import re
 import tomllib

@@ -5,13 +5,12 @@ if not supported.positions:
 st.info(supported.positions.why_not)
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import TypeVar
 
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
-
-Kind = TypeVar("Kind", ViTConfig, SwinConfig, CNNConfig)
 
 
 @dataclass(frozen=True)
@@ -202,19 +201,15 @@ def abilities(config: ModelConfig) -> Abilities:
     return Abilities(**{field.name: Ability(lacks.get(field.name, "")) for field in fields(Abilities)})
 
 
-def _as_kind(config: ModelConfig, kind: type[Kind], name: str) -> Kind:
-    if not isinstance(config, kind):
-        raise TypeError(f"config must be a {name}'s, received a {type(config).__name__}")
-    return config
-
-
 def as_vit(config: ModelConfig) -> ViTConfig:
     """Return the config of a model that has `heads_over_all` or `blocks`.
 
     Raises:
         TypeError: if it is no ViT's.
     """
-    return _as_kind(config, ViTConfig, "ViT")
+    if not isinstance(config, ViTConfig):
+        raise TypeError(f"config must be a ViT's, received a {type(config).__name__}")
+    return config
 
 
 def as_swin(config: ModelConfig) -> SwinConfig:
@@ -223,7 +218,9 @@ def as_swin(config: ModelConfig) -> SwinConfig:
     Raises:
         TypeError: if it is no Swin's.
     """
-    return _as_kind(config, SwinConfig, "Swin")
+    if not isinstance(config, SwinConfig):
+        raise TypeError(f"config must be a Swin's, received a {type(config).__name__}")
+    return config
 
 
 def as_cnn(config: ModelConfig) -> CNNConfig:
@@ -232,7 +229,9 @@ def as_cnn(config: ModelConfig) -> CNNConfig:
     Raises:
         TypeError: if it is no CNN's.
     """
-    return _as_kind(config, CNNConfig, "CNN")
+    if not isinstance(config, CNNConfig):
+        raise TypeError(f"config must be a CNN's, received a {type(config).__name__}")
+    return config
 
 
 def as_cut(config: ModelConfig) -> ViTConfig | SwinConfig:

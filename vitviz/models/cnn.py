@@ -1,5 +1,7 @@
 """Define small convolutional networks: the baseline and DeiT's teacher."""
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor, nn
 

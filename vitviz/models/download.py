@@ -1,5 +1,7 @@
 """Download a file by its address once, with progress, cancellation, a checksum and an atomic rename."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import time

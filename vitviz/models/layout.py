@@ -1,5 +1,7 @@
 """Describe the tokens of a sequence: prefix tokens by name, then patches in reading order."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 
@@ -13,10 +15,12 @@ class TokenLayout:
 
     @property
     def num_prefix_tokens(self) -> int:
+        """Number of tokens before the patches."""
         return len(self.prefix)
 
     @property
     def num_patches(self) -> int:
+        """rows * cols."""
         return self.grid[0] * self.grid[1]
 
     @property

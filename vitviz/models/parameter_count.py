@@ -1,9 +1,10 @@
 """Parameters and multiply-adds in closed form, by part: known without torch and without weights, however large."""
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
+
+from collections.abc import Iterator
 from functools import singledispatch
 from itertools import pairwise
-from math import prod
 
 from vitviz.config import (
     CNNConfig,
@@ -14,7 +15,6 @@ from vitviz.config import (
     ViTConfig,
 )
 from vitviz.config_models import mlp_width
-from vitviz.models import parameter_count
 
 EMBEDDING, POSITIONS, LAYERS, ATTENTION, HEAD = "embedding", "positions", "layers", "attention", "head"
 MLP, NORMS = "MLP", "norms"
@@ -318,48 +318,3 @@ def _(config: FlatAttentionConfig, side_px: int) -> Counts:
         ATTENTION: 2 * (first + second),  # one token: a score and a product
         HEAD: second * config.num_classes,
     }
-
-
-MOST_MILLIONS = 100.0  # ViT-B; thirty users must not fill the server with ViT-H
-
-
-def millions(config: ModelConfig) -> float:
-    """Return the parameters of the layers in millions, without positions, embedding and head."""
-    return parameter_count.parameters(config)[parameter_count.LAYERS] / 1e6
-
-
-def too_large(config: ModelConfig) -> bool:
-    """Return True if a model has more than this app shows: neither listed, nor offered, nor fetched."""
-    return millions(config) > MOST_MILLIONS
-
-
-# ---------------------------------------------------------------- from the names of a model's tensors
-
-_PARTS_BY_NAME = (
-    ("stem", "Convolutional stem"),  # before patch_embed: a hybrid's convolutions lie in it
-    ("patch_embed", "Patch embedding E"),
-    ("pos_embed", "Positions"),
-    ("pos_proj", "Positions"),
-    ("cls_token", "Prefix tokens"),
-    ("dist_token", "Prefix tokens"),
-    ("reg_token", "Prefix tokens"),
-    (".attn.", "Attention"),
-    (".mlp.", "MLP"),
-    ("head", "Classifier head"),
-)
-
-
-def parameters_by_part(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """Count the parameters of each part of a model, in the order of the forward pass.
-
-    Args:
-        shapes: parameter name (timm's names) -> shape.
-    """
-    counts: dict[str, int] = {}
-    for name, shape in shapes.items():
-        part = next((title for key, title in _PARTS_BY_NAME if key in name), None)
-        if part is None:
-            part = "Norms" if "norm" in name else "Other"
-        counts[part] = counts.get(part, 0) + prod(shape)
-    order = [*dict.fromkeys(title for _, title in _PARTS_BY_NAME), "Norms", "Other"]
-    return {part: counts[part] for part in order if part in counts}

@@ -3,6 +3,8 @@
 Sizes of the papers: ViT, table 1; DeiT, table 1; Swin, section 3.3; stochastic depth is left to the training.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from vitviz.config import (

@@ -1,5 +1,7 @@
 """List and fetch the published weights that the app offers; listing needs neither torch nor a network."""
 
+from __future__ import annotations
+
 import json
 import os
 import zipfile
@@ -10,8 +12,9 @@ from pathlib import Path
 from vitviz.models.download import NoNetworkError, Progress, download, weights_file, weights_folder
 from vitviz.models.hub import HubFile, cache_folder, fetch_hub_file
 from vitviz.models.package_weights import fetch_package
-from vitviz.models.parameter_count import MOST_MILLIONS, millions, published_megabytes, too_large
+from vitviz.models.parameter_count import published_megabytes
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
+from vitviz.models.size import MOST_MILLIONS, millions, too_large
 
 WITHOUT_HUB = "dinov2_small_saliency"  # the package index serves it
 # Small and varied: supervised DeiT, self-supervised DINOv2 and DINO, a ViT pretrained on ImageNet-21k, Swin.

@@ -1,5 +1,7 @@
 """Named model shapes, and the one place that turns a config into a model."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

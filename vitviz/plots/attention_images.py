@@ -1,5 +1,7 @@
 """Draw attention as image files: one view, a sheet of all heads, an animation."""
 
+from __future__ import annotations
+
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -155,6 +157,7 @@ def sheet(images: Sequence[Uint8], labels: Sequence[str], columns: int, mode: Mo
 
 
 def png(image: Uint8) -> bytes:
+    """Return an image as PNG."""
     out = io.BytesIO()
     Image.fromarray(image).save(out, "PNG")
     return out.getvalue()

@@ -1,5 +1,7 @@
 """Conceal which curve is whose: keep axes and legend, and draw the range of all curves as one grey band."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

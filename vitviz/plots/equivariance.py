@@ -1,5 +1,7 @@
 """Draw the equivariance of each layer over depth."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from vitviz.plots.chart import Chart

@@ -1,5 +1,7 @@
 """Pack a recorded forward pass into the map's message."""
 
+from __future__ import annotations
+
 import io
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Encode the content of each part for the map's message: header fields, and arrays of few bytes."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

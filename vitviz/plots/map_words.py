@@ -1,5 +1,7 @@
 """Describe the parts of the map in words: titles, symbols and one sentence with the image's own numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

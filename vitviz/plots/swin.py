@@ -1,5 +1,7 @@
 """Pack the data of the Swin lens for its views in the browser, and draw its figures."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,6 +14,7 @@ from vitviz.plots.blob import pack
 from vitviz.shifted_windows import FloatArray, Pair, relative_position_index
 
 PictureArray = NDArray[np.uint8]
+FloatArray64 = NDArray[np.float64]
 Hops = tuple[
     str, NDArray[np.uint8]
 ]  # a note, and (output, input) blocks until the input can have reached the output

@@ -1,5 +1,7 @@
 """Compute the features that a classifier head reads."""
 
+from __future__ import annotations
+
 import copy
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Record one forward pass for the map: the activations of every part of the model."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

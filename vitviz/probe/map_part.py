@@ -1,5 +1,7 @@
 """Open one part of the map: compute its operations with inputs and outputs for one token."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np
@@ -8,6 +10,7 @@ from numpy.typing import NDArray
 from vitviz.analysis.journey import (
     AddedPositions,
     EmbeddedPatches,
+    FeatureMaps,
     Grid,
     Journey,
     PrefixTokens,
@@ -27,7 +30,7 @@ from vitviz.analysis.opened_part import (
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.part_block import open_block, open_merging
 from vitviz.probe.part_inputs import PartContext, PatchEmbedding, build_opened_part, compute_embedding
-from vitviz.probe.part_maps import open_stage, open_stem
+from vitviz.probe.part_maps import open_level, open_stem
 from vitviz.probe.part_output import open_classes, open_head, open_norm, open_pool
 from vitviz.text import signed
 
@@ -180,14 +183,41 @@ def _read_unplaced_token(journey: Journey, token: int) -> FloatArray:
     return np.asarray(embedded.content.vectors[token - first])
 
 
+# ---------------------------------------------------------------- blocks, maps
+
+
+def _open_block_part(context: PartContext) -> OpenedPart:
+    return open_block(context.model, context.values, context.part, context.token, context.request.head)
+
+
+def _open_merging_part(context: PartContext) -> OpenedPart:
+    return open_merging(context.model, context.values, context.part, context.cell)
+
+
+def _open_stem_part(context: PartContext) -> OpenedPart:
+    content = context.part.content
+    assert isinstance(content, FeatureMaps)
+    return open_stem(
+        context.model, context.values, context.part, context.request.pin, context.request.channel
+    )
+
+
+def _open_stage_part(context: PartContext) -> OpenedPart:
+    before = context.journey.parts[context.journey.parts.index(context.part) - 1].content
+    assert isinstance(before, FeatureMaps)
+    return open_level(
+        context.model, before.levels[-1].maps, context.part, context.request.pin, context.request.channel
+    )
+
+
 _OPENERS: dict[str, Callable[[PartContext], OpenedPart]] = {
     "embed": _open_embedding,
     "prefix": _open_prefix,
     "positions": _open_positions,
-    "block": open_block,
-    "merge": open_merging,
-    "stem": open_stem,
-    "stage": open_stage,
+    "block": _open_block_part,
+    "merge": _open_merging_part,
+    "stem": _open_stem_part,
+    "stage": _open_stage_part,
     "norm": open_norm,
     "pool": open_pool,
     "head": open_head,

@@ -1,5 +1,7 @@
 """Open a block for one token: its heads, one softmax row and both residual updates; and Swin's patch merging."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -29,8 +31,7 @@ from vitviz.models.layer_order import stage_of
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.block_record import block_form, block_record, patterns_of
 from vitviz.probe.capture import as_array, capture
-from vitviz.probe.part_inputs import PartContext
-from vitviz.probe.swin import merging_norm
+from vitviz.probe.swin_parts import merging_norm
 from vitviz.text import percent
 
 FloatArray = NDArray[np.float32]
@@ -67,13 +68,18 @@ class TokenInBlock:
         return f" + {bias}{' + mask' * self.masked}" if self.biased else ""
 
 
-def open_block(context: PartContext) -> OpenedPart:
-    """Compute a block's operations for one token; without a valid head, for the one with the largest weight."""
-    model, part, token = context.model, context.part, context.token
+def open_block(
+    model: LoadedModel, values: FloatArray, part: Part, token: int, head: int | None
+) -> OpenedPart:
+    """Compute a block's operations for one token.
+
+    Args:
+        head: 0-based; None or out of range selects the head with the largest weight.
+    """
     content, tokens = part.content, part.tokens
     assert isinstance(content, BlockPass) and tokens is not None
     read_block = _read_swin_block if abilities(model.config).windows else _read_vit_block
-    block, chosen = read_block(model, context.values, content, token, context.request.head)
+    block, chosen = read_block(model, values, content, token, head)
     name = partial(name_token, tokens)
     operations = [*_build_attention(block, chosen, part, name), *_build_mlp(block, part)]
     return OpenedPart(
@@ -251,14 +257,13 @@ def _build_tables(block: TokenInBlock, head: int, part: str, name: Callable[[int
     )
 
 
-def open_merging(context: PartContext) -> OpenedPart:
+def open_merging(model: LoadedModel, values: FloatArray, part: Part, cell: int) -> OpenedPart:
     """Compute Swin's patch merging for one token: four concatenated neighbours, LayerNorm and one matrix."""
-    model, part, cell = context.model, context.part, context.cell
     content, tokens = part.content, part.tokens
     assert isinstance(content, MergedTokens) and tokens is not None
     stage = content.stage - 1
     name = f"layers.{stage - 1}"
-    grid = capture(model.swin, context.values[None], (name,))[name][0]
+    grid = capture(model.swin, values[None], (name,))[name][0]
     row, col = divmod(cell, tokens.grid[1])
     padded = np.pad(grid, ((0, grid.shape[0] % 2), (0, grid.shape[1] % 2), (0, 0)))
     places = [

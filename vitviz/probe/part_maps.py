@@ -1,5 +1,7 @@
 """Open convolutions: one value of a feature map as a sum over its receptive field, and all feature maps."""
 
+from __future__ import annotations
+
 from typing import cast
 
 import numpy as np
@@ -7,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.analysis.journey import FeatureMaps, Tokens, select_varied_channels
+from vitviz.analysis.journey import FeatureMaps, Part, Tokens, select_varied_channels
 from vitviz.analysis.opened_part import (
     OpenedPart,
     Operation,
@@ -19,26 +21,28 @@ from vitviz.analysis.opened_part import (
 )
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.pin import Pin
 from vitviz.probe.capture import as_array
-from vitviz.probe.part_inputs import PartContext
 from vitviz.text import signed
 
 FloatArray = NDArray[np.float32]
 SHOWN = 12
 
 
-def open_stem(context: PartContext) -> OpenedPart:
+def open_stem(
+    model: LoadedModel, values: FloatArray, part: Part, pin: Pin, channel: int | None
+) -> OpenedPart:
     """Open the first convolution of a hybrid or CNN at the pinned position: filter, BatchNorm, ReLU.
 
-    Without a valid output channel it opens the strongest at this position.
+    Args:
+        channel: output channel; None or out of range: the strongest at this position.
     """
-    part = context.part
     assert isinstance(part.content, FeatureMaps)
-    stem, source = _find_first_layers(context.model, context.values)
+    stem, source = _find_first_layers(model, values)
     convolution, batch = cast(nn.Conv2d, stem[0]), cast(nn.BatchNorm2d, stem[1])
     first = part.content.levels[0].maps
-    row, col = context.request.pin.row_col((first.shape[1], first.shape[2]))
-    chosen = _select_channel(first[:, row, col], context.request.channel)
+    row, col = pin.row_col((first.shape[1], first.shape[2]))
+    chosen = _select_channel(first[:, row, col], channel)
     x = extract_neighbourhood(source, row, col, convolution)
     weights = as_array(convolution.weight)[chosen]
     operations = [
@@ -53,19 +57,22 @@ def open_stem(context: PartContext) -> OpenedPart:
     return OpenedPart(part.id, cell, name_place(grid, cell), tuple(operations), tables, channel=chosen)
 
 
-def open_stage(context: PartContext) -> OpenedPart:
-    """Open a CNN's stage: one value of its first convolution by input map, and the output maps."""
-    part = context.part
-    entering = context.journey.parts[context.journey.parts.index(part) - 1].content
-    assert isinstance(part.content, FeatureMaps) and isinstance(entering, FeatureMaps)
-    before = entering.levels[-1].maps
+def open_level(
+    model: LoadedModel, before: FloatArray, part: Part, pin: Pin, channel: int | None
+) -> OpenedPart:
+    """Open a CNN's stage: one value of its first convolution by input map, and the output maps.
+
+    Args:
+        before: (channels, h, w), input of the stage.
+    """
+    assert isinstance(part.content, FeatureMaps)
     stage = int(part.id.partition(".")[2]) - 1
-    block = context.model.model.get_submodule(f"layers.{stage}.blocks.0")
+    block = model.model.get_submodule(f"layers.{stage}.blocks.0")
     convolution = cast(nn.Conv2d, block.get_submodule("conv1"))
     with torch.inference_mode():
         output = as_array(convolution(torch.tensor(before)[None])[0])
-    row, col = context.request.pin.row_col((output.shape[1], output.shape[2]))
-    chosen = _select_channel(output[:, row, col], context.request.channel)
+    row, col = pin.row_col((output.shape[1], output.shape[2]))
+    chosen = _select_channel(output[:, row, col], channel)
     products = extract_neighbourhood(before, row, col, convolution) * as_array(convolution.weight)[chosen]
     shares = products.sum(axis=(1, 2))
     name = f"One value of feature map {chosen + 1}, before BatchNorm"

@@ -1,5 +1,7 @@
 """Evaluate one snapshot of a training: validation predictions, learned tables, attention."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,9 @@
 """Export a finished run as one checkpoint file with a model card, and measure its accuracy."""
 
+from __future__ import annotations
+
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -100,7 +102,10 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> C
     """Return the checkpoint in fp16 with a card, whose accuracy is measured on the rounded weights."""
     config, status = run.config(), run.status()
     stored = {step: _halved(state) for step, state in checkpoint.snapshots.items()}
-    measured = measure(replace(checkpoint, snapshots=stored), config.train.dataset)
+    rounded = Checkpoint(
+        checkpoint.config, checkpoint.preparation, checkpoint.train, checkpoint.classes, [], stored
+    )
+    measured = measure(rounded, config.train.dataset)
     note = DATASETS[config.train.dataset]
     card = {
         **checkpoint.card,
@@ -123,7 +128,15 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> C
         "licence": LICENCE,
         "not_for": NOT_FOR,
     }
-    return replace(checkpoint, snapshots=stored, card=card)
+    return Checkpoint(
+        config=checkpoint.config,
+        preparation=checkpoint.preparation,
+        train=checkpoint.train,
+        classes=checkpoint.classes,
+        history=checkpoint.history,
+        snapshots=stored,
+        card=card,
+    )
 
 
 def _halved(state: dict[str, Tensor]) -> dict[str, Tensor]:

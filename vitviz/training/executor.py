@@ -5,6 +5,8 @@ cluster that shares the runs' folder ($VITVIZ_DASK). A worker reads from a pipe 
 when its parent ends.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import threading
@@ -255,6 +257,7 @@ class LocalExecutor(Executor):
             return any(worker.ready and worker.order is None for worker in self._workers)
 
     def process_ids(self) -> list[int]:
+        """Return the process ids of all workers."""
         with self._lock:
             return [worker.process.pid for worker in self._workers]
 

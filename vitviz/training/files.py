@@ -1,5 +1,7 @@
 """Write files of a run directory atomically, and read growing ones."""
 
+from __future__ import annotations
+
 import json
 import os
 import secrets

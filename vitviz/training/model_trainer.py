@@ -1,5 +1,7 @@
 """Train one model of a session and write its records, snapshots and status."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -61,6 +63,7 @@ class ModelTrainer:
         )
 
     def flush(self) -> None:
+        """Write pending records."""
         append_lines(self.run.directory / "records.jsonl", self._lines)
         self._lines.clear()
 

@@ -1,5 +1,7 @@
 """Define named trainings, each a preset in the lab and a command on the shell."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 from vitviz.config import ModelConfig, Preparation, SwinConfig, TrainConfig, ViTConfig

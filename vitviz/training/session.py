@@ -4,6 +4,8 @@ The models of an experiment are updated in turn, so that all have the same progr
 one makes more updates. A model that diverges stops alone. Commands and the saved state belong to the whole run.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import platform
@@ -315,4 +317,5 @@ class Session:
 
 
 def choose_device() -> str:
+    """Return 'cuda' if available, else 'cpu'."""
     return "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,5 +1,7 @@
 """Evaluate a model on images with shuffled patches, to see whether it relies on positions."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import torch

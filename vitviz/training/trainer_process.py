@@ -1,5 +1,7 @@
 """Control a trainer process from its parent: send orders, read replies, report how it ended."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -53,6 +55,7 @@ class TrainerProcess:
         return self._process.pid
 
     def send_order(self, order: Order) -> None:
+        """Send a run to train."""
         message = {"run": str(order.directory), "control_at": order.control_at, "claim": order.token}
         with contextlib.suppress(BrokenPipeError, OSError):  # the reader of its replies notices its death
             if self._process.stdin is not None:
@@ -65,6 +68,7 @@ class TrainerProcess:
             yield json.loads(line)
 
     def kill(self) -> None:
+        """Kill it."""
         self._process.kill()
 
     def close_pipes(self) -> None:

@@ -4,6 +4,8 @@ In: {"run": DIRECTORY, "control_at": BYTE, "claim": TOKEN}.
 Out: {"ready": true}, {"finished": DIRECTORY, "state": STATE}.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os

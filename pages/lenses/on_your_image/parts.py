@@ -25,7 +25,7 @@ from vitviz.analysis.assembly import (
     misplace_parts,
 )
 from vitviz.config import Preparation
-from vitviz.data.faces import FACES, from_the_middle, parts_of
+from vitviz.data.face_parts import FACES, from_the_middle, parts_of
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import assembly as plots
 from vitviz.plots.image_changes import Answered

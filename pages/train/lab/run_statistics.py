@@ -10,9 +10,8 @@ import streamlit as st
 from pages.frame import page
 from pages.stores import cached, records, runs
 from pages.train.lab import run_view
-from vitviz.analysis.run_comparison import time_to_accuracy
+from vitviz.analysis.milestones import parameters_by_part, time_to_accuracy
 from vitviz.models.abilities import abilities, as_vit
-from vitviz.models.parameter_count import parameters_by_part
 from vitviz.text import percent
 
 if TYPE_CHECKING:

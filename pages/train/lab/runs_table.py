@@ -11,7 +11,7 @@ from pages.frame import page
 from pages.selection import upload
 from pages.stores import runs, session
 from pages.train.lab import keys, race, recipe_form, run_view, settings
-from vitviz.analysis.run_comparison import time_to_accuracy
+from vitviz.analysis.milestones import time_to_accuracy
 from vitviz.text import percent, plain, reason
 
 if TYPE_CHECKING:

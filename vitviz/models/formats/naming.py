@@ -1,5 +1,7 @@
 """Rename and join tensors of another project into this project's; shapes alone are enough (torch's meta device)."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """open_clip's (and OpenAI's) visual towers; a tower that is a timm model is read as timm's."""
 
+from __future__ import annotations
+
 from vitviz.config import ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes
@@ -24,6 +26,7 @@ _RULES = (
 
 
 def translate(state: State) -> State:
+    """Return a visual tower's tensors under this project's names."""
     state = rename(state, _RULES)
     for name, shape in (("cls_token", (1, 1, -1)), ("pos_embed", (1, *state["pos_embed"].shape))):
         if name in state:
@@ -34,6 +37,7 @@ def translate(state: State) -> State:
 
 
 def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a visual tower."""
     if settings.get("pool_type") not in (None, "tok"):
         raise PretrainedError(
             f"its pooling (pool_type {settings.get('pool_type')!r:.40}) is not supported: only 'tok' is"

@@ -1,5 +1,7 @@
 """Recognise a checkpoint by its tensors' names and open it as one of this project's models."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Mapping
@@ -19,7 +21,7 @@ from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings, check_labels
 from vitviz.models.formats.header import COMPUTED, Shapes
-from vitviz.models.formats.naming import Format
+from vitviz.models.formats.naming import Format, State
 from vitviz.models.formats.source import find_source
 from vitviz.models.formats.state_loading import check_shapes, load_into
 from vitviz.models.loaded_model import LoadedModel
@@ -125,7 +127,7 @@ def open_model(
     state = found.read()
     load_into(
         model,
-        layout.translate({name: state[full] for name, full in recognised.names.items()}),
+        _translate(layout, {name: state[full] for name, full in recognised.names.items()}),
         layout.title,
     )
     return LoadedModel(
@@ -231,7 +233,7 @@ def _describe(
     try:
         with torch.device("meta"):
             state = {name: torch.empty(shapes[full]) for name, full in recognised.names.items()}
-        translated = {name: tuple(tensor.shape) for name, tensor in layout.translate(state).items()}
+        translated = {name: tuple(tensor.shape) for name, tensor in _translate(layout, state).items()}
         config = layout.describe(translated, settings)
         _check_size(config, len(shapes))
     except PretrainedError as error:
@@ -256,6 +258,10 @@ def _check_size(config: ModelConfig, tensors: int) -> None:
     """Check what the model computes beside its tensors; the head's width is that of a tensor."""
     assert isinstance(config, ViTConfig | SwinConfig)
     check_buildable(replace(config, num_classes=min(config.num_classes, 1)), tensors)
+
+
+def _translate(layout: Format, state: State) -> State:
+    return layout.translate(state)
 
 
 def _title(layout: Format, config: ViTConfig | SwinConfig) -> str:

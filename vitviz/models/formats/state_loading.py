@@ -1,5 +1,7 @@
 """Load tensors into a model completely, or name what does not fit and change nothing."""
 
+from __future__ import annotations
+
 import math
 
 import torch

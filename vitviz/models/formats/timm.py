@@ -3,6 +3,8 @@
 `describe_timm_model` is the way back: timm's architecture and arguments of a shape.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -38,6 +40,7 @@ _TRAINED_ONLY = {
 
 
 def translate_vit(state: State) -> State:
+    """Return a timm ViT's or DeiT's tensors under this project's names."""
     state = join(rename(state, _DINOV2_GIANT), "fc1", ("fc1_g", "fc1_x"))
     state = fill_biases(state, "attn.proj", "mlp.fc1", "mlp.fc2", "head")
     table = state.get("pos_embed")
@@ -86,6 +89,7 @@ def translate_swin(state: State) -> State:
 
 
 def describe_timm_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
+    """Return the config of a timm Swin."""
     config = describe_swin(shapes, settings, "timm")
     stated = settings.integer("window_size")
     return replace(config, window_size=stated) if stated else config

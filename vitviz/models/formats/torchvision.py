@@ -1,8 +1,12 @@
 """torchvision's checkpoints of ViT and Swin."""
 
-import re
-from functools import partial
+from __future__ import annotations
 
+import re
+
+from vitviz.config import SwinConfig, ViTConfig
+from vitviz.models.formats.checkpoint_settings import Settings
+from vitviz.models.formats.header import Shapes
 from vitviz.models.formats.naming import Format, State, describe_swin, describe_vit, rename
 
 _VIT = (
@@ -28,7 +32,13 @@ _SWIN = (
 
 
 def translate_vit(state: State) -> State:
+    """Return a torchvision ViT's tensors under this project's names."""
     return rename(state, _VIT)
+
+
+def describe_torchvision_vit(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a torchvision ViT."""
+    return describe_vit(shapes, settings)
 
 
 def translate_swin(state: State) -> State:
@@ -44,17 +54,22 @@ def translate_swin(state: State) -> State:
     }
 
 
+def describe_torchvision_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
+    """Return the config of a torchvision Swin."""
+    return describe_swin(shapes, settings, "torchvision")
+
+
 VIT = Format(
     "a torchvision ViT",
     r"^(?P<prefix>(?:[\w-]+\.)*?)encoder\.layers\.encoder_layer_0\.self_attention\.in_proj_weight$",
     translate_vit,
-    describe_vit,
+    describe_torchvision_vit,
     needs=r"^conv_proj\.weight$",
 )
 SWIN = Format(
     "a torchvision Swin",
     r"^(?P<prefix>(?:[\w-]+\.)*?)features\.1\.0\.attn\.qkv\.weight$",
     translate_swin,
-    partial(describe_swin, convention="torchvision"),
+    describe_torchvision_swin,
     needs=r"^features\.0\.0\.weight$",
 )

@@ -1,5 +1,7 @@
 """transformers' checkpoints: ViT, DeiT, DINOv2 and DINOv3 ViT, Swin, and the image side of CLIP."""
 
+from __future__ import annotations
+
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes
@@ -117,6 +119,7 @@ def translate_swin(state: State) -> State:
 
 
 def describe_transformers_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
+    """Return the config of a Swin."""
     if settings.get("use_absolute_embeddings") or "pos_embed" in shapes:
         raise PretrainedError("a Swin with absolute position embeddings is not supported")
     if settings.get("hidden_act") not in (None, "gelu"):

@@ -1,5 +1,7 @@
 """vit-pytorch's ViT: linear maps of unfolded patches, two norms around them, heads of any width."""
 
+from __future__ import annotations
+
 from vitviz.config import ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes
@@ -47,6 +49,7 @@ def _patch_side(shape: tuple[int, ...]) -> int:
 
 
 def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
+    """Return the config of a vit-pytorch ViT."""
     inner = shapes["blocks.0.attn.qkv.weight"][0] // 3
     per_head = settings.integer("dim_head") or (64 if inner % 64 == 0 else inner)
     heads = settings.integer("heads", "num_heads")

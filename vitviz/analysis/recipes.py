@@ -1,10 +1,8 @@
-"""Compare runs: the differences of their recipes, the settings that vary, and the time to an accuracy."""
+"""Describe the differences of the training recipes of models that are compared."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Mapping
 
 from vitviz.config import TrainConfig
 from vitviz.text import join_words
@@ -39,24 +37,3 @@ def describe_recipe_differences(trains: Mapping[str, TrainConfig]) -> str:
         if 0 < len(names) < len(trains)
     ]
     return "; ".join(parts)
-
-
-def find_varying_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names whose values differ between rows that have them, in the order in which they first appear.
-
-    A name that only some rows have does not differ by that: a CNN has no heads, which its kind says already.
-    """
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [name for name in names if _varies([row[name] for row in rows if name in row])]
-
-
-def _varies(values: Sequence[Any]) -> bool:
-    return any(value != values[0] for value in values)
-
-
-def time_to_accuracy(
-    times: NDArray[np.floating[Any]], accuracy: NDArray[np.floating[Any]], level: float
-) -> float | None:
-    """Return the time at which the accuracy (n,) first reached a level; None if it never did."""
-    reached = np.flatnonzero(accuracy >= level)
-    return float(times[reached[0]]) if len(reached) else None

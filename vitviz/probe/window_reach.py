@@ -1,4 +1,6 @@
-"""Read parts of a Swin's weights as arrays."""
+"""Measure with gradients which patches one Swin token depends on; holds tensors, returns arrays."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 
@@ -8,30 +10,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitviz.models.layout import TokenLayout
-from vitviz.models.swin import PatchMerging, SwinTransformer
-from vitviz.probe.capture import as_array
-
-FloatArray = NDArray[np.float32]
-
-
-def position_bias_table(model: SwinTransformer, stage: int, block: int) -> FloatArray:
-    """Return the table of relative position biases, (heads, (2 Mh - 1)(2 Mw - 1)); stage and block count from 0."""
-    return as_array(model.block(stage, block).attn.relative_position_bias_table).T.copy()
-
-
-def block_window(model: SwinTransformer, stage: int, block: int) -> tuple[int, int]:
-    """Return (rows, cols) of a block's windows."""
-    found = model.block(stage, block)
-    return found.plan(found.native_grid).window
-
-
-def merging_norm(model: SwinTransformer, stage: int) -> tuple[FloatArray, FloatArray, float]:
-    """Return the weight, bias (4 C,) and epsilon of the LayerNorm before the merging into a stage, 1 or later."""
-    merging = model.get_submodule(f"layers.{stage}.downsample")
-    if not isinstance(merging, PatchMerging):
-        raise ValueError(f"stage {stage} does not begin by merging")
-    return as_array(merging.norm.weight), as_array(merging.norm.bias), merging.norm.eps
-
 
 NOTHING = 1e-20  # of the largest gradient: a score of -100 leaves e^-100 = 4e-44, which counts as nothing
 

@@ -1,0 +1,59 @@
+"""Measure the lecture's open question from its stored experiment: does attention over convolutions help?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import mean
+
+from vitviz.experiments.conv_attention import NAME, TITLES
+from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject
+from vitviz.text import percent, plural
+
+COMPARED_MODELS = ("written", "control", "cnn")
+KIND = Choose(tuple(TITLES[name] for name in COMPARED_MODELS))
+
+
+@dataclass(frozen=True)
+class AttentionOverConvolutions:
+    """The most accurate of the lecture's attention over convolutions, its control without attention, and a CNN."""
+
+    def why_not(self, subject: QuestionSubject) -> str:
+        result = load_stored_result()
+        complete = result is not None and find_most_accurate(result) is not None
+        return "" if complete else "The experiment's results are not stored on this server."
+
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
+        return KIND
+
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+        result = load_stored_result()
+        answer = None if result is None else find_most_accurate(result)
+        if answer is None:
+            raise ValueError("expected stored results of attention over convolutions, found none")
+        return answer
+
+
+def find_most_accurate(result: Result) -> MeasuredAnswer | None:
+    """Return the index of the most accurate of `COMPARED_MODELS`; None if one was not measured."""
+    tests = [list_accuracies(result, name) for name in COMPARED_MODELS]
+    if not all(tests):
+        return None
+    means = [mean(seeds) for seeds in tests]
+    numbers = ", ".join(
+        f"{TITLES[name]}: {percent(accuracy)}" for name, accuracy in zip(COMPARED_MODELS, means, strict=True)
+    )
+    counts = sorted({len(seeds) for seeds in tests})
+    spread = plural(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    condition = "one seed each" if counts == [1] else f"each the mean over {spread}"
+    return MeasuredAnswer(means.index(max(means)), f"{numbers}, {condition}.")
+
+
+def load_stored_result() -> Result | None:
+    """Return the experiment's stored result; None if it is missing."""
+    return read_result_if_any(NAME)
+
+
+def list_accuracies(result: Result, model: str) -> list[float]:
+    """Return a model's test accuracies, one per seed."""
+    return [float(row["test"]) for row in result.where(model=model) if "test" in row]
