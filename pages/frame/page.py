@@ -272,7 +272,7 @@ def drawers(
         asks: questions, measured on `at` or by default on the sidebar's selection.
     """
     if math is not None:
-        _add_drawer(f"{key}.drawer.math", "The mathematics", "function", partial(_draw_math, math))
+        _add_drawer(f"{key}.drawer.math", "The mathematics", "function", lambda: markdown(link_names(math)))
     if code:
         _add_drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_draw_sources, code))
     if numbers is not None:
@@ -285,10 +285,6 @@ def drawers(
             "experiment",
             partial(_draw_questions, asks, f"{key}.asks", at),
         )
-
-
-def _draw_math(text: str) -> None:
-    markdown(link_names(text))
 
 
 def _draw_questions(asks: Sequence[Question], key: str, at: Subject | None) -> None:

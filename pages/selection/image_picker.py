@@ -96,7 +96,7 @@ def draw(model: ModelChoice, chosen: selection.Selection) -> None:
     """Draw the image as the model sees it, a suggested model, and the sources of other images."""
     pixels = cached.load_image(chosen.image)
     prepared = cached.prepare_image(chosen.image, model.preparation, chosen.offset)
-    redrawn = _is_redrawn(pixels, prepared, model.preparation)
+    redrawn = model.preparation.digit and pixels.shape[:2] != prepared.shown.shape[:2]
     pin = chosen.pin if selection.is_pinned() and not redrawn else None
     element_cache.draw_cached(
         st.container(
@@ -125,10 +125,6 @@ def _draw_image(small: str, width: int, square: bool, title: str, text: str) -> 
     with st.container(gap="xxsmall"):
         st.markdown(f"**{title}**")
         st.caption(text)
-
-
-def _is_redrawn(pixels: np.ndarray, prepared: Prepared, preparation: Preparation) -> bool:
-    return preparation.digit and bool(pixels.shape[:2] != prepared.shown.shape[:2])
 
 
 def _get_longer_side_px(pixels: np.ndarray) -> int:

@@ -61,11 +61,6 @@ def _find_lab_model(selected: ModelChoice, choices: Mapping[str, ModelChoice]) -
     return selected.key if is_recorded else catalogue.get_default_model()
 
 
-def list_required_abilities(entry: PageEntry) -> list[str]:
-    """Return the abilities that the selected view of a page requires of a model."""
-    return _read_of_view(entry, entry.requires).split()
-
-
 def _read_of_view(entry: PageEntry, texts: Mapping[str, str]) -> str:
     """Return the text of the selected view of a page, or that of any other view."""
     key = f"{VIEW_PAGES.get(entry.slug, entry.slug)}.view"
@@ -79,7 +74,7 @@ def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str,
     if entry.slug == "live_lab":
         followed = _find_lab_model(selected, choices)
         return Shown(followed, "" if followed == selected.key else "The lab shows the model of this run.")
-    required = list_required_abilities(entry)
+    required = _read_of_view(entry, entry.requires).split()
 
     def list_missing(config: ModelConfig) -> list[str]:
         return [able.why_not for name in required if not (able := getattr(abilities(config), name))]

@@ -22,22 +22,13 @@ def draw() -> None:
         f" into {plain(str(weights_folder()))}."
     )
     for name in SMALL:
-        _draw_row(by_name[name])
+        with st.container(border=True):
+            st.markdown(f"**{plain(by_name[name].title)}** · {by_name[name].megabytes:,.0f} MB")
+            _draw_offer(by_name[name])
+    labels = {name: f"{by_name[name].title} · {by_name[name].megabytes:,.0f} MB" for name in others}
     with st.container(border=True):
-        name = st.selectbox(
-            "Other model", others, format_func=lambda key: _label_offer(by_name[key]), key="published._name"
-        )
+        name = st.selectbox("Other model", others, format_func=labels.__getitem__, key="published._name")
         _draw_offer(by_name[name])
-
-
-def _label_offer(offer: Offer) -> str:
-    return f"{offer.title} · {offer.megabytes:,.0f} MB"
-
-
-def _draw_row(offer: Offer) -> None:
-    with st.container(border=True):
-        st.markdown(f"**{plain(offer.title)}** · {offer.megabytes:,.0f} MB")
-        _draw_offer(offer)
 
 
 def _draw_offer(offer: Offer) -> None:

@@ -42,8 +42,9 @@ def load_map(choice: ModelChoice, current: Selection) -> bytes:
     if stored is not None:
         return stored
     model = cached.load_model(choice, current.step)
-    token = current.pin.token(model.layout(*shown.shape[:2]))
-    token = token if _is_large(model, shown) else 0
+    layout = model.layout(*shown.shape[:2])
+    # A position table that is too large to be sent at once is sent for one token.
+    token = current.pin.token(layout) if layout.num_tokens**2 > MOST_PAIRS else 0
     return _compute_map(model, choice, current.image, current.offset, token)
 
 
@@ -72,11 +73,6 @@ def build_map(model: LoadedModel, journey: Journey, shown: NDArray[np.uint8], to
 def build_mark(model_digest: str, shown: NDArray[np.uint8]) -> str:
     """Return the mark of a stored map: a hash of its weights and its pixels."""
     return f"{model_digest}|{blake2b(np.ascontiguousarray(shown).data, digest_size=16).hexdigest()}"
-
-
-def _is_large(model: LoadedModel, shown: NDArray[np.uint8]) -> bool:
-    """Return True if the position table is too large to be sent at once."""
-    return model.layout(*shown.shape[:2]).num_tokens ** 2 > MOST_PAIRS
 
 
 def _load_stored(name: str, choice: ModelChoice, step: int, shown: NDArray[np.uint8]) -> bytes | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -28,6 +27,7 @@ from vitviz.models.swin import WindowAttention
 
 KEY = "attention.explorer"
 GROUP = "attention"
+MOST_CLASSES = 5  # of the prediction
 DRAWERS = "attention.look"
 VIEW, STAGE = "attention.view", f"{KEY}.stage"  # fragments: the whole view, and the part that a pin changes
 
@@ -74,7 +74,7 @@ def draw(subject: CapturedSubject) -> None:
     page.drawers(
         DRAWERS,
         math=page.read_math(__file__),
-        code=(_select_forward(subject),),
+        code=(WindowAttention.forward if subject.able.windows else Attention.forward,),
         # The drawer reads the pin when it is drawn.
         numbers=lambda: export.draw(subject, ExportedView.capture(subject, controls)),
         asks=ASKS,
@@ -111,19 +111,15 @@ def draw_links(controls: MapControls) -> None:
     selection.link_to("swin", "Learn how Swin's windows work")
 
 
-def draw_prediction(subject: CapturedSubject, count: int = 5) -> None:
+def draw_prediction(subject: CapturedSubject) -> None:
     st.markdown("**Prediction**")
     if not subject.able.class_head:
         page.caption(subject.able.class_head.why_not)
         return
     probabilities = subject.probabilities
-    top = np.argsort(-probabilities, kind="stable")[:count]
+    top = np.argsort(-probabilities, kind="stable")[:MOST_CLASSES]
     draw_bars([subject.classes[i] for i in top], probabilities[top], key="attention.predictions")
     page.caption(describe_training(subject, catalogue.is_random(subject.choice, subject.step)))
-
-
-def _select_forward(subject: CapturedSubject) -> Callable[..., object]:
-    return WindowAttention.forward if subject.able.windows else Attention.forward
 
 
 ASKS = (

@@ -86,10 +86,6 @@ def draw_parameters(config: ViTConfig) -> None:
     page.caption(describe_parameters(counts, config.mlp_ratio))
 
 
-def select_block(layer: int) -> None:
-    BlockControls.change(layer=layer)
-
-
 @st.fragment
 @page.show_file_errors()
 def draw() -> None:
@@ -107,7 +103,11 @@ def draw() -> None:
     else:
         label = f"Show the last block ({config.depth}) and the prediction"
         st.button(
-            label, icon=":material/last_page:", key="block.last", on_click=select_block, args=(config.depth,)
+            label,
+            icon=":material/last_page:",
+            key="block.last",
+            on_click=BlockControls.change,
+            kwargs={"layer": config.depth},
         )
     draw_parameters(config)
     norms.draw(subject, config, record, token)

@@ -25,6 +25,7 @@ from vitviz.text import plain
 
 mount_tiles = register(__file__, "tiles_view")
 COLUMNS = 7
+_compute_components = cached.shared(max_entries=48)(filters.components_over_time)
 
 ASKS = (
     Question(
@@ -76,11 +77,6 @@ def _create_sheet(model: FilterHistory, controls: FilterControls) -> plots.Sheet
     maps, shares = _compute_components(weights, controls.count)
     sentences = [captions.describe_shares(share) for share in shares]
     return plots.Sheet(model.title, model.note, maps, shares, model.moments, sentences)
-
-
-@cached.shared(max_entries=48)
-def _compute_components(weights: list[FloatArray], count: int) -> tuple[FloatArray, FloatArray]:
-    return filters.components_over_time(weights, count)
 
 
 def _describe_model(model: FilterHistory, grey: bool) -> str:

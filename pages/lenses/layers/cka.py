@@ -50,7 +50,8 @@ def draw(current: ComparedModel) -> None:
     stage = st.container()  # the picture stands above its question
     revealed = _ask_closest_layer(pair, matrix[:count, count:])
     with stage:
-        _view(plots.matrix_view(matrix, _layer_titles(pair), between=revealed), key="layers.matrix")
+        titles = [(model.title, tuple(layer.title for layer in model.layers)) for model in pair]
+        _view(plots.matrix_view(matrix, titles, between=revealed), key="layers.matrix")
     conditions = f"{subset.title}: {COMPARED[controls.compared]}, {FORMS[controls.form]} CKA"
     page.caption(f"{describe_cka(pair, matrix, revealed)} Over {conditions}.")
     page.findings("layers.alike")
@@ -98,10 +99,6 @@ def compute_grams(
         grams.append(analysis.gram(np.concatenate(batches)))
         yield 0.9 + 0.1 * len(grams) / len(layers)
     return grams
-
-
-def _layer_titles(pair: Sequence[ComparedModel]) -> list[tuple[str, tuple[str, ...]]]:
-    return [(model.title, tuple(layer.title for layer in model.layers)) for model in pair]
 
 
 def describe_cka(pair: Sequence[ComparedModel], matrix: NDArray[np.float64], revealed: bool) -> str:

@@ -110,17 +110,13 @@ def offer_face(compared: Comparison) -> None:
     """Offer the face whose parts are annotated, in place of another image."""
     if compared.image != FACE and compared.preparation.in_chans == 3:
         st.button(
-            f"Use {_read_title(FACE)}, with annotated parts",
+            f"Use {plain(cached.get_image_title(FACE))}, with annotated parts",
             key="on_picture.cat",
             type="tertiary",
             icon=":material/pets:",
             on_click=selection.set_image,
             args=(FACE,),
         )
-
-
-def _read_title(image: str) -> str:
-    return plain(cached.get_image_title(image))
 
 
 def find_named_parts(compared: Comparison) -> dict[str, Part]:

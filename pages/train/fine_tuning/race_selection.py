@@ -9,7 +9,6 @@ from pages.stores import runs, session
 from pages.train.fine_tuning.race_controls import RaceControls
 from vitviz.data.datasets import data_title
 from vitviz.training.fine_tuning_race import PRESET
-from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 
 NOTICE = "fine_tuning._notice"
@@ -33,7 +32,9 @@ def choose_race() -> Run | None:
     if not races:
         return None
     count = len(races)
-    names = {name: f"{count - i}. {_name_race(run.config())}" for i, (name, run) in enumerate(races.items())}
+    configs = [run.config() for run in races.values()]
+    titles = [f"{count - i}. {c.name}: {data_title(c.train.dataset)}" for i, c in enumerate(configs)]
+    names = dict(zip(races, titles, strict=True))
     widgets.resolve_option(RaceControls.key("run"), tuple(races))
     if count == 1:
         widgets.store_value(RaceControls.key("run"), next(iter(races)))
@@ -41,7 +42,3 @@ def choose_race() -> Run | None:
     return races[
         widgets.select(RaceControls.key("run"), "Race shown", tuple(races), format_func=names.__getitem__)
     ]
-
-
-def _name_race(config: RunConfig) -> str:
-    return f"{config.name}: {data_title(config.train.dataset)}"

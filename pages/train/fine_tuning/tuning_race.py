@@ -137,11 +137,7 @@ def _offer_colour(chosen: RaceSettings) -> None:
         return
     st.info(f"These images have colour; {chosen.source.shown} takes grey images.", icon=":material/palette:")
     label = f"Use {race_controls.list_backbones()[key].shown} instead"
-    st.button(label, key="fine_tuning._colour", on_click=_select_backbone, args=(key,))
-
-
-def _select_backbone(source: str) -> None:
-    RaceControls.change(source=source)
+    st.button(label, key="fine_tuning._colour", on_click=RaceControls.change, kwargs={"source": key})
 
 
 def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:

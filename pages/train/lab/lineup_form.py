@@ -105,7 +105,8 @@ def _draw_models(entries: tuple[Entry, ...]) -> None:
             "Load example: ViT, Swin and CNN on digits",
             icon=":material/groups:",
             key="live_lab._ready",
-            on_click=_load_example,
+            on_click=_save_entries,
+            args=(lineup.decode(lineup.READY),),
             help=f"{len(epochs)} families, {min(epochs):g} to {max(epochs):g} epochs each, with their own recipes.",
         )
     for place, entry in enumerate(entries):
@@ -119,10 +120,6 @@ def _draw_models(entries: tuple[Entry, ...]) -> None:
             args=(place,),
             help=f"Remove this model. {plain(summary)}.",
         )
-
-
-def _load_example() -> None:
-    _save_entries(lineup.decode(lineup.READY))
 
 
 def _remove_entry(place: int) -> None:
