@@ -8,9 +8,128 @@ from functools import partial
 import streamlit as st
 
 from pages.controls import session_keys
-from pages.selection import hub_form, model_usage, own_weights_form, published_form
-from pages.stores import own_weights
+from pages.selection import download_button, model_usage, own_weights_form, selection
+from pages.stores import hub_jobs, own_weights, published, session
 from pages.stores.model_choice import ModelChoice
+from vitviz.models.download import weights_folder
+from vitviz.models.published_weights import SMALL, Offer, list_weights
+from vitviz.text import plain
+
+_POLL_S = 0.5
+_HUB_ID = "hub_form._id"
+
+
+def draw_hub_form() -> None:
+    limit = hub_jobs.get_limit_mb()
+    if not limit:
+        st.caption(
+            "Models of the hub cannot be opened on this server: its operator has switched downloads off."
+        )
+        return
+    with st.form("hub_form._form", border=False):
+        left, right = st.columns([3, 1], vertical_alignment="bottom")
+        left.text_input(
+            "Or a model id on the Hugging Face Hub",
+            placeholder="owner/name",
+            key=_HUB_ID,
+            max_chars=300,
+            help=f"Public models with safetensors files of at most {limit:,} MB; owner/name@revision for another"
+            " branch. Its size is shown before it is downloaded.",
+        )
+        right.form_submit_button("Look up", on_click=_look_up_hub_model, width="stretch")
+    job = hub_jobs.get_job(session.get_current())
+    # A rerun of the app would scroll the dialog to its top, so this part polls until the dialog reruns.
+    polls = job is not None and not job.error
+    st.fragment(_draw_hub_job, run_every=_POLL_S if polls else None)()
+
+
+def _look_up_hub_model() -> None:
+    if hub_id := st.session_state.get(_HUB_ID, "").strip():
+        hub_jobs.look_up(session.get_current(), hub_id)
+
+
+def _draw_hub_job() -> None:
+    """Draw the state of the user's job, and select its model once that is there."""
+    user = session.get_current()
+    job = hub_jobs.get_job(user)
+    if job is None:
+        return
+    active, opened = job.is_active(), job.opened
+    if opened is not None:
+        hub_jobs.cancel(user)
+        own_weights_form.select_opened(lambda: own_weights.add_model(user, opened))
+        st.rerun()
+    elif job.error:
+        st.warning(plain(job.error), icon=":material/cloud_off:")
+    elif job.listed is not None and not job.agreed:
+        size = f"{job.listed.nbytes / 1e6:,.1f} MB"
+        st.markdown(
+            f"**{plain(job.hub_id)}**, commit {job.listed.commit[:8]}: {size},"
+            f" {plain(', '.join(job.listed.files))}"
+        )
+        st.button(
+            f"Download {size}",
+            icon=":material/download:",
+            key="hub_form._agree",
+            on_click=_download_hub_model,
+        )
+    elif active:
+        _draw_hub_progress(job)
+
+
+def _draw_hub_progress(job: hub_jobs.HubJob) -> None:
+    total = 0 if job.listed is None else job.listed.nbytes
+    if not job.agreed or not total:
+        st.progress(0.0, "Looking it up")
+    elif job.done_bytes < total:
+        st.progress(job.done_bytes / total, f"{job.done_bytes / 1e6:,.1f} of {total / 1e6:,.1f} MB")
+    else:
+        st.progress(1.0, "Opening the model")
+    user = session.get_current()
+    st.button(
+        "Cancel", icon=":material/close:", key="hub_form._cancel", on_click=hub_jobs.cancel, args=(user,)
+    )
+
+
+def _download_hub_model() -> None:
+    job = hub_jobs.get_job(session.get_current())
+    if job is not None and job.listed is not None and not job.active:
+        job.start(hub_jobs.HubJob.download)
+
+
+def draw_published_models() -> None:
+    """Draw small models as rows, and the others in one list."""
+    by_name = {offer.name: offer for offer in list_weights()}
+    others = [name for name in by_name if name not in SMALL]
+    st.markdown("**Photos: published models**")
+    st.caption(
+        "Published by their authors, for photos of at least 224 px. Each is downloaded once to this server,"
+        f" into {plain(str(weights_folder()))}."
+    )
+    for name in SMALL:
+        with st.container(border=True):
+            st.markdown(f"**{plain(by_name[name].title)}** · {by_name[name].megabytes:,.0f} MB")
+            _draw_published_offer(by_name[name])
+    labels = {name: f"{by_name[name].title} · {by_name[name].megabytes:,.0f} MB" for name in others}
+    with st.container(border=True):
+        name = st.selectbox("Other model", others, format_func=labels.__getitem__, key="published._name")
+        _draw_published_offer(by_name[name])
+
+
+def _draw_published_offer(offer: Offer) -> None:
+    """Draw the offer's provenance and one button: select, download or cancel."""
+    licence = f" ({plain(offer.licence)})" if offer.licence else ""
+    st.caption(
+        f"{plain(offer.knows)}; trained on {plain(offer.trained_on)}; source: {plain(offer.source)}{licence}"
+    )
+    download_button.draw(offer, "published", _select_published_model, selects_when_done=False)
+
+
+def _select_published_model(name: str) -> None:
+    key = f"{published.KEY}{name}"
+    if key in selection.refresh_models():
+        selection.set_model(key)
+        st.session_state[session_keys.MODEL_DIALOG] = False
 
 
 def draw_button() -> None:
@@ -44,7 +163,7 @@ def draw(chosen: ModelChoice, step: int) -> None:
 def _draw_content(chosen: ModelChoice, step: int) -> None:
     if not st.session_state.get(session_keys.MODEL_DIALOG):  # a model was selected in it
         st.rerun()
-    parts: list[Callable[[], None]] = [published_form.draw, partial(_draw_own, chosen, step)]
+    parts: list[Callable[[], None]] = [draw_published_models, partial(_draw_own, chosen, step)]
     if chosen.key.startswith(own_weights.KEY):
         parts.reverse()  # their notes and settings are seen without scrolling
     parts[0]()
@@ -54,7 +173,7 @@ def _draw_content(chosen: ModelChoice, step: int) -> None:
 
 def _draw_own(chosen: ModelChoice, step: int) -> None:
     own_weights_form.draw()
-    hub_form.draw()
+    draw_hub_form()
     own_weights_form.draw_settings(chosen.key)
     model_usage.draw(chosen, step, "model_dialog")
 
