@@ -84,9 +84,12 @@ def describe_gaps(gaps: dict[str, float]) -> str:
         return "No recipe was trained as written yet."
     reached = sum(gap >= 0 for gap in gaps.values())
     recipe, gap = max(gaps.items(), key=lambda entry: abs(entry[1]))
+    height = f"{abs(gap):.1f} points {'above' if gap >= 0 else 'below'}"
+    if len(gaps) == 1:
+        return f"Trained as written, recipe {recipe} is {height} its printed accuracy."
     return (
         f"Trained as written, {reached} of {len(gaps)} recipes reach the printed accuracy; recipe {recipe}"
-        f" differs most, {abs(gap):.1f} points {'above' if gap >= 0 else 'below'} it."
+        f" differs most, {height} it."
     )
 
 

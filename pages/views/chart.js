@@ -123,7 +123,9 @@ class Chart {
   }
 
   draw() {
-    const height = grown(this.layout.height ?? HEIGHT_PX) - this.legend.offsetHeight;
+    const { height: wanted = HEIGHT_PX, yaxis } = this.layout;
+    const most = yaxis?.constraintoward === 'top' ? this.width : Infinity; // below a square there is nothing to show
+    const height = Math.min(most, grown(wanted) - this.legend.offsetHeight);
     const ctx = this.view.size(this.width, Math.max(grown(LEAST_PX), height), grown(1));
     this.traces = this.all.filter((trace) => !this.hidden.has(groupOf(trace)));
     const panels = arrange(ctx, this);

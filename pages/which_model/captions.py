@@ -25,7 +25,9 @@ def describe_front(points: Sequence[Point], count: int, axes: tuple[Quantity, Qu
     more = f" and {len(front) - MOST_NAMED} more" if len(front) > MOST_NAMED else ""
     better = [f"{'more' if q.more_is_better else 'fewer'} {q.title}" for q in axes]
     cited = sum(p.hollow for p in points)
-    sentences = [f"Pareto front: {names}{more}. No other model here has both {better[0]} and {better[1]}."]
+    sentences = [
+        f"No model here has both {better[0]} and {better[1]} than those of the Pareto front: {names}{more}."
+    ]
     if QUANTITIES["accuracy"] in axes:
         sentences.append(describe_sources(len(points) - cited, cited))
     if any(p.y_error for p in points):

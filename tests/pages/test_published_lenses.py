@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
@@ -77,3 +78,13 @@ def test_published_positions_stand_beside_ours_and_random_ones(open_app: OpenApp
     assert {"Random", DEIT.title} <= set(beside.options)
     random = open_app("pages/lenses/positions/page.py", **link, positions__right="random")
     assert [panel["title"] for panel in header(random)["panels"]] == [DEIT.title, "Random"]
+
+
+def test_a_sample_opens_on_the_head_of_a_photo_model_with_the_most_concentrated_map(
+    open_app: OpenApp, weights: str
+) -> None:
+    app = open_app("pages/lenses/attention/page.py", model=weights, image="sample:cat")
+    header, arrays = unpack(first_view(app))
+    lines = arrays["attn"][-1, :, 0, 1:].astype(float)  # of [CLS] in the last layer, by head
+    strongest = np.sort(lines, axis=1)[:, -19:].sum(axis=1)  # a tenth of 196 patches
+    assert app.main.selectbox(key="attention.head").value == 1 + int(strongest.argmax())

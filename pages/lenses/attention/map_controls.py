@@ -142,15 +142,16 @@ def read_layer_and_head(subject: CapturedSubject) -> tuple[int, Head]:
 def _choose_head(subject: CapturedSubject, last_layer: int) -> Head:
     """Return the head that the page opens on.
 
-    On the image that the page opens on: the most concentrated one. For the user's own image: the head of the last layer
-    with the most concentrated map of [CLS] in a photo model, the mean of heads in a model of small images, whose single
-    heads tell little about a photo.
+    On the image that the page opens on: the most concentrated one. In a photo model: the head of the last layer with the
+    most concentrated map of [CLS]. For the user's own image in a model of small images, whose single heads tell little
+    about a photo: the mean of heads.
     """
     if subject.image == registry.BY_SLUG["attention"].images[""]:
         return CONCENTRATED_HEAD
-    if not subject.image.startswith(cached.UPLOAD) or subject.able.windows:
+    is_photo_model = subject.choice.key.startswith(published.KEY) and subject.able.cls_readout
+    if subject.able.windows or not (is_photo_model or subject.image.startswith(cached.UPLOAD)):
         return 1
-    if not (subject.choice.key.startswith(published.KEY) and subject.able.cls_readout):
+    if not is_photo_model:
         return "mean"
     lines = select_weights(
         capture_attention(subject, last_layer), MapSelection(last_layer, 1), Pin(None, "cls")
