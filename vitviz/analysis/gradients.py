@@ -58,11 +58,11 @@ def describe_gradient_shares(norms: Sequence[Norms], updates: int) -> str:
     moment = "before training" if updates == 0 else f"after {plural(updates, 'update')}"
     if not norms:
         return ""
-    shares = {variant.title: _format_share(variant.share) for variant in norms}
+    shares = [f"{variant.title} {_format_share(variant.share)}" for variant in norms]
     weakest = min(norms, key=lambda variant: np.nan_to_num(variant.share, nan=np.inf)).title
     return (
         f"The gradient norm of the first block, relative to the last, is smallest in {weakest}, {moment}:"
-        f" {'; '.join(f'{title} {share}' for title, share in shares.items())}."
+        f" {'; '.join(shares)}."
     )
 
 

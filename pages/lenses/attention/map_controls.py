@@ -142,9 +142,9 @@ def read_layer_and_head(subject: CapturedSubject) -> tuple[int, Head]:
 def _choose_head(subject: CapturedSubject, last_layer: int) -> Head:
     """Return the head that the page opens on.
 
-    On the image that the page opens on: the most concentrated one. In a photo model: the head of the last layer with the
-    most concentrated map of [CLS]. For the user's own image in a model of small images, whose single heads tell little
-    about a photo: the mean of heads.
+    On the image that the page opens on: the most concentrated one. In a photo model: the head of the last layer with
+    the most concentrated map of [CLS]. For the user's own image in a model of small images, whose single heads tell
+    little about a photo: the mean of heads.
     """
     if subject.image == registry.BY_SLUG["attention"].images[""]:
         return CONCENTRATED_HEAD

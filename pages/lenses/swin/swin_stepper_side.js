@@ -103,7 +103,10 @@ export function drawMatrix(view) {
   view.key.replaceChildren();
   const entries = view.attending()
     ? [['query', 'weight'], ...(view.leaking ? [['leak', 'weight across the edge']] : [])]
-    : [['query', 'allowed'], ...(view.isShifted() ? [view.leaking ? ['leak', 'across the edge'] : ['masked', 'masked']] : [])];
+    : [
+        ['query', 'allowed'],
+        ...(view.isShifted() ? [view.leaking ? ['leak', 'across the edge'] : ['masked', 'masked']] : []),
+      ];
   for (const [kind, text] of entries) {
     const item = el(view.key, 'span', { class: 'sw-item' });
     el(item, 'i', { class: `sw-swatch sw-${kind}` });
