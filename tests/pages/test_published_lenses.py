@@ -12,7 +12,7 @@ import pytest
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
-from tests.messages import first_view, unpack
+from tests.messages import first_view, message, unpack
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.download import weights_file
@@ -80,11 +80,13 @@ def test_published_positions_stand_beside_ours_and_random_ones(open_app: OpenApp
     assert [panel["title"] for panel in header(random)["panels"]] == [DEIT.title, "Random"]
 
 
+@pytest.mark.slow
 def test_a_sample_opens_on_the_head_of_a_photo_model_with_the_most_concentrated_map(
     open_app: OpenApp, weights: str
 ) -> None:
     app = open_app("pages/lenses/attention/page.py", model=weights, image="sample:cat")
-    header, arrays = unpack(first_view(app))
-    lines = arrays["attn"][-1, :, 0, 1:].astype(float)  # of [CLS] in the last layer, by head
+    _, arrays = message(app, "attention.explorer")
+    rows = arrays["layer_codes"] * (arrays["layer_max"].reshape(3, 197, 1) / 255)
+    lines = rows[:, 0, 1:]  # of [CLS] in the last layer, by head
     strongest = np.sort(lines, axis=1)[:, -19:].sum(axis=1)  # a tenth of 196 patches
     assert app.main.selectbox(key="attention.head").value == 1 + int(strongest.argmax())
