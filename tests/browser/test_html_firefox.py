@@ -44,12 +44,8 @@ def opened(
 
 
 def point(tab: Firefox, view: View, row: int, col: int, *, click: bool = False) -> None:
-    tab.read("document.querySelector('.ax-stage').scrollIntoView({block: 'center'})")
-    x, y, width, height = tab.read(
-        "(box => [box.x, box.y, box.width, box.height])(document.querySelector('.ax-stage').getBoundingClientRect())"
-    )
     rows, cols = view.attention(-1).shape
-    tab.point(x + width * (col + 0.5) / cols, y + height * (row + 0.5) / rows, click=click)
+    tab.touch("document.querySelector('.ax-stage')", ((col + 0.5) / cols, (row + 0.5) / rows), click=click)
 
 
 def test_a_hover_shows_the_weights_of_the_patch(opened: tuple[Firefox, View]) -> None:
@@ -62,7 +58,7 @@ def test_a_hover_shows_the_weights_of_the_patch(opened: tuple[Firefox, View]) ->
 def test_a_pin_stays_while_the_layers_play(opened: tuple[Firefox, View]) -> None:
     tab, view = opened
     point(tab, view, 0, 1, click=True)
-    tab.point(1, 1)
+    tab.point((1, 1))
     tab.wait(f"{NAME}.includes('row 1, column 2')", True)
     tab.wait("document.querySelector('.ax-inspector > .vv-muted').textContent.includes('pinned')", True)
     tab.click("Play")
