@@ -16,7 +16,7 @@ export function cellsOf({ z, x, y }) {
 }
 
 /** Return the lowest and the highest value of a heat map's colours, and its table. */
-export function coloursOf(trace, values) {
+function coloursOf(trace, values) {
   const finite = values.filter(Number.isFinite);
   const low = trace.zmin ?? finite.reduce((a, b) => Math.min(a, b), Infinity);
   const high = trace.zmax ?? finite.reduce((a, b) => Math.max(a, b), -Infinity);

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # One subject: what it is, what computes it, what draws it, what keeps it, the page that shows it.
 SUBJECTS = set(
-    """assembly augmentation block challenge channels cka class_question cost data_size distance
+    """assembly augmentation block challenge channels chart cka class_question cost data_size distance
     distillation equivariance experiment faces faithfulness filters fine_tuning gradients hyperparameter
     image_pair journey lecture_results logit_attribution logit_lens map_part matrix methods norms one_change
     one_token patches position_errors positions presets probes race readout records
