@@ -1,7 +1,5 @@
 """Draw the board of a challenge: the submitted runs, best first, with links to open them."""
 
-from __future__ import annotations
-
 import math
 from html import escape
 from pathlib import Path

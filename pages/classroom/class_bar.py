@@ -1,7 +1,5 @@
 """Draw the class bar above a page, and let the class's teacher lead the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Draw the invitation to a class: its code, its link and the link as a QR code."""
 
-from __future__ import annotations
-
 import base64
 import io
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Draw the forms to open a class and to join one."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.classroom import membership

@@ -1,7 +1,5 @@
 """Draw a learner's view of a class: nickname, challenge, invitation, and the button to leave."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

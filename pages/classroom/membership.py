@@ -1,7 +1,5 @@
 """Keep a session's membership in a class: join, follow the teacher's view, share one's own, leave."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

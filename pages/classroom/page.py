@@ -1,7 +1,5 @@
 """Draw the page of classes: the forms to open and join one, or the view of its teacher or learner."""
 
-from __future__ import annotations
-
 from pages.classroom import join_form, learner_view, membership, teacher_key, teacher_view
 from pages.frame import page
 

@@ -5,8 +5,6 @@ out of the address and opens the page of classes, which sends it over its own co
 cookie leads. The page of classes cannot be the link itself, because Streamlit drops a fragment before any view runs.
 """
 
-from __future__ import annotations
-
 import streamlit as st
 from starlette.requests import Request
 from starlette.responses import Response

@@ -1,7 +1,5 @@
 """Draw the teacher's view of a class: invitation, attendance, challenge, and the buttons to end it."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Show sentences that stay until the user dismisses them or acts on them."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from vitviz.text import plain

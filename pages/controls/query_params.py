@@ -4,8 +4,6 @@ Streamlit drops query parameters that another page's script has bound and omits 
 the values of the selection and all controls, and writes them once at the end of a run.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

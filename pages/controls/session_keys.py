@@ -1,7 +1,5 @@
 """Declare the session keys that are not widget keys; widget keys are `page.control`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

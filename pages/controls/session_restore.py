@@ -4,8 +4,6 @@ A reload creates a new Streamlit session of the same user with the address that 
 user's notes hold the state of the last sessions; a link from somebody else has no such note and starts anew.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -24,8 +24,6 @@ A page holds its controls as one frozen value, read once and passed on:
     BlockControls.change(head=3)  # from a callback: a click in a view
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar

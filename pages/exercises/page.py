@@ -1,7 +1,5 @@
 """Exercises page: each task with its files, and a figure of the correct output."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

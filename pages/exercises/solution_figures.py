@@ -1,7 +1,5 @@
 """Draw the output of a correct solution of each exercise, computed for the selected image."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

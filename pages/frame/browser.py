@@ -1,7 +1,5 @@
 """Mount the script that every page runs: the session cookie and the keyboard."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.stores import session

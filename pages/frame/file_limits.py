@@ -4,8 +4,6 @@ A security guard, always installed: Streamlit keeps any number of uploads of a s
 for, as long as the session lives.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw the foot of every page: its place in the model and links to the neighbouring pages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache, partial
 from pathlib import Path

@@ -4,8 +4,6 @@ A term is a Markdown link with its explanation as title: it needs no further ele
 does not move the layout; glossary_terms.js opens it on hover, focus and tap.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field

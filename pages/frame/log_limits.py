@@ -4,8 +4,6 @@ A security guard: a browser that sends odd values for widgets made Streamlit wri
 A developer's terminal still shows whole tracebacks.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

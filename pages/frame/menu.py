@@ -1,7 +1,5 @@
 """Build the navigation's pages once per server."""
 
-from __future__ import annotations
-
 from copy import copy
 from functools import lru_cache, partial
 from itertools import groupby

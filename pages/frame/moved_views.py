@@ -1,7 +1,5 @@
 """Translate the addresses of views that have become studies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 # By address and view: the study. The first is the page's default view, if the whole page has moved.

@@ -1,7 +1,5 @@
 """Draw the question that a race's models are trained on."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

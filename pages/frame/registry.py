@@ -1,7 +1,5 @@
 """List the pages in menu order, with their titles and questions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -4,8 +4,6 @@ A security guard, always installed. Streamlit gives each session an event loop o
 descriptors until two minutes after the session's end: with `ulimit -n 256` the 80th session was refused.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

@@ -6,8 +6,6 @@ serve anybody else: 5,000 reruns of 36 bytes stopped the server for 13 to 23 s.
 This module is middleware around the app, and uses nothing private of Streamlit. Of uvicorn it changes one function.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -4,8 +4,6 @@ The thread also collects garbage once a minute. Streamlit's own full collection 
 config.toml, as it would take a quarter of a second with torch loaded; imported objects are frozen instead.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """Write Start and the lenses as a gallery that any web host serves; `vitviz site FOLDER` runs this file."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Iterator

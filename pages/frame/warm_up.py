@@ -3,8 +3,6 @@
 The session runs the same scripts as any other, so it fills the same caches; nothing is drawn.
 """
 
-from __future__ import annotations
-
 import queue
 import time
 from collections.abc import Callable, Iterator

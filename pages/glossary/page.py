@@ -1,7 +1,5 @@
 """Glossary page: each term with a sentence, symbol, shape in the selected model, page and source."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

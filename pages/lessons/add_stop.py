@@ -1,7 +1,5 @@
 """Add the current page to the user's own lesson as its last stop."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import streamlit as st

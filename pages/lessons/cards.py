@@ -1,7 +1,5 @@
 """Draw lessons as cards with their summary, the user's progress and links to start or resume."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import streamlit as st

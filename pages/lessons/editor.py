@@ -1,7 +1,5 @@
 """Edit the user's own lesson: name, write, order and remove its stops, and download it as a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Let the user upload a lesson's file, open it, and copy it into the editor."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import streamlit as st

@@ -4,8 +4,6 @@ A link with only `lesson=fifteen&stop=3` opens the stop's page with the stop's s
 after a reload, it keeps the page as it is.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Draw the page of lessons: shipped and class lessons, uploads, the user's own lesson and answers."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.classroom import class_question

@@ -3,8 +3,6 @@
 A learner who follows a teacher's own lesson sees the text of its stop there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

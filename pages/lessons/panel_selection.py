@@ -1,7 +1,5 @@
 """Draw the step or image control in a lesson's panel, because phones and presentation mode hide the sidebar."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.controls import query_params, session_keys

@@ -3,8 +3,6 @@
 It is for pages whose figure is the answer; `prediction` asks beside a figure that does not reveal it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any

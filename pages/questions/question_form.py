@@ -1,7 +1,5 @@
 """Edit a question: its measured answer, or a kind with the author's own answer, and their parameters."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import MISSING, Field, fields
 from typing import Any

@@ -1,7 +1,5 @@
 """Build and describe the attention maps of a ViT's heads and of a Swin's windows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Draw the button of published weights: select, download or cancel, with the download's progress."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Draw the dialog with further models: published weights to download and the user's own weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Sort and label the models of the sidebar's list."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from pages.stores import catalogue, own_weights, published

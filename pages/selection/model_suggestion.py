@@ -1,7 +1,5 @@
 """Suggest a model that fits the image: a colour model for photos, a digit model for digits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Draw the lines that open a model in other projects, and the model as a folder for timm and transformers."""
 
-from __future__ import annotations
-
 import io
 import tempfile
 import zipfile

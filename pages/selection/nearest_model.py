@@ -1,7 +1,5 @@
 """Choose a substitute where a page cannot use the selected model or image, and say so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from pages.controls import session_keys

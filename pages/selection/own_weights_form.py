@@ -1,7 +1,5 @@
 """Draw the form that opens a user's own weights, and the one that changes their labels and preprocessing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ The user's selection stays in the permalink. Where a page cannot use it, the pag
 shows the same one with the reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Offer photo models for the user's image: one click downloads a model, selects it and opens its last layer."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.controls import session_keys, widgets

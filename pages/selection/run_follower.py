@@ -1,7 +1,5 @@
 """Draw the toggle that follows a training run, so that each new snapshot becomes the selected step."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.controls import query_params

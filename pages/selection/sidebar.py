@@ -1,7 +1,5 @@
 """Draw the sidebar and resolve its selection: model, step and image."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Resolve a model, a step and an image once: loaded weights, a prepared image, attention weights and logits."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Draw the sidebar's thumbnails with NumPy and Pillow."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Sequence
 from io import BytesIO

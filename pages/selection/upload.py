@@ -1,7 +1,5 @@
 """Take the file of a file uploader once and drop Streamlit's copy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

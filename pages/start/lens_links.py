@@ -1,7 +1,5 @@
 """Describe the model for the map, and link each part of the map to its lens."""
 
-from __future__ import annotations
-
 from urllib.parse import urlencode
 
 from pages.controls import query_params, widgets

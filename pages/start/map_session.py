@@ -1,7 +1,5 @@
 """Draw one map on the page: a model's forward pass on an image, with its opened part and events."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

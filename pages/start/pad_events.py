@@ -1,7 +1,5 @@
 """Apply what the user draws on the map's pad, and select the other images that the map offers."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.controls import session_keys

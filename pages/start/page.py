@@ -1,7 +1,5 @@
 """Start page: the map of the whole model for the selected image, and links to every page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from html import escape

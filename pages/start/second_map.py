@@ -1,7 +1,5 @@
 """Show a second model's map below the first, for the same image."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

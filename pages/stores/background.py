@@ -1,7 +1,5 @@
 """Run jobs of pages in one background thread per server."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

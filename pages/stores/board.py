@@ -1,7 +1,5 @@
 """Load the leaderboard of a class's challenge, at most once a second for all users."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

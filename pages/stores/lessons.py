@@ -1,7 +1,5 @@
 """Find lessons (shipped, of the operator's folder, of the user) and store progress and answers."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection

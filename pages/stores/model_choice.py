@@ -1,7 +1,5 @@
 """Describe a selectable model by its metadata, without its weights."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

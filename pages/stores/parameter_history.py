@@ -1,7 +1,5 @@
 """Read one parameter at every snapshot without loading the rest of the files."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Poll runs less often the more users watch, so that training keeps its processor time."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

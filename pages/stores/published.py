@@ -1,7 +1,5 @@
 """List downloaded published weights and download others."""
 
-from __future__ import annotations
-
 import os
 import threading
 from dataclasses import dataclass, field

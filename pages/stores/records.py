@@ -1,7 +1,5 @@
 """Parse training records into arrays, from a run or a checkpoint's history."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Find the runs' folder and the runs of an owner in it."""
 
-from __future__ import annotations
-
 import math
 import os
 from functools import lru_cache

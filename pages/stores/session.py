@@ -4,8 +4,6 @@ A page gets its user once and passes it on as a value: a later download or a thr
 are stored in this module and not in a Streamlit cache, which any user can empty.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import secrets
 import threading

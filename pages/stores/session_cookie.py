@@ -3,8 +3,6 @@
 The key lies in the runs' folder: all processes of a server, and those after a restart, accept each other's cookies.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -4,8 +4,6 @@ Nothing is written to disk or sent on. An image is removed by its user, at the e
 need the memory. An image that is open in somebody's tab is not removed for another one.
 """
 
-from __future__ import annotations
-
 import secrets
 import threading
 import time

@@ -5,8 +5,6 @@ list and number field merges all session values to read one; every run reads six
 lists every page (1.3 KB); each fragment copies all containers around it several times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from functools import cache

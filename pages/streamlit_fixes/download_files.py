@@ -5,8 +5,6 @@ the end of any session's run deletes the old ones. In a class whose pages poll, 
 404.
 """
 
-from __future__ import annotations
-
 import time
 
 from streamlit.runtime.media_file_manager import MediaFileManager

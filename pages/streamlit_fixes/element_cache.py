@@ -4,8 +4,6 @@ Without this fix (Streamlit 1.67): cards, links and tables are rebuilt in every 
 run. `VITVIZ_PLAIN_STREAMLIT=1` draws them anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 
 from streamlit.delta_generator import DeltaGenerator

@@ -4,8 +4,6 @@ Without this fix (Streamlit 1.67, no upstream issue found): a page's hundred mes
 and a browser reports each message that it keeps (34 bytes) with every request, however many there are.
 """
 
-from __future__ import annotations
-
 from base64 import urlsafe_b64encode
 from hashlib import blake2b
 

@@ -1,7 +1,5 @@
 """Install the optional fixes of Streamlit; `VITVIZ_PLAIN_STREAMLIT=1` leaves all of them out."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

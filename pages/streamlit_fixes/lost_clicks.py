@@ -5,8 +5,6 @@ that was still waiting for its run is dropped, and a click whose callback is run
 that is clicked beside an open popover sends two requests: its page, then the popover's closing on the page before.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

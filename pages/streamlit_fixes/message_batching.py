@@ -4,8 +4,6 @@ Without this fix (Streamlit 1.67, no upstream issue found): each of a page's hun
 twice, and the two threads exchange the interpreter lock each time, which takes half of a run's time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

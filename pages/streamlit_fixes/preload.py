@@ -5,8 +5,6 @@ eighty requests after the page's first messages, and asks for the server below t
 requests fail with 404. The document here is Streamlit's own with both added to its head.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """Replace functions of Streamlit only where they have the signature that a fix expects."""
 
-from __future__ import annotations
-
 import inspect
 import logging
 from dataclasses import dataclass

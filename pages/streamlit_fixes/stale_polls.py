@@ -5,8 +5,6 @@ names the old page to the browser, which then drops everything that the new page
 page has the same effect if it reaches the browser in one batch with the new page, as after a dropped connection.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from urllib.parse import urlencode
 

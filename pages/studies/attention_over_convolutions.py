@@ -1,7 +1,5 @@
 """Study if attention over convolutions helps: the lecture's open question, over several seeds."""
 
-from __future__ import annotations
-
 from statistics import mean, stdev
 
 import streamlit as st

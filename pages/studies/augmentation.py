@@ -1,7 +1,5 @@
 """Study each model's gain from augmentation, beside augmented images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Study the cost of each bug of the lectures' code against the corrected model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """List all studies in the order of the gallery."""
 
-from __future__ import annotations
-
 from pages.studies import (
     attention_over_convolutions,
     augmentation,

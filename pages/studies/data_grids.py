@@ -1,7 +1,5 @@
 """Select among the stored results over training images, and describe how they were measured."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pages.controls import widgets

@@ -1,7 +1,5 @@
 """Study test accuracy against the number of training images, at three training budgets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

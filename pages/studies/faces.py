@@ -1,7 +1,5 @@
 """Study how models trained only on faces classify faces with rearranged parts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import mean
 

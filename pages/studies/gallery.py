@@ -1,7 +1,5 @@
 """Draw the gallery: a card for each study, with its question and a sketch of its stored result."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Study validation accuracy of hybrid, ViT, CNN and Swin during training, from the records in their checkpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Study fine-tuning with growing numbers of images."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pages.frame import page

@@ -1,7 +1,5 @@
 """Study the accuracies printed in the lectures: recipes as written, over seeds, and improved ones."""
 
-from __future__ import annotations
-
 from statistics import mean
 
 import streamlit as st

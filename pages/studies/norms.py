@@ -1,7 +1,5 @@
 """Study LayerNorm, batch, instance and group norm on a model's tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

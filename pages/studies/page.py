@@ -1,7 +1,5 @@
 """Studies: a gallery, and one study at a time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pages.controls import query_params, widgets

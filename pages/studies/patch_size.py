@@ -1,7 +1,5 @@
 """Study the patch size of a ViT by the number of training images: is CIFAR-10 too small for patches?"""
 
-from __future__ import annotations
-
 from pages.questions.prediction_gate import ask_highest
 from pages.studies import data_grids
 from pages.studies.data_size import create_stopped_evidence

@@ -1,7 +1,5 @@
 """Study wrong position tables: which one gives the 68 % that the lecture printed for a poor table?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import mean
 

@@ -1,7 +1,5 @@
 """Study position encodings: accuracy with and without them, on images and on images with shuffled patches."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import partial

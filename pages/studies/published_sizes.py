@@ -1,7 +1,5 @@
 """Study published accuracies after pretraining on datasets a thousand times as large."""
 
-from __future__ import annotations
-
 from pages.questions.prediction_gate import ask_options
 from pages.studies.study import Study, Table, View
 from vitviz.plots.data_size import pretraining_figure

@@ -1,7 +1,5 @@
 """Draw a study: controls, prediction, picture, caption, live runs, published findings and drawers."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Study the gradient norm by block with and without residual connections."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Study the accuracy of the shipped CIFAR-10 models on changed test images."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Study which line of a code listing has the bug, next to the curve of its training."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from pages.frame import page

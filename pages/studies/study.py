@@ -1,7 +1,5 @@
 """Define a study: a question that many stored trainings answer, and what its page shows for one selection."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Study the effect of a teacher: students and twins over training images, and methods of distillation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Study accuracy against training time for one number of images, and where the curves cross."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pages.controls import widgets

@@ -1,7 +1,5 @@
 """Study fine-tuning methods: learning rates, layer-wise decay, frozen parts, image size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Mount class probabilities as bars, optionally with the probabilities before a change."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mount a chart of `vitviz.plots.chart` in the browser."""
 
-from __future__ import annotations
-
 from pages.views.register import register
 from vitviz.plots.chart import Chart
 

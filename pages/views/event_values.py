@@ -1,7 +1,5 @@
 """Validate the values that a browser sends with a view's events; browser input is untrusted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

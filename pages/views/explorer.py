@@ -1,7 +1,5 @@
 """Mount the attention explorer: hovering selects the query, a click pins it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Mount maps of one image side by side, with a shared hover."""
 
-from __future__ import annotations
-
 from pages.views.event_values import read_index
 from pages.views.register import register
 

@@ -1,7 +1,5 @@
 """Mount a race of models: accuracy over epochs, and accuracy on original and shuffled images."""
 
-from __future__ import annotations
-
 from pages.views.register import register
 
 _race = register(__file__, "race")

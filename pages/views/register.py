@@ -52,8 +52,6 @@ files, so that no cache serves an older view; nothing is copied or built, so a c
 serves the .js and .css files of `pages` and `vitviz/browser`, and no other file of the checkout.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """Sentences about the numbers of the page 'Which model'."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Guide: CNN, hybrid and ViT compared in numbers, and advice computed from results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The models of the scoreboard: shipped checkpoints, published weights, and models of the ViT paper."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Compare models: cost and accuracy of all models, published results, cost over tokens, and a guide."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

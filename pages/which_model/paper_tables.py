@@ -1,7 +1,5 @@
 """Published results: tables 1 and 2 of the ViT paper, with DeiT and Swin."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

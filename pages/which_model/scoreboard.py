@@ -1,7 +1,5 @@
 """Scoreboard: all models over two selectable quantities, one model in detail, and a sortable table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

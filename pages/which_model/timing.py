@@ -1,7 +1,5 @@
 """Measure and describe the inference time of models on this server."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Cost over the number of tokens: linear maps and attention, by formula and measured on this server."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Ablation of heads, layers and patches, and the change of the prediction."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Captions of the attention explorer, made from the numbers of its views."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pages.lenses.attention.ablation_code import Ablation

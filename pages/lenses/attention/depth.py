@@ -1,7 +1,5 @@
 """Logit lens: predictions if the classifier head were applied after each layer, to the readout or to any patch."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """Faithfulness of explanation maps: deletion and insertion curves, and maps of random weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """Direct logit attribution: the share of every head and MLP in a class logit."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Controls that select an attention map and its drawing style."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Interactive attention maps of one token: hovering selects the query in the browser, a click pins it."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

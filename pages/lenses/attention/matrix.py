@@ -1,7 +1,5 @@
 """Attention matrix of one head beside its image, with an optional causal mask, and an example with words."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

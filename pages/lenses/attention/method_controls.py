@@ -1,7 +1,5 @@
 """Controls of the explanation methods: the explained class, and how rollout fuses heads."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import cast
 

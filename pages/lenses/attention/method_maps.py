@@ -1,7 +1,5 @@
 """Cached maps of the explanation methods and their deletion and insertion curves."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Maps of all explanation methods side by side on the same image."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Show attention maps, explanations and ablations of any model and image."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Two explorers side by side, of two models, steps or images, that share one pointer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 

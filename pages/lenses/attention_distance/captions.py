@@ -1,7 +1,5 @@
 """Captions of the attention distance page, made from its numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

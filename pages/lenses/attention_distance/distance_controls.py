@@ -1,7 +1,5 @@
 """Controls of the attention distance page and their defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Attention distances of every head over a set of images, cached per model, step and image set."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Interactive plot of heads against depth, with each head's attention around its query."""
 
-from __future__ import annotations
-
 from pages.views.event_values import read_index_pair
 from pages.views.register import register
 

@@ -1,7 +1,5 @@
 """Distances of every head of a ViT against depth, one head in detail, and a suggested model with a wider range."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

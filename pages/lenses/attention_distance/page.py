@@ -1,7 +1,5 @@
 """Attention distance of every head against depth (ViT paper, figure 7 right)."""
 
-from __future__ import annotations
-
 from pages.frame import page
 from pages.lenses.attention_distance import heads, reach
 from pages.selection import selection

@@ -1,7 +1,5 @@
 """Reach of layers that is limited by kernels or windows: CNNs, Swins, and a CNN beside a ViT's heads."""
 
-from __future__ import annotations
-
 import numpy as np
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """Attention distances at several snapshots of a training, measured in a background thread."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 

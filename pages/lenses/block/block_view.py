@@ -1,7 +1,5 @@
 """Cards of one token's steps in the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from pages.selection.subject import Subject

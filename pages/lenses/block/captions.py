@@ -1,7 +1,5 @@
 """Captions of the block page, made from one token's numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LayerNorm beside BatchNorm, and the norm of the residual stream over depth."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One token in one block: every step of attention and MLP with its real numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

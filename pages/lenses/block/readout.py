@@ -1,7 +1,5 @@
 """LayerNorm and classifier head after the last block, with the numbers that make the prediction."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import page

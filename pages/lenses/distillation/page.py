@@ -1,7 +1,5 @@
 """Distillation: a student's two tokens, its agreement with its teacher, and its training."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

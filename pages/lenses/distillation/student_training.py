@@ -1,7 +1,5 @@
 """Configure a distillation experiment with own hyperparameters and open it in the live lab."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import streamlit as st

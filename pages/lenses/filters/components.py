@@ -1,7 +1,5 @@
 """Principal components of filters: random, trained, of other models and of a CNN, through training."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The place of E in the parameter tree, its two shapes, and one patch multiplied by one column of E."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The controls of the tiles, and the choice of models that are compared."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

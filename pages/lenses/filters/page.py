@@ -1,7 +1,5 @@
 """Lens: the filters of the patch embedding."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pages.controls import widgets

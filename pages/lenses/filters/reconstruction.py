@@ -1,7 +1,5 @@
 """The image reconstructed from the first k components of E, of its own patches and of the DCT."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pages.frame import page

@@ -1,7 +1,5 @@
 """The filters of a model's first layer at every snapshot: E of a ViT or Swin, the first convolution of others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import cast
 

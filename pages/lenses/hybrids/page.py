@@ -1,7 +1,5 @@
 """Hybrids: a convolutional stem computes the tokens of a ViT."""
 
-from __future__ import annotations
-
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.hybrids import stem

@@ -1,7 +1,5 @@
 """Convolutional stem: its feature maps, their receptive fields, and the tokens made from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

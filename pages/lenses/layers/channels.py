@@ -1,7 +1,5 @@
 """Draw the feature maps of a CNN's channels and the image patches with each channel's strongest response."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Compare all layers of two models over a dataset by linear CKA, as one matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial

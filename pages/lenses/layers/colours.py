@@ -1,7 +1,5 @@
 """Draw the tokens of two models as colours over the image, layer by layer."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial

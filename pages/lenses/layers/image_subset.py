@@ -1,7 +1,5 @@
 """Select the test images that a section measures over."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

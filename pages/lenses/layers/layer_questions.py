@@ -1,7 +1,5 @@
 """Ask a section's question before its measurement is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

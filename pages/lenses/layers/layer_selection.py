@@ -1,7 +1,5 @@
 """Select the enlarged layer, and handle clicks in a view of layers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

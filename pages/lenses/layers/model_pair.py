@@ -1,7 +1,5 @@
 """Load the two compared models: the sidebar's and a second one."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 

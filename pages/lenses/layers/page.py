@@ -1,7 +1,5 @@
 """Compare the layers of a ViT and of a CNN, on one image and over many."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

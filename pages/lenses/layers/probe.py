@@ -1,7 +1,5 @@
 """Draw the accuracy of linear probes for the class and for token positions, at every layer of both models."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial

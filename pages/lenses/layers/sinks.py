@@ -1,7 +1,5 @@
 """Draw the token norms of every layer, the positions of extreme norms, and the effect of registers."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Draw the cosine similarity of one token to all others, layer by layer, on the image."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

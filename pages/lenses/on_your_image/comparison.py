@@ -1,7 +1,5 @@
 """Select the compared models and the image that they classify."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compare one kernel of a CNN with one head of a ViT on two images: fixed against computed weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

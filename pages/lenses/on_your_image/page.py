@@ -1,7 +1,5 @@
 """Compare how much an image must change before several models change their prediction."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pages.controls import widgets

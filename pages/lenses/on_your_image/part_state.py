@@ -1,7 +1,5 @@
 """Read the cut-out parts and their positions from link, session and view."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Cut a face into parts, move them, and draw every model's prediction."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Change one image with a slider and draw the predictions of several models."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

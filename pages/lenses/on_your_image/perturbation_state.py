@@ -1,7 +1,5 @@
 """Read the slider, the occluding square and the pieces from link, session and view."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeGuard
 

@@ -1,7 +1,5 @@
 """Load the accuracies of the robustness experiment, measured over test images under the same changes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pages.lenses.on_your_image.comparison import Comparison

@@ -1,7 +1,5 @@
 """Measure shift equivariance: does a layer's feature map move with the image?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Ask which model keeps its prediction longest, and compare the user's prediction with the measurement."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The selected image, cut into patches and embedded at the selected sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import cast

@@ -1,7 +1,5 @@
 """Compare two correct implementations of the patch embedding with a common reshape bug."""
 
-from __future__ import annotations
-
 import inspect
 from textwrap import dedent
 

@@ -1,7 +1,5 @@
 """Lens: patches, the patch embedding and the token sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

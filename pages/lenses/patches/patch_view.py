@@ -1,7 +1,5 @@
 """The image cut into patches, with one patch multiplied by one column of E."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

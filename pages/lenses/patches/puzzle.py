@@ -1,7 +1,5 @@
 """Shuffled patches: class probabilities with and without position information."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any

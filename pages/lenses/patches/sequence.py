@@ -1,7 +1,5 @@
 """The sequence that enters the first layer: patch embeddings, prefix tokens and position embeddings."""
 
-from __future__ import annotations
-
 from pages.frame import page
 from pages.lenses.patches.captions import describe_magnitudes
 from pages.lenses.patches.embedded_image import EmbeddedImage

@@ -1,7 +1,5 @@
 """The controls of image size and patch size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Position encodings that can be shown: computed ones with their controls, and tables of models."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, cast
 

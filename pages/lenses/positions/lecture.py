@@ -1,7 +1,5 @@
 """Examples of the lecture: the exponent bug, 1-D encodings on a grid, and the ambiguity of a sum."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

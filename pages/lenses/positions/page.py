@@ -1,7 +1,5 @@
 """Lens: position encodings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pages.controls import widgets

@@ -1,7 +1,5 @@
 """A learned table resized to another grid: similarities before and after, and stored accuracies."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

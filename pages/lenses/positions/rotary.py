@@ -1,7 +1,5 @@
 """Rotary positions: how the pairs of a query and a key turn with their offset, and the score that follows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Two encodings compared: similarities of all positions, structure and desired properties."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A position encoding as a heat map of position by dimension, with the formula of every cell."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

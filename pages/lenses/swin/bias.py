@@ -1,7 +1,5 @@
 """Relative position bias: the table of every head, and how a query and a key index into it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

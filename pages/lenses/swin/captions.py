@@ -1,7 +1,5 @@
 """Sentences about the numbers of the Swin lens."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

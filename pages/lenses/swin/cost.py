@@ -1,7 +1,5 @@
 """Cost of global and windowed attention: multiply-adds by formula, runtime and memory measured on this server."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Controls of the sections that need no model: grid, window and shift."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

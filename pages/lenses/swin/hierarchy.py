@@ -1,7 +1,5 @@
 """Hierarchy: the grids of all stages as a pyramid, and one patch merging in numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Information flow between patches: what windows and masks allow after every block, and what gradients measure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache, partial
 

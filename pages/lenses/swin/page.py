@@ -1,7 +1,5 @@
 """Swin: shifted windows and their masks step by step, and a trained Swin's attention, bias, hierarchy and cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Shifted windows step by step: partition, roll, region ids, mask, attention, reverse, unroll."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Crop the selected image for a Swin, and store the pin that was clicked on it."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image

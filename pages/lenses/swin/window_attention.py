@@ -1,7 +1,5 @@
 """Attention maps of a trained Swin: any layer and head, inside the query's window."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

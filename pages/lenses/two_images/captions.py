@@ -1,7 +1,5 @@
 """Describe what two images show: matches, shared colours, patched activations and segments."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pages.lenses.two_images.image_pair import ImagePair

@@ -1,7 +1,5 @@
 """Match the patches of two images by the cosine similarity of their tokens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

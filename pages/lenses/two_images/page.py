@@ -1,7 +1,5 @@
 """Compare two images by the tokens that one model computes of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Draw the controls that sections of Two images share: layer, foreground and weights."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Hold what the sections of Two images compute of a pair: matches, components, patched runs and segments."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

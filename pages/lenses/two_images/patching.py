@@ -1,7 +1,5 @@
 """Put one head's output or one token of the first image into the run on the second."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Choose the second image: a test image, a sample, a copy of the first, a drawing or an upload."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Draw the tokens of two images as colours of the same principal components."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Show what tokens are used for: foreground, segments, and the same segments on a second image."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

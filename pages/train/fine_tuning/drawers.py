@@ -1,7 +1,5 @@
 """Draw the drawers of the race: mathematics, code and a table of its accuracies."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

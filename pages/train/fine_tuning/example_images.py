@@ -1,7 +1,5 @@
 """Upload a dataset for fine-tuning, or generate one of three letters."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.controls import popover, query_params

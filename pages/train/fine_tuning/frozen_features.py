@@ -1,7 +1,5 @@
 """Fit a logistic regression on the frozen backbone's features of the race's images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

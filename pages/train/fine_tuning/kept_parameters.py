@@ -1,7 +1,5 @@
 """Draw which parameters of the pretrained model are kept, new or resized."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from math import prod

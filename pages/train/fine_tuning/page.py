@@ -1,7 +1,5 @@
 """Assemble the fine-tuning page: a pretrained backbone against the same model from scratch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pages.controls import widgets

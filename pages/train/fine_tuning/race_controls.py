@@ -1,7 +1,5 @@
 """Draw the race's controls and return its settings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

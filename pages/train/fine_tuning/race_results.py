@@ -1,7 +1,5 @@
 """Read both groups' curves and test accuracies from a race's records."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pages.stores import runs

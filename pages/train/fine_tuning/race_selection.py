@@ -1,7 +1,5 @@
 """Select the displayed race: that of the permalink, or the session's newest."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.controls import notices, session_keys, widgets

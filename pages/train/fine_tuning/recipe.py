@@ -1,7 +1,5 @@
 """Show the lecture's recipe for fine-tuning published weights, and its code."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import page

@@ -1,7 +1,5 @@
 """Run the race: fine-tuning against training from scratch, predicted first and then trained live."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.controls import notices, query_params

@@ -1,7 +1,5 @@
 """Show how much fine-tuning changed each layer's weights, and the last layer's attention."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Mount the lab's views that are drawn in the browser: training curves, the timeline and the drawing pad."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Let students hand in a trained run to their class's challenge, or train one by its rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Text and code of the lab's drawers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from pages.frame import page

@@ -1,7 +1,5 @@
 """Draw controls of the lab's form from the settings that configs declare."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Session keys and URL controls of the live lab."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

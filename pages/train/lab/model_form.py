@@ -1,7 +1,5 @@
 """Draw the form of a model: its family and all settings that matter for teaching."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

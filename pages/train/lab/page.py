@@ -1,7 +1,5 @@
 """Live lab: train models and watch their attention, filters and mistakes develop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Handle runs that are deleted while a fragment polls them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw the form of one training run: a recipe and all settings that can be changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Play the recorded training of a shipped model until the user has runs of their own."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import page
