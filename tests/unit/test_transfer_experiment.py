@@ -30,7 +30,7 @@ def test_every_class_has_as_many_pictures_and_the_seed_draws_them() -> None:
     one, again, other = (transfer.draw_indices(labels, 5, seed) for seed in (0, 0, 1))
     assert np.bincount(labels[one]).tolist() == [5] * 4 and len({*one.tolist()}) == 20
     assert one.tolist() == again.tolist() != other.tolist()
-    with pytest.raises(ValueError, match="one class has 9"):
+    with pytest.raises(ValueError, match="10 images per class, received a class of 9"):
         transfer.draw_indices(labels, 10, 0)
 
 
