@@ -126,6 +126,14 @@ def test_concealed_curves_are_one_band_from_the_lowest_to_the_highest() -> None:
     assert "50" not in json.dumps(legend)
 
 
+def test_every_concealed_row_shows_the_values_of_all_rows() -> None:
+    figure = Chart("light")
+    figure.add("scatter", name="a", x=[90.0, 91.0], y=[0, 0.2], mode="markers", orientation="h")
+    figure.add("scatter", name="b", x=[95.0], y=[1], mode="markers", orientation="h")
+    (dots,) = (trace for trace in conceal(figure).traces if not trace.get("name"))
+    assert (dots["x"], dots["y"]) == ([90, 91, 95, 90, 91, 95], [0, 0, 0, 1, 1, 1])
+
+
 def test_bars_are_concealed_over_the_whole_range() -> None:
     names, low, high = find_range([{"type": "bar", "x": ["a", "b"], "y": [1.0, 3.0]}])
     assert (names, low.tolist(), high.tolist()) == (["a", "b"], [1, 1], [3, 3])

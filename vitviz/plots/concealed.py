@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,22 +16,39 @@ _BAND = "rgba(127, 127, 127, 0.25)"
 
 
 def conceal(figure: Chart) -> Chart:
-    """Return the figure with one grey band in place of its lines, points and bars."""
+    """Return the figure with one grey band in place of its lines and bars; rows all show the values of all rows."""
     traces = figure.traces
     hidden = Chart(figure.mode)
     for trace in traces:
         if trace.get("name") and trace.get("showlegend", True):
             style = {key: trace[key] for key in ("mode", "line", "marker") if key in trace}
             hidden.add(trace["type"], x=[None], y=[None], name=trace["name"], hoverinfo="skip", **style)
-    x, low, high = find_range(traces)
-    if len(x):
-        edge = {"hoverinfo": "skip", "showlegend": False, "line": {"width": 0}, "mode": "lines"}
-        along, across = ("y", "x") if is_horizontal(traces) else ("x", "y")
-        hidden.add("scatter", **{along: list(x), across: low.tolist()}, **edge)
-        fill = {"fill": f"tonext{across}", "fillcolor": _BAND}
-        hidden.add("scatter", **{along: list(x), across: high.tolist()}, **fill, **edge)
+    if is_horizontal(traces):
+        rows, values = zip(*(list_points(trace) for trace in traces), strict=True)
+        # A seed's dot stands above or below the middle of its row.
+        names = list(dict.fromkeys(row if isinstance(row, str) else round(row) for row in chain(*rows)))
+        every = np.concatenate(values)
+        hidden.add(
+            "scatter",
+            x=np.tile(every, len(names)).tolist(),
+            y=np.repeat(names, len(every)).tolist(),
+            mode="markers",
+            marker={"color": _BAND, "size": 9},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    else:
+        _add_band(hidden, *find_range(traces))
     hidden.layout(**{**figure.parts, "showlegend": True, "annotations": []})
     return hidden
+
+
+def _add_band(hidden: Chart, x: list[Any], low: FloatArray, high: FloatArray) -> None:
+    if not len(x):
+        return
+    edge = {"hoverinfo": "skip", "showlegend": False, "line": {"width": 0}, "mode": "lines"}
+    hidden.add("scatter", x=list(x), y=low.tolist(), **edge)
+    hidden.add("scatter", x=list(x), y=high.tolist(), fill="tonexty", fillcolor=_BAND, **edge)
 
 
 def is_horizontal(traces: list[dict[str, Any]]) -> bool:
@@ -41,15 +59,14 @@ def is_horizontal(traces: list[dict[str, Any]]) -> bool:
 def find_range(traces: list[dict[str, Any]]) -> tuple[list[Any], FloatArray, FloatArray]:
     """Return the positions along x, and the lowest and the highest value of all traces there.
 
-    Between its points a line is interpolated. Categories have the range of all values of the figure, and so have the
-    rows of a horizontal figure.
+    Between its points a line is interpolated. Categories have the range of all values of the figure.
     """
     points = [list_points(trace) for trace in traces]
     drawn = [(x, y) for x, y in points if len(x)]
     if not drawn:
         return [], np.zeros(0), np.zeros(0)
     numeric = all(isinstance(value, int | float) for x, _ in drawn for value in x)
-    if not numeric or is_horizontal(traces):
+    if not numeric:
         names = list(dict.fromkeys(name for x, _ in drawn for name in x))
         values = np.concatenate([y for _, y in drawn])
         return names, np.full(len(names), values.min()), np.full(len(names), values.max())
