@@ -23,7 +23,7 @@ from streamlit.runtime.state.safe_session_state import SafeSessionState
 from pages.streamlit_fixes.replacement import Replacement, apply
 
 CLICK_TIMEOUT_S = 10.0  # a browser on a slow line has the next page long before
-SAME_CLICK_S = 1.0  # between two requests of one click
+SAME_CLICK_S = 0.2  # between two requests of one click: they come within 20 ms; a person is slower
 MAX_WAITING_RUNS = 8  # of one session: each waiting run is a thread
 _ON_RERUN = "self fresh_widget_states replay_trigger_states replay_trigger_values is_history_navigation"
 _request_rerun = AppSession.request_rerun

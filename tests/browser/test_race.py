@@ -60,7 +60,7 @@ def test_the_measured_race_opens_the_live_one(visit: Visit) -> None:
     )
     expect(page.locator("[data-component=race]")).to_have_attribute("data-ready", "true", timeout=TRAINING_MS)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.get_by_role("link", name="Train this live").click()
+    page.get_by_role("link", name="Train these models live").click()
     expect(page.locator("h1")).to_have_text("Live lab", timeout=TRAINING_MS)
     page.get_by_role("button", name="Set up", exact=True).click()
     expect(page.get_by_role("radio", name=re.compile("do positions matter"))).to_be_checked(

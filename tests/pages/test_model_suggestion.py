@@ -258,10 +258,10 @@ def test_a_digit_before_a_model_of_colour_is_offered_a_model_of_digits(open_app:
 def test_a_colour_model_opens_on_its_own_kind_of_picture(open_app: OpenApp) -> None:
     app = open_app(model=HYBRID)
     assert app.query_params["image"] == default_picture("cifar10", 3) != "cifar10-few:0"
-    first = f"CIFAR-10 (sample) {first_number('cifar10-few')}: "
+    first = f"CIFAR-10 (sample) no. {first_number('cifar10-few')}: "
     assert any(first in text.value for text in app.sidebar.markdown)
     app = open_app(model=HYBRID, image="photos:2")
-    assert any("Photos 2: " in text.value for text in app.sidebar.markdown)
+    assert any("Photos no. 2: " in text.value for text in app.sidebar.markdown)
     assert not app.exception
 
 
