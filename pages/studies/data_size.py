@@ -146,8 +146,8 @@ def sum_race_seconds(stored: Result, augmented: bool) -> float | None:
 
 def _draw_live_race(grid: Grid, user_points: Sequence[str]) -> None:
     """Describe the user's own races, and draw the link that trains four models live with the stored recipe."""
-    if user_points:
-        page.caption(" ".join(user_points))
+    for sentence in user_points:
+        page.caption(sentence)
     if grid.dataset != "digits":
         page.caption("On Digits four of the models can be trained live with the same recipe.")
         return

@@ -29,7 +29,7 @@ ADDRESSES = (
     "attention_distance",
     "layers",
     "two_images",
-    "data",
+    "studies?studies.study=data_size",
     "live_lab",
     "swin",
     "distillation",

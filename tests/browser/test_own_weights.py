@@ -77,7 +77,9 @@ def test_a_hovered_patch_of_an_uploaded_folder_speaks_of_the_folders_own_class(
     page.wait_for_url(re.compile("model=weights"))
     settle(page)
     label, probability = their_prediction(model)
-    expect(page.get_by_text(f"Probability of {label} if the head were applied to each patch")).to_be_visible()
+    expect(
+        page.get_by_text(f"Probability of {label} if the classifier head were applied to each patch")
+    ).to_be_visible()
     last = page.locator("[data-component=maps] .am-panel").last
     frame = last.locator(".am-frame")
     frame.scroll_into_view_if_needed()
