@@ -1,7 +1,5 @@
 """Sentences about the numbers of the Swin lens."""
 
-from math import isqrt
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +16,7 @@ from vitviz.text import percent, plural, signed
 def describe_windows(layout: Layout, leak: FloatArray) -> str:
     """Return how many pairs the mask removes; leak: each patch's attention across the edge without the mask."""
     count, cells = layout.index.shape
-    side = isqrt(cells)
-    windows = f"{layout.grid[0]} × {layout.grid[1]} patches form {count:,} windows of {side} × {side} patches"
+    windows = f"{layout.grid[0]} × {layout.grid[1]} patches form {count:,} windows of {cells:,} each"
     if not layout.shift:
         return f"{windows}; without a shift, no information crosses them until patch merging."
     leaking = leak[leak > 0]
