@@ -34,8 +34,9 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 import numpy as np
 import streamlit as st
-from pages.views.explorer import Options, explorer, picked, view_options
-from vitviz.plots.attention_message import Scene, explorer_view, layer_codes, strip_view
+from pages.views.explorer import ExplorerOptions, draw_explorer, read_picks, send_options
+from vitviz.analysis.attention import quantise_rows
+from vitviz.plots.attention_message import Scene, explorer_view, strip_view
 
 side = int(st.query_params.get("side", "14"))
 
@@ -48,7 +49,7 @@ def weights(side):  # and its strip, which the app keeps beside the capture
     return weights, strip_view(weights, 1)
 
 def on_pick():
-    events = picked("bench")
+    events = read_picks("bench")
     if "layer" in events:
         st.session_state.layer = int(events["layer"])
 
@@ -56,9 +57,10 @@ layer = st.session_state.setdefault("layer", 1)
 scene = Scene("bench", "bench", (side, side), ("cls",), 16, layer, str(layer), 1, 6, 64,
               tuple(range(1, 13)), tuple(f"layer {{i}}" for i in range(1, 13)))
 picture = np.random.default_rng(1).integers(0, 255, (224, 224, 3), dtype=np.uint8)
-view_options("bench", "0.5,0.5", Options())
+send_options("bench", "0.5,0.5", ExplorerOptions())
 attn, strip = weights(side)
-explorer(explorer_view(scene, picture, layer_codes(attn, layer), strip), strip, key="bench", on_change=on_pick)
+data = explorer_view(scene, picture, quantise_rows(attn[layer - 1]), strip)
+draw_explorer(data, strip, key="bench", on_change=on_pick)
 """
 MEASURE = """
 (node) => new Promise((resolve) => {

@@ -1,5 +1,6 @@
 // The cells of a chart: heat maps with their scales, and images.
 
+import { lattice } from '../../vitviz/browser/kit/axes.js';
 import { blit, colour, offscreen, picture } from '../../vitviz/browser/kit/pixels.js';
 import { inkOn, lut, rampImage } from '../../vitviz/browser/kit/ramp.js';
 import { MINUS } from '../../vitviz/browser/kit/words.js';
@@ -37,17 +38,11 @@ function imageOf(trace, { rows, cols, values }) {
 
 /** Separate cells that have a gap between them. */
 function drawGaps({ ctx, colors }, gap, [left, top, width, height], { rows, cols }) {
+  ctx.save();
+  ctx.translate(left, top);
   pen(ctx, { color: colors.paper, width: gap });
-  ctx.beginPath();
-  for (let i = 1; i < cols; i++) {
-    ctx.moveTo(left + (i * width) / cols, top);
-    ctx.lineTo(left + (i * width) / cols, top + height);
-  }
-  for (let i = 1; i < rows; i++) {
-    ctx.moveTo(left, top + (i * height) / rows);
-    ctx.lineTo(left + width, top + (i * height) / rows);
-  }
-  ctx.stroke();
+  lattice(ctx, rows, cols, width, height);
+  ctx.restore();
 }
 
 export function drawCells(panel, trace) {
