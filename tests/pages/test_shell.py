@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import re
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from pages.stores import catalogue, uploads
 from pages.stores.session import UserSession
 from pages.streamlit_fixes import installation
 from tests.pages.conftest import OpenApp
+from tests.visitor import run_apart
 from vitviz.data import image_worker
 from vitviz.models.size import too_large
 from vitviz.plots.theme import HEADS, PALETTES
@@ -191,8 +190,7 @@ def test_an_upload_is_never_written_to_disk(open_app):
         yield body
 
     headers = Headers({"content-type": "multipart/form-data; boundary=cut"})
-    with ThreadPoolExecutor(1) as pool:  # the browser tests' own event loop may be running in this thread
-        file = pool.submit(lambda: asyncio.run(MultiPartParser(headers, arrives()).parse())["file"]).result()
+    file = run_apart(MultiPartParser(headers, arrives()).parse())["file"]
     size, on_disk = file.size, file.file._rolled
     file.file.close()
     assert size == len(content)

@@ -15,7 +15,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from tests.browser.conftest import free_port, start_server, stop_server
-from tests.visitor import Visitor
+from tests.visitor import Visitor, run_apart
 
 CLIENTS = 100  # of each kind
 WAIT_S = (
@@ -75,7 +75,7 @@ def test_others_are_served_beside_clients_that_send_slowly(
         for client in clients:
             send(client)
         urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=WAIT_S).close()
-        asyncio.run(asyncio.wait_for(visit(port), WAIT_S))
+        run_apart(asyncio.wait_for(visit(port), WAIT_S))
     finally:
         for client in clients:
             client.close()
@@ -116,4 +116,4 @@ def test_no_message_makes_a_learner_the_teacher(server: tuple[int, Path]) -> Non
         for visitor in (teacher, learner):
             await visitor.close()
 
-    asyncio.run(attack())
+    run_apart(attack())

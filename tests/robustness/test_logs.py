@@ -11,7 +11,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from tests.browser.conftest import free_port, start_server, stop_server
-from tests.visitor import Answer, Visitor
+from tests.visitor import Answer, Visitor, run_apart
 
 MESSAGES = 100
 MOST_BYTES = 20_000  # per minute; 200 KB before
@@ -58,7 +58,7 @@ def test_odd_widget_values_write_few_lines(tmp_path: Path) -> None:
     server = start_server("app.py", port, log, {"VITVIZ_RUNS": str(tmp_path / "runs")})
     began = time.monotonic()
     try:
-        asyncio.run(Hostile(port).send_odd_values())
+        run_apart(Hostile(port).send_odd_values())
     finally:
         stop_server(server)
     written = log.read_text()

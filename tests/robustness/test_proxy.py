@@ -24,7 +24,7 @@ from pages.stores.session_cookie import COOKIE, sign_token
 from tests.browser.conftest import ROOT, free_port, start_server, stop_server
 from tests.cluster import Cluster
 from tests.robustness.run_files import GREY, MODEL, TRAIN
-from tests.visitor import Visitor
+from tests.visitor import Visitor, run_apart
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.session import Session
@@ -213,7 +213,7 @@ def test_a_process_that_dies_costs_its_visitors_nothing_and_the_others_do_not_no
         for one in visitors:
             await one.close()
 
-    asyncio.run(visit())
+    run_apart(visit())
 
 
 def test_the_proxy_bounds_uploads_and_hides_what_the_server_says_of_itself(behind: Behind) -> None:

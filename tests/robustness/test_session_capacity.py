@@ -16,7 +16,7 @@ from websockets.exceptions import WebSocketException
 
 from tests.browser.conftest import free_port, start_server, stop_server
 from tests.robustness.fuzz.sockets import open_socket
-from tests.visitor import Visitor
+from tests.visitor import Visitor, run_apart
 
 FILES = 256
 SESSIONS = 2000
@@ -86,7 +86,7 @@ def test_two_thousand_sessions_are_opened_and_closed(server: tuple[int, int]) ->
             await asyncio.gather(*(socket.close() for socket in opened))
         await run_page(port)
 
-    asyncio.run(open_and_close())
+    run_apart(open_and_close())
     assert health(port) == 200
     assert count_files(pid) < FILES / 2
 
@@ -105,9 +105,9 @@ def test_health_fails_while_no_session_can_be_opened(server: tuple[int, int]) ->
             socket.transport.abort()
         return status
 
-    assert asyncio.run(fill()) in (0, 503)
+    assert run_apart(fill()) in (0, 503)
     end = time.monotonic() + 30
     while health(port) != 200:
         assert time.monotonic() < end, "the server does not recover"
         time.sleep(0.2)
-    asyncio.run(run_page(port))
+    run_apart(run_page(port))

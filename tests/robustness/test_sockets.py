@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.robustness.fuzz import sockets
-from tests.visitor import Visitor
+from tests.visitor import Visitor, run_apart
 
 SILENCE_S = sockets.LONGEST_SILENCE_S
 KINDS = ("rerun", "rerun of a fragment", "app_heartbeat", "file_urls_request", "garbage")  # all: fuzz sockets
@@ -49,7 +49,7 @@ def test_a_quick_user_is_not_closed(port: int) -> None:
         await asyncio.wait_for(visitor.run(), 60)
         await visitor.close()
 
-    asyncio.run(drag())
+    run_apart(drag())
 
 
 def test_a_message_larger_than_a_piece_arrives_whole(port: int) -> None:
@@ -63,4 +63,4 @@ def test_a_message_larger_than_a_piece_arrives_whole(port: int) -> None:
         assert answer.exceptions == [] and answer.size > 1000
         await visitor.close()
 
-    asyncio.run(ask())
+    run_apart(ask())

@@ -11,6 +11,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from pages.frame import socket_limits
 from pages.frame.socket_limits import LimitSockets, SocketLimits, TokenBucket
 from tests.robustness.fuzz.sockets import messages
+from tests.visitor import run_apart
 
 MESSAGES = messages()
 
@@ -108,7 +109,7 @@ def serve(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(LimitSockets(app)({"type": "websocket"}, receive, send))
+    run_apart(LimitSockets(app)({"type": "websocket"}, receive, send))
     return received, sent
 
 

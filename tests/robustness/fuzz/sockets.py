@@ -20,6 +20,7 @@ from websockets.frames import Frame, Opcode
 
 from tests.browser.conftest import free_port, start_server, stop_server
 from tests.robustness.fuzz.watch import Entry
+from tests.visitor import run_apart
 
 SOCKETS = 10
 MESSAGES = 10_000  # on each socket
@@ -82,7 +83,7 @@ class Flood:
 
 def flood(port: int, data: bytes, clock: Callable[[], float]) -> Flood:
     """Send the same message many times on each of several sockets at once, as fast as the server reads."""
-    return asyncio.run(_flood(port, data, clock))
+    return run_apart(_flood(port, data, clock))
 
 
 async def _flood(port: int, data: bytes, clock: Callable[[], float]) -> Flood:
