@@ -190,6 +190,12 @@ class Chart {
     ctx.stroke();
   }
 
+  /** Return what vitviz/plots/concealed.py has left of a chart. */
+  describeConcealed() {
+    if (this.all.some((trace) => trace.fill)) return 'range of all lines';
+    return this.all.some((trace) => isSkipped(trace) && trace.x?.length > 1) ? 'values of all rows' : '';
+  }
+
   /** Return 'test accuracy, % over images: ViT: from 50 at 100 to 90 at 1000'. */
   describe() {
     const titles = ['yaxis', 'xaxis']
@@ -198,8 +204,7 @@ class Chart {
     const drawn = this.all.filter((trace) => !isSkipped(trace));
     const lines = drawn.map((trace) => describeTrace(trace)).filter(Boolean);
     const more = lines.length > MOST_LINES ? `, and ${plural(lines.length - MOST_LINES, 'more line')}` : '';
-    const range = !lines.length && this.all.some((trace) => trace.fill) ? 'range of all lines' : '';
-    return `${titles.length ? titles.join(' over ') : 'Figure'}: ${range}${lines.slice(0, MOST_LINES).join('; ')}${more}`;
+    return `${titles.length ? titles.join(' over ') : 'Figure'}: ${lines.length ? '' : this.describeConcealed()}${lines.slice(0, MOST_LINES).join('; ')}${more}`;
   }
 }
 

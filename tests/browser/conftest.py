@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -86,7 +87,9 @@ def start_server(
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}{health}", timeout=START_S).close()
             return server
-        except OSError:
+        except OSError as error:
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
             time.sleep(0.05)
     stop_server(server)
     raise RuntimeError(f"the server did not answer within {START_S} s:\n{log.read_text(errors='replace')}")

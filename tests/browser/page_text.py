@@ -121,8 +121,9 @@ class Reader:
             area: of the messages that are read: 0 the page, 1 the sidebar; None all.
         """
         texts = self._settled(selector)
-        messages, self._messages = self._messages, []
-        for message in messages:
+        messages, self._messages = [ForwardMsg.FromString(data) for data in self._messages], []
+        # In the order of the page's places: what is computed behind the page arrives sooner or later.
+        for message in sorted(messages, key=lambda message: tuple(message.metadata.delta_path)):
             texts += texts_of_message(message, area)
         lines = dict.fromkeys(map(normalise, texts))
         new = [text for text in lines if text and text not in self._seen and not text.endswith(UNFINISHED)]
@@ -144,10 +145,8 @@ class Reader:
         raise AssertionError(f"{self.page.url} does not come to rest within {MOST_LOOKS} looks")
 
 
-def texts_of_message(data: bytes, area: int | None) -> list[str]:
+def texts_of_message(message: ForwardMsg, area: int | None) -> list[str]:
     """Return the texts of a server's message that a page shows only on hover or in a list: help, options, tables."""
-    message = ForwardMsg()
-    message.ParseFromString(data)
     if message.WhichOneof("type") != "delta" or (area is not None and message.metadata.delta_path[0] != area):
         return []
     element = message.delta.new_element

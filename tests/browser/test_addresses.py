@@ -74,6 +74,7 @@ def test_a_view_is_fetched_by_an_address_that_holds_its_contents_hash(
     ):
         with pytest.raises(HTTPError) as refusal:
             urlopen(root + file)
+        refusal.value.close()
         assert refusal.value.code in (400, 404), file
     assert refused == []
     assert {path for path in ROOT.joinpath("static").rglob("*")} == before  # a checkout may be read-only
