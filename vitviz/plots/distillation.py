@@ -25,6 +25,7 @@ def similarity_figure(
     """
     palette = PALETTES[mode]
     depth = np.arange(len(similarity))
+    lowest = min(similarity.min(), 0 if start is None else start.min())
     figure = Chart(mode)
     figure.hline(0, {"color": palette.line, "width": 1})
     if start is not None:
@@ -49,7 +50,7 @@ def similarity_figure(
         xaxis={"title": {"text": "layer (0: input tokens)"}, "dtick": 1, "showgrid": False},
         yaxis={
             "title": {"text": "cosine of [CLS] and [DIST]"},
-            "range": [-1.05, 1.3],
+            "range": [-1.05 if lowest < -0.05 else -0.05, 1.3 if lowest < -0.05 else 1.15],
             "tickvals": [-1, -0.5, 0, 0.5, 1],
         },
     )
