@@ -19,7 +19,7 @@ def test_models_are_timed_here_and_tokens_cost_what_the_formula_says(visit: Call
     page = visit("which_model?which_model.set=digits&which_model.model=checkpoint:digits_vit")
     main = page.locator('[data-testid="stMain"]')
     expect(main.get_by_text("not timed yet")).to_be_visible(timeout=PATIENCE_MS)
-    main.get_by_role("button", name=re.compile(r"Time \d+ models")).click()
+    main.get_by_role("button", name=re.compile(r"Measure the time of \d+ models")).click()
     timed = main.get_by_text(
         re.compile(r"[\d.]+ ms per image on this server, median of \d+ \([\d.]+ to [\d.]+ ms\)")
     )
