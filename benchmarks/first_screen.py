@@ -33,8 +33,9 @@ MEASURE = """() => {
       return sizes.push(parseFloat(getComputedStyle(node.parentElement).fontSize));
     }
     if (node.nodeType !== Node.ELEMENT_NODE) return;
-    if (node.matches('style, script, .vv-live, .katex-mathml, [data-testid=stIconMaterial]')) return;
+    if (node.matches('style, script, .katex-mathml, [data-testid=stIconMaterial]')) return;
     const box = node.getBoundingClientRect();
+    if (box.width === 1 && box.height === 1) return; // for screen readers alone
     if (node.matches('canvas, img, .plot-container') && box.width * box.height > 3600 && visible(box)) {
       top = Math.min(top, box.top);
       for (let y = Math.max(0, box.top >> 2); y < Math.min(225, box.bottom / 4); y++)

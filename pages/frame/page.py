@@ -69,7 +69,7 @@ def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
 
     Args:
         slug: the page's address.
-        title, question: replace those of the registry.
+        title, question: replace those of the registry; a title may stand alone.
     """
     entry = registry.BY_SLUG[slug]
     st.html(Path(__file__).with_name("page.css"))
@@ -79,7 +79,8 @@ def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     with row:
         st.title(title or entry.title, anchor=False, width="content")
-        glossary_terms.write_question(question or entry.question)
+        if text := question if title else entry.question:
+            glossary_terms.write_question(text)
     return row
 
 

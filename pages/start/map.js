@@ -358,7 +358,7 @@ class MapView {
   wordsOf(part, touring) {
     if (!part) {
       this.animated = false;
-      return 'Point at a patch to follow it. Click a part to zoom in.';
+      return 'Point at a patch to follow it; click a part to zoom in.';
     }
     return touring ? tourWords(this.model, part) : stationWords(this.model, part, this.pin);
   }

@@ -180,8 +180,8 @@ export function writeLabels({ stream, curves }, model, name) {
   const write = (label, words) => {
     if (label && label.textContent !== words) label.textContent = words;
   };
-  write(stream, `Residual stream of ${name}; its thickness is the norm. Images: attention to each patch`);
+  write(stream, `Residual stream of ${name}, as thick as its norm; images: attention`);
   const [best, ...others] = lensClasses(model).map((k) => model.header.classes.names[k]);
   const grey = others.length ? ` (grey: ${others.join(', ')})` : '';
-  write(curves, `Probability of ${best} if the classifier head were applied after this layer${grey}`);
+  write(curves, `Head applied after each layer: probability of ${best}${grey}`);
 }

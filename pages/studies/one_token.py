@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PRESET = "recipe_e"
 GUESS = "hybrids.weight"
-SCALE, STRIP_PX = 23, 48  # of the image, and the height of the token
+SCALE, STRIP_PX = 25, 48  # of the image, and the height of the token
 PREDICTIONS = {"0": "0", "0.5": "0.5", "1": "1", "picture": "Depends on the image"}
 _LECTURE_ACCURACY = 97.04  # percent on MNIST's test images, as printed in the lecture
 

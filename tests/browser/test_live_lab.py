@@ -87,7 +87,7 @@ def test_a_small_vit_learns_digits_and_is_looked_into(visit: Visit) -> None:
     track.focus()
     page.keyboard.press("Home")
     expect(page.locator(".timeline-where")).to_contain_text("step 0 ", timeout=30_000)
-    page.locator(".timeline-card").filter(has_text="Similarity of position embeddings").get_by_role(
+    page.locator(".timeline-card").filter(has_text="Position similarity").get_by_role(
         "button", name="open"
     ).click()
     expect(page.locator("h1")).to_have_text("Positions", timeout=30_000)

@@ -248,7 +248,7 @@ def slip_figure(
             font={"size": 12, "color": palette.muted},
         )
     figure.layout(
-        height=320,
+        height=480,
         xaxis={"title": {"text": "position p   ▬ correct formula   ⋯ bug"}, "range": [0, len(right) + 2]},
         yaxis={"title": {"text": "cosine of p and p + d"}},
     )

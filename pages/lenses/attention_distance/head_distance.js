@@ -146,7 +146,7 @@ class HeadDistance {
     const beside = Math.round(this.message.width * 0.66);
     const narrow = this.message.width - beside - GAP - 1 < LEAST_SIDE; // the side panel would wrap below the plot
     const width = narrow ? this.message.width : beside;
-    const ctx = this.plot.size(width, grown(narrow ? 320 : 520), grown(1));
+    const ctx = this.plot.size(width, grown(narrow ? 320 : 532), grown(1));
     const plot = this.drawAxes(ctx);
     this.dots = [];
     const [, layers, heads] = this.shape();

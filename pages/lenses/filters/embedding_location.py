@@ -38,7 +38,7 @@ def draw() -> None:
     config = choice.config
     loaded = cached.load_model(choice, selection.get_current().step)
     shapes = {name: tuple(p.shape) for name, p in loaded.model.named_parameters()}
-    left, right = st.columns([1, 1.25], gap="large")
+    right, left = st.columns([1.25, 1], gap="large")
     embedding = abilities(config).embedding
     with left:
         st.markdown("**Parameter tree**")
@@ -85,18 +85,11 @@ def _draw_product(loaded: LoadedModel, choice: ModelChoice) -> None:
     step = selection.get_current().step
     weights = sources.load_filters(choice, step).selected_weights
     dim, channels, patch_px, _ = weights.shape
+    with page.row(), st.container(width=168):
+        column = widgets.select(
+            ColumnControls.key("column"), "Column of E", range(dim), format_func=lambda at: str(at + 1)
+        )
     total = sum(p.numel() for p in loaded.model.parameters())
-    st.markdown("**E as a convolution kernel and as a matrix**")
-    page.markdown(f"{captions.E_DEFINITION}.")
-    page.shapes(**{"Conv2d kernel": weights.shape, "E, P²C × D": (channels * patch_px**2, dim)})
-    page.markdown(
-        f"P²C · D = {patch_px}² · {channels} · {dim} = {weights.size:,} weights, {percent(weights.size / total)} of"
-        f" the model's {total:,}."
-    )
-    st.markdown("**One patch multiplied by one column of E**")
-    column = widgets.select(
-        ColumnControls.key("column"), "Column of E", range(dim), format_func=lambda at: str(at + 1)
-    )
     prepared = selection.prepare_image(choice.preparation)
     patches = filters.cut_patches(prepared.input, patch_px)
     grid = prepared.input.shape[-1] // patch_px
@@ -109,3 +102,10 @@ def _draw_product(loaded: LoadedModel, choice: ModelChoice) -> None:
     mount_tiles(plots.tiles([sheet], 3, word="image"), key="filters.by_hand")
     normalized = choice.config.kind == "swin"
     page.caption(captions.describe_product(product, index, column, model_value, normalized))
+    st.markdown("**E as a convolution kernel and as a matrix**")
+    page.markdown(f"{captions.E_DEFINITION}.")
+    page.shapes(**{"Conv2d kernel": weights.shape, "E, P²C × D": (channels * patch_px**2, dim)})
+    page.markdown(
+        f"P²C · D = {patch_px}² · {channels} · {dim} = {weights.size:,} weights, {percent(weights.size / total)} of"
+        f" the model's {total:,}."
+    )

@@ -273,7 +273,10 @@ class TilesView {
       if (s < count)
         sheet.side = Math.max(
           8,
-          Math.min(grown(72), Math.floor((column - GUT * (this.columnsOf(s) - 1)) / this.columnsOf(s))),
+          Math.min(
+            grown(this.shape(s)[1] > 8 ? 72 : 160),
+            Math.floor((column - GUT * (this.columnsOf(s) - 1)) / this.columnsOf(s)),
+          ),
         );
     });
     this.drawAll();

@@ -38,7 +38,7 @@ class Channels {
       line,
       'div',
       { class: 'lc-label vv-muted' },
-      `Channel ${channel.number + 1}: ${percent(channel.share, 0)} of its peak response`,
+      `Channel ${channel.number + 1}: ${percent(channel.share, 0)}${s || c ? '' : ' of its peak response'}`,
     );
     return tiles;
   }

@@ -5,7 +5,7 @@ import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
 import { nameMargin, Plot } from '../../../vitviz/browser/kit/plot.js';
 import { percent } from '../../../vitviz/browser/kit/words.js';
 
-const ROW = 44;
+const ROW = 64;
 const FOOT = 28;
 const END = 16; // px beyond 0 % and 100 %, for the dots
 

@@ -21,8 +21,8 @@ CODE_PX = 300  # height of the two code boxes
 
 def draw(image: EmbeddedImage) -> None:
     """Draw both implementations, the bug and the drawers."""
-    draw_implementations(image)
     draw_reshape_bug(image)
+    draw_implementations(image)
     page.drawers(
         "patches.ways",
         math=page.read_math(__file__),

@@ -18,6 +18,7 @@ class PatchesPuzzle {
     this.pair = el(this.root, 'div', { class: 'pt-pair' });
     this.figure = el(this.pair, 'figure');
     this.map = canvas(this.figure, { role: 'img' });
+    this.list = el(this.pair, 'div', { class: 'pt-list' });
     this.bars = [];
   }
 
@@ -76,7 +77,7 @@ class PatchesPuzzle {
     const fresh = this.message?.arrays !== message.arrays;
     this.message = message;
     const count = message.header.bars.length;
-    this.side = message.width >= 640 ? grown(count > 2 ? 224 : 280) : Math.min(320, message.width);
+    this.side = message.width >= 640 ? Math.min(grown(560), message.width - 288) : Math.min(320, message.width);
     if (fresh) this.load(message.arrays);
     this.stop();
     if (this.map.width !== this.side) this.map.size(this.side, this.side); // the bars take the remaining width
@@ -100,23 +101,19 @@ class PatchesPuzzle {
     this.places = next;
   }
 
-  drawAllBars({ header, width }) {
+  drawAllBars({ header }) {
     const count = header.bars.length;
     while (this.bars.length < count) this.bars.push(this.addBars());
-    const least = count > 2 ? 200 : 264;
     // All bars share one scale, so that models can be compared; with 1,000 classes a scale to 100 % would hide them.
     const most = Math.max(...header.bars.flatMap(({ rows }) => rows.flatMap(([, before, after]) => [before, after])));
-    this.bars.forEach((part, i) => {
-      part.box.hidden = i >= count;
-      part.box.style.minWidth = `${Math.min(least, width)}px`;
-    });
+    this.bars.forEach(({ box }, i) => (box.hidden = i >= count));
     const shown = this.bars.slice(0, count);
     const narrowest = Math.min(...shown.map(({ box }) => box.clientWidth)); // they may wrap, and one scale needs one width
     shown.forEach((part, i) => this.drawBars(part, header.bars[i], narrowest, most));
   }
 
   addBars() {
-    const box = el(this.pair, 'div', { class: 'pt-bars' });
+    const box = el(this.list, 'div', { class: 'pt-bars' });
     const title = el(box, 'div', { class: 'pt-strong' });
     return { box, title, note: el(box, 'div', { class: 'vv-muted' }), view: canvas(box, { role: 'img' }) };
   }

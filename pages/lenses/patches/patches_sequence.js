@@ -190,7 +190,7 @@ class PatchesSequence {
       part.shape.textContent = `${shape}${i ? '' : extra}, within ±${this.number(this.tops[i])}`;
     });
     this.box.width = Math.floor(this.message.width >= 640 ? (this.message.width - 49) / 3 : this.message.width);
-    this.box.height = this.message.width >= 640 ? Math.max(200, Math.min(400, T * 6)) : 200;
+    this.box.height = this.message.width >= 640 ? Math.max(200, Math.min(480, T * 7)) : 200;
     this.draw();
     this.drawScale();
   }

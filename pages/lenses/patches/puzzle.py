@@ -85,13 +85,9 @@ def _draw_shuffled(image: EmbeddedImage) -> None:
 
 
 def _draw_controls() -> ShuffleControls:
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    with left:
-        share = widgets.slider(
-            ShuffleControls.key("shuffled"), "Shuffled patches", 0, 100, 100, 5, format="%d %%"
-        )
-    with right:
-        seed = widgets.number(ShuffleControls.key("seed"), "Shuffle seed", 0, 999, 0)
+    with page.row():
+        share = widgets.slider(ShuffleControls.key("shuffled"), "Shuffled", 0, 100, 100, 5, format="%d %%")
+        seed = widgets.number(ShuffleControls.key("seed"), "Seed", 0, 999, 0)
     return ShuffleControls(share, seed)
 
 

@@ -70,7 +70,7 @@ def draw() -> None:
 def _draw_exponent_bug() -> None:
     correct = position_similarity.cosine_similarity(formulas.sincos_1d(LENGTH, DIM))
     wrong = position_similarity.cosine_similarity(formulas.sincos_1d_slip(LENGTH, DIM))
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = st.columns([2, 1], gap="medium")
     with left:
         st.markdown("**Similarity of positions p and p + d**, D = 64")
         draw_chart(plots.slip_figure(correct, wrong, (1, 2, 3), selection.get_theme()), "positions.slip")

@@ -67,16 +67,10 @@ def draw() -> None:
 
 
 def _draw_controls(original_side: int) -> ResizeControls:
-    left, right = st.columns([2, 1.4], vertical_alignment="bottom")
-    with left:
+    with page.row():
         side = widgets.slider(
-            ResizeControls.key("side"),
-            "New grid, patches per side",
-            2,
-            MAX_SIDE,
-            min(2 * original_side, MAX_SIDE),
+            ResizeControls.key("side"), "New grid side", 2, MAX_SIDE, min(2 * original_side, MAX_SIDE)
         )
-    with right:
         way = widgets.segmented(
             ResizeControls.key("way"), "Interpolation", tuple(WAYS), "grid", format_func=WAYS.__getitem__
         )

@@ -256,7 +256,7 @@ class TableView {
     const wide = message.width >= 640;
     const rightWidth = wide ? Math.floor((message.width - 24) / 3) : message.width;
     const width = wide ? message.width - rightWidth - 25 : message.width; // 25: the root may be up to 1 px narrower
-    const height = Math.round(Math.min(560, Math.max(160, (this.N() * (width - AXIS)) / this.D())));
+    const height = Math.round(Math.min(560, Math.max(160, (1.35 * this.N() * (width - AXIS)) / this.D())));
     this.map.wanted = [width, height];
     this.left.style.width = `${width}px`;
     this.right.style.width = `${rightWidth}px`;

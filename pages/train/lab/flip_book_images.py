@@ -110,7 +110,7 @@ def _convert_to_grey(seen: Prepared) -> NDArray[np.uint8]:
 
 
 def _build_similarity(inside: Sequence[LearnedTables] | None) -> Picture:
-    title = "Similarity of position embeddings"
+    title = "Position similarity"
     tables = require_all(weights.similarity for weights in inside or ())
     if not inside or not tables:
         return _build_placeholder("similarity", title, "This model has no position embeddings.")

@@ -75,9 +75,9 @@ def show_run(run_id: str) -> None:
     keys.save_note(keys.MOMENT, None)
 
 
-def _draw_start_row(visit_runs: list[Run]) -> Run | None:
-    """Draw the settings in a popover, the start button and the choice of runs; return the run to show."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="live_lab-start"):
+def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | None:
+    """Draw the settings in a popover, the start button and the choice of runs in `row`; return the run to show."""
+    with row:
         setup = popover.draw_popover("Set up", "tune", "live_lab.setup")
         start_place = st.container(width="content")
         with st.container(width=280):
@@ -239,7 +239,7 @@ def _draw_prediction(focus: Run | Recording) -> None:
 
 
 def main() -> None:
-    page.header("live_lab")
+    row = page.header("live_lab")
     run_id = st.session_state.get(session_keys.INCOMING, {}).get(keys.StageControls.key("run"))
     if run_id and not runs.adopt_run(session.get_current(), run_id):
         keys.set_notice("The run of this link is missing: it was deleted or has expired on this server.")
@@ -252,7 +252,7 @@ def main() -> None:
         keys.set_notice(
             f"{plural(lost_count, 'run is', 'runs are')} missing: deleted or expired on this server."
         )
-    shown_run = _draw_start_row(visit_runs)
+    shown_run = _draw_start_row(row, visit_runs)
     if shown_run is None:
         recording = recorded_run.choose_recording()
         _draw_empty() if recording is None else _draw_recording(recording)

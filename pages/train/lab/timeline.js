@@ -58,7 +58,6 @@ class Timeline {
       last: () => this.last(),
       dwell: FRAME_MS,
       file: 'training_snapshots',
-      faces: { play: ['play'], pause: ['pause'] },
       began: () => this.leave(() => this.go(this.state.index), { playing: true }),
       rewind: () => this.go(0),
       step: (to, done) => {
