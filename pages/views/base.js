@@ -2,7 +2,7 @@
 // the files are fetched from this server, and the view is created, drawn and removed.
 
 import { open } from '../../vitviz/browser/kit/blob.js';
-import { el } from '../../vitviz/browser/kit/dom.js';
+import { createView, el } from '../../vitviz/browser/kit/dom.js';
 import { CHANGED, isAlone } from '../../vitviz/browser/kit/grow.js';
 import { oneEntryAPage } from './history.js';
 import { theme } from '../../vitviz/browser/kit/ramp.js';
@@ -59,7 +59,7 @@ class Life {
       const { setup, adopted } = await load(this.files);
       if (this.ended) return;
       this.adopt(adopted);
-      this.update = setup(this.context());
+      this.update = createView(setup, this.context());
     } catch (error) {
       this.fail(error);
       return;
@@ -165,8 +165,8 @@ class Life {
  * Mount or update a view; Streamlit calls this at every change of data or theme.
  *
  * A view's module exports `setup({root, send, trigger, onUnmount})`, which runs once per element and returns
- * `update({header, arrays, colors, width})`; update runs at every change of data, width or theme and draws everything.
- * root carries data-ready="true" once update has drawn. `send(name, value)` sets the component's state,
+ * `update({header, arrays, colors, width})`, or a class with both as its constructor and method; update runs at every
+ * change of data, width or theme and draws everything. root carries data-ready="true" once update has drawn. `send(name, value)` sets the component's state,
  * `trigger(name, value)` is an event of one run; both are called only for user input.
  */
 export default function mount(call) {

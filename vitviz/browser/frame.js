@@ -1,7 +1,7 @@
 // Draw a view in a document or notebook, where Streamlit's frame (pages/views/base.js) is missing.
 
 import { open } from './kit/blob.js';
-import { el } from './kit/dom.js';
+import { createView, el } from './kit/dom.js';
 import { theme } from './kit/ramp.js';
 
 /**
@@ -15,7 +15,8 @@ export async function mount(parent, bytes, urls) {
   const root = el(parent, 'div', { class: 'vv', 'data-component': files[0].replace(/^.*\/|\.js$/g, '') });
   const unmounts = [];
   const { default: setup } = await import(urls[files[0]]);
-  const update = setup({ root, send() {}, trigger() {}, onUnmount: (callback) => unmounts.push(callback) });
+  const onUnmount = (callback) => unmounts.push(callback);
+  const update = createView(setup, { root, send() {}, trigger() {}, onUnmount });
   let width = 0;
   let mode = '';
   function draw() {

@@ -7,11 +7,9 @@ import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { headColor } from '../../../vitviz/browser/kit/ramp.js';
 import { patchName } from '../../../vitviz/browser/kit/words.js';
 
-class AblationView {
+export default class AblationView {
   constructor({ root, send }) {
-    this.root = root;
-    this.send = send;
-    this.photo = photo(root);
+    Object.assign(this, { root, send, photo: photo(root) });
     this.page = el(this.root, 'div', { class: 'aa' });
     this.left = el(this.page, 'div');
     this.right = el(this.page, 'div');
@@ -37,7 +35,6 @@ class AblationView {
     this.count = el(this.bar, 'span', { class: 'vv-muted' });
     el(this.right, 'div', { class: 'aa-title' }, 'Heads: click one to ablate it, or a layer for all of its heads');
     this.table = el(this.right, 'div', { class: 'aa-heads', role: 'group', 'aria-label': 'Heads by layer' });
-    this.message = null;
     this.patches = new Set();
     this.heads = new Set();
     this.history = [];
@@ -183,9 +180,4 @@ class AblationView {
     this.loadInitial(message);
     this.draw();
   }
-}
-
-export default function ablationView(context) {
-  const view = new AblationView(context);
-  return (message) => view.update(message);
 }

@@ -3,7 +3,7 @@
 
 import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, fit, live } from '../../../vitviz/browser/kit/dom.js';
-import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/place.js';
 import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
@@ -14,7 +14,7 @@ import { grown } from '../../../vitviz/browser/kit/grow.js';
 const LABEL_PX = 13; // height of a row's label
 const weight = (value) => (value >= 0.001 ? value.toFixed(3) : value === 0 ? '0' : value.toExponential(1));
 
-class Matrix {
+export default class Matrix {
   constructor({ root, trigger }) {
     Object.assign(this, { root, trigger, message: null, query: -1, key: -1, photo: photo(root) });
     this.page = el(root, 'div', { class: 'mx' });
@@ -69,9 +69,7 @@ class Matrix {
 
   cellAt(x, y) {
     const { left, top, side } = this.frame;
-    const col = Math.floor(((x - left) / side) * this.count);
-    const row = Math.floor(((y - top) / side) * this.count);
-    return col >= 0 && row >= 0 && col < this.count && row < this.count ? row * this.count + col : -1;
+    return evenCell(x - left, y - top, { width: side, height: side }, this.count, this.count);
   }
 
   select(query, key, event) {
@@ -233,19 +231,9 @@ class Matrix {
     const table = accentLut(colors.query);
     this.image = heat(this.weights, this.count, this.count, table, 0, header.top);
     const words = ['weight 0', '', `≥ ${weight(header.top)}`];
-    legend(this.scale, {
-      table,
-      width: 220,
-      words,
-      colors,
-      label: `Colour scale from weight 0 to ${weight(header.top)}`,
-    });
+    const label = `Colour scale from weight 0 to ${weight(header.top)}`;
+    legend(this.scale, { table, width: 220, words, colors, label });
     this.draw();
     if (!header.words) this.photo.show(message, (bitmap) => coverOnce(this.base, bitmap));
   }
-}
-
-export default function matrix(context) {
-  const view = new Matrix(context);
-  return (message) => view.update(message);
 }

@@ -25,16 +25,18 @@ function ring(ctx, x, y, radius, color, width, alpha) {
   ctx.globalAlpha = 1;
 }
 
-class HeadDistance {
+export default class HeadDistance {
   constructor({ root, trigger, onUnmount }) {
-    this.root = root;
-    this.trigger = trigger;
-    this.onUnmount = onUnmount;
+    Object.assign(this, { root, trigger, message: null, header: null, step: 0, place: 0, dots: [] });
+    Object.assign(this, { picked: { series: 0, layer: 0, head: 0 }, stopMotion: () => {} });
     this.buildPlot();
     this.buildTime();
-    this.resetState();
     this.listenPlot();
     this.listenTime();
+    onUnmount(() => {
+      this.player.stop();
+      this.stopMotion();
+    });
   }
 
   buildPlot() {
@@ -58,16 +60,6 @@ class HeadDistance {
     this.slider = el(this.time, 'input', { type: 'range', min: '0', step: '1', 'aria-label': 'Training step' });
     this.stepText = el(this.time, 'output', { class: 'hd-step' });
     this.announce = live(this.root);
-  }
-
-  resetState() {
-    this.message = null;
-    this.header = null;
-    this.step = 0;
-    this.place = 0;
-    this.picked = { series: 0, layer: 0, head: 0 };
-    this.stopMotion = () => {};
-    this.dots = [];
   }
 
   listenPlot() {
@@ -96,7 +88,7 @@ class HeadDistance {
 
   listenTime() {
     this.slider.oninput = () => {
-      this.pause();
+      this.player.stop();
       this.show(+this.slider.value, 200);
     };
     this.player = player(this.play, {
@@ -108,10 +100,6 @@ class HeadDistance {
       faces: { play: ['▶ Play', 'Play through training'], pause: ['❚❚ Pause', 'Pause'] },
       rewind: () => this.show(0, 0),
       step: (to, done) => this.show(to, 450, done),
-    });
-    this.onUnmount(() => {
-      this.pause();
-      this.stopMotion();
     });
   }
 
@@ -285,16 +273,12 @@ class HeadDistance {
     this.stopMotion = animate(ms, frame, done);
   }
 
-  pause() {
-    this.player.stop();
-  }
-
   update(next) {
     const fresh = next.header !== this.header;
     this.message = next;
     this.header = next.header;
     if (fresh) {
-      this.pause();
+      this.player.stop();
       const [steps, layers, heads] = this.shape();
       this.slider.max = String(steps - 1);
       this.time.style.display = steps > 1 ? 'flex' : 'none';
@@ -307,9 +291,4 @@ class HeadDistance {
     }
     this.draw();
   }
-}
-
-export default function headDistance(context) {
-  const view = new HeadDistance(context);
-  return (message) => view.update(message);
 }

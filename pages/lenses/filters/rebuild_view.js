@@ -14,7 +14,7 @@ const FLAT = 40;
 const NAMES = 165;
 const COLORS = [(c) => c.ink, (c) => c.primary, () => PALETTE.HEADS[1]];
 
-class RebuildView {
+export default class RebuildView {
   constructor({ root }) {
     this.root = root;
     this.say = live(this.root);
@@ -25,12 +25,10 @@ class RebuildView {
     this.original = this.box('Image');
     this.boxes = [];
     this.curve = canvas(this.root, { class: 'fr-curve', role: 'img' });
-    this.message = null;
     this.k = 0;
     this.patch = 0;
     this.accumulated = [];
     this.images = [];
-    this.image = null;
     this.slider.oninput = () => {
       this.k = Number(this.slider.value);
       this.drawAll();
@@ -183,7 +181,8 @@ class RebuildView {
     const { colors, header, arrays, width } = this.message;
     const ctx = this.curve.size(width, CURVE);
     const high = Math.max(...header.bases.map((_, b) => arrays[`error${b}`].data[0])) * 1.02;
-    const plot = new Plot(ctx, colors, [FLAT, width - NAMES, 8, CURVE - 40], { x: [0, header.most], y: [0, high] });
+    const edges = [FLAT, width - NAMES, 8, CURVE - 40];
+    const plot = (this.plot = new Plot(ctx, colors, edges, { x: [0, header.most], y: [0, high] }));
     plot.axisY(plot.y.ticks(3), (level) => String(+level.toFixed(1)));
     const every = Math.max(1, Math.ceil(header.most / 8));
     const ticks = Array.from({ length: Math.floor(header.most / every) + 1 }, (_, i) => i * every);
@@ -228,14 +227,8 @@ class RebuildView {
 
   drag(event) {
     if (event.buttons !== 1 && event.type !== 'pointerdown') return;
-    const x = event.clientX - this.curve.node.getBoundingClientRect().left;
-    this.k = Math.max(
-      0,
-      Math.min(
-        this.message.header.most,
-        Math.round(((x - FLAT) / (this.message.width - FLAT - NAMES)) * this.message.header.most),
-      ),
-    );
+    const k = this.plot.x.invert(event.clientX - this.curve.node.getBoundingClientRect().left);
+    this.k = Math.max(0, Math.min(this.message.header.most, Math.round(k)));
     this.drawAll();
   }
 
@@ -263,9 +256,4 @@ class RebuildView {
     }
     this.drawAll();
   }
-}
-
-export default function rebuildView(context) {
-  const view = new RebuildView(context);
-  return (message) => view.update(message);
 }

@@ -14,12 +14,11 @@ const GUT = 4;
 const BARS = 34;
 const TILE_FRAME_MS = 420;
 
-class TilesView {
+export default class TilesView {
   constructor({ root, onUnmount }) {
-    this.root = root;
-    this.onUnmount = onUnmount;
-    this.say = live(this.root);
+    Object.assign(this, { root, say: live(root) });
     this.build();
+    onUnmount(() => this.time.stop());
   }
 
   build() {
@@ -44,10 +43,8 @@ class TilesView {
     this.scaleMap = canvas(this.right, { role: 'img' });
     this.sheets = [];
     this.channelMaps = [];
-    this.message = null;
     this.active = 0;
     this.tile = 0;
-    this.onUnmount(() => this.time.stop());
   }
 
   /** (frames, k, P, P, C) of a sheet. */
@@ -281,9 +278,4 @@ class TilesView {
     });
     this.drawAll();
   }
-}
-
-export default function tilesView(context) {
-  const view = new TilesView(context);
-  return (message) => view.update(message);
 }

@@ -2,12 +2,13 @@
 
 import { button, el, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
+import { cover, heat } from '../../../vitviz/browser/kit/pixels.js';
 import { accentLut } from '../../../vitviz/browser/kit/ramp.js';
 import { percent } from '../../../vitviz/browser/kit/words.js';
 
 const ACROSS = 3; // patches in a row
 
-class Channels {
+export default class Channels {
   constructor({ root, trigger }) {
     Object.assign(this, { root, trigger, now: null, photo: photo(root) });
     this.box = el(root, 'div', { class: 'lc' });
@@ -67,10 +68,7 @@ class Channels {
     const stage = header.stages[s];
     const [rows, cols] = stage.grid;
     const codes = arrays[`maps${s}`].data.subarray(c * rows * cols, (c + 1) * rows * cols);
-    Object.assign(node, { width: cols, height: rows });
-    const image = new ImageData(cols, rows);
-    codes.forEach((code, i) => image.data.set(table.subarray(4 * code, 4 * code + 4), 4 * i));
-    node.getContext('2d').putImageData(image, 0, 0);
+    cover(node, heat(codes, rows, cols, table, 0, 255));
     const { number, most } = stage.channels[c];
     node.setAttribute('aria-label', `Feature map of channel ${number + 1} of ${stage.title}, up to ${most.toFixed(2)}`);
   }
@@ -106,9 +104,4 @@ class Channels {
       for (const node of this.pictures) coverOnce(node, bitmap);
     });
   }
-}
-
-export default function channels(context) {
-  const view = new Channels(context);
-  return (message) => view.update(message);
 }

@@ -1,21 +1,13 @@
 // Draw tokens as colours: red, green and blue are a layer's first three principal components.
 
+import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt } from '../../../vitviz/browser/kit/place.js';
 import { signed } from '../../../vitviz/browser/kit/words.js';
 import { Panels } from './panels.js';
 
 const NAMES = ['red', 'green', 'blue'];
 
-function paint({ arrays }, panel) {
-  const [rows, cols] = panel.grid;
-  const image = new ImageData(cols, rows);
-  const { data } = arrays[panel.array];
-  for (let i = 0; i < rows * cols; i++) {
-    for (let c = 0; c < 3; c++) image.data[4 * i + c] = data[3 * i + c];
-    image.data[4 * i + 3] = 255;
-  }
-  return image;
-}
+const paint = ({ arrays }, panel) => picture({ data: arrays[panel.array].data, shape: [...panel.grid, 3] });
 
 /** Returns a place's score on each component in standard deviations; a colour saturates at `reach`. */
 function describe({ header, arrays }, panel, { place, name }) {

@@ -9,7 +9,7 @@ import { signed } from '../../../vitviz/browser/kit/words.js';
 const GAP = 10; // px between the two models
 const NARROW_PX = 560;
 
-class MatrixOfLayers {
+export default class MatrixOfLayers {
   constructor({ root }) {
     Object.assign(this, { root, now: null, at: -1 });
     this.box = el(root, 'div', { class: 'lm' });
@@ -139,9 +139,4 @@ class MatrixOfLayers {
     const { width, colors } = message;
     legend(this.scale, { table: SEQUENTIAL_LUT, width: Math.min(width, 360), words, colors, label: 'CKA from 0 to 1' });
   }
-}
-
-export default function matrixOfLayers(context) {
-  const view = new MatrixOfLayers(context);
-  return (message) => view.update(message);
 }

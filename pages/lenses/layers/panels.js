@@ -1,9 +1,10 @@
 // Draw the layers of two models over one image: a row of small maps per model, and one enlarged layer. The pointer
 // marks the same place in all of them. colours.js and token_similarity.js draw the cells.
 
-import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
+import { cover } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt, centreOf, mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/place.js';
 import { tokenName } from '../../../vitviz/browser/kit/words.js';
 
@@ -22,7 +23,7 @@ function frame(parent) {
 }
 
 export class Panels {
-  /** paint(panel, query) returns a layer's cells as ImageData; describe(panel, query) a text about the place. */
+  /** paint(panel, query) returns a layer's cells as a canvas; describe(panel, query) a text about the place. */
   constructor({ root, trigger }, { paint, describe, scale }) {
     Object.assign(this, {
       root,
@@ -95,22 +96,17 @@ export class Panels {
     });
     this.chips.replaceChildren();
     for (const name of header.prefix) {
-      const chip = el(this.chips, 'button', { type: 'button' }, tokenName(name));
-      chip.onclick = () => this.trigger('pin', name);
+      const chip = button(this.chips, tokenName(name), () => this.trigger('pin', name));
       chip.setAttribute('aria-pressed', String(header.pin === name));
     }
   }
 
   small(parent, panel, index) {
-    const node = el(parent, 'button', {
-      type: 'button',
-      class: 'ly-small',
-      'aria-label': `Enlarge ${panel.name}`,
-    });
+    const label = { class: 'ly-small', 'aria-label': `Enlarge ${panel.name}` };
+    const node = button(parent, '', () => this.trigger('layer', index), label);
     const shown = frame(node);
     el(node, 'span', { class: 'ly-name' }, panel.title);
     if (panel.note) el(node, 'span', { class: 'vv-muted ly-share' }, panel.note);
-    node.onclick = () => this.trigger('layer', index);
     node.onpointermove = (event) => {
       const box = shown.node.getBoundingClientRect();
       const at = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
@@ -122,9 +118,7 @@ export class Panels {
 
   /** Draws a layer's cells, and the marks of pin and pointer. */
   fill(shown, panel, query) {
-    const image = this.paint(this.now, panel, query);
-    Object.assign(shown.cells, { width: image.width, height: image.height });
-    shown.cells.getContext('2d').putImageData(image, 0, 0);
+    cover(shown.cells, this.paint(this.now, panel, query));
     shown.node.style.aspectRatio = `${panel.grid[1]} / ${panel.grid[0]}`;
     const pinned = this.home().place;
     mark(shown.pin, panel.grid, pinned ? cellAt(panel.grid, pinned) : -1);

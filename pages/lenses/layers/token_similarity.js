@@ -1,6 +1,7 @@
 // Draw the cosine similarity of the token under the pointer to all others, layer by layer, over the image.
 
 import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { heat } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt } from '../../../vitviz/browser/kit/place.js';
 import { signed, tokenName } from '../../../vitviz/browser/kit/words.js';
 import { Panels, tokenOf } from './panels.js';
@@ -21,16 +22,7 @@ function row({ arrays }, panel, query) {
   return data.subarray(at * shape[1], (at + 1) * shape[1]);
 }
 
-function paint(message, panel, query) {
-  const [rows, cols] = panel.grid;
-  const [image, table] = [new ImageData(cols, rows), veil()];
-  const values = row(message, panel, query);
-  for (let i = 0; i < rows * cols; i++) {
-    const level = Math.round((255 * (values[i] / UNIT + 1)) / 2);
-    image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * i);
-  }
-  return image;
-}
+const paint = (message, panel, query) => heat(row(message, panel, query), ...panel.grid, veil(), -UNIT, UNIT);
 
 function position(panel, cell) {
   return `row ${Math.floor(cell / panel.grid[1]) + 1}, column ${(cell % panel.grid[1]) + 1}`;

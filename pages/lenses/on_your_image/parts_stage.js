@@ -4,7 +4,7 @@ import { button, el } from '../../../vitviz/browser/kit/dom.js';
 import { animate, mix } from '../../../vitviz/browser/kit/motion.js';
 import { photo } from '../../../vitviz/browser/kit/photo.js';
 import { atHome, moved, putWrong, whole } from './parts_link.js';
-import { frameOf } from './sweep_panels.js';
+import { frameOf, placeIn } from './sweep_panels.js';
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const WAY_MS = 320;
@@ -36,12 +36,7 @@ export class PartsStage {
 
   /** Returns the pointer's position in pixels of the model input. */
   placeOf(event) {
-    const box = this.over.getBoundingClientRect();
-    const at = (value) => Math.max(0, Math.min(this.size, value));
-    return [
-      at(((event.clientX - box.left) / box.width) * this.size),
-      at(((event.clientY - box.top) / box.height) * this.size),
-    ];
+    return placeIn(this.over, event).map((share) => share * this.size);
   }
 
   draw(now, parts, seen) {

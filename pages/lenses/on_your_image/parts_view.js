@@ -1,28 +1,25 @@
 // Draw an image with parts that can be dragged, and every model's prediction for it.
 
 import { el, live } from '../../../vitviz/browser/kit/dom.js';
-import { percent } from '../../../vitviz/browser/kit/words.js';
 import { RequestQueue } from './request_queue.js';
 import { PartsChart } from './parts_chart.js';
 import { atHome, encode, fromNumbers } from './parts_link.js';
 import { PartsStage } from './parts_stage.js';
-import { Panels, predictedOf, chancesOf } from './sweep_panels.js';
+import { Panels, chancesOf, describePredictions } from './sweep_panels.js';
 
 const NARROW = 600;
 
-class PartsView {
+export default class PartsView {
   constructor({ root, send, onUnmount }) {
-    this.root = root;
-    this.send = send;
+    Object.assign(this, { root, send });
     const top = el(root, 'div', { class: 'op-top' });
     this.left = el(top, 'div', { class: 'op-left' });
     const right = el(top, 'div', { class: 'op-right' });
-    this.stage = new PartsStage(
-      root,
-      this.left,
-      (parts, done) => this.move(parts, done),
-      () => this.toggleInput(),
-    );
+    const toggleInput = () => {
+      this.seen = !this.seen;
+      this.move(this.parts, true);
+    };
+    this.stage = new PartsStage(root, this.left, (parts, done) => this.move(parts, done), toggleInput);
     this.chart = new PartsChart(right);
     this.panels = new Panels(root);
     this.announce = live(root);
@@ -51,12 +48,6 @@ class PartsView {
     else this.requests.sendSoon();
   }
 
-  toggleInput() {
-    this.seen = !this.seen;
-    this.draw();
-    this.requests.sendNow();
-  }
-
   sendParts() {
     this.send('moved', { apart: encode(this.parts, this.now.header.signs), apart_seen: this.seen, mark: this.mark });
   }
@@ -77,18 +68,6 @@ class PartsView {
     const room = narrow ? width : width - this.left.clientWidth - 24;
     this.chart.draw(rows, header.classes[header.watched], colors, room);
     this.root.dataset.parts = encode(this.predictedParts, header.signs);
-    this.announce(header.models.map((model, m) => `${model.name} ${this.describePrediction(m, at)}`).join(', '));
+    this.announce(describePredictions(this.now, at));
   }
-
-  describePrediction(m, at) {
-    const { header, arrays } = this.now;
-    const chances = chancesOf(arrays.chances, m, at);
-    const top = predictedOf(chances);
-    return `${header.classes[top]} ${percent(chances[top])}`;
-  }
-}
-
-export default function partsView(context) {
-  const view = new PartsView(context);
-  return (message) => view.update(message);
 }

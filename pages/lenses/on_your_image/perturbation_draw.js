@@ -5,27 +5,33 @@ import { offscreen } from '../../../vitviz/browser/kit/pixels.js';
 const NOISE_CODES = 32;
 const rgb = (color) => `rgb(${color.join(', ')})`;
 
-/** Transforms the canvas by `place(ctx)` over the border's mean colour; returns a function that undoes it. */
-function moved(ctx, side, border, place) {
-  ctx.fillStyle = rgb(border);
-  ctx.fillRect(0, 0, side, side);
-  ctx.save();
-  ctx.translate(side / 2, side / 2);
-  place(ctx);
-  ctx.translate(-side / 2, -side / 2);
-  return () => ctx.restore();
+/** Returns a drawer of the photo transformed by `place(ctx, side, options)` over the border's mean colour. */
+function transformed(place) {
+  return (ctx, side, options) => {
+    ctx.fillStyle = rgb(options.border);
+    ctx.fillRect(0, 0, side, side);
+    ctx.save();
+    ctx.translate(side / 2, side / 2);
+    place(ctx, side, options);
+    ctx.translate(-side / 2, -side / 2);
+    ctx.drawImage(options.bitmap, 0, 0, side, side);
+    ctx.restore();
+  };
 }
 
-/** Applies `map(value, channel, x, y)` to every channel of every pixel. */
-function perPixel(ctx, side, draw, map) {
-  const node = document.createElement('canvas');
-  node.width = node.height = side;
-  const context = node.getContext('2d', { willReadFrequently: true });
-  draw(context);
-  const image = context.getImageData(0, 0, side, side);
-  for (let i = 0; i < side * side; i++)
-    for (let c = 0; c < 3; c++) image.data[4 * i + c] = map(image.data[4 * i + c], c, i % side, Math.floor(i / side));
-  ctx.drawImage(offscreen(image), 0, 0);
+/** Returns a drawer of the photo with `create(side, options, pixels)(value, channel, x, y)` for every channel of every pixel. */
+function perPixel(create) {
+  return (ctx, side, options) => {
+    const node = document.createElement('canvas');
+    node.width = node.height = side;
+    const context = node.getContext('2d', { willReadFrequently: true });
+    context.drawImage(options.bitmap, 0, 0, side, side);
+    const image = context.getImageData(0, 0, side, side);
+    const map = create(side, options, image.data);
+    for (let i = 0; i < side * side; i++)
+      for (let c = 0; c < 3; c++) image.data[4 * i + c] = map(image.data[4 * i + c], c, i % side, Math.floor(i / side));
+    ctx.drawImage(offscreen(image), 0, 0);
+  };
 }
 
 /** Returns the mean of every channel. */
@@ -53,53 +59,29 @@ export function coverOf({ values }, hand, grain) {
 }
 
 const DRAW = {
-  shift(ctx, side, { bitmap, value, border, grain }) {
-    const end = moved(ctx, side, border, (context) => context.translate((value * side) / grain, 0));
-    ctx.drawImage(bitmap, 0, 0, side, side);
-    end();
-  },
-  rotate(ctx, side, { bitmap, value, border }) {
-    const end = moved(ctx, side, border, (context) => context.rotate((value * Math.PI) / 180));
-    ctx.drawImage(bitmap, 0, 0, side, side);
-    end();
-  },
-  zoom(ctx, side, { bitmap, value, border }) {
-    const end = moved(ctx, side, border, (context) => context.scale(value, value));
-    ctx.drawImage(bitmap, 0, 0, side, side);
-    end();
-  },
+  shift: transformed((ctx, side, { value, grain }) => ctx.translate((value * side) / grain, 0)),
+  rotate: transformed((ctx, side, { value }) => ctx.rotate((value * Math.PI) / 180)),
+  zoom: transformed((ctx, side, { value }) => ctx.scale(value, value)),
   blur(ctx, side, { bitmap, value, grain }) {
     ctx.drawImage(bitmap, 0, 0, side, side);
     ctx.filter = `blur(${(value * side) / grain}px)`;
     ctx.drawImage(bitmap, 0, 0, side, side);
     ctx.filter = 'none';
   },
-  brightness(ctx, side, { bitmap, value }) {
-    perPixel(
-      ctx,
-      side,
-      (context) => context.drawImage(bitmap, 0, 0, side, side),
-      (v) => v + 255 * value,
-    );
-  },
-  contrast(ctx, side, { bitmap, value }) {
-    let mean = [0, 0, 0];
-    const draw = (context) => {
-      context.drawImage(bitmap, 0, 0, side, side);
-      mean = meanOf(context.getImageData(0, 0, side, side).data);
-    };
-    perPixel(ctx, side, draw, (v, c) => mean[c] + value * (v - mean[c]));
-  },
-  noise(ctx, side, { bitmap, value, grain, arrays }) {
+  brightness: perPixel(
+    (side, { value }) =>
+      (v) =>
+        v + 255 * value,
+  ),
+  contrast: perPixel((side, { value }, pixels) => {
+    const mean = meanOf(pixels);
+    return (v, c) => mean[c] + value * (v - mean[c]);
+  }),
+  noise: perPixel((side, { value, grain, arrays }) => {
     const { data } = arrays.noise;
     const at = (place) => Math.floor((place * grain) / side);
-    perPixel(
-      ctx,
-      side,
-      (context) => context.drawImage(bitmap, 0, 0, side, side),
-      (v, c, x, y) => v + (255 * value * data[3 * (at(y) * grain + at(x)) + c]) / NOISE_CODES,
-    );
-  },
+    return (v, c, x, y) => v + (255 * value * data[3 * (at(y) * grain + at(x)) + c]) / NOISE_CODES;
+  }),
   shuffle(ctx, side, { bitmap, hand, arrays }) {
     const count = arrays.orders.shape[1];
     tiles(ctx, side, bitmap, [...arrays.orders.data.subarray(hand.at * count, (hand.at + 1) * count)]);

@@ -1,7 +1,7 @@
 // Draw one panel per model: its prediction, the map of what it uses, and its most probable classes.
 
 import { el } from '../../../vitviz/browser/kit/dom.js';
-import { blit, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
+import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { accentLut } from '../../../vitviz/browser/kit/ramp.js';
 import { percent } from '../../../vitviz/browser/kit/words.js';
 
@@ -9,15 +9,8 @@ const SHOWN = 3; // classes
 const BY = { attention: 'readout attention, last layer', gradient: 'gradient × input of the predicted class' };
 
 /** Returns one image of a series (images, S, S, 3). */
-export function frameOf({ data, shape: [, rows, cols] }, at) {
-  const image = new ImageData(cols, rows);
-  const from = at * rows * cols * 3;
-  for (let i = 0; i < rows * cols; i++) {
-    for (let c = 0; c < 3; c++) image.data[4 * i + c] = data[from + 3 * i + c];
-    image.data[4 * i + 3] = 255;
-  }
-  return offscreen(image);
-}
+export const frameOf = ({ data, shape: [, rows, cols] }, at) =>
+  picture({ data: data.subarray(3 * at * rows * cols), shape: [rows, cols, 3] });
 
 /** Returns a model's probabilities at a strength; while they are concealed there are those of one strength. */
 export function chancesOf({ data, shape: [, steps, classes] }, model, at) {
@@ -27,6 +20,23 @@ export function chancesOf({ data, shape: [, steps, classes] }, model, at) {
 
 /** Returns the most probable class. */
 export const predictedOf = (chances) => chances.indexOf(Math.max(...chances));
+
+/** Returns every model's name and prediction at a strength. */
+export function describePredictions({ header, arrays }, at) {
+  const models = header.models.map(({ name }, m) => {
+    const chances = chancesOf(arrays.chances, m, at);
+    const top = predictedOf(chances);
+    return `${name} ${header.classes[top]} ${percent(chances[top])}`;
+  });
+  return models.join(', ');
+}
+
+/** Returns the pointer's position in an element, in [0, 1]. */
+export function placeIn(node, event) {
+  const box = node.getBoundingClientRect();
+  const within = (share) => Math.max(0, Math.min(1, share));
+  return [within((event.clientX - box.left) / box.width), within((event.clientY - box.top) / box.height)];
+}
 
 export class Panels {
   constructor(parent) {

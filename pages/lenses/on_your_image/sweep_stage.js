@@ -6,7 +6,7 @@ import { stepTo } from '../../../vitviz/browser/kit/grid.js';
 import { photo } from '../../../vitviz/browser/kit/photo.js';
 import { blit } from '../../../vitviz/browser/kit/pixels.js';
 import { canDraw, coverOf, drawChanged } from './perturbation_draw.js';
-import { frameOf } from './sweep_panels.js';
+import { frameOf, placeIn } from './sweep_panels.js';
 
 const STEP = 1 / 32; // of the side, for an arrow key that moves the cover
 const PIECES = 4;
@@ -54,19 +54,13 @@ export class Stage {
   cuts = () => this.now.header.change === 'pieces';
   handled = () => this.covers() || this.cuts();
 
-  placeOf(event) {
-    const box = this.node.getBoundingClientRect();
-    const within = (value) => Math.max(0, Math.min(1, value));
-    return [within((event.clientX - box.left) / box.width), within((event.clientY - box.top) / box.height)];
-  }
-
   pieceAt(event) {
-    const [x, y] = this.placeOf(event).map((at) => Math.min(PIECES - 1, Math.floor(at * PIECES)));
+    const [x, y] = placeIn(this.node, event).map((at) => Math.min(PIECES - 1, Math.floor(at * PIECES)));
     return y * PIECES + x;
   }
 
   cover(event, done) {
-    const place = this.placeOf(event).map((at) => Number(at.toFixed(3)));
+    const place = placeIn(this.node, event).map((at) => Number(at.toFixed(3)));
     this.tell({ place, at: this.hand.at || 2 }, done); // a drag on the unchanged image covers a part
   }
 

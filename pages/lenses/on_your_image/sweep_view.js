@@ -1,15 +1,14 @@
 // Draw an image changed by a slider, and every model's prediction; one message holds all strengths.
 
 import { el, live } from '../../../vitviz/browser/kit/dom.js';
-import { percent } from '../../../vitviz/browser/kit/words.js';
 import { RequestQueue } from './request_queue.js';
 import { Chart } from './sweep_chart.js';
-import { Panels, predictedOf, chancesOf } from './sweep_panels.js';
+import { Panels, chancesOf, describePredictions, predictedOf } from './sweep_panels.js';
 import { Stage } from './sweep_stage.js';
 
 const NARROW = 600;
 
-class SweepView {
+export default class SweepView {
   constructor({ root, send, onUnmount }) {
     this.root = root;
     const top = el(root, 'div', { class: 'op-top' });
@@ -55,15 +54,7 @@ class SweepView {
     this.drawCurrent(room);
     this.drawStored(room);
     this.root.dataset.at = String(this.hand.at);
-    const predictions = header.models.map((model, m) => `${model.name} ${this.describePrediction(m)}`);
-    this.announce(`${header.words[this.hand.at]}: ${predictions.join(', ')}`);
-  }
-
-  describePrediction(m) {
-    const { header, arrays } = this.now;
-    const chances = chancesOf(arrays.chances, m, this.hand.at);
-    const top = predictedOf(chances);
-    return `${header.classes[top]} ${percent(chances[top])}`;
+    this.announce(`${header.words[this.hand.at]}: ${describePredictions(this.now, this.hand.at)}`);
   }
 
   drawCurrent(width) {
@@ -108,9 +99,4 @@ class SweepView {
     const label = `Accuracy over ${header.pictures} test images under the same change`;
     this.stored.draw({ lines, words: header.words, at: this.hand.at, colors, width, height: 168, label });
   }
-}
-
-export default function sweepView(context) {
-  const view = new SweepView(context);
-  return (message) => view.update(message);
 }

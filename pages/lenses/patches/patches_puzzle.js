@@ -6,11 +6,9 @@ import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/grow.js';
 
-class PatchesPuzzle {
+export default class PatchesPuzzle {
   constructor({ root }) {
     this.root = root;
-    this.message = null;
-    this.image = null;
     this.side = 0;
     this.stop = () => {};
     this.places = [];
@@ -76,7 +74,6 @@ class PatchesPuzzle {
   update(message) {
     const fresh = this.message?.arrays !== message.arrays;
     this.message = message;
-    const count = message.header.bars.length;
     this.side = message.width >= 640 ? Math.min(grown(560), message.width - 288) : Math.min(320, message.width);
     if (fresh) this.load(message.arrays);
     this.stop();
@@ -117,9 +114,4 @@ class PatchesPuzzle {
     const title = el(box, 'div', { class: 'pt-strong' });
     return { box, title, note: el(box, 'div', { class: 'vv-muted' }), view: canvas(box, { role: 'img' }) };
   }
-}
-
-export default function patchesPuzzle(context) {
-  const view = new PatchesPuzzle(context);
-  return (message) => view.update(message);
 }

@@ -7,10 +7,9 @@ import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 
-class PatchesReshape {
+export default class PatchesReshape {
   constructor({ root }) {
     this.root = root;
-    this.message = null;
     this.hover = -1;
     this.side = 0;
     this.images = [];
@@ -29,7 +28,6 @@ class PatchesReshape {
         label,
         rows: () => this.message.header.rows,
         cols: () => this.message.header.cols,
-        pick: () => {},
         start: () => this.hover,
         hover: (i) => {
           if (i >= 0) {
@@ -107,9 +105,4 @@ class PatchesReshape {
     );
     this.draw();
   }
-}
-
-export default function patchesReshape(context) {
-  const view = new PatchesReshape(context);
-  return (message) => view.update(message);
 }

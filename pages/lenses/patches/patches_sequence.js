@@ -2,21 +2,19 @@
 // header: {patch, cols, prefix, scale, added, pin}; arrays: shown (S, S, 3) uint8, content (T, D), positions (T, D)
 
 import { frame } from '../../../vitviz/browser/kit/axes.js';
-import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
-import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
 import { patchName, tokenName } from '../../../vitviz/browser/kit/words.js';
 
-class PatchesSequence {
+export default class PatchesSequence {
   constructor({ root }) {
     this.root = root;
-    this.message = null;
     this.hover = -1;
     this.sum = null;
     this.tops = [];
     this.maps = [];
-    this.image = null;
     this.box = { width: 0, height: 0 };
     this.buildParts();
     this.buildFoot();
@@ -41,13 +39,13 @@ class PatchesSequence {
   buildFoot() {
     this.below = el(this.root, 'div', { class: 'vv-row pt-below' });
     this.scale = canvas(this.below, { role: 'img' });
-    this.separate = el(this.below, 'button', { type: 'button', 'aria-pressed': 'false' }, 'Scale each map separately');
-    this.separate.onclick = () => {
-      this.separate.setAttribute('aria-pressed', String(this.separate.getAttribute('aria-pressed') === 'false'));
+    const toggle = () => {
+      this.separate.setAttribute('aria-pressed', String(!this.isSeparate()));
       this.paint();
       this.draw();
       this.drawScale();
     };
+    this.separate = button(this.below, 'Scale each map separately', toggle, { 'aria-pressed': 'false' });
     this.note = el(this.root, 'div', { class: 'pt-note', 'data-role': 'sequence' });
     this.say = live(this.root);
   }
@@ -58,12 +56,10 @@ class PatchesSequence {
         label: part.label,
         rows: () => this.tokens(),
         cols: () => this.dim(),
-        pick: () => {},
         cellAt: (x, y) => {
           const left = i ? 0 : 24;
-          const col = Math.floor(((Math.max(x, left) - left) / (this.box.width - left)) * this.dim());
-          const row = Math.floor((y / this.box.height) * this.tokens());
-          return col >= 0 && row >= 0 && col < this.dim() && row < this.tokens() ? row * this.dim() + col : -1;
+          const box = { width: this.box.width - left, height: this.box.height };
+          return evenCell(Math.max(x, left) - left, y, box, this.tokens(), this.dim());
         },
         start: () => this.message.header.pin * this.dim(),
         hover: (index) => {
@@ -105,11 +101,6 @@ class PatchesSequence {
     return [this.message.arrays.content.data, this.message.arrays.positions.data, this.sum];
   }
 
-  nameToken(token) {
-    const { cols, prefix } = this.message.header;
-    return token < prefix.length ? tokenName(prefix[token]) : patchName(token - prefix.length, cols);
-  }
-
   draw() {
     const token = this.hover < 0 ? -1 : Math.floor(this.hover / this.dim());
     const value = this.hover % this.dim();
@@ -130,11 +121,13 @@ class PatchesSequence {
       this.note.textContent = `Rows: ${this.tokens()} tokens; columns: D = ${this.dim()} values. Point at a value to see its sum.`;
       return;
     }
+    const { cols, prefix } = this.message.header;
+    const name = token < prefix.length ? tokenName(prefix[token]) : patchName(token - prefix.length, cols);
     const at = token * this.dim() + value;
     const a = this.message.arrays.content.data[at];
     const b = this.message.arrays.positions.data[at];
     this.note.textContent =
-      `z₀[${token}, ${value}], token ${token}: ${this.nameToken(token)}, value ${value + 1} of ${this.dim()}: ` +
+      `z₀[${token}, ${value}], token ${token}: ${name}, value ${value + 1} of ${this.dim()}: ` +
       `${this.number(a)} ${this.signed(b)} = ${this.number(this.sum[at])}`;
     this.say(this.note.textContent);
   }
@@ -194,9 +187,4 @@ class PatchesSequence {
     this.draw();
     this.drawScale();
   }
-}
-
-export default function patchesSequence(context) {
-  const view = new PatchesSequence(context);
-  return (message) => view.update(message);
 }

@@ -3,8 +3,8 @@
 // arrays: shown (S, S, 3) uint8, values (C, S, S), weight (D, C P P), bias (D), tokens (N, D), prefix_tokens (p, D)
 
 import { tokenName } from '../../../vitviz/browser/kit/words.js';
-import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
-import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { button, canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/grow.js';
@@ -13,11 +13,9 @@ import { STEP, TILE, drawFilters, drawMap, drawStrip, filterImage, number, peak 
 
 const GAP_SHARE = 0.3;
 
-class PatchesStage {
+export default class PatchesStage {
   constructor({ root, trigger }) {
-    this.root = root;
-    this.trigger = trigger;
-    this.message = null;
+    Object.assign(this, { root, trigger });
     this.opened = false;
     this.apart = 0;
     this.stop = () => {};
@@ -84,7 +82,8 @@ class PatchesStage {
   }
 
   listenMap() {
-    this.pulls = { e: () => this.glide(this.apart < 0.5 ? 1 : 0), E: () => this.glide(this.apart < 0.5 ? 1 : 0) };
+    const pull = () => this.pull.click();
+    this.pulls = { e: pull, E: pull };
     gridNavigation(this.map.node, {
       label: 'Image divided into patches; E separates them',
       rows: () => this.message.header.rows,
@@ -131,14 +130,12 @@ class PatchesStage {
         return inside >= t ? -1 : c * P * P + Math.floor((inside / t) * P) * P + Math.floor((across / t) * P);
       },
       hover: (k) => this.pointValue(k),
-      pick: () => {},
     });
     gridNavigation(this.detail.flat.node, {
       label: 'Flattened patch',
       rows: () => this.message.header.channels,
       cols: () => this.message.header.patch ** 2,
       hover: (k) => this.pointValue(k),
-      pick: () => {},
     });
     gridNavigation(this.detail.out.node, {
       label: 'Token values; Enter selects the column of E',
@@ -178,8 +175,7 @@ class PatchesStage {
   }
 
   toggle(text, act) {
-    const node = el(this.bar, 'button', { type: 'button', 'aria-pressed': 'false' }, text);
-    node.onclick = () => act(node);
+    const node = button(this.bar, text, () => act(node), { 'aria-pressed': 'false' });
     return node;
   }
 
@@ -217,17 +213,14 @@ class PatchesStage {
     const side = this.last.side;
     const step = side / Math.max(rows, cols);
     const space = step * GAP_SHARE * this.apart;
-    const x0 = space / 2;
-    const y0 = space / 2;
-    return { x: x0 + (index % cols) * step, y: y0 + Math.floor(index / cols) * step, side: step - space };
+    const at = (cell) => space / 2 + cell * step;
+    return { x: at(index % cols), y: at(Math.floor(index / cols)), side: step - space };
   }
 
   patchAt(x, y) {
     const { rows, cols } = this.message.header;
     const step = this.last.side / Math.max(rows, cols);
-    const col = Math.floor(x / step);
-    const row = Math.floor(y / step);
-    return col >= 0 && row >= 0 && col < cols && row < rows ? row * cols + col : -1;
+    return evenCell(x, y, { width: step * cols, height: step * rows }, rows, cols);
   }
 
   patchValues(patch) {
@@ -370,9 +363,4 @@ class PatchesStage {
     this.stripLabel.textContent = `Sequence: ${prefixNames ? `${prefixNames}, then ` : ''}${this.count()} patches in reading order${this.spacer.offsetWidth > width ? ' (scrolls sideways)' : ''}`;
     this.filterLabel.textContent = `${columns}, each scaled to its own range: click to select one${more}`;
   }
-}
-
-export default function patchesStage(context) {
-  const view = new PatchesStage(context);
-  return (message) => view.update(message);
 }

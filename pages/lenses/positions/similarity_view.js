@@ -6,7 +6,7 @@ import { centreOf } from '../../../vitviz/browser/kit/place.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { inkOn, legend } from '../../../vitviz/browser/kit/ramp.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
-import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
+import { evenCell, gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/grow.js';
 import { Tables, drawHighlighted, valueText } from './similarity_tables.js';
@@ -17,15 +17,13 @@ const GAP = 16;
 const EDGE = 4; // room for a frame around the last tile
 const FRAME_MS = 420;
 
-class SimilarityView extends Tables {
+export default class SimilarityView extends Tables {
   constructor({ root, trigger, onUnmount }) {
     super();
-    this.root = root;
-    this.trigger = trigger;
-    this.onUnmount = onUnmount;
-    this.say = live(this.root);
+    Object.assign(this, { root, trigger, say: live(root) });
     this.build();
     this.listen();
+    onUnmount(() => this.time.stop());
   }
 
   build() {
@@ -50,14 +48,11 @@ class SimilarityView extends Tables {
     this.read = el(this.left, 'div', { class: 'sim-read' });
     this.photo = canvas(this.right, { role: 'img' });
     this.lines = Array.from({ length: 4 }, () => el(this.read, 'div'));
-    this.message = null;
-    this.image = null;
     this.images = [];
     this.pinned = [0.5, 0.5];
     this.query = null;
     this.key = null;
     this.active = 0;
-    this.onUnmount(() => this.time.stop());
   }
 
   listen() {
@@ -69,9 +64,7 @@ class SimilarityView extends Tables {
       cellAt: (x, y) => {
         const [rows, cols] = this.panels()[this.active].grid;
         const cell = Math.floor((this.lens.width - HEADINGS) / cols);
-        const c = Math.floor((x - HEADINGS) / cell);
-        const r = Math.floor((y - HEADINGS) / cell);
-        return c >= 0 && r >= 0 && c < cols && r < rows ? r * cols + c : -1;
+        return evenCell(x - HEADINGS, y - HEADINGS, { width: cell * cols, height: cell * rows }, rows, cols);
       },
       hover: (j, event) => {
         this.key = j < 0 ? null : centreOf(this.panels()[this.active].grid, j);
@@ -337,9 +330,4 @@ class SimilarityView extends Tables {
     this.right.style.width = `${lens.width}px`;
     this.photo.wanted = Math.min(grown(250), lens.width);
   }
-}
-
-export default function similarityView(context) {
-  const view = new SimilarityView(context);
-  return (message) => view.update(message);
 }

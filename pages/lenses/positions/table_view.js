@@ -4,8 +4,9 @@
 import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { drawHighlighted } from './similarity_tables.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
-import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
+import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { Plot } from '../../../vitviz/browser/kit/plot.js';
 import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
 import { counted } from '../../../vitviz/browser/kit/words.js';
 
@@ -25,7 +26,7 @@ function number(value, digits = 3) {
   );
 }
 
-class TableView {
+export default class TableView {
   constructor({ root }) {
     this.root = root;
     this.stage = el(this.root, 'div', { class: 'pt-stage' });
@@ -43,9 +44,6 @@ class TableView {
     this.photo = canvas(this.row, { role: 'img' });
     this.photoNote = el(this.row, 'div', { class: 'pt-label' });
     this.say = live(this.root);
-    this.message = null;
-    this.image = null;
-    this.photoImage = null;
     this.cell = null;
     gridNavigation(this.map.node, {
       label: 'Table of positions by dimensions',
@@ -53,9 +51,8 @@ class TableView {
       cols: () => this.D(),
       start: () => this.cell[0] * this.D() + this.cell[1],
       cellAt: (x, y) => {
-        const k = Math.floor(((x - AXIS) / (this.map.wanted[0] - AXIS)) * this.D());
-        const p = Math.floor((y / this.map.wanted[1]) * this.N());
-        return k >= 0 && p >= 0 && k < this.D() && p < this.N() ? p * this.D() + k : -1;
+        const [width, height] = this.map.wanted;
+        return evenCell(x - AXIS, y, { width: width - AXIS, height }, this.N(), this.D());
       },
       hover: (i, event) => {
         if (i < 0) return; // the last cell stays selected, so that its formula can be read
@@ -76,10 +73,6 @@ class TableView {
 
   exponent(k) {
     return this.message.arrays.exponents.data[k];
-  }
-
-  waves() {
-    return this.message.arrays.exponents.data.some((e) => e >= 0);
   }
 
   value(p, k) {
@@ -169,7 +162,7 @@ class TableView {
   }
 
   drawStrip() {
-    const has = this.waves();
+    const has = this.message.arrays.exponents.data.some((e) => e >= 0);
     this.strip.node.style.display = has ? '' : 'none';
     this.stripLabel.textContent = has
       ? 'Wavelength of each dimension, positions (log scale)'
@@ -204,26 +197,13 @@ class TableView {
     const { colors, header } = this.message;
     const [p, k] = this.cell;
     const width = this.right.wanted;
-    const ctx = this.wave.size(width, WAVE);
-    const pad = 8;
     const count = this.N();
-    const x = (i) => pad + (i / Math.max(1, count - 1)) * (width - 2 * pad);
-    const y = (v) => WAVE / 2 - (v / header.peak) * (WAVE / 2 - 10);
-    ctx.strokeStyle = colors.line;
-    ctx.lineWidth = 1;
-    ctx.beginPath();
-    ctx.moveTo(pad, WAVE / 2);
-    ctx.lineTo(width - pad, WAVE / 2);
-    ctx.stroke();
-    ctx.strokeStyle = colors.primary;
-    ctx.lineWidth = 2;
-    ctx.beginPath();
-    for (let i = 0; i < count; i++) ctx[i ? 'lineTo' : 'moveTo'](x(i), y(this.value(i, k)));
-    ctx.stroke();
-    ctx.fillStyle = colors.ink;
-    ctx.beginPath();
-    ctx.arc(x(p), y(this.value(p, k)), 5, 0, 7);
-    ctx.fill();
+    const domains = { x: [0, Math.max(1, count - 1)], y: [-header.peak, header.peak] };
+    const plot = new Plot(this.wave.size(width, WAVE), colors, [8, width - 8, 10, WAVE - 10], domains);
+    plot.level(0, colors.line);
+    const points = Array.from({ length: count }, (_, i) => [i, this.value(i, k)]);
+    plot.line(points, 0, { color: colors.primary, width: 2 });
+    plot.dot(plot.x(p), plot.y(this.value(p, k)), 5, colors.ink);
     const length = this.exponent(k) >= 0 ? `, wavelength ${number(this.wavelength(k), 3)} positions` : '';
     this.waveLabel.textContent = `Dimension ${k + 1} over the ${count} positions${length}`;
     this.wave.node.setAttribute('aria-label', this.waveLabel.textContent);
@@ -278,9 +258,4 @@ class TableView {
     this.photoImage = picture(arrays.shown);
     this.cell = [Math.min(header.position, this.N() - 1), Math.min(this.cell?.[1] ?? 2, this.D() - 1)];
   }
-}
-
-export default function tableView(context) {
-  const view = new TableView(context);
-  return (message) => view.update(message);
 }

@@ -12,19 +12,13 @@ import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 const FRAME_MS = 300;
 const signed = (v, digits = 4) => `${v < 0 ? '−' : ''}${Math.abs(v).toFixed(digits)}`;
 
-class SwinBias {
+export default class SwinBias {
   constructor({ root, onUnmount }) {
-    this.root = root;
-    this.onUnmount = onUnmount;
-    this.now = null;
-    this.head = 0;
-    this.query = 0;
-    this.key = 0;
-    this.cell = -1;
-    this.size = {};
+    Object.assign(this, { root, now: null, head: 0, query: 0, key: 0, cell: -1, size: {} });
     this.build();
     this.listen();
     this.listenMatrix();
+    onUnmount(() => this.time.stop());
   }
 
   build() {
@@ -107,7 +101,6 @@ class SwinBias {
         }
       },
     });
-    this.onUnmount(() => this.time.stop());
   }
 
   column(title) {
@@ -326,9 +319,4 @@ class SwinBias {
     this.drawScale();
     this.drawAll();
   }
-}
-
-export default function swinBias(context) {
-  const view = new SwinBias(context);
-  return (message) => view.update(message);
 }

@@ -29,11 +29,9 @@ function strokeOutline(ctx, reach, rows, cols, step) {
   ctx.stroke();
 }
 
-class SwinGradient {
+export default class SwinGradient {
   constructor({ root }) {
     this.root = root;
-    this.now = null;
-    this.image = null;
     this.grid = el(this.root, 'div', { class: 'sw-panels' });
     this.tiles = [];
     this.foot = el(this.root, 'div', { class: 'sw-foot' });
@@ -147,9 +145,4 @@ class SwinGradient {
     });
     this.drawScale();
   }
-}
-
-export default function swinGradient(context) {
-  const view = new SwinGradient(context);
-  return (message) => view.update(message);
 }

@@ -3,7 +3,7 @@
 // arrays: shown (S, S, 3) uint8; four (4, C), normed (4C), merged (2C) float32
 
 import { frame, lattice } from '../../../vitviz/browser/kit/axes.js';
-import { centreOf } from '../../../vitviz/browser/kit/place.js';
+import { cellAt, centreOf } from '../../../vitviz/browser/kit/place.js';
 import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
@@ -13,15 +13,12 @@ import { plural } from '../../../vitviz/browser/kit/words.js';
 import { grown } from '../../../vitviz/browser/kit/grow.js';
 
 const QUAD = [0, 1, 2, 3];
+const QUAD_COLORS = PALETTE.HEADS.slice(0, 4);
 const LEAST = 136;
 
-class SwinPyramid {
+export default class SwinPyramid {
   constructor({ root, trigger }) {
-    this.root = root;
-    this.trigger = trigger;
-    this.now = null;
-    this.image = null;
-    this.hover = null;
+    Object.assign(this, { root, trigger, now: null, image: null, hover: null });
     this.grid = el(this.root, 'div', { class: 'sw-panels' });
     this.panels = [];
     this.mergeHead = el(this.root, 'div', { class: 'sw-head sw-above', 'data-role': 'merge' });
@@ -42,18 +39,6 @@ class SwinPyramid {
     };
   }
 
-  colors4() {
-    return PALETTE.HEADS.slice(0, 4);
-  }
-
-  point() {
-    return this.hover ?? this.now.header.pin;
-  }
-
-  tokenAt({ rows: r, cols: c }, [x, y]) {
-    return [Math.min(r - 1, Math.floor(y * r)), Math.min(c - 1, Math.floor(x * c))];
-  }
-
   drawPanel(s) {
     const { stages, merge } = this.now.header;
     const stage = stages[s];
@@ -67,7 +52,7 @@ class SwinPyramid {
     ctx.lineWidth = 0.75;
     if (step >= 4) lattice(ctx, stage.rows, stage.cols, w, h);
     if (merge && !this.hover && s === merge.stage - 1)
-      merge.four.forEach(([r, c], i) => frame(ctx, c * step, r * step, step, step, this.colors4()[i]));
+      merge.four.forEach(([r, c], i) => frame(ctx, c * step, r * step, step, step, QUAD_COLORS[i]));
     else this.drawToken(ctx, s, w, h);
     self.bar.style.width = `${(w * stage.dim) / Math.max(...stages.map((one) => one.dim))}px`;
   }
@@ -77,9 +62,9 @@ class SwinPyramid {
     const { stages, merge } = this.now.header;
     const level = this.hover ? (this.panels[s].level ?? s) : merge ? merge.stage : s;
     const whole = stages[Math.max(level, s)];
-    const [r, c] = this.tokenAt(whole, this.point());
+    const token = cellAt([whole.rows, whole.cols], this.hover ?? this.now.header.pin);
     const [wide, tall] = [w / whole.cols, h / whole.rows];
-    frame(ctx, c * wide, r * tall, wide, tall);
+    frame(ctx, (token % whole.cols) * wide, Math.floor(token / whole.cols) * tall, wide, tall);
   }
 
   strip(k, values, width, top, borders) {
@@ -111,14 +96,14 @@ class SwinPyramid {
     QUAD.forEach((i) => {
       this.rows[i].label.textContent =
         `x[${i % 2}::2, ${i >> 1}::2]: token (${merge.four[i].map((at) => at + 1).join(', ')})`;
-      this.strip(i, four.data.subarray(i * C, (i + 1) * C), room / 4, top, [this.colors4()[i]]);
+      this.strip(i, four.data.subarray(i * C, (i + 1) * C), room / 4, top, [QUAD_COLORS[i]]);
       this.rows[i].shape.textContent = `${C}`;
     });
     this.rows[4].label.textContent = 'concatenation, 4C';
-    this.strip(4, four.data, room, top, this.colors4());
+    this.strip(4, four.data, room, top, QUAD_COLORS);
     this.rows[4].shape.textContent = `${4 * C}`;
     this.rows[5].label.textContent = 'LayerNorm';
-    this.strip(5, normed.data, room, peakOf(normed.data), this.colors4());
+    this.strip(5, normed.data, room, peakOf(normed.data), QUAD_COLORS);
     this.rows[5].shape.textContent = `${4 * C}`;
     this.rows[6].label.textContent = '· W, no bias: 2C';
     this.strip(6, merged.data, room / 2, peakOf(merged.data), [this.now.colors.muted]);
@@ -206,9 +191,4 @@ class SwinPyramid {
     this.drawAll();
     this.drawMerge();
   }
-}
-
-export default function swinPyramid(context) {
-  const view = new SwinPyramid(context);
-  return (message) => view.update(message);
 }

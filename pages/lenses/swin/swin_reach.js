@@ -10,11 +10,12 @@ import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { centreOf } from '../../../vitviz/browser/kit/place.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const STEP_MS = 1000;
 
-class SwinReach {
+export default class SwinReach {
   constructor({ root, trigger, onUnmount }) {
     Object.assign(this, { root, trigger, now: null, image: null, panels: [] });
     Object.assign(this, { block: 1, grown: 1, begun: 1, hover: -1, pinned: 0, forward: true, stop: () => {} });
@@ -36,7 +37,11 @@ class SwinReach {
     this.next = press(this.drive, '›', 'One block forward', () => this.jump(this.block + 1));
     this.counted = el(this.drive, 'span', { class: 'sw-counted' });
     const ways = el(this.drive, 'span', { class: 'vv-row', role: 'group', 'aria-label': 'Direction' });
-    const way = (text, forward) => press(ways, text, text, () => this.turn(forward));
+    const way = (text, forward) =>
+      press(ways, text, text, () => {
+        this.forward = forward;
+        this.drawAll();
+      });
     this.out = way('Patches it reaches', true);
     this.into = way('Patches it depends on', false);
     this.playing = player(this.play, {
@@ -192,11 +197,6 @@ class SwinReach {
     this.rest();
   }
 
-  turn(way) {
-    this.forward = way;
-    this.drawAll();
-  }
-
   addPanel(k) {
     const box = el(this.grid, 'div');
     const self = {
@@ -219,8 +219,7 @@ class SwinReach {
       },
       pick: (i) => {
         this.pinned = i;
-        const { rows, cols } = this.now.header;
-        this.trigger('pin', [((i % cols) + 0.5) / cols, (Math.floor(i / cols) + 0.5) / rows]);
+        this.trigger('pin', centreOf([this.now.header.rows, this.now.header.cols], i));
         this.drawAll();
       },
       keys: { n: () => this.next.click(), b: () => this.back.click(), p: () => this.play.click() },
@@ -253,9 +252,4 @@ class SwinReach {
     if (header.begin !== this.begun) this.go(header.begin);
     this.begun = header.begin;
   }
-}
-
-export default function swinReach(context) {
-  const view = new SwinReach(context);
-  return (message) => view.update(message);
 }

@@ -19,7 +19,7 @@ import { drawAllWindows, drawMatrix, drawMini } from './swin_stepper_side.js';
 
 const DWELL_MS = 1100;
 
-class SwinStepper extends Windows {
+export default class SwinStepper extends Windows {
   constructor({ root, trigger, onUnmount }) {
     super();
     Object.assign(this, { root, trigger, now: null, hover: -1, pinned: 0 });
@@ -123,7 +123,7 @@ class SwinStepper extends Windows {
       cols: () => this.H().cols,
       cellAt: (x, y) => {
         const p = this.patchAt(x, y);
-        return p < 0 ? -1 : this.cellOf(p);
+        return p < 0 ? -1 : this.rolled(p, -this.currentRoll());
       },
       hover: (cell, event) => this.point(cell, event),
       pick: (cell) => this.pin(this.patchIn(cell)),
@@ -183,7 +183,8 @@ class SwinStepper extends Windows {
     const { w, q } = this.home();
     const p = this.active();
     this.sentence.textContent = describeStage(k, this.H());
-    this.title.textContent = `Patch ${p + 1} · ${this.spot(p)}`;
+    const { cols } = this.H();
+    this.title.textContent = `Patch ${p + 1} · row ${Math.floor(p / cols) + 1}, column ${(p % cols) + 1}`;
     this.place.textContent =
       `${this.isShifted() ? 'after the roll: ' : ''}window ${w + 1}, slot ${q + 1}` +
       (this.isShifted() ? ` · region ${this.regionOf(p)}` : '');
@@ -295,16 +296,8 @@ class SwinStepper extends Windows {
     return pose(this.at).roll > 0.5 ? this.H().shift : 0;
   }
 
-  cellOf(p) {
-    const { rows, cols } = this.H();
-    const s = this.currentRoll();
-    return ((Math.floor(p / cols) - s + rows) % rows) * cols + (((p % cols) - s + cols) % cols);
-  }
-
   patchIn(cell) {
-    const { rows, cols } = this.H();
-    const s = this.currentRoll();
-    return ((Math.floor(cell / cols) + s) % rows) * cols + (((cell % cols) + s) % cols);
+    return this.rolled(cell, this.currentRoll());
   }
 
   /** Return sizes in pixels and RGB colours for the current width. */
@@ -345,9 +338,4 @@ class SwinStepper extends Windows {
     if (header.begin !== this.begun) this.go(header.begin);
     this.begun = header.begin;
   }
-}
-
-export default function swinStepper(context) {
-  const view = new SwinStepper(context);
-  return (message) => view.update(message);
 }

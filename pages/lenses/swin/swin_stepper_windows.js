@@ -18,10 +18,6 @@ export class Windows {
     return this.H().window ** 2;
   }
 
-  windowsAcross() {
-    return this.H().cols / this.H().window;
-  }
-
   active() {
     return this.hover >= 0 ? this.hover : this.pinned;
   }
@@ -37,10 +33,6 @@ export class Windows {
   /** Return true if attention weights are drawn instead of allowed pairs. */
   attending() {
     return this.isShifted() && this.stage() >= ATTENTION;
-  }
-
-  spot(p) {
-    return `row ${Math.floor(p / this.H().cols) + 1}, column ${(p % this.H().cols) + 1}`;
   }
 
   findSlots() {
@@ -89,12 +81,15 @@ export class Windows {
     return { x: x0 + c * step + open(c), y: y0 + r * step + open(r), c, r, x0, y0 };
   }
 
+  /** Return the cell `by` rows below and columns right of a cell, around the edges. */
+  rolled(cell, by) {
+    const { rows, cols } = this.H();
+    return ((Math.floor(cell / cols) + by + rows) % rows) * cols + (((cell % cols) + by + cols) % cols);
+  }
+
   /** Return the region id of a patch, which is stored by its position after the roll. */
   regionOf(p) {
-    const { rows, cols, shift } = this.H();
-    const r = (Math.floor(p / cols) - shift + rows) % rows;
-    const c = ((p % cols) - shift + cols) % cols;
-    return this.now.arrays.ids.data[r * cols + c];
+    return this.now.arrays.ids.data[this.rolled(p, -this.H().shift)];
   }
 
   home() {
@@ -118,7 +113,7 @@ export class Windows {
 
   allGeometry() {
     const total = this.count() / this.cells();
-    const across = this.windowsAcross();
+    const across = this.H().cols / this.H().window;
     const down = total / across;
     const gap = 6;
     const width = Math.max(10, Math.min(96, Math.floor((this.now.width - gap * (across - 1)) / across)));

@@ -4,6 +4,7 @@
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
+import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { mark } from '../../../vitviz/browser/kit/place.js';
 import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/ramp.js';
 import { signed } from '../../../vitviz/browser/kit/words.js';
@@ -32,13 +33,6 @@ export class Frames {
     this.row = el(this.page, 'div', { class: 'ti-row' });
     this.facts = el(this.page, 'div', { class: 'vv-mono ti-facts' });
     this.announce = live(root);
-  }
-
-  /** Create the frames anew if their number has changed. */
-  build(count) {
-    if (this.frames.length === count) return;
-    this.row.replaceChildren();
-    this.frames = Array.from({ length: count }, (_, side) => this.add(side));
   }
 
   add(side) {
@@ -71,13 +65,6 @@ export class Frames {
     return this.message.header.frames[side].grid;
   }
 
-  /** Draw an image of cells over a frame, scaled to it. */
-  fill(side, image) {
-    const { cells } = this.frames[side];
-    Object.assign(cells, { width: image.width, height: image.height });
-    cells.getContext('2d').putImageData(image, 0, 0);
-  }
-
   mark(side, cell) {
     mark(this.frames[side].seen, this.grid(side), cell);
   }
@@ -90,7 +77,10 @@ export class Frames {
   update(message) {
     this.message = message;
     const { header, arrays } = message;
-    this.build(header.frames.length);
+    if (this.frames.length !== header.frames.length) {
+      this.row.replaceChildren();
+      this.frames = header.frames.map((_, side) => this.add(side));
+    }
     this.row.classList.toggle('ti-three', header.frames.length === 3);
     header.frames.forEach((given, side) => {
       const frame = this.frames[side];
@@ -111,7 +101,7 @@ export class Frames {
   }
 }
 
-class StaticFrames extends Frames {
+export default class StaticFrames extends Frames {
   constructor(context) {
     super(context, {
       hover: (side, cell, event) => this.point(side, cell, event),
@@ -157,20 +147,9 @@ class StaticFrames extends Frames {
     const { header, arrays } = this.message;
     const { grid, span, photo: behind } = header.frames[side];
     const given = arrays[`colours${side}`];
-    const [rows, cols] = given ? given.shape : grid;
-    const image = new ImageData(cols, rows);
-    if (given) {
-      image.data.set(given.data);
-      return image;
-    }
-    const table = behind ? veil(SHOWN_ALPHA) : DIVERGING_LUT;
-    const { data } = arrays[`values${side}`];
-    for (let i = 0; i < rows * cols; i++) {
-      if (Number.isNaN(data[i])) continue;
-      const level = Math.max(0, Math.min(255, Math.round(127.5 + (127.5 * data[i]) / span)));
-      image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * i);
-    }
-    return image;
+    if (given) return offscreen(new ImageData(new Uint8ClampedArray(given.data), given.shape[1]));
+    const table = behind ? veil(SHOWN_ALPHA) : DIVERGING_LUT; // cells without a value stay clear
+    return heat(arrays[`values${side}`].data, ...grid, table, -span, span);
   }
 
   label(frame, given) {
@@ -197,7 +176,7 @@ class StaticFrames extends Frames {
     header.frames.forEach((given, side) => {
       this.label(this.frames[side], given);
       this.write(side);
-      this.fill(side, this.paint(side));
+      cover(this.frames[side].cells, this.paint(side));
     });
     this.legend.node.parentElement.hidden = !header.legend.length;
     if (header.legend.length) {
@@ -213,9 +192,4 @@ class StaticFrames extends Frames {
     if (!this.facts.textContent) this.say(this.rest());
     this.root.dataset.frames = String(header.frames.length);
   }
-}
-
-export default function frames(context) {
-  const view = new StaticFrames(context);
-  return (message) => view.update(message);
 }

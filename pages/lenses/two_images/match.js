@@ -1,9 +1,10 @@
 // Match the patches of two images: the patch under the pointer, its cosine to every patch of the other image and its
 // nearest neighbour; lines join mutual nearest neighbours.
 
-import { el } from '../../../vitviz/browser/kit/dom.js';
+import { button, el } from '../../../vitviz/browser/kit/dom.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { coverOnce } from '../../../vitviz/browser/kit/photo.js';
+import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt, centreOf, mark, pinOf } from '../../../vitviz/browser/kit/place.js';
 import { signed } from '../../../vitviz/browser/kit/words.js';
 import { Frames, nameCell, veil } from './frames.js';
@@ -12,7 +13,7 @@ const UNIT = 127; // an int8 of this is a cosine of 1
 const SVG = 'http://www.w3.org/2000/svg';
 const SIDES = ['first', 'second'];
 
-class Match extends Frames {
+export default class Match extends Frames {
   constructor(context) {
     super(context, {
       hover: (side, cell, event) => this.point(side, cell, event),
@@ -67,8 +68,8 @@ class Match extends Frames {
   draw(event) {
     const { side, cell } = this.query ?? { side: 0, cell: this.home() };
     const best = this.nearest(side, cell);
-    this.fill(1 - side, this.paint(side, cell));
-    this.fill(side, new ImageData(1, 1));
+    cover(this.frames[1 - side].cells, this.paint(side, cell));
+    cover(this.frames[side].cells, offscreen(new ImageData(1, 1)));
     this.mark(side, this.query ? cell : -1);
     this.mark(1 - side, best.cell);
     mark(this.frames[0].pin, this.grid(0), this.home());
@@ -78,13 +79,8 @@ class Match extends Frames {
   }
 
   paint(side, cell) {
-    const [rows, cols] = this.grid(1 - side);
-    const [image, table] = [new ImageData(cols, rows), veil(225)];
-    for (let other = 0; other < rows * cols; other++) {
-      const level = Math.round((255 * (this.cosine(side, cell, other) + 1)) / 2);
-      image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * other);
-    }
-    return image;
+    const cosines = Array.from({ length: this.count(1 - side) }, (_, other) => this.cosine(side, cell, other));
+    return heat(cosines, ...this.grid(1 - side), veil(225), -1, 1);
   }
 
   describe(side, cell, best) {
@@ -148,15 +144,8 @@ class Match extends Frames {
     while (this.small.children.length > header.layers.length) this.small.lastChild.remove();
     header.layers.forEach((layer, index) => {
       const node = this.small.children[index] ?? this.addLayer(index);
-      const [rows, cols] = layer.grid;
-      const [image, table] = [new ImageData(cols, rows), veil(225)];
-      arrays[`layer${index}`].data.forEach((code, i) => {
-        const level = Math.round((255 * (code / UNIT + 1)) / 2);
-        image.data.set(table.subarray(4 * level, 4 * level + 4), 4 * i);
-      });
       const [picture, cells] = node.querySelectorAll('canvas');
-      Object.assign(cells, { width: cols, height: rows });
-      cells.getContext('2d').putImageData(image, 0, 0);
+      cover(cells, heat(arrays[`layer${index}`].data, ...layer.grid, veil(225), -UNIT, UNIT));
       if (this.frames[1].photo.bitmap) coverOnce(picture, this.frames[1].photo.bitmap);
       node.lastChild.textContent = layer.title;
       node.setAttribute('aria-label', `Enlarge ${layer.title}`);
@@ -165,12 +154,11 @@ class Match extends Frames {
   }
 
   addLayer(index) {
-    const node = el(this.small, 'button', { type: 'button', class: 'ti-small' });
+    const node = button(this.small, '', () => this.trigger('layer', index), { class: 'ti-small' });
     const frame = el(node, 'span', { class: 'ti-frame' });
     el(frame, 'canvas', { class: 'ti-picture', 'aria-hidden': 'true' });
     el(frame, 'canvas', { class: 'ti-cells', 'aria-hidden': 'true' });
     el(node, 'span', { class: 'ti-name' });
-    node.onclick = () => this.trigger('layer', index);
     return node;
   }
 
@@ -181,9 +169,4 @@ class Match extends Frames {
     this.drawLayers();
     this.root.dataset.layer = String(message.header.chosen);
   }
-}
-
-export default function match(context) {
-  const view = new Match(context);
-  return (message) => view.update(message);
 }

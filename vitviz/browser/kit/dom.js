@@ -70,6 +70,13 @@ export function live(root) {
   };
 }
 
+/** Create a view of a module's default export (see base.js) and return its update. */
+export function createView(exported, context) {
+  if (!exported.prototype?.update) return exported(context);
+  const view = new exported(context);
+  return (message) => view.update(message);
+}
+
 /** Shorten text with an ellipsis to fit a width. */
 export function fit(ctx, text, width) {
   if (ctx.measureText(text).width <= width) return text;
