@@ -41,5 +41,11 @@ def columns_of(matrix: NDArray[Any], names: Iterable[str]) -> dict[str, NDArray[
     return columns
 
 
+def columns_of_rows(names: Sequence[str], rows: Iterable[Sequence[object]]) -> dict[str, list[object]]:
+    """Return rows as columns, named from left to right."""
+    listed = [*rows]
+    return {name: [row[at] for row in listed] for at, name in enumerate(names)}
+
+
 def _cell(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float | np.floating) else value

@@ -128,6 +128,12 @@ def keep_pending(keys: Iterable[str]) -> None:
             set_value(key, requested[key])
 
 
+def keep_page_pending(page: str) -> None:
+    """Keep all linked values of a page's controls in the address until its sections draw them."""
+    linked = (*session_keys.get_dict(session_keys.INCOMING), *session_keys.get_dict(session_keys.REQUESTED))
+    keep_pending([key for key in linked if key.startswith(f"{page}.")])
+
+
 def set_value(key: str, value: str) -> None:
     """Set a key's value in the link of this run."""
     session_keys.get_dict(session_keys.OUTGOING)[key] = value

@@ -185,6 +185,13 @@ def _draw_control(
     return value
 
 
+def _name_options(
+    options: Sequence[T] | Mapping[T, str], format_func: Callable[[Any], str]
+) -> tuple[Sequence[T], Callable[[Any], str]]:
+    """Return the options and what names them; a mapping holds its options' names."""
+    return (tuple(options), options.__getitem__) if isinstance(options, Mapping) else (options, format_func)
+
+
 def _find_index(value: object, options: Sequence[Any]) -> int:
     return next(i for i, option in enumerate(options) if _is_same(option, value))
 
@@ -196,14 +203,15 @@ def _is_same(a: object, b: object) -> bool:
 def select(
     key: str,
     label: str,
-    options: Sequence[T],
+    options: Sequence[T] | Mapping[T, str],
     default: T | None = None,
     *,
     format_func: Callable[[Any], str] = str,
     help: str | None = None,
     why_not: str | None = None,
 ) -> T:
-    """Draw a list of options; the first is the default."""
+    """Draw a list of options, or of a mapping's keys under their names; the first is the default."""
+    options, format_func = _name_options(options, format_func)
     start = resolve_option(key, options, default)
     _refresh_renamed_option(key, start, format_func(start))
     return _draw_control(
@@ -222,7 +230,7 @@ def select(
 def segmented(
     key: str,
     label: str,
-    options: Sequence[T],
+    options: Sequence[T] | Mapping[T, str],
     default: T | None = None,
     *,
     format_func: Callable[[Any], str] = str,
@@ -231,7 +239,8 @@ def segmented(
     label_visibility: Shown = "visible",
     width: Literal["content", "stretch"] = "content",
 ) -> T:
-    """Draw two to five options side by side, one of which is always selected."""
+    """Draw two to five options, or a mapping's keys under their names, side by side; one is always selected."""
+    options, format_func = _name_options(options, format_func)
     start = resolve_option(key, options, default)
     return _draw_control(
         st.segmented_control,

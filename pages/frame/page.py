@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.classroom import class_question
 from pages.controls import popover, widgets
 from pages.frame import glossary_terms, registry
 from pages.questions import prediction
@@ -260,7 +261,7 @@ def drawers(
     math: str | None = None,
     code: Sequence[Callable[..., object]] | Callable[[], Sequence[Callable[..., object]]] = (),
     numbers: Callable[[], None] | None = None,
-    asks: Sequence[Question] = (),
+    ask: Question | None = None,
     at: Subject | None = None,
 ) -> None:
     """Draw the folded drawers in their fixed order; their content is made when they are opened.
@@ -270,7 +271,7 @@ def drawers(
         math: Markdown, usually of `read_math`.
         code: functions and classes whose source is shown, or a function that returns them.
         numbers: draws tables and downloads.
-        asks: questions, measured on `at` or by default on the sidebar's selection.
+        ask: a question, measured on `at` or by default on the sidebar's selection.
     """
     if math is not None:
         _add_drawer(f"{key}.drawer.math", "The mathematics", "function", lambda: markdown(link_names(math)))
@@ -278,19 +279,10 @@ def drawers(
         _add_drawer(f"{key}.drawer.code", "The code that ran", "code", partial(_draw_sources, code))
     if numbers is not None:
         _add_drawer(f"{key}.drawer.numbers", "The numbers", "table", numbers)
-    if asks:
-        prediction.offer_questions(asks, at)
-        _add_drawer(
-            f"{key}.drawer.asks",
-            "Predict, then measure",
-            "experiment",
-            partial(_draw_questions, asks, f"{key}.asks", at),
-        )
-
-
-def _draw_questions(asks: Sequence[Question], key: str, at: Subject | None) -> None:
-    for number, question in enumerate(asks):
-        prediction.ask_question(question, f"{key}.{number}", at)
+    if ask is not None:
+        class_question.offer_question(ask, at)  # also while the drawer is closed
+        draw_question = partial(prediction.ask_question, ask, f"{key}.asks.0", at)
+        _add_drawer(f"{key}.drawer.asks", "Predict, then measure", "experiment", draw_question)
 
 
 def list_open_drawers(key: str) -> list[str]:

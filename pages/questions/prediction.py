@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -99,12 +99,6 @@ def ask_question(question: Question, key: str, at: Subject | None = None) -> Non
         store,
         at,
     )
-
-
-def offer_questions(questions: Sequence[Question], at: Subject | None) -> None:
-    """Let the teacher ask the class these questions of a page, also while their drawer is closed."""
-    for question in questions:
-        class_question.offer_question(question, at)
 
 
 def load_subject() -> Subject:

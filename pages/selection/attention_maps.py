@@ -87,7 +87,7 @@ def build_view(
         return windows_view(scene, ground, subject.windows[layer - 1][1], strip), strip
     if not subject.able.whole_record:
         scene = replace(scene, strip_layers=(layer,), strip_names=(f"layer {layer}",))
-    strip = _build_strip(subject, subject.layers, head)
+    strip = _build_strip(subject, subject.captured_layers, head)
     return explorer_view(scene, ground, quantise_rows(subject.attention_of(layer)), strip), strip
 
 

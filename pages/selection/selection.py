@@ -13,6 +13,7 @@ from pages.controls import query_params, session_keys, widgets
 from pages.frame import menu, moved_views, registry
 from pages.stores import cached, catalogue, session, uploads
 from pages.stores.model_choice import ModelChoice
+from pages.views.event_values import read_events, read_index, read_pin
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
 
@@ -121,6 +122,21 @@ def set_pin(pin: Pin | str) -> None:
     session_keys.get_control_values()["pin"] = parsed
     st.session_state[session_keys.SELECTION] = replace(get_current(), pin=parsed)
     query_params.set_value("pin", str(parsed))
+
+
+def apply_click(view: str, **controls: str) -> None:
+    """Pin the token that was clicked in a view, and set controls to the numbers that were clicked.
+
+    Args:
+        view: key of the view, in whose callback this runs; malformed events are ignored.
+        controls: a control's key by the name of the view's event, such as layer="block.layer".
+    """
+    events = read_events(view)
+    if (pin := read_pin(events.get("pin"))) is not None:
+        set_pin(pin)
+    for name, key in controls.items():
+        if (number := read_index(events.get(name))) is not None:
+            widgets.set_control(key, number)
 
 
 def is_pinned() -> bool:

@@ -14,7 +14,9 @@ from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.photo import Photo
 from vitviz.probe.capture import Capture
+from vitviz.probe.layers import Layer, list_layers
 from vitviz.probe.scenes import ATTENTION, WINDOWS, read_windows
+from vitviz.text import plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,19 @@ class Subject:
         return abilities(self.model.config)
 
     @property
+    def title(self) -> str:
+        return self.model.title
+
+    @property
+    def safe_title(self) -> str:
+        """Return the title escaped for Markdown, because titles of runs and uploads are untrusted."""
+        return plain(self.title)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        return list_layers(self.model.config)
+
+    @property
     def readout(self) -> str:
         """Return 'cls', 'mean' or 'first_patch'."""
         return as_vit(self.model.config).readout if self.able.blocks else "mean"
@@ -61,13 +76,13 @@ class Subject:
 class CapturedSubject(Subject):
     """A subject with the attention and the logits of one forward pass.
 
-    layers: the captured layers, from 1: all, or at most one where all together are too large.
+    captured_layers: from 1: all, or at most one where all together are too large.
     attn: by layer (heads, query, key); empty for a Swin or a model without attention.
     windows: a Swin's attention by layer: the block's name such as 'layers.0.blocks.1', its rows on the stage's grid.
     logits: (classes,).
     """
 
-    layers: tuple[int, ...]
+    captured_layers: tuple[int, ...]
     attn: tuple[FloatArray, ...]
     windows: tuple[tuple[str, WindowRows], ...]
     logits: FloatArray
@@ -79,7 +94,7 @@ class CapturedSubject(Subject):
 
     def attention_of(self, layer: int) -> FloatArray:
         """Return the attention weights of a captured layer (from 1), shape (heads, query, key)."""
-        return self.attn[self.layers.index(layer)]
+        return self.attn[self.captured_layers.index(layer)]
 
 
 def load_subject(
@@ -108,7 +123,7 @@ def capture_attention(subject: Subject, layer: int | None = None) -> CapturedSub
     Args:
         layer: from 1; captured alone where the attention of all layers is too large.
     """
-    if isinstance(subject, CapturedSubject) and (layer is None or layer in subject.layers):
+    if isinstance(subject, CapturedSubject) and (layer is None or layer in subject.captured_layers):
         return subject
     able = subject.able
     one_layer = ("logits",) if layer is None else (f"blocks.{layer - 1}.attn",)
@@ -117,7 +132,8 @@ def capture_attention(subject: Subject, layer: int | None = None) -> CapturedSub
     windows = read_windows(as_swin(subject.model.config), capture) if able.windows else []
     return CapturedSubject(
         **{field.name: getattr(subject, field.name) for field in fields(Subject)},
-        layers=tuple(int(name.split(".")[1]) + 1 for name in names) or tuple(range(1, len(windows) + 1)),
+        captured_layers=tuple(int(name.split(".")[1]) + 1 for name in names)
+        or tuple(range(1, len(windows) + 1)),
         attn=tuple(capture[name][0] for name in names),
         windows=tuple(windows),
         logits=capture.logits[0],

@@ -28,6 +28,12 @@ def read_parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray
     return history
 
 
+def select_steps(steps: tuple[int, ...], shown: int, most: int) -> tuple[int, ...]:
+    """Return evenly spaced steps, at most `most` and the shown one, with the first and the last."""
+    indices = np.linspace(0, len(steps) - 1, min(most, len(steps))).round().astype(int)
+    return tuple(sorted({*(steps[index] for index in indices), shown}))
+
+
 def compute_start_frame(films: list[tuple[int, int]]) -> int:
     """Return the start of a slider over several films: the first real film's frame on the longest scale.
 

@@ -35,10 +35,7 @@ class ExplorerOptions:
 
 
 def draw_explorer(data: bytes, strip: Strip, *, key: str, on_change: Callable[[], None]) -> None:
-    """Draw `vitviz.plots.attention_message.explorer_view` with its strip.
-
-    Read its events with `read_picks(key)` inside on_change.
-    """
+    """Draw `vitviz.plots.attention_message.explorer_view` with its strip."""
     with st.container(gap=None):
         send_strip(strip, key=key)
         draw_explorer_stage(data, key=key, on_change=on_change)

@@ -7,6 +7,7 @@ import pytest
 
 from pages.lenses.layers import sinks
 from vitviz.analysis import sinks as s
+from vitviz.models.layout import TokenLayout
 from vitviz.models.presets import PRESETS
 from vitviz.plots.probes import Layer, lengths_figure
 from vitviz.probe.layers import list_layers
@@ -59,7 +60,7 @@ def test_sinks_of_earlier_layers_are_told_where_the_last_one_has_none() -> None:
 
     class Shown:
         layers = list_layers(PRESETS["vit_digits"].config)[:3]
-        prefix, safe_title = (), "A model"
+        layout, safe_title = TokenLayout((), (2, 3), 4), "A model"
 
     class Titled:
         title = "a set"

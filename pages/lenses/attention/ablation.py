@@ -36,14 +36,6 @@ MOST_CLASSES = 8
 
 
 @dataclass(frozen=True)
-class AblationControls(widgets.ControlValues, page="attention"):
-    """The ablated parts as a link encodes them, and the treatment of ablated patches: 'hidden' or 'blanked'."""
-
-    left_out: str
-    hiding: str
-
-
-@dataclass(frozen=True)
 class InitialState:
     """The ablation that a view starts from; a state of the view counts if it carries the same mark."""
 
@@ -53,7 +45,6 @@ class InitialState:
 
 
 def draw(subject: CapturedSubject) -> None:
-    """Draw an image to paint on, heads to ablate, and the probabilities before and after."""
     able = subject.able
     if not able.class_head:
         st.info(able.class_head.why_not, icon=":material/block:")
@@ -87,7 +78,7 @@ def draw(subject: CapturedSubject) -> None:
 def draw_view(subject: CapturedSubject, background: Photo) -> Ablation:
     """Draw the image and the heads of every layer; return the ablated parts and write them into the link."""
     parts = AblatableParts(subject.layout.grid, tuple(heads_by_layer(subject.model.config)))
-    link_key = AblationControls.key("left_out")
+    link_key = "attention.left_out"
     initial = _load_initial_state(parts, link_key)
     header = {
         "grid": list(parts.grid),
@@ -123,11 +114,10 @@ def _load_initial_state(parts: AblatableParts, link_key: str) -> InitialState:
 def _read_hiding(able: Abilities) -> bool:
     """Draw the choice of the treatment; return True if ablated patches are blanked in the image."""
     hiding = widgets.segmented(
-        AblationControls.key("hiding"),
+        "attention.hiding",
         "Ablated patches are",
-        list(HIDING),
+        HIDING,
         "hidden" if able.hidden_patches else "blanked",
-        format_func=HIDING.__getitem__,
         help=HIDING_HELP,
         why_not=None if able.hidden_patches else able.hidden_patches.why_not,
     )
@@ -149,7 +139,6 @@ def draw_change(subject: CapturedSubject, before: np.ndarray, after: np.ndarray)
 def draw_downloads(
     subject: CapturedSubject, background: Photo, ablation: Ablation, before: np.ndarray, after: np.ndarray
 ) -> None:
-    """Draw the probabilities as a table, and download buttons of the table and the image without its patches."""
     columns: dict[str, list[object]] = {
         "class": list(subject.classes),
         "complete model": before.tolist(),

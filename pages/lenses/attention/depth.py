@@ -29,7 +29,6 @@ READOUTS = {
 
 
 def draw(subject: CapturedSubject) -> None:
-    """Draw probabilities over depth for the readout and the pinned token, and maps for all patches."""
     for ability in (subject.able.logit_lens, subject.able.class_head):
         if not ability:
             st.info(ability.why_not, icon=":material/block:")
@@ -48,7 +47,10 @@ def draw(subject: CapturedSubject) -> None:
         "attention.depth",
         math=page.read_math(__file__),
         code=(logit_lens.lens_of_token, logit_lens.lens_of_readout),
-        asks=ASKS,
+        ask=Question(
+            "From which layer on is the predicted class the most probable one?",
+            model_measures.SettlingLayer(),
+        ),
     )
 
 
@@ -93,10 +95,3 @@ def draw_patches(subject: CapturedSubject, probs: np.ndarray, class_name: str) -
     if picked is not None and picked < grid[0] * grid[1]:
         selection.set_pin(Pin.of_cell(grid, picked))
         st.rerun(scope="fragment")
-
-
-ASKS = (
-    Question(
-        "From which layer on is the predicted class the most probable one?", model_measures.SettlingLayer()
-    ),
-)

@@ -9,6 +9,7 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 import numpy as np
 import streamlit as st
@@ -22,7 +23,7 @@ from vitviz.analysis.attention import FloatArray
 from vitviz.data.preparation import CROP_PX
 from vitviz.models.layer_order import heads_by_layer
 from vitviz.pin import Pin
-from vitviz.plots.attention_images import Drawn, attention_image, png, sheet, webp
+from vitviz.plots.attention_images import Drawn, Style, attention_image, png, sheet, webp
 from vitviz.plots.photo import Photo
 
 FRAME_PX = 1264  # with the gutters of `sheet`, an animation is 1280 px wide
@@ -46,11 +47,13 @@ class ExportedView:
 
     @classmethod
     def capture(cls, subject: CapturedSubject, controls: MapControls) -> ExportedView:
+        options = controls.options
+        style = cast(Style, options.style)
         return cls(
             controls.map_selection,
             selection.get_current().pin,
-            controls.image_style(),
-            controls.scale == "shared",
+            Drawn(style, options.share, options.opacity, options.smooth, options.grey, selection.get_theme()),
+            options.scale == "shared",
             subject.ground(controls.background.seen),
         )
 
@@ -76,12 +79,8 @@ def _draw_image(
 
 
 def _draw_stage(subject: CapturedSubject, view: ExportedView, size_px: int | None) -> np.ndarray:
-    return _draw_image(
-        subject,
-        view,
-        select_head(select_weights(subject, view.map_selection, view.pin), view.map_selection.head),
-        size_px,
-    )
+    lines = select_weights(subject, view.map_selection, view.pin)
+    return _draw_image(subject, view, select_head(lines, view.map_selection.head), size_px)
 
 
 def make_view_png(subject: CapturedSubject, view: ExportedView) -> bytes:
@@ -139,10 +138,8 @@ def make_layer_npz(subject: CapturedSubject, layer: int) -> bytes:
 
 def collect_weights(subject: CapturedSubject, view: ExportedView) -> dict[str, list[object]]:
     """Return columns with a row per token: index, position and its weight in every head."""
-    layout, lines = (
-        get_layer_layout(subject, view.map_selection.layer),
-        select_weights(subject, view.map_selection, view.pin),
-    )
+    layout = get_layer_layout(subject, view.map_selection.layer)
+    lines = select_weights(subject, view.map_selection, view.pin)
     cells = [divmod(patch, layout.grid[1]) for patch in range(layout.num_patches)]
     names = [*layout.prefix, *(f"row {row + 1}, column {col + 1}" for row, col in cells)]
     columns: dict[str, list[object]] = {"token": list(range(lines.shape[1])), "position": list(names)}
@@ -150,10 +147,10 @@ def collect_weights(subject: CapturedSubject, view: ExportedView) -> dict[str, l
 
 
 def draw(subject: CapturedSubject, view: ExportedView) -> None:
-    table = collect_weights(subject, view)
-    st.dataframe(table, hide_index=True, height=240)
     layer = view.map_selection.layer
     name = f"attention_layer{layer}"
+    table = collect_weights(subject, view)
+    st.dataframe(table, hide_index=True, height=240)
     files: list[tuple[str, Callable[[CapturedSubject, ExportedView], bytes], str]] = [
         ("View, PNG", make_view_png, f"{name}.png"),
         ("All heads, PNG", make_heads_png, f"{name}_heads.png"),

@@ -27,13 +27,12 @@ AREAS = {
 
 
 def draw(subject: CapturedSubject) -> None:
-    """Draw deletion and insertion of every method against random orders, and the maps of random weights."""
     if not subject.able.class_head:
         st.info(subject.able.class_head.why_not, icon=":material/block:")
         return
     recipe, background = method_controls.read_controls(subject)
     assert recipe.target is not None  # a model with a head has classes
-    maps = method_maps.compute_maps(subject, recipe)
+    maps = method_maps.compute_maps(subject, recipe, False)
     place, target = st.empty(), recipe.target
 
     def draw_so_far(curves: FaithfulnessCurves) -> None:
@@ -45,7 +44,7 @@ def draw(subject: CapturedSubject) -> None:
     with place.container():
         draw_curves(subject, curves, target)
     st.subheader("The same maps with random weights", anchor=False)
-    random_maps = method_maps.compute_maps(subject, recipe, untrained=True)
+    random_maps = method_maps.compute_maps(subject, recipe, True)
     correlations = {name: rank_correlation(maps[name], random_maps[name]) for name in maps}
     notes = [f"rank correlation with the model's map: {signed(correlations[name])}" for name in maps]
     draw_panels(subject, random_maps, background, "attention.twin", notes)

@@ -20,7 +20,6 @@ from vitviz.probe.logit_attribution import attribute, list_records
 
 
 def draw(subject: CapturedSubject) -> None:
-    """Draw the shares as layers by heads, their sum, and a link to the head with the largest share."""
     able = subject.able.logit_shares
     if not able:
         st.info(able.why_not, icon=":material/block:")
@@ -46,7 +45,6 @@ def draw(subject: CapturedSubject) -> None:
 
 
 def draw_numbers(shares: Attribution) -> None:
-    """Draw the shares as a table, with its download."""
     layers, heads = shares.heads.shape
     columns: dict[str, list[object]] = {"layer": list(range(1, layers + 1))}
     columns |= {f"head {head + 1}": shares.heads[:, head].tolist() for head in range(heads)}

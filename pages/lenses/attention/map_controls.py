@@ -16,7 +16,7 @@ from pages.views.explorer import ExplorerOptions
 from vitviz.analysis.attention import Fusion, find_concentrated_head
 from vitviz.models.layer_order import heads_by_layer
 from vitviz.pin import Pin
-from vitviz.plots.attention_images import Drawn, Style
+from vitviz.plots.attention_images import Style
 from vitviz.plots.attention_message import Head, MapsDrawn
 
 FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
@@ -27,7 +27,7 @@ SAME_IMAGE = "The model input equals this image."
 
 
 @dataclass(frozen=True)
-class BackgroundControls(widgets.ControlValues, page="attention"):
+class BackgroundControls:
     """The image under the maps (`seen`: the model's input, `grey`: without colours) and their interpolation."""
 
     seen: bool
@@ -38,47 +38,14 @@ class BackgroundControls(widgets.ControlValues, page="attention"):
         """Return the style of maps side by side, whose arrow keys start at the pin."""
         return MapsDrawn(self.smooth, self.grey, selection.get_current().pin.cell(subject.layout.grid))
 
-    def image_style(self) -> Drawn:
-        """Return the style of exported images, drawn as maps side by side are."""
-        return Drawn("overlay", opacity=1.0, smooth=self.smooth, grey=self.grey, mode=selection.get_theme())
-
 
 @dataclass(frozen=True)
-class MapControls(widgets.ControlValues, page="attention"):
-    """The selected attention map and its style; layers and heads count from 1."""
+class MapControls:
+    """The selected attention map, its style, and the image under it."""
 
-    layer: int
-    head: Head
-    direction: Direction
-    style: Style
-    scale: str
-    share: float
-    opacity: float
-    grid: bool
+    map_selection: MapSelection
+    options: ExplorerOptions
     background: BackgroundControls
-
-    @property
-    def map_selection(self) -> MapSelection:
-        return MapSelection(self.layer, self.head, self.direction)
-
-    @property
-    def options(self) -> ExplorerOptions:
-        return ExplorerOptions(
-            direction=self.direction,
-            scale=self.scale,
-            style=self.style,
-            share=self.share,
-            opacity=self.opacity,
-            smooth=self.background.smooth,
-            grey=self.background.grey,
-            grid=self.grid,
-        )
-
-    def image_style(self) -> Drawn:
-        background = self.background
-        return Drawn(
-            self.style, self.share, self.opacity, background.smooth, background.grey, selection.get_theme()
-        )
 
 
 def read_controls(subject: CapturedSubject) -> MapControls:
@@ -87,13 +54,12 @@ def read_controls(subject: CapturedSubject) -> MapControls:
         with page.options("attention.look"):
             direction, style = _read_direction_and_style()
             scale = widgets.segmented(
-                MapControls.key("scale"),
+                "attention.scale",
                 "Scale of the small maps",
-                ["map", "shared"],
-                format_func={"shared": "Shared", "map": "One per map"}.__getitem__,
+                {"map": "One per map", "shared": "Shared"},
             )
             share = widgets.slider(
-                MapControls.key("share"),
+                "attention.share",
                 "Attention kept by the mask",
                 0.1,
                 0.95,
@@ -101,33 +67,33 @@ def read_controls(subject: CapturedSubject) -> MapControls:
                 0.05,
                 why_not=None if style == "mask" else "Only used by the style 'Mask'.",
             )
-            opacity = widgets.slider(MapControls.key("opacity"), "Opacity", 0.1, 1.0, 0.9, 0.05)
+            opacity = widgets.slider("attention.opacity", "Opacity", 0.1, 1.0, 0.9, 0.05)
             background = read_background(subject)
-            grid = widgets.toggle(MapControls.key("grid"), "Patch grid", True)
-    return MapControls(
-        layer=layer,
-        head=head,
+            grid = widgets.toggle("attention.grid", "Patch grid", True)
+    options = ExplorerOptions(
         direction=direction,
-        style=style,
         scale=scale,
+        style=style,
         share=share,
         opacity=opacity,
+        smooth=background.smooth,
+        grey=background.grey,
         grid=grid,
-        background=background,
     )
+    return MapControls(MapSelection(layer, head, direction), options, background)
 
 
 def read_layer_and_head(subject: CapturedSubject) -> tuple[int, Head]:
     """Draw the sliders of layer and head; the layer follows the model's last one until a user moves it."""
     heads = heads_by_layer(subject.model.config)
     first_head = _choose_head(subject, len(heads))
-    widgets.follow_default(MapControls.key("layer"), len(heads))
-    widgets.follow_default(MapControls.key("head"), first_head)
+    widgets.follow_default("attention.layer", len(heads))
+    widgets.follow_default("attention.head", first_head)
     with st.container(width=120):
-        layer = int(widgets.slider(MapControls.key("layer"), "Layer", 1, len(heads), len(heads)))
+        layer = int(widgets.slider("attention.layer", "Layer", 1, len(heads), len(heads)))
     with st.container(width=140):
         head: Head = widgets.select(
-            MapControls.key("head"),
+            "attention.head",
             "Head",
             [*range(1, heads[layer - 1] + 1), *FUSIONS],
             first_head,
@@ -159,17 +125,15 @@ def _choose_head(subject: CapturedSubject, last_layer: int) -> Head:
 
 def _read_direction_and_style() -> tuple[Direction, Style]:
     direction = widgets.segmented(
-        MapControls.key("direction"),
+        "attention.direction",
         "Direction",
-        list(DIRECTIONS),
-        format_func=DIRECTIONS.__getitem__,
+        DIRECTIONS,
         help="Attends to: a row of the attention matrix (token as query). Attended by: a column (token as key).",
     )
     style = widgets.segmented(
-        MapControls.key("style"),
+        "attention.style",
         "Style",
-        list(STYLES),
-        format_func=STYLES.__getitem__,
+        STYLES,
         help="Heatmap hides the image, Dim darkens low weights, Mask keeps the strongest patches (as DINO does).",
     )
     return cast(Direction, direction), cast(Style, style)
@@ -180,20 +144,20 @@ def read_background(subject: CapturedSubject, *, maps: bool = True) -> Backgroun
     side = subject.prepared.shown.shape[0]
     same = np.array_equal(subject.ground(seen=False).pixels, subject.prepared.shown)
     seen = widgets.toggle(
-        BackgroundControls.key("seen"),
+        "attention.seen",
         "Show model input",
         help=f"Shows the image at the model's {side} × {side} px instead of the original crop.",
         why_not=SAME_IMAGE if same else None,
     )
     no_maps = None if maps else "Disabled: this view has no attention maps."
     smooth = widgets.toggle(
-        BackgroundControls.key("smooth"),
+        "attention.smooth",
         "Smooth between patches",
         help="Interpolates the drawing; the model has one weight per patch.",
         why_not=no_maps,
     )
     grey = widgets.toggle(
-        BackgroundControls.key("grey"),
+        "attention.grey",
         "Greyscale image",
         help="An overlay is easier to see on a greyscale image.",
         why_not=no_maps,

@@ -30,14 +30,6 @@ DRAWERS = "attention.look"
 VIEW, STAGE = "attention.view", f"{KEY}.stage"  # fragments: the whole view, and the part that a pin changes
 
 
-def apply_pick(key: str = KEY) -> None:
-    """Set the pin, layer or head that was clicked in an explorer."""
-    events = read_picks(key)
-    if "pin" in events:
-        selection.set_pin(events["pin"])
-    MapControls.change(**{name: events[name] for name in ("layer", "head") if name in events})
-
-
 def _apply_stage_pick() -> None:
     """Rerun the stage and the open drawers after a pin, and the whole view after a change of layer or head."""
     events = read_picks(KEY)
@@ -46,16 +38,15 @@ def _apply_stage_pick() -> None:
     if controls := [name for name in ("layer", "head") if name in events]:
         # Streamlit runs this callback twice: a control that is set here would not move in the browser.
         for name in controls:
-            query_params.request_value(MapControls.key(name), str(events[name]))
+            query_params.request_value(f"attention.{name}", str(events[name]))
         st.rerun(VIEW)
     if drawers := page.list_open_drawers(DRAWERS):
         st.rerun([STAGE, *drawers])
 
 
 def draw(subject: CapturedSubject) -> None:
-    """Draw controls, stage and inspector, caption, prediction and links."""
     controls = read_controls(subject)
-    subject = capture_attention(subject, controls.layer)
+    subject = capture_attention(subject, controls.map_selection.layer)
     send_options(GROUP, str(selection.get_current().pin), controls.options)
     background = subject.ground(controls.background.seen)
     data, strip = attention_maps.build_view(subject, controls.map_selection, background, GROUP)
@@ -75,7 +66,10 @@ def draw(subject: CapturedSubject) -> None:
         code=(WindowAttention.forward if subject.able.windows else Attention.forward,),
         # The drawer reads the pin when it is drawn.
         numbers=lambda: export.draw(subject, ExportedView.capture(subject, controls)),
-        asks=ASKS,
+        ask=Question(
+            "Which patch receives most of the attention of [CLS] in the last layer, averaged over heads? Pin it.",
+            model_measures.MostAttendedPatch(),
+        ),
     )
 
 
@@ -102,8 +96,8 @@ def draw_pinned(
 
 def draw_links(controls: MapControls) -> None:
     """Draw links to other pages with the same token, layer and head."""
-    head = {"block.head": controls.head} if isinstance(controls.head, int) else {}
-    block_params = {"block.layer": controls.layer} | head
+    layer, head = controls.map_selection.layer, controls.map_selection.head
+    block_params = {"block.layer": layer} | ({"block.head": head} if isinstance(head, int) else {})
     selection.link_to("block", "Follow this token through the block", icon=None, **block_params)
     selection.link_to("attention_distance", "Compare the attention distance of all heads")
     selection.link_to("swin", "Learn how Swin's windows work")
@@ -118,11 +112,3 @@ def draw_prediction(subject: CapturedSubject) -> None:
     top = np.argsort(-probabilities, kind="stable")[:MOST_CLASSES]
     draw_bars([subject.classes[i] for i in top], probabilities[top], key="attention.predictions")
     page.caption(describe_training(subject, catalogue.is_random(subject.choice, subject.step)))
-
-
-ASKS = (
-    Question(
-        "Which patch receives most of the attention of [CLS] in the last layer, averaged over heads? Pin it.",
-        model_measures.MostAttendedPatch(),
-    ),
-)

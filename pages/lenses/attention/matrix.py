@@ -1,6 +1,5 @@
 """Attention matrix of one head beside its image, with an optional causal mask, and an example with words."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,6 @@ from pages.lenses.attention.map_controls import read_background, read_layer_and_
 from pages.selection import selection
 from pages.selection.attention_maps import name_head
 from pages.selection.subject import CapturedSubject, capture_attention, name_token
-from pages.views.event_values import read_events, read_pin
 from pages.views.register import register
 from vitviz.analysis.attention import FloatArray, fuse_heads
 from vitviz.analysis.causal import SENTENCE, causal_attention, sentence_attention
@@ -24,13 +22,6 @@ from vitviz.text import percent
 
 _matrix = register(__file__, "matrix")
 KEY = "attention.matrix"
-
-
-@dataclass(frozen=True)
-class MatrixControls(widgets.ControlValues, page="attention"):
-    """The switch of the causal mask, which removes all keys after the query."""
-
-    causal: bool
 
 
 def compute_attention(subject: CapturedSubject, layer: int, head: Head, causal: bool) -> FloatArray:
@@ -47,15 +38,7 @@ def compute_attention(subject: CapturedSubject, layer: int, head: Head, causal: 
     return np.asarray(heads[head - 1] if isinstance(head, int) else fuse_heads(heads, head))
 
 
-def apply_pin() -> None:
-    """Pin the token of the clicked row or patch."""
-    pinned = read_pin(read_events(KEY).get("pin"))
-    if pinned is not None:
-        selection.set_pin(pinned)
-
-
 def draw(subject: CapturedSubject) -> None:
-    """Draw the controls, the matrix beside its image, and the example with words."""
     if not subject.able.heads_over_all:
         st.info(subject.able.heads_over_all.why_not, icon=":material/block:")
         draw_sentence(False)
@@ -64,7 +47,7 @@ def draw(subject: CapturedSubject) -> None:
         layer, head = read_layer_and_head(subject)
         with st.container(width="content"):
             causal = widgets.toggle(
-                MatrixControls.key("causal"),
+                "attention.causal",
                 "Causal mask",
                 help="Masks all keys after the query (score −∞), as in text decoders. ViTs have no such mask.",
             )
@@ -74,7 +57,7 @@ def draw(subject: CapturedSubject) -> None:
     photo = subject.ground(background.seen)
     pin = str(selection.get_current().pin)
     data = plots.encode_image_matrix(attn, photo, subject.layout, pin, causal=causal)
-    _matrix(data, key=KEY, triggers=("pin",), on_change=apply_pin)
+    _matrix(data, key=KEY, triggers=("pin",), on_change=partial(selection.apply_click, KEY))
     page.caption(describe_matrix(subject, attn, f"Layer {layer}, {name_head(head).lower()}", causal))
     draw_sentence(causal)
     page.drawers(

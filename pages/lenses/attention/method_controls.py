@@ -1,6 +1,5 @@
 """Controls of the explanation methods: the explained class, and how rollout fuses heads."""
 
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -20,14 +19,6 @@ DISCARDS = tuple(round(0.05 * twentieth, 2) for twentieth in range(20))  # share
 CLASS_KEY = "attention.class"  # `class` is a keyword, so it cannot be a field
 
 
-@dataclass(frozen=True)
-class RolloutControls(widgets.ControlValues, page="attention"):
-    """The fusion of heads and the share of weights that rollout discards."""
-
-    fusion: Fusion
-    discard: float
-
-
 def read_controls(subject: CapturedSubject) -> tuple[Recipe, BackgroundControls]:
     with page.row():
         with st.container(width=230):
@@ -40,14 +31,14 @@ def read_controls(subject: CapturedSubject) -> tuple[Recipe, BackgroundControls]
 
 def _read_rollout(rollout: Ability) -> tuple[Fusion, float]:
     fusion = widgets.segmented(
-        RolloutControls.key("fusion"),
+        "attention.fusion",
         "Rollout: fuse heads by",
         ["mean", "max", "min"],
         help="Applied in every layer before the product of layers.",
         why_not=None if rollout else rollout.why_not,
     )
     discard = widgets.select_slider(
-        RolloutControls.key("discard"),
+        "attention.discard",
         "Rollout: discard",
         DISCARDS,
         0.0,

@@ -10,7 +10,6 @@ import streamlit as st
 from pages.selection.subject import Subject
 from pages.stores import cached
 from vitviz.analysis import faithfulness
-from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.explain import OrderCurve, Recipe, method_maps_of, order_curve
 
 RANDOM_ORDERS, FEWER_ORDERS = 6, 3
@@ -38,20 +37,16 @@ class FaithfulnessCurves:
         )
 
 
-@cached.per_image(shared=32, upload=8)
-def _compute_maps(subject: Subject, model: LoadedModel, recipe: Recipe) -> Maps:
-    return method_maps_of(model, subject.prepared.input, recipe)
-
-
 @cached.per_image(shared=256, upload=64)
 def _compute_curve(subject: Subject, order: np.ndarray, target: int) -> OrderCurve:
     return order_curve(subject.model, subject.prepared.input, order, target)
 
 
-def compute_maps(subject: Subject, recipe: Recipe, untrained: bool = False) -> Maps:
+@cached.per_image(shared=32, upload=8)
+def compute_maps(subject: Subject, recipe: Recipe, untrained: bool) -> Maps:
     """Return a map (patches,) per method; `untrained` uses random weights for the same class."""
     model = cached.load_untrained(subject.model) if untrained else subject.model
-    return _compute_maps(subject, model, recipe)
+    return method_maps_of(model, subject.prepared.input, recipe)
 
 
 def compute_curves(

@@ -19,7 +19,7 @@ from vitviz.analysis.methods import METHODS
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.pin import Pin
-from vitviz.plots.attention_images import attention_image, png
+from vitviz.plots.attention_images import Drawn, attention_image, png
 from vitviz.plots.attention_message import maps_view
 from vitviz.probe.relevance import gradient_rollout
 from vitviz.text import percent
@@ -50,7 +50,7 @@ def draw_panels(
 
 def draw(subject: CapturedSubject) -> None:
     recipe, background = method_controls.read_controls(subject)
-    maps = method_maps.compute_maps(subject, recipe)
+    maps = method_maps.compute_maps(subject, recipe, False)
     able = subject.able
     if not able.rollout:
         st.info(able.rollout.why_not, icon=":material/block:")
@@ -69,17 +69,17 @@ def draw(subject: CapturedSubject) -> None:
         math=MATHEMATICS,
         code=(rollout.rollout, gradient_rollout) if able.rollout else (),
         numbers=partial(draw_downloads, subject, maps, background),
-        asks=ASKS,
+        ask=Question("Which method finds the patches that matter most?", model_measures.MostFaithfulMap()),
     )
 
 
 def draw_downloads(subject: CapturedSubject, maps: Maps, background: BackgroundControls) -> None:
-    """Draw the maps as a table, and download buttons of images at the crop's own size."""
     rows, cols = subject.layout.grid
     row, col = np.divmod(np.arange(rows * cols), cols)
     columns = {"row": row + 1, "column": col + 1} | {METHODS[name].title: maps[name] for name in maps}
     st.dataframe(columns, hide_index=True, height=240)
-    photo, style = subject.ground(background.seen), background.image_style()
+    photo, mode = subject.ground(background.seen), selection.get_theme()
+    style = Drawn("overlay", opacity=1.0, smooth=background.smooth, grey=background.grey, mode=mode)
     with st.container(horizontal=True):
         for name, values in maps.items():
             page.download(
@@ -98,4 +98,3 @@ MATHEMATICS = "\n\n".join(
     " DeiT (it predicts from the mean of both tokens' logits), or the mean of all patch rows if the model averages"
     " its patches. Raw attention is the last layer's, averaged over heads."
 )
-ASKS = (Question("Which method finds the patches that matter most?", model_measures.MostFaithfulMap()),)

@@ -1,7 +1,5 @@
 """Show attention maps, explanations and ablations of any model and image."""
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from pages.controls import widgets
@@ -37,13 +35,6 @@ GROUPS = {
 }
 
 
-@dataclass(frozen=True)
-class ViewControls(widgets.ControlValues, page="attention"):
-    """The selected view, one of `VIEWS`."""
-
-    view: str
-
-
 @st.fragment(key=map_explorer.VIEW)
 @page.show_file_errors()
 def draw() -> None:
@@ -54,7 +45,7 @@ def draw() -> None:
         selection.set_default_pin(Pin(None, "cls"))
     selected = subject.capture_attention(subject.load_current())
     page.untrained_note(selected.model.trained_on)
-    view = widgets.segmented_groups(ViewControls.key("view"), GROUPS, format_func=lambda name: VIEWS[name][0])
+    view = widgets.segmented_groups("attention.view", GROUPS, format_func=lambda name: VIEWS[name][0])
     VIEWS[view][1](selected)
 
 

@@ -1,6 +1,6 @@
 """Two explorers side by side, of two models, steps or images, that share one pointer."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -9,7 +9,7 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.attention.captions import describe_similarity
 from pages.lenses.attention.map_controls import MapControls, read_controls
-from pages.lenses.attention.map_explorer import GROUP, apply_pick
+from pages.lenses.attention.map_explorer import GROUP
 from pages.selection import attention_maps, selection
 from pages.selection.subject import CapturedSubject, capture_attention, load_subject
 from pages.stores import cached, catalogue
@@ -24,23 +24,11 @@ SINGLE_STEP = "This model has only one snapshot: choose another model or image."
 EXAMPLES = 12  # images of each bundled dataset
 
 
-@dataclass(frozen=True)
-class ComparisonControls(widgets.ControlValues, page="attention"):
-    """The kind of comparison, and the selected step, model or image."""
-
-    beside: str
-    beside_step: int
-    beside_model: str
-    beside_image: str
-
-
 def read_compared_subject(subject: CapturedSubject) -> CapturedSubject | None:
     """Draw the controls of the right side; return None, with the reason drawn, if there is nothing to compare."""
     with page.row():
         with st.container(width="content"):
-            kind = widgets.segmented(
-                ComparisonControls.key("beside"), "Compare with", list(KINDS), format_func=KINDS.__getitem__
-            )
+            kind = widgets.segmented("attention.beside", "Compare with", KINDS)
         with st.container(width=230):
             return {"step": _read_step, "model": _read_model, "image": _read_image}[kind](subject)
 
@@ -55,23 +43,19 @@ def _read_step(subject: CapturedSubject) -> CapturedSubject | None:
         st.info(SINGLE_STEP)
         return None
     step = widgets.select_slider(
-        ComparisonControls.key("beside_step"), "Step", steps, steps[0], format_func=lambda at: f"{at:,}"
+        "attention.beside_step", "Step", steps, steps[0], format_func=lambda at: f"{at:,}"
     )
     return _load(subject.choice, step, subject.image)
 
 
 def _read_model(subject: CapturedSubject) -> CapturedSubject:
-    models = {
-        key: choice
-        for key, choice in selection.list_models().items()
+    models = selection.list_models()
+    titles = {
+        key: choice.title
+        for key, choice in models.items()
         if key != subject.choice.key and abilities(choice.config).attention
     }
-    key = widgets.select(
-        ComparisonControls.key("beside_model"),
-        "Model",
-        list(models),
-        format_func=lambda name: models[name].title,
-    )
+    key = widgets.select("attention.beside_model", "Model", titles)
     return _load(models[key], None, subject.image)
 
 
@@ -79,7 +63,7 @@ def _read_image(subject: CapturedSubject) -> CapturedSubject:
     images = [f"sample:{name}" for name in catalogue.list_samples()]
     images += [f"{name}:{i}" for name in ("digits", "shapes") for i in range(EXAMPLES)]
     image = widgets.select(
-        ComparisonControls.key("beside_image"),
+        "attention.beside_image",
         "Image",
         [name for name in images if name != subject.image],
         format_func=format_image,
@@ -97,18 +81,19 @@ def format_image(image: str) -> str:
 
 def _draw_side(subject: CapturedSubject, name: str, controls: MapControls) -> None:
     """Draw one explorer; a model with fewer layers or heads shows its last."""
-    heads = heads_by_layer(subject.model.config)
-    layer = min(controls.layer, len(heads))
-    head = min(controls.head, heads[layer - 1]) if isinstance(controls.head, int) else controls.head
+    heads, selected = heads_by_layer(subject.model.config), controls.map_selection
+    layer = min(selected.layer, len(heads))
+    head = min(selected.head, heads[layer - 1]) if isinstance(selected.head, int) else selected.head
     step = f" · step {subject.step:,}" if subject.model.trained_on else ""
     st.markdown(f"**{plain(subject.model.title)}**{step}")
     page.untrained_note(subject.model.trained_on)
     key = f"attention.{name}"
-    map_selection = replace(controls.map_selection, layer=layer, head=head)
+    map_selection = replace(selected, layer=layer, head=head)
     background = subject.ground(controls.background.seen)
     captured = capture_attention(subject, layer)
     data, strip = attention_maps.build_view(captured, map_selection, background, GROUP)
-    draw_explorer(data, strip, key=key, on_change=partial(apply_pick, key))
+    on_change = partial(selection.apply_click, key, layer="attention.layer", head="attention.head")
+    draw_explorer(data, strip, key=key, on_change=on_change)
 
 
 def draw(subject: CapturedSubject) -> None:
@@ -122,6 +107,6 @@ def draw(subject: CapturedSubject) -> None:
         _draw_side(subject, "left", controls)
     with right:
         _draw_side(compared, "right", controls)
-    text = describe_similarity(subject, compared, controls.layer)
+    text = describe_similarity(subject, compared, controls.map_selection.layer)
     if text is not None:
         page.caption(text)

@@ -1,13 +1,10 @@
 """Captions of the attention distance page, made from its numbers."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from pages.lenses.attention_distance.distances import FloatArray
 from vitviz.text import plural
 
-FloatArray = NDArray[np.floating[Any]]
 LOCAL_SHARE = 0.5  # a head counts as local below this share of the distance under uniform attention
 
 

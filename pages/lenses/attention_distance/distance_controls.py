@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.controls import session_keys, widgets
+from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.attention_distance.distances import SELECTED_IMAGE, HeadMeasure, ImageSet, select_images
 from pages.lenses.attention_distance.training_distances import MOST_SNAPSHOTS
@@ -24,7 +24,6 @@ AXES = {
     "entropy": "entropy, bits",
     "prefix": "attention on prefix tokens, %",
 }
-LAST_DEFAULT = "attention_distance.last_default"
 RANDOM_ITSELF = "This model already has random weights."
 NO_HEADS = "A CNN has no heads to compare."
 NO_TRAINING = "This model has only one snapshot."
@@ -32,7 +31,7 @@ RENORMALISE_HELP = "Divides each row by its attention on patches; Raghu et al. d
 
 
 @dataclass(frozen=True)
-class DistanceControls(widgets.ControlValues, page="attention_distance"):
+class DistanceControls:
     """The selected images, measure and comparisons; `compare` and `training` are False if the model lacks them."""
 
     set: str
@@ -55,12 +54,11 @@ def read_controls(model: LoadedModel) -> DistanceControls:
     able = abilities(model.config)
     with page.row():
         with st.container(width="content"):
-            names = [name for name in MEASURES if name != "prefix" or able.prefix]
+            names = {name: title for name, title in MEASURES.items() if name != "prefix" or able.prefix}
             measure = widgets.segmented(
-                DistanceControls.key("measure"),
+                "attention_distance.measure",
                 "Metric",
-                names if able.heads_over_all else ["distance"],
-                format_func=MEASURES.__getitem__,
+                names if able.heads_over_all else {"distance": MEASURES["distance"]},
                 why_not=able.heads_over_all.why_not or None,
             )
         with page.options("attention_distance"):
@@ -72,13 +70,9 @@ def read_controls(model: LoadedModel) -> DistanceControls:
 
 def _read_dataset(model: LoadedModel) -> str:
     """Draw the dataset, by default one that resembles the model's training data."""
-    key = DistanceControls.key("set")
+    key = "attention_distance.set"
     default = default_pictures(model.trained_on, model.preparation.in_chans)
-    previous_default = st.session_state.get(LAST_DEFAULT)
-    selected = st.session_state.get(key, session_keys.get_control_values().get(key))
-    if selected is not None and selected == previous_default != default:  # a new model brings its own default
-        widgets.set_control(key, default)
-    st.session_state[LAST_DEFAULT] = default
+    widgets.follow_default(key, default)
     return widgets.select(
         key,
         "Images",
@@ -91,7 +85,7 @@ def _read_dataset(model: LoadedModel) -> str:
 def _read_count(model: LoadedModel, source: str, able: Abilities) -> int:
     counts = [count for count in COUNTS if count <= MOST_GRADIENT_IMAGES or not able.receptive_field]
     count: int = widgets.select_slider(
-        DistanceControls.key("count"),
+        "attention_distance.count",
         "Image count",
         counts,
         min(DEFAULT_COUNT if is_small(model) else DEFAULT_COUNT_LARGE, counts[-1]),
@@ -112,11 +106,11 @@ def _read_toggles(model: LoadedModel, able: Abilities) -> tuple[bool, bool, bool
     random = model.trained_on is None
     no_compare = RANDOM_ITSELF if random else NO_HEADS if not able.attention else None
     compare = widgets.toggle(
-        DistanceControls.key("compare"), "Compare with random weights", True, why_not=no_compare
+        "attention_distance.compare", "Compare with random weights", True, why_not=no_compare
     )
     no_prefix = able.heads_over_all.why_not or able.prefix.why_not or None
     renormalise = widgets.toggle(
-        DistanceControls.key("renormalise"),
+        "attention_distance.renormalise",
         "Renormalise without prefix tokens",
         help=RENORMALISE_HELP,
         why_not=no_prefix,
@@ -124,7 +118,7 @@ def _read_toggles(model: LoadedModel, able: Abilities) -> tuple[bool, bool, bool
     single_step = NO_TRAINING if len(selection.get_model_choice().steps) < 2 else None
     no_training = able.heads_over_all.why_not or single_step
     training = widgets.toggle(
-        DistanceControls.key("training"),
+        "attention_distance.training",
         "Show training",
         is_small(model),
         help=f"Measures up to {MOST_SNAPSHOTS} snapshots and adds a slider over training steps.",

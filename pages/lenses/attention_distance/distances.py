@@ -103,42 +103,21 @@ def open_snapshot(choice: ModelChoice, step: int) -> LoadedModel:
     return cached.load_model(choice, step) if path is None else open_model(path, step)
 
 
-def get_mean_attention(distances: AttentionDistances) -> NDArray[np.float32]:
-    """Return the attention (depth, heads, T, T), averaged over images.
-
-    Raises:
-        ValueError: if it was not stored.
-    """
-    if distances.mean_attn is None:
-        raise ValueError(
-            "expected distances with their mean attention, received none: measure with_mean=True"
-        )
-    return distances.mean_attn
-
-
-@dataclass(frozen=True)
-class HeadSpread:
-    """The difference between the longest and the shortest mean distance of a model's heads."""
-
-    range_px: float
-    share: float  # of the distance under uniform attention
-
-
-def measure_spread(choice: ModelChoice) -> HeadSpread:
-    """Measure a stored ViT over a few images of its training data's kind, cached."""
-    source = default_pictures(choice.trained_on, choice.preparation.in_chans)
-    images = select_images(source, FEW_IMAGES)
-    return _measure_spread(choice, cached.identify_weights(choice, choice.last_step), images)
-
-
 @cached.shared(max_entries=32)
-def _measure_spread(_choice: ModelChoice, weights: str, images: ImageSet) -> HeadSpread:
+def measure_spread(_choice: ModelChoice, weights: str) -> tuple[float, float]:
+    """Measure a stored ViT over a few images of its training data's kind.
+
+    Returns:
+        the difference between the longest and the shortest mean distance of its heads, as a share of the distance
+        under uniform attention and in px.
+    """
+    images = select_images(default_pictures(_choice.trained_on, _choice.preparation.in_chans), FEW_IMAGES)
     model = open_snapshot(_choice, _choice.last_step)
     means_px = summarise_heads(measure_distances(model, images, HeadMeasure()), HeadMeasure()).mean
     size = model.preparation.image_size
     layout = model.layout(size, size)
     uniform_px = uniform_distance_px(layout.grid, layout.patch_px, layout.num_prefix_tokens)
-    return HeadSpread(float(np.ptp(means_px)), spread_of_heads(means_px, uniform_px))
+    return spread_of_heads(means_px, uniform_px), float(np.ptp(means_px))
 
 
 @cached.per_image(shared=32, upload=4, spinner="Measuring every head …")

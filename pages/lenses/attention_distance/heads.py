@@ -12,7 +12,6 @@ from pages.frame import page
 from pages.lenses.attention_distance import captions, distances, reach, training_distances
 from pages.lenses.attention_distance.distance_controls import AXES, UNITS, DistanceControls, read_controls
 from pages.lenses.attention_distance.distances import FloatArray, HeadStatistics
-from pages.lenses.attention_distance.head_distance import draw_head_plot
 from pages.lenses.attention_distance.training_distances import TrainingDistances
 from pages.selection import selection
 from pages.stores import cached, catalogue
@@ -29,20 +28,6 @@ from vitviz.plots.distance import HeadSeries, Line, distribution_figure, heads_v
 from vitviz.text import plural
 
 NARROW_SHARE = 0.2  # of the distance under uniform attention; a narrower range of heads shows little
-ASKS = (
-    Question(
-        "In which layer is the mean attention distance shortest on the selected image?",
-        model_measures.MostLocalLayer(),
-    ),
-)
-
-
-@dataclass(frozen=True)
-class HeadControls(widgets.ControlValues, page="attention_distance"):
-    """The head that is shown in detail; layer and head count from 1."""
-
-    layer: int
-    head: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +49,6 @@ class MeasuredModel:
 
 
 def draw(model: LoadedModel) -> None:
-    """Draw the page of a ViT, the plot of heads first."""
     controls = read_controls(model)
     page.untrained_note(model.trained_on)
     choice = selection.get_model_choice()
@@ -85,7 +69,10 @@ def draw(model: LoadedModel) -> None:
         math=page.read_math(__file__, reach.__file__),
         code=(analysis.mean_attention_distance_px, *distances.REACH_FUNCTIONS),
         numbers=partial(draw_table, measured.heads, UNITS[controls.measure]),
-        asks=ASKS,
+        ask=Question(
+            "In which layer is the mean attention distance shortest on the selected image?",
+            model_measures.MostLocalLayer(),
+        ),
     )
     with suggestion_slot:
         suggest_model(measured, choice)
@@ -111,7 +98,8 @@ def measure_model(model: LoadedModel, controls: DistanceControls) -> MeasuredMod
 
 def compute_offset_maps(head_distances: analysis.AttentionDistances, grid: tuple[int, int]) -> FloatArray:
     """Return each head's attention around its query (depth, heads, 2 rows - 1, 2 cols - 1)."""
-    attn = distances.get_mean_attention(head_distances)
+    attn = head_distances.mean_attn
+    assert attn is not None  # `load_distances` stores it
     return np.stack([[analysis.offset_map(head, grid) for head in layer] for layer in attn])
 
 
@@ -131,9 +119,10 @@ def draw_heads(measured: MeasuredModel, training: TrainingDistances | None) -> N
         patch_px=measured.layout.patch_px,
         shown_step=step,
     )
-    picked = draw_head_plot(data, key="attention_distance.heads")
+    picked = reach.draw_head_plot(data)
     if picked is not None:
-        HeadControls.change(layer=picked[0] + 1, head=picked[1] + 1)
+        widgets.set_control("attention_distance.layer", picked[0] + 1)
+        widgets.set_control("attention_distance.head", picked[1] + 1)
     means = measured.heads.mean
     if measure != "distance":
         page.caption(captions.describe_measure(means, AXES[measure], UNITS[measure]))
@@ -205,12 +194,12 @@ def suggest_model(measured: MeasuredModel, choice: ModelChoice) -> None:
 def find_widest_model(current: ModelChoice) -> tuple[ModelChoice, float] | None:
     """Return the other stored ViT with the widest range of heads and this range in px; None if all are narrow."""
     spreads = [
-        (distances.measure_spread(choice), choice)
+        (*distances.measure_spread(choice, cached.identify_weights(choice, choice.last_step)), choice)
         for choice in catalogue.list_checkpoints()
         if choice.key != current.key and choice.trained_on and abilities(choice.config).heads_over_all
     ]
-    spread, widest = max(spreads, default=(None, current), key=lambda pair: pair[0].share)
-    return None if spread is None or spread.share < NARROW_SHARE else (widest, spread.range_px)
+    share, range_px, widest = max(spreads, default=(0.0, 0.0, current), key=lambda spread: spread[0])
+    return None if share < NARROW_SHARE else (widest, range_px)
 
 
 def draw_head(measured: MeasuredModel) -> None:
@@ -220,13 +209,14 @@ def draw_head(measured: MeasuredModel) -> None:
     left, right, link_slot = st.columns([2, 2, 3], vertical_alignment="bottom")
     depth, heads = measured.heads.mean.shape
     with left:
-        layer = widgets.number(HeadControls.key("layer"), "Layer", 1, depth, 1)
+        layer = widgets.number("attention_distance.layer", "Layer", 1, depth, 1)
     with right:
-        head = widgets.number(HeadControls.key("head"), "Head", 1, heads, 1)
+        head = widgets.number("attention_distance.head", "Head", 1, heads, 1)
     with link_slot:
         params: dict[str, Any] = {"attention.layer": layer, "attention.head": head}
         selection.link_to("attention", "Open page: Attention", **params)
-    attn = distances.get_mean_attention(measured.distances)[layer - 1, head - 1]
+    assert measured.distances.mean_attn is not None  # `load_distances` stores it
+    attn = measured.distances.mean_attn[layer - 1, head - 1]
     if renormalise:
         attn = analysis.without_prefix(attn, layout.grid)
     query_px = analysis.query_distances_px(attn, layout.grid, layout.patch_px)
@@ -245,7 +235,6 @@ def draw_head(measured: MeasuredModel) -> None:
 
 
 def draw_table(heads: HeadStatistics, unit: str) -> None:
-    """Draw every head's mean and standard deviation over images, and a download button."""
     layer, head = np.indices(heads.mean.shape).reshape(2, -1) + 1
     columns = {"layer": layer, "head": head, "mean": heads.mean.ravel(), "sd": heads.spread.ravel()}
     st.dataframe(

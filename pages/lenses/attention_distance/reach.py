@@ -1,5 +1,7 @@
 """Reach of layers that is limited by kernels or windows: CNNs, Swins, and a CNN beside a ViT's heads."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -7,18 +9,26 @@ from pages.frame import page
 from pages.lenses.attention_distance import captions, distances
 from pages.lenses.attention_distance.distance_controls import AXES, MOST_GRADIENT_IMAGES, read_controls
 from pages.lenses.attention_distance.distances import FloatArray, ImageSet
-from pages.lenses.attention_distance.head_distance import draw_head_plot
 from pages.selection import selection
 from pages.stores import cached
 from pages.views.chart import draw_chart
+from pages.views.event_values import read_index_pair
+from pages.views.register import register
 from vitviz.analysis.receptive_fields import block_fields
 from vitviz.models.abilities import as_cnn, as_swin
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.distance import HeadSeries, heads_view, reach_figure
 
+_head_distance = register(__file__, "head_distance")
+
+
+def draw_head_plot(data: bytes) -> tuple[int, int] | None:
+    """Draw `vitviz.plots.distance.heads_view`; return the (layer, head) that was clicked in this run."""
+    return read_index_pair(_head_distance(data, key="attention_distance.heads", triggers=("pick",)).pick)
+
 
 def _limit_images(images: ImageSet) -> ImageSet:
-    return ImageSet(images.source, min(images.count, MOST_GRADIENT_IMAGES), images.image, images.offset)
+    return replace(images, count=min(images.count, MOST_GRADIENT_IMAGES))
 
 
 def draw_cnn(model: LoadedModel) -> None:
@@ -81,7 +91,7 @@ def draw_swin(model: LoadedModel) -> None:
         patch_px=as_swin(model.config).patch_size,
         shown_step=model.step,
     )
-    draw_head_plot(data, key="attention_distance.heads")
+    draw_head_plot(data)
     page.caption(captions.describe_windows(layer_px))
     st.subheader("Reach through all layers", anchor=False)
     few_images = _limit_images(images)

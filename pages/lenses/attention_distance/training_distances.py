@@ -3,12 +3,11 @@
 import logging
 from collections.abc import Callable
 
-import numpy as np
 import streamlit as st
 
 from pages.lenses.attention_distance import distances
 from pages.lenses.attention_distance.distances import HeadMeasure, HeadStatistics, ImageSet
-from pages.stores import cached
+from pages.stores import cached, parameter_history
 from pages.stores.background import Background
 from pages.stores.model_choice import ModelChoice
 
@@ -50,7 +49,8 @@ def load_training(
 ) -> TrainingDistances:
     """Return a model's cached distances over its training; they grow while `draw` is shown."""
     weights = cached.identify_weights(choice, choice.last_step)
-    return _load_training(choice, weights, select_steps(choice.steps, shown_step), images, measure)
+    steps = parameter_history.select_steps(choice.steps, shown_step, MOST_SNAPSHOTS)
+    return _load_training(choice, weights, steps, images, measure)
 
 
 @cached.per_image(shared=32, upload=4)
@@ -66,12 +66,6 @@ def _load_training(
         return distances.summarise_heads(distances.measure_distances(model, images, measure), measure)
 
     return TrainingDistances(steps, measure_step)
-
-
-def select_steps(steps: tuple[int, ...], shown_step: int) -> tuple[int, ...]:
-    """Return evenly spaced snapshots that include the shown step."""
-    indices = np.linspace(0, len(steps) - 1, min(MOST_SNAPSHOTS, len(steps))).round().astype(int)
-    return tuple(sorted({*(steps[index] for index in indices), shown_step}))
 
 
 def draw(training: TrainingDistances) -> None:

@@ -11,14 +11,13 @@ import { DIVERGING_LUT, accentLut, headColor } from '../../../vitviz/browser/kit
 /** Return the label of one part of a step. */
 const labelOf = (step, part) => [step.title, step.labels[part]].filter(Boolean).join(' ');
 
-class BlockView {
+export default class BlockView {
   constructor({ root, trigger }) {
     this.root = root;
     this.trigger = trigger;
     this.flow = el(this.root, 'ol', { class: 'bl' });
     this.tip = tooltip(this.root);
     this.announce = live(this.root);
-    this.message = null;
   }
 
   /** Show text in a tooltip at the pointer, or announce it without one. */
@@ -56,7 +55,7 @@ class BlockView {
         this.showText(`${name}: ${this.format(data[from + i])}`, event);
       },
       pick: (i) => {
-        if (step.stream) this.trigger('channel', i);
+        if (step.stream) this.trigger('channel', i + 1);
       },
     });
     el(line, 'span', { class: 'vv-muted bl-range' }, `±${this.format(top)}`);
@@ -149,9 +148,4 @@ class BlockView {
     });
     this.root.dataset.steps = String(message.header.steps.length);
   }
-}
-
-export default function blockView(context) {
-  const view = new BlockView(context);
-  return (message) => view.update(message);
 }

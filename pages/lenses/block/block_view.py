@@ -20,7 +20,7 @@ def draw_steps(
     key: str,
     on_change: Callable[[], None] | None = None,
 ) -> None:
-    """Draw the steps; clicks trigger 'pin' (a key) and 'channel' (a channel of the stream)."""
+    """Draw the steps; clicks trigger 'pin' (a key) and 'channel' (of the stream, from 1)."""
     header = {
         "prefix": list(subject.layout.prefix),
         "grid": list(subject.layout.grid),

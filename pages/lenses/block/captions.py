@@ -74,19 +74,11 @@ def describe_readout(answer: ReadoutPrediction, readout: str, classes: tuple[str
     """Return the predicted class, its lead, and the number of channels that decide it."""
     first, second = answer.order[:2]
     lead = float(answer.logits[first] - answer.logits[second])
-    channels = count_deciding_channels(answer)
+    gains = sorted((float(product) for product in answer.products if product > 0), reverse=True)
+    channels = 1 + int(np.searchsorted(np.cumsum(gains), sum(gains) / 2)) if gains else 0
     return (
         f"The classifier head reads {readout} and predicts **{plain(classes[first])}** with logit"
         f" {signed(float(answer.logits[first]))}, {lead:.2f} above {plain(classes[second])}: after softmax"
         f" {percent(answer.probabilities[first])} against {percent(answer.probabilities[second])}, a ratio of"
         f" e^{lead:.2f}. {plural(channels, 'channel')} of {len(answer.products)} contribute half of the positive terms."
     )
-
-
-def count_deciding_channels(answer: ReadoutPrediction) -> int:
-    """Count the strongest channels that hold half of the sum of the positive products."""
-    gains = sorted((float(product) for product in answer.products if product > 0), reverse=True)
-    total, count = 0.0, 0
-    while count < len(gains) and total < sum(gains) / 2:
-        total, count = total + gains[count], count + 1
-    return count

@@ -1,11 +1,7 @@
 """LayerNorm beside BatchNorm, and the norm of the residual stream over depth."""
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
@@ -19,25 +15,10 @@ from vitviz.plots.block import norm_figure, stream_figure
 from vitviz.probe.block_record import Record
 
 
-@dataclass(frozen=True)
-class NormControls(widgets.ControlValues, page="block"):
-    """The channel that BatchNorm would average; from 1."""
-
-    channel: int
-
-
-def draw(subject: Subject, config: ViTConfig, record: Record, token: int) -> None:
-    left, right = st.columns(2, gap="medium")
-    with left:
-        draw_norms(config, record, token)
-    with right:
-        draw_stream(subject, config, token)
-
-
 def draw_norms(config: ViTConfig, record: Record, token: int) -> None:
     """Draw the tokens' channels with the row of LayerNorm and the column of BatchNorm."""
     st.markdown("**LayerNorm averages a row, BatchNorm a column**")
-    channel = widgets.slider(NormControls.key("channel"), "Channel", 1, config.embed_dim, 1)
+    channel = widgets.slider("block.channel", "Channel", 1, config.embed_dim, 1)
     # Pre-norm normalises the stream, post-norm the sum of stream and branch.
     stream = record["input"] + (record["attn_added"] if config.norm != "pre" else 0)
     draw_chart(norm_figure(stream, token, channel - 1, selection.get_theme()), "block.norms")
@@ -49,13 +30,8 @@ def draw_stream(subject: Subject, config: ViTConfig, token: int) -> None:
     """Draw the norm of every token before the first block and after each."""
     pre_norm = config.norm == "pre"
     st.markdown(f"**{'Pre' if pre_norm else 'Post'}-norm: norm of the residual stream over depth**")
-    norms = compute_stream_norms(subject, config.depth)
+    names = ("embedded", *(f"blocks.{i}" for i in range(config.depth)))
+    capture = subject.capture(names)
+    norms = np.stack([np.linalg.norm(capture[name][0], axis=-1) for name in names])
     draw_chart(stream_figure(norms, token, selection.get_theme()), "block.stream")
     page.caption(describe_stream(norms, pre_norm))
-
-
-def compute_stream_norms(subject: Subject, depth: int) -> NDArray[np.floating[Any]]:
-    """Return the norms of the tokens (depth + 1, tokens)."""
-    names = ("embedded", *(f"blocks.{i}" for i in range(depth)))
-    capture = subject.capture(names)
-    return np.stack([np.linalg.norm(capture[name][0], axis=-1) for name in names])

@@ -1,7 +1,6 @@
 """Distillation: a student's two tokens, its agreement with its teacher, and its training."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.controls import widgets
+from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.lenses.distillation import captions, student_training, token_agreement
 from pages.lenses.distillation.captions import ClassScores
@@ -37,28 +36,6 @@ TOP = 3  # classes per classifier
 MEAN = "mean"
 REPEATS = "Repeats the teacher's mistakes"
 TITLES = {"both heads": "mean of logits", "both, added": "sum of softmaxes"}  # of the stored classifiers
-FloatArray = NDArray[np.floating[Any]]
-ASKS = (
-    Question(
-        "Which share of their attention do [CLS] and [DIST] have in common in the last layer?",
-        model_measures.SharedAttention(),
-    ),
-)
-
-
-@dataclass(frozen=True)
-class AttentionControls(widgets.ControlValues, page="distillation"):
-    """The layer, from 1, and the head, from 1, or 'mean'."""
-
-    block: int
-    head: int | str
-
-
-@dataclass(frozen=True)
-class PageControls(widgets.ControlValues, page="distillation"):
-    """The section that is shown, a key of `VIEWS`."""
-
-    view: str
 
 
 def draw_controls(student: CapturedSubject) -> tuple[int, int | None]:
@@ -68,13 +45,13 @@ def draw_controls(student: CapturedSubject) -> tuple[int, int | None]:
     """
     config = as_vit(student.model.config)
     first_head = 1 + int(np.argmin([shared_mass(*rows[:2]) for rows in student.attn[-1]]))
-    widgets.follow_default(AttentionControls.key("head"), first_head)
+    widgets.follow_default("distillation.head", first_head)
     with page.row():
         with st.container(width=168):
-            block = widgets.slider(AttentionControls.key("block"), "Layer", 1, config.depth, config.depth)
+            block = widgets.slider("distillation.block", "Layer", 1, config.depth, config.depth)
         heads: list[int | str] = [MEAN, *range(1, config.num_heads + 1)]
         with st.container(width="content"):
-            head = widgets.segmented(AttentionControls.key("head"), "Head", heads, first_head)
+            head = widgets.segmented("distillation.head", "Head", heads, first_head)
     return block, head if isinstance(head, int) else None
 
 
@@ -236,7 +213,10 @@ def draw_tokens() -> None:
         "distillation",
         math=page.read_math(__file__),
         code=(distillation_loss, analysis.combine_heads, analysis.token_similarity, shared_mass),
-        asks=ASKS,
+        ask=Question(
+            "Which share of their attention do [CLS] and [DIST] have in common in the last layer?",
+            model_measures.SharedAttention(),
+        ),
         at=student,
     )
 
@@ -262,10 +242,6 @@ VIEWS = {
 }
 
 page.header("distillation")
-widgets.keep_pending(
-    AttentionControls,
-    token_agreement.AgreementControls,
-    student_training.TrainingControls,
-)
-widgets.choose_section(PageControls.key("view"), VIEWS)()
+query_params.keep_page_pending("distillation")
+widgets.choose_section("distillation.view", VIEWS)()
 selection.link_to("studies", "Does a teacher help?", **{"studies.study": "teacher"})

@@ -1,6 +1,6 @@
 """Configure a distillation experiment with own hyperparameters and open it in the live lab."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
@@ -17,21 +17,11 @@ SHARES = (0.1, 0.25, 0.5, 1.0)
 EPOCHS = 12  # of the full dataset; fewer images are seen more often, for the same number of updates
 
 
-@dataclass(frozen=True)
-class TrainingControls(widgets.ControlValues, page="distillation"):
-    """Share of the training images, and the teacher's weight λ and temperature τ."""
-
-    lesson_share: float
-    lesson_weight: float
-    lesson_temperature: float
-
-
 def draw() -> None:
     if f"checkpoint:{TEACHER}" not in selection.list_models():
         page.caption("The teacher, a CNN trained on digits, is missing on this server.")
         return
-    controls = _draw_controls()
-    entries = build_lineup(controls.lesson_share, controls.lesson_weight, controls.lesson_temperature)
+    entries = build_lineup(*_draw_controls())
     selection.link_to(
         "live_lab",
         "Train the three models in the live lab",
@@ -44,11 +34,12 @@ def draw() -> None:
     )
 
 
-def _draw_controls() -> TrainingControls:
+def _draw_controls() -> tuple[float, float, float]:
+    """Return the share of the training images, and the teacher's weight λ and temperature τ."""
     with page.row():
         with st.container(width=200):
             share = widgets.select_slider(
-                TrainingControls.key("lesson_share"),
+                "distillation.lesson_share",
                 "Training images",
                 SHARES,
                 1.0,
@@ -57,7 +48,7 @@ def _draw_controls() -> TrainingControls:
             )
         with st.container(width=200):
             weight = widgets.slider(
-                TrainingControls.key("lesson_weight"),
+                "distillation.lesson_weight",
                 "Weight of the teacher, λ",
                 0.05,
                 0.95,
@@ -67,7 +58,7 @@ def _draw_controls() -> TrainingControls:
             )
         with st.container(width=200):
             temperature = widgets.slider(
-                TrainingControls.key("lesson_temperature"),
+                "distillation.lesson_temperature",
                 "Temperature, τ",
                 1.0,
                 10.0,
@@ -75,7 +66,7 @@ def _draw_controls() -> TrainingControls:
                 0.5,
                 help="Higher temperatures flatten the teacher's probabilities.",
             )
-    return TrainingControls(share, weight, temperature)
+    return share, weight, temperature
 
 
 def build_lineup(share: float, weight: float, temperature: float) -> tuple[Entry, ...]:

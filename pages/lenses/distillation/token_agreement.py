@@ -1,9 +1,7 @@
 """Compare a student's predictions and mistakes with its teacher's and its twin's."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -17,25 +15,17 @@ from pages.stores import cached, runs
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import student_tokens as analysis
 from vitviz.data.datasets import data_title, default_pictures
+from vitviz.data.preparation import prepare_batch
 from vitviz.models.abilities import as_vit
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.probe.capture import capture
 from vitviz.text import percent, plain
-
-if TYPE_CHECKING:
-    from vitviz.models.loaded_model import LoadedModel
-    from vitviz.training.run_directory import Run
+from vitviz.training.run_directory import Run
 
 IMAGES = 200
 MOST_SHOWN = 12
 _PX = 64
 _TEACHING = ("distill_from", "distillation", "distillation_weight", "distillation_temperature")
-
-
-@dataclass(frozen=True)
-class AgreementControls(widgets.ControlValues, page="distillation"):
-    """If `asked` is True, the predictions are computed; `case` selects the images that are shown."""
-
-    asked: bool
-    case: str
 
 
 def find_twin(student: Run) -> Run | None:
@@ -59,7 +49,7 @@ def draw(student: ModelChoice, step: int, teacher: ModelChoice | None, twin: Mod
         return
     count = min(IMAGES, len(loaded.test_images))
     if not widgets.toggle(
-        AgreementControls.key("asked"),
+        "distillation.asked",
         f"Compare predictions on {title}",
         help=f"On the first {count} test images, computed now.",
     ):
@@ -106,9 +96,6 @@ def _predict(choice: ModelChoice, dataset: str) -> NDArray[np.int64]:
 def _compute_logits(
     model: LoadedModel, dataset: str, names: tuple[str, ...]
 ) -> dict[str, NDArray[np.floating[Any]]]:
-    from vitviz.data.preparation import prepare_batch
-    from vitviz.probe.capture import capture
-
     inputs = prepare_batch(cached.load_dataset(dataset).test_images[:IMAGES], model.preparation)
     activations = capture(model.model, inputs, record=names, batch_size=50)
     return {name: activations.logits if name == "logits" else activations[name] for name in names}
@@ -141,7 +128,7 @@ def _draw_case(dataset: str, predictions: Predictions, labels: NDArray[np.int64]
         predictions.get(TEACHER), predictions[MEAN], predictions[CLS], predictions[DIST], labels
     )
     case = widgets.select(
-        AgreementControls.key("case"),
+        "distillation.case",
         "Images where",
         tuple(cases),
         format_func=lambda name: f"{name} ({int(cases[name].sum())})",

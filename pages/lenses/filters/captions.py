@@ -1,17 +1,10 @@
 """Sentences about filters: components, reconstruction and the product of one patch with one column of E."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from vitviz.analysis.filters import NOISY
+from pages.lenses.filters.sources import FilterHistory
+from vitviz.analysis.filters import NOISY, FilterResponse, FilterStatistics, FloatArray, Rebuilding
 from vitviz.text import percent, plain, signed
-
-if TYPE_CHECKING:
-    from pages.lenses.filters.sources import FilterHistory
-    from vitviz.analysis.filters import FilterResponse, FilterStatistics, FloatArray, Rebuilding
 
 E_DEFINITION = "E is the learned matrix that maps an image patch to a token"
 

@@ -25,19 +25,11 @@ mount_tiles = register(__file__, "tiles_view")
 COLUMNS = 7
 _compute_components = cached.shared(max_entries=48)(filters.components_over_time)
 
-ASKS = (
-    Question(
-        "Which share of the variance do the first five components explain?",
-        weight_measures.ExplainedVariance(),
-    ),
-)
-
 
 def draw() -> None:
-    """Draw the controls, the sheets of tiles, the caption and the drawers."""
     choice = selection.get_model_choice()
     controls = filter_controls.draw_controls()
-    sheets = filter_controls.list_sheets(controls)
+    main, models = filter_controls.load_models(controls)
     if not cuts_patches(choice.config):
         st.info(
             "This model has no patch embedding: shown are the 3 × 3 filters of its first convolution.",
@@ -45,10 +37,10 @@ def draw() -> None:
         )
     page.untrained_note(choice.trained_on)
     frame = parameter_history.compute_start_frame(
-        [(len(model.weights), model.frame) for model in (sheets.main, *sheets.models)]
+        [(len(model.weights), model.frame) for model in (main, *models)]
     )
-    frames = parameter_history.compute_frames(frame, [len(model.weights) for model in sheets.models])
-    models = [replace(model, frame=own) for model, own in zip(sheets.models, frames, strict=True)]
+    frames = parameter_history.compute_frames(frame, [len(model.weights) for model in models])
+    models = [replace(model, frame=own) for model, own in zip(models, frames, strict=True)]
     word = "filter" if controls.kind == "raw" else "component"
     payload = plots.tiles([_create_sheet(model, controls) for model in models], COLUMNS, frame, word)
     mount_tiles(payload, key="filters.tiles")
@@ -59,7 +51,10 @@ def draw() -> None:
         math=page.read_math(__file__),
         code=(filters.principal_components, filters.align_signs),
         numbers=partial(_draw_downloads, models, controls),
-        asks=ASKS,
+        ask=Question(
+            "Which share of the variance do the first five components explain?",
+            weight_measures.ExplainedVariance(),
+        ),
     )
 
 

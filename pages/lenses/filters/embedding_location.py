@@ -1,9 +1,10 @@
 """The place of E in the parameter tree, its two shapes, and one patch multiplied by one column of E."""
 
-from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import streamlit as st
+from torch import nn
 
 from pages.controls import widgets
 from pages.frame import page
@@ -19,21 +20,11 @@ from vitviz.models.abilities import abilities
 from vitviz.models.layers import PatchEmbed
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import filters as plots
-from vitviz.probe.capture import capture
+from vitviz.probe.capture import as_array, capture
 from vitviz.text import percent
-
-ASKS = (Question("Which share of the model's parameters is E?", weight_measures.EmbeddingShare()),)
-
-
-@dataclass(frozen=True)
-class ColumnControls(widgets.ControlValues, page="filters"):
-    """The selected column of E, counted from 0 as in the model's arrays."""
-
-    column: int
 
 
 def draw() -> None:
-    """Draw the parameter tree, the shapes of E, the product and the drawers."""
     choice = selection.get_model_choice()
     config = choice.config
     loaded = cached.load_model(choice, selection.get_current().step)
@@ -53,7 +44,7 @@ def draw() -> None:
         "filters.where",
         math=page.read_math(__file__),
         code=(PatchEmbed, filters.apply_filter),
-        asks=ASKS,
+        ask=Question("Which share of the model's parameters is E?", weight_measures.EmbeddingShare()),
     )
 
 
@@ -87,14 +78,15 @@ def _draw_product(loaded: LoadedModel, choice: ModelChoice) -> None:
     dim, channels, patch_px, _ = weights.shape
     with page.row(), st.container(width=168):
         column = widgets.select(
-            ColumnControls.key("column"), "Column of E", range(dim), format_func=lambda at: str(at + 1)
+            "filters.column", "Column of E", range(dim), format_func=lambda at: str(at + 1)
         )
     total = sum(p.numel() for p in loaded.model.parameters())
     prepared = selection.prepare_image(choice.preparation)
     patches = filters.cut_patches(prepared.input, patch_px)
     grid = prepared.input.shape[-1] // patch_px
     index = selection.get_current().pin.cell((grid, grid))
-    product = filters.apply_filter(patches[index], weights, sources.load_bias(choice, step), column)
+    bias = cast(nn.Conv2d, loaded.model.get_submodule("patch_embed.proj")).bias
+    product = filters.apply_filter(patches[index], weights, None if bias is None else as_array(bias), column)
     record = capture(loaded.model, prepared.input[None], ["patch_embed"])["patch_embed"][0]
     model_value = float(np.asarray(record).reshape(-1, dim)[index, column])
     maps = np.stack([product.patch, product.weight, product.products])[None]

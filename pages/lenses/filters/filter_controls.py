@@ -19,7 +19,7 @@ KINDS = {"components": "Components", "raw": "Raw filters", "change": "Learned ch
 
 
 @dataclass(frozen=True)
-class FilterControls(widgets.ControlValues, page="filters"):
+class FilterControls:
     """The kind and number of tiles, and the compared models (keys of models, or NOTHING)."""
 
     kind: str
@@ -27,14 +27,6 @@ class FilterControls(widgets.ControlValues, page="filters"):
     cnn: str
     count: int
     grey: bool
-
-
-@dataclass(frozen=True, eq=False)
-class FilterSheets:
-    """Models in the order in which they are shown; the first one's first tile is enlarged."""
-
-    models: list[FilterHistory]
-    main: FilterHistory  # the sidebar's, whose step decides
 
 
 def draw_controls() -> FilterControls:
@@ -49,10 +41,10 @@ def draw_controls() -> FilterControls:
                 if key != model.key and abilities(other.config).filters
             }
             beside, cnn = _draw_second_model(others), _draw_cnn(others)
-            count = widgets.select(FilterControls.key("count"), "Number of tiles", COUNTS, 28)
+            count = widgets.select("filters.count", "Number of tiles", COUNTS, 28)
             one_channel = getattr(model.config, "in_chans", 3) == 1
             grey = widgets.toggle(
-                FilterControls.key("grey"),
+                "filters.grey",
                 "Average the channels (grey)",
                 why_not="This model has only one channel." if one_channel else None,
             )
@@ -61,11 +53,9 @@ def draw_controls() -> FilterControls:
 
 def _draw_kind(model: ModelChoice) -> str:
     return widgets.segmented(
-        FilterControls.key("kind"),
+        "filters.kind",
         "Tiles",
-        tuple(kind for kind in KINDS if kind != "change" or len(model.steps) > 1),
-        "components",
-        format_func=KINDS.__getitem__,
+        {kind: title for kind, title in KINDS.items() if kind != "change" or len(model.steps) > 1},
         help="Learned change: the components of E minus its first snapshot, so without the initial noise.",
     )
 
@@ -77,9 +67,7 @@ def _draw_second_model(others: Mapping[str, ModelChoice]) -> str:
         if model.trained_on is not None and model.config.kind != "cnn"
     }
     default = _choose_second_model(others, tuple(titles))
-    return widgets.select(
-        FilterControls.key("beside"), "Second model", tuple(titles), default, format_func=titles.__getitem__
-    )
+    return widgets.select("filters.beside", "Second model", titles, default)
 
 
 def _choose_second_model(others: Mapping[str, ModelChoice], keys: tuple[str, ...]) -> str:
@@ -97,13 +85,11 @@ def _draw_cnn(others: Mapping[str, ModelChoice]) -> str:
         key: model.title if key in trained else f"{model.title} (untrained)" for key, model in cnns.items()
     }
     default = next(iter((*trained, *cnns)), NOTHING)
-    return widgets.select(
-        FilterControls.key("cnn"), "CNN to compare", tuple(titles), default, format_func=titles.__getitem__
-    )
+    return widgets.select("filters.cnn", "CNN to compare", titles, default)
 
 
-def list_sheets(controls: FilterControls) -> FilterSheets:
-    """Load random weights of the same shape, the sidebar's model and the compared ones, in order."""
+def load_models(controls: FilterControls) -> tuple[FilterHistory, list[FilterHistory]]:
+    """Load the sidebar's model, and all models in the order in which they are shown."""
     choice, models = selection.get_model_choice(), selection.list_models()
     main = sources.load_filters(choice, selection.get_current().step)
     compared = [
@@ -111,10 +97,8 @@ def list_sheets(controls: FilterControls) -> FilterSheets:
     ]
     trained = [main, *compared]
     if controls.kind == "change":
-        return FilterSheets(
-            [sources.subtract_first_snapshot(model) for model in trained if len(model.weights) > 1],
-            sources.subtract_first_snapshot(main),
-        )
+        several = [model for model in trained if len(model.weights) > 1]
+        return sources.subtract_first_snapshot(main), list(map(sources.subtract_first_snapshot, several))
     if choice.trained_on is None:
-        return FilterSheets(trained, main)
-    return FilterSheets([main, sources.create_random_filters(choice), *compared], main)
+        return main, trained
+    return main, [main, sources.create_random_filters(choice.config), *compared]

@@ -1,7 +1,5 @@
 """Lens: the filters of the patch embedding."""
 
-from dataclasses import dataclass
-
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.filters import components, embedding_location, reconstruction
@@ -13,12 +11,5 @@ VIEWS = {
 }
 
 
-@dataclass(frozen=True)
-class SectionControls(widgets.ControlValues, page="filters"):
-    """The selected section, one of `VIEWS`."""
-
-    view: str
-
-
 page.header("filters")
-widgets.choose_section(SectionControls.key("view"), VIEWS)()
+widgets.choose_section("filters.view", VIEWS)()

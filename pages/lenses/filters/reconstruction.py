@@ -19,7 +19,6 @@ MAX_COMPONENTS = 96  # more would make the message unreasonably large
 
 
 def draw() -> None:
-    """Draw the image, its reconstructions, the caption and the drawers."""
     choice, nouns = selection.get_model_choice(), selection.get_current()
     config = as_cut(choice.config)
     page.untrained_note(choice.trained_on)

@@ -1,16 +1,14 @@
 """The filters of a model's first layer at every snapshot: E of a ViT or Swin, the first convolution of others."""
 
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
-from torch import nn
 
 from pages.selection import selection
 from pages.stores import cached, catalogue, parameter_history
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import filters
-from vitviz.analysis.filters import FilterStatistics, FloatArray
+from vitviz.analysis.filters import FloatArray
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.abilities import abilities
 from vitviz.models.zoo import create_model
@@ -18,6 +16,8 @@ from vitviz.probe.capture import as_array
 
 SEED = 0
 MAX_DRAWS, DRAWN_WEIGHTS = 100, 100_000  # of random filters; large ones vary so little that few draws suffice
+
+measure_smoothness = cached.shared(max_entries=64)(filters.measure_filters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,23 +84,13 @@ def subtract_first_snapshot(model: FilterHistory) -> FilterHistory:
     )
 
 
-def create_random_filters(choice: ModelChoice) -> FilterHistory:
-    """Initialize filters of the same shape with a fixed seed."""
-    weights = _initialize(choice.config)
-    return FilterHistory("Random weights", f"same shape, seed {SEED}", [weights], [""], 0, trained=False)
-
-
 @cached.shared(max_entries=16)
-def _initialize(config: ModelConfig) -> FloatArray:
+def create_random_filters(config: ModelConfig) -> FilterHistory:
+    """Initialize filters of the same shape with a fixed seed."""
     # One block suffices for E, and initializing a large ViT takes seconds.
     small = replace(config, depth=1) if isinstance(config, ViTConfig) else config
-    return as_array(create_model(small, seed=SEED).get_parameter(get_parameter_name(config)))
-
-
-@cached.shared(max_entries=64)
-def measure_smoothness(weights: FloatArray) -> FilterStatistics:
-    """Measure the components of filters (D, C, P, P)."""
-    return filters.measure_filters(weights)
+    weights = as_array(create_model(small, seed=SEED).get_parameter(get_parameter_name(config)))
+    return FilterHistory("Random weights", f"same shape, seed {SEED}", [weights], [""], 0, trained=False)
 
 
 def measure_first_share(weights: FloatArray) -> float:
@@ -119,10 +109,3 @@ def measure_random_share(shape: tuple[int, int, int, int]) -> float:
     generator = np.random.default_rng(SEED)
     draws = max(3, min(MAX_DRAWS, DRAWN_WEIGHTS // int(np.prod(shape))))
     return max(measure_first_share(generator.standard_normal(shape)) for _ in range(draws))
-
-
-def load_bias(choice: ModelChoice, step: int) -> FloatArray | None:
-    """Load the bias of E, (D,); None if it has none."""
-    loaded = cached.load_model(choice, step)
-    embed = cast(nn.Conv2d, loaded.model.get_submodule("patch_embed.proj"))
-    return None if embed.bias is None else as_array(embed.bias)

@@ -1,12 +1,12 @@
 """Hybrids: a convolutional stem computes the tokens of a ViT."""
 
-from pages.controls import widgets
+from pages.controls import query_params
 from pages.frame import page
 from pages.lenses.hybrids import stem
 from pages.selection import selection
 
 page.header("hybrids")
-widgets.keep_pending(stem.StemControls)
+query_params.keep_page_pending("hybrids")
 stem.draw()
 with page.row():
     selection.link_to("studies", "Hybrids over training", **{"studies.study": "hybrid_training"})

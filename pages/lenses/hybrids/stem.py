@@ -1,7 +1,5 @@
 """Convolutional stem: its feature maps, their receptive fields, and the tokens made from them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import streamlit as st
 
@@ -25,14 +23,6 @@ from vitviz.text import plural
 TOKENS = "tokens"
 
 
-@dataclass(frozen=True)
-class StemControls(widgets.ControlValues, page="hybrids"):
-    """The step, a convolution, from 1, or 'tokens', and the predicted receptive field in px."""
-
-    step: int | str
-    reads: str
-
-
 def draw() -> None:
     choice, step = selection.get_model_choice(), selection.get_current().step
     page.untrained_note(choice.trained_on)
@@ -42,12 +32,10 @@ def draw() -> None:
 @st.fragment
 def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
     config = as_vit(choice.config)
-    numbers: list[int | str] = [*range(1, len(config.stem) + 1), TOKENS]
-    names = {n: "Tokens" if n == TOKENS else f"Convolution {n}" for n in numbers}
+    names: dict[int | str, str] = {n + 1: f"Convolution {n + 1}" for n in range(len(config.stem))}
+    names[TOKENS] = "Tokens"
     with page.row():
-        number = widgets.segmented(
-            StemControls.key("step"), "Step", numbers, len(config.stem), format_func=names.__getitem__
-        )
+        number = widgets.segmented("hybrids.step", "Step", names, len(config.stem))
     journey = cached.record_journey(choice, step, image, selection.get_current().offset)
     stage = st.container()  # the picture stands above its question
     predicted = _ask_receptive_field(config, choice.key)
@@ -95,7 +83,7 @@ def _ask_receptive_field(config: ViTConfig, key: str) -> bool:
         return f"Your prediction: {prediction} × {prediction} px. Computed: {computed}."
 
     return prediction_gate.require_prediction(
-        StemControls.key("reads"),
+        "hybrids.reads",
         key,
         f"After {plural(len(config.stem), 'convolution')} of 3 × 3, a position of a feature map represents {patch_px} ×"
         f" {patch_px} px. How large is its receptive field?",

@@ -12,8 +12,8 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
-from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import nearest_model, selection, subject
+from pages.selection.subject import Subject
 from pages.stores import cached
 from pages.views.event_values import read_events, read_index
 from pages.views.register import register
@@ -25,6 +25,7 @@ from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.abilities import abilities, as_cnn
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import channels as plots
+from vitviz.tables import columns_of_rows
 
 _view = register(__file__, "channels")
 VIEW = "layers.channels"
@@ -32,13 +33,6 @@ MOST, USUAL = 1000, 256
 SHOWN = 4  # channels of a stage
 TOPS = 9  # patches of a channel
 BANDS = (3, 5, 7)  # bounds of the options: how many top images share a class
-
-
-@dataclass(frozen=True)
-class ChannelControls(widgets.ControlValues, page="layers"):
-    """The key of the CNN that is shown."""
-
-    cnn: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +59,7 @@ class StageEnd:
     field: Field
 
 
-def draw(compared: ComparedModel) -> None:
+def draw(compared: Subject) -> None:
     with page.row():
         with st.container(width=230):
             cnn = choose_cnn(compared)
@@ -93,28 +87,23 @@ def draw(compared: ComparedModel) -> None:
     )
 
 
-def choose_cnn(compared: ComparedModel) -> ComparedModel:
+def choose_cnn(compared: Subject) -> Subject:
     """Draw the control of the CNN; its default is the current model if that is a CNN, else the nearest CNN."""
-    models = {
-        key: choice
-        for key, choice in selection.list_models().items()
-        if abilities(choice.config).receptive_field
-    }
-    default = current_key = compared.subject.choice.key
-    if current_key not in models:
+    models = selection.list_models()
+    titles = {key: choice.title for key, choice in models.items() if abilities(choice.config).receptive_field}
+    default = current_key = compared.choice.key
+    if current_key not in titles:
         default = nearest_model.find_nearest_model(lambda config: bool(abilities(config).receptive_field)).key
-    widgets.follow_default(ChannelControls.key("cnn"), default)
-    key = widgets.select(
-        ChannelControls.key("cnn"), "CNN", list(models), default, format_func=lambda name: models[name].title
-    )
+    widgets.follow_default("layers.cnn", default)
+    key = widgets.select("layers.cnn", "CNN", titles, default)
     if key == current_key:
         return compared
-    return ComparedModel(subject.load_subject(models[key], None, compared.subject.image))
+    return subject.load_subject(models[key], None, compared.image)
 
 
-def list_stage_ends(cnn: ComparedModel) -> list[StageEnd]:
+def list_stage_ends(cnn: Subject) -> list[StageEnd]:
     """Return the stem and the last block of every stage that has blocks."""
-    config = as_cnn(cnn.subject.model.config)
+    config = as_cnn(cnn.model.config)
     fields = list(block_fields(config).values())
     stages, index = [StageEnd(0, "Stem", fields[0])], 0
     for stage, count in enumerate(config.blocks):
@@ -141,7 +130,7 @@ def count_top_images(subset: ImageSubset) -> int:
 
 
 @cached.per_image(shared=16, upload=2)
-def build_message(cnn: ComparedModel, subset: ImageSubset, _peaks: Sequence[Peaks]) -> bytes:
+def build_message(cnn: Subject, subset: ImageSubset, _peaks: Sequence[Peaks]) -> bytes:
     """Pack the strongest channels of every stage for the browser; cached, because it cuts hundreds of patches."""
     layers = model_pair.read_layers(cnn)
     stages = []
@@ -157,21 +146,18 @@ def build_message(cnn: ComparedModel, subset: ImageSubset, _peaks: Sequence[Peak
             )
             for channel in analysis.rank_channels(shares, SHOWN)
         ]
-        note = f"{maps.shape[2]} channels; receptive field: {_describe_field(stage, cnn)}"
+        side_px, image_px = stage.field.side_px, cnn.model.preparation.image_size
+        field = f"{side_px} × {side_px} px" if side_px < image_px else "the whole image"
+        note = f"{maps.shape[2]} channels; receptive field: {field}"
         stages.append(plots.Stage(stage.title, note, channels))
-    return plots.channels_view(cnn.subject.ground(seen=False), stages)
-
-
-def _describe_field(stage: StageEnd, cnn: ComparedModel) -> str:
-    side_px, image_px = stage.field.side_px, cnn.subject.model.preparation.image_size
-    return f"{side_px} × {side_px} px" if side_px < image_px else "the whole image"
+    return plots.channels_view(cnn.ground(seen=False), stages)
 
 
 def build_patch(
-    cnn: ComparedModel, stage: StageEnd, peaks: Peaks, channel: int, image_index: int, subset: ImageSubset
+    cnn: Subject, stage: StageEnd, peaks: Peaks, channel: int, image_index: int, subset: ImageSubset
 ) -> plots.Top:
     """Cut the receptive field at a channel's strongest response to one image of the subset."""
-    preparation = cnn.subject.model.preparation
+    preparation = cnn.model.preparation
     dataset = subset.dataset
     pixels = dataset.test_images[image_index]
     shown = prepare(np.broadcast_to(pixels, (*pixels.shape[:2], 3)), preparation).shown
@@ -192,7 +178,7 @@ def _select_image(source: str) -> None:
 
 
 def describe_channels(
-    cnn: ComparedModel, stages: Sequence[StageEnd], responses: Responses, subset: ImageSubset, revealed: bool
+    cnn: Subject, stages: Sequence[StageEnd], responses: Responses, subset: ImageSubset, revealed: bool
 ) -> str:
     """Return a caption with the number of top images that share a class, by stage, once it may be revealed."""
     shown = f"Shown: the channels with the strongest responses to this image relative to their peaks in {subset.title}."
@@ -207,34 +193,29 @@ def describe_channels(
     )
 
 
-def _ask_class_count(cnn: ComparedModel, alike: Sequence[float], chance: float, subset: ImageSubset) -> bool:
+def _ask_class_count(cnn: Subject, alike: Sequence[float], chance: float, subset: ImageSubset) -> bool:
     """Ask how many of a channel's top images share a class; return True if the count may be shown."""
     count = count_top_images(subset)
     ends = [*(bound for bound in BANDS if bound < count), count]
     options = [f"fewer than {ends[0]}", *(f"{low} to {high}" for low, high in pairwise(ends))]
 
-    def measure_answer() -> MeasuredAnswer:
-        band = int(np.searchsorted(ends[:-1], alike[-1], side="right"))
-        return MeasuredAnswer(
-            band, f"Last stage: {alike[-1]:.1f} on average; stem: {alike[0]:.1f}; chance: {chance:.1f}."
-        )
-
+    band = int(np.searchsorted(ends[:-1], alike[-1], side="right"))
+    answer = MeasuredAnswer(
+        band, f"Last stage: {alike[-1]:.1f} on average; stem: {alike[0]:.1f}; chance: {chance:.1f}."
+    )
     prompt = (
         f"Of the {count} images with the strongest responses of one channel in the last stage of {cnn.title}, how many"
         " share a class on average?"
     )
-    return layer_questions.ask_before_reveal("channels_guess", prompt, options, measure_answer)
+    return layer_questions.ask_before_reveal("layers.channels_guess", prompt, options, answer)
 
 
 def draw_numbers(stages: Sequence[StageEnd], peaks: Sequence[Peaks], subset: ImageSubset) -> None:
-    """Draw the download of every channel's top images."""
-    columns: dict[str, list[object]] = {"stage": [], "channel": [], "image": [], "response": []}
-    for stage in stages:
-        layer = peaks[stage.index]
-        for channel in range(layer.values.shape[1]):
-            for number in layer.top(channel, TOPS):
-                columns["stage"].append(stage.title)
-                columns["channel"].append(channel + 1)
-                columns["image"].append(f"{subset.source}:{number}")
-                columns["response"].append(float(layer.values[number, channel]))
+    rows = [
+        (stage.title, channel + 1, f"{subset.source}:{number}", float(layer.values[number, channel]))
+        for stage, layer in ((stage, peaks[stage.index]) for stage in stages)
+        for channel in range(layer.values.shape[1])
+        for number in layer.top(channel, TOPS)
+    ]
+    columns = columns_of_rows(("stage", "channel", "image", "response"), rows)
     page.csv("Top images of every channel (CSV)", columns, "layers_channels.csv", "layers.csv.channels")

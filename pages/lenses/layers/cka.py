@@ -1,7 +1,6 @@
 """Compare all layers of two models over a dataset by linear CKA, as one matrix."""
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -12,10 +11,9 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
-from pages.lenses.layers.model_pair import ComparedModel
+from pages.selection.subject import Subject
 from pages.views.register import register
 from vitviz.analysis import cka as analysis
-from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
 from vitviz.text import signed
@@ -26,31 +24,23 @@ COMPARED = {"places": "all positions", "mean": "mean over positions"}
 FORMS = {"debiased": "unbiased", "plain": "biased"}
 
 
-@dataclass(frozen=True)
-class CkaControls(widgets.ControlValues, page="layers"):
-    """The features of a layer that are compared, and the CKA estimator."""
-
-    compared: str
-    form: str
-
-
-def draw(current: ComparedModel) -> None:
-    other, subset, controls = draw_controls(current)
+def draw(current: Subject) -> None:
+    other, subset, compared, form = draw_controls(current)
     pair = (current, other)
     grams = dataset_task.measure_models(
-        "grams", pair, subset, compute_grams, "Comparing the layers", controls.compared
+        "grams", pair, subset, compute_grams, "Comparing the layers", compared
     )
     if grams is None:
         return
     count = len(current.layers)
     all_grams = [*grams[0], *grams[1]]
-    matrix = analysis.cka(all_grams, all_grams, debiased=controls.form == "debiased")
+    matrix = analysis.cka(all_grams, all_grams, debiased=form == "debiased")
     stage = st.container()  # the picture stands above its question
     revealed = _ask_closest_layer(pair, matrix[:count, count:])
     with stage:
         titles = [(model.title, tuple(layer.title for layer in model.layers)) for model in pair]
         _view(plots.matrix_view(matrix, titles, between=revealed), key="layers.matrix")
-    conditions = f"{subset.title}: {COMPARED[controls.compared]}, {FORMS[controls.form]} CKA"
+    conditions = f"{subset.title}: {COMPARED[compared]}, {FORMS[form]} CKA"
     page.caption(f"{describe_cka(pair, matrix, revealed)} Over {conditions}.")
     page.findings("layers.alike")
     page.drawers(
@@ -61,28 +51,26 @@ def draw(current: ComparedModel) -> None:
     )
 
 
-def draw_controls(current: ComparedModel) -> tuple[ComparedModel, ImageSubset, CkaControls]:
-    """Draw the controls; return the other model, the images, and the settings of CKA."""
+def draw_controls(current: Subject) -> tuple[Subject, ImageSubset, str, str]:
+    """Draw the controls; return the other model, the images, the compared features and the estimator of CKA."""
     with page.row():
         other = model_pair.choose_other(current)
         with st.container(width="content"):
             compared = widgets.segmented(
-                CkaControls.key("compared"),
+                "layers.compared",
                 "Compared features",
-                list(COMPARED),
-                format_func=COMPARED.__getitem__,
+                COMPARED,
                 help="A layer's features at all positions, or their mean over positions.",
             )
         with page.options("layers.alike"):
             subset = image_subset.choose_images((current, other), MOST, USUAL)
             form = widgets.segmented(
-                CkaControls.key("form"),
+                "layers.form",
                 "CKA estimator",
-                list(FORMS),
-                format_func=FORMS.__getitem__,
+                FORMS,
                 help="With few images and many features, the biased estimate is too high.",
             )
-    return other, subset, CkaControls(compared, form)
+    return other, subset, compared, form
 
 
 def compute_grams(
@@ -99,7 +87,7 @@ def compute_grams(
     return grams
 
 
-def describe_cka(pair: Sequence[ComparedModel], matrix: NDArray[np.float64], revealed: bool) -> str:
+def describe_cka(pair: Sequence[Subject], matrix: NDArray[np.float64], revealed: bool) -> str:
     """Return a caption on the similarity within each model and, once revealed, between the two."""
     count = len(pair[0].layers)
     within = (matrix[:count, :count], matrix[count:, count:])
@@ -109,23 +97,18 @@ def describe_cka(pair: Sequence[ComparedModel], matrix: NDArray[np.float64], rev
         f"{signed(float(block[0, -1]))} in {model.safe_title}"
         for model, block in zip(pair, within, strict=True)
     )
-    between = (
-        _describe_between(pair, matrix[:count, count:])
-        if revealed
-        else "Predict to see the similarity between the models."
-    )
+    between = "Predict to see the similarity between the models."
+    if revealed:
+        across = matrix[:count, count:]
+        row, col = np.unravel_index(int(across.argmax()), across.shape)
+        between = (
+            f"Between the two models, {pair[0].layers[row].said} and {pair[1].layers[col].said} are most similar"
+            f" (CKA {signed(float(across.max()))}); the CKA of the two last layers is {signed(float(across[-1, -1]))}."
+        )
     return (
         f"The layers of {pair[most].safe_title} are more similar to each other (mean CKA {signed(means[most])}) than"
         f" those of {pair[1 - most].safe_title} ({signed(means[1 - most])}). The CKA of first and last layer is {ends}."
         f" {between}"
-    )
-
-
-def _describe_between(pair: Sequence[ComparedModel], across: NDArray[np.float64]) -> str:
-    row, col = np.unravel_index(int(across.argmax()), across.shape)
-    return (
-        f"Between the two models, {pair[0].layers[row].said} and {pair[1].layers[col].said} are most similar"
-        f" (CKA {signed(float(across.max()))}); the CKA of the two last layers is {signed(float(across[-1, -1]))}."
     )
 
 
@@ -135,25 +118,22 @@ def _mean_similarity(matrix: NDArray[np.float64]) -> float:
     return float(pairs.mean()) if pairs.size else 1.0
 
 
-def _ask_closest_layer(pair: Sequence[ComparedModel], across: NDArray[np.float64]) -> bool:
+def _ask_closest_layer(pair: Sequence[Subject], across: NDArray[np.float64]) -> bool:
     """Ask which layer of the other model is most similar to the last one; return True if it may be shown."""
     layers = pair[1].layers
     layer_options = layer_questions.LayerOptions(layers)
 
-    def measure_answer() -> MeasuredAnswer:
-        similarities = ", ".join(
-            f"{layer.title} {signed(cka)}" for layer, cka in zip(layers, across[-1].tolist(), strict=True)
-        )
-        return layer_options.find_option(
-            [int(across[-1].argmax())], f"CKA of the last layer with each: {similarities}."
-        )
-
+    similarities = ", ".join(
+        f"{layer.title} {signed(cka)}" for layer, cka in zip(layers, across[-1].tolist(), strict=True)
+    )
+    answer = layer_options.find_option(
+        [int(across[-1].argmax())], f"CKA of the last layer with each: {similarities}."
+    )
     prompt = f"Which layer of {pair[1].title} is most similar to the last layer of {pair[0].title}?"
-    return layer_questions.ask_before_reveal("alike_guess", prompt, layer_options.options, measure_answer)
+    return layer_questions.ask_before_reveal("layers.alike_guess", prompt, layer_options.options, answer)
 
 
-def draw_numbers(pair: Sequence[ComparedModel], matrix: NDArray[np.float64]) -> None:
-    """Draw the matrix as a table, with its download."""
+def draw_numbers(pair: Sequence[Subject], matrix: NDArray[np.float64]) -> None:
     names = [f"{model.title}, {layer.title}" for model in pair for layer in model.layers]
     columns: dict[str, list[object]] = {"layer": list(names)}
     columns |= {name: matrix[:, i].tolist() for i, name in enumerate(names)}

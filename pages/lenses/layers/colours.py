@@ -18,15 +18,15 @@ from pages.lenses.layers import (
     model_pair,
 )
 from pages.lenses.layers.image_subset import ImageSubset
-from pages.lenses.layers.model_pair import ComparedModel
+from pages.selection.subject import Subject
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import token_colours
 from vitviz.analysis.token_colours import Components, FloatArray
-from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel
+from vitviz.tables import columns_of_rows
 from vitviz.text import join_words, percent, signed
 
 _view = register(__file__, "colours", "panels")
@@ -36,19 +36,11 @@ ROUNDED = 9  # digits of a share
 VEIL = 0.62  # opacity of the colours over the image
 
 
-@dataclass(frozen=True)
-class ColourControls(widgets.ControlValues, page="layers"):
-    """The images that the components are fitted over, and whether the image shows through."""
-
-    fit: str
-    over: bool
-
-
 @dataclass(frozen=True, eq=False)
 class ColouredLayers:
     """One model's layers with their principal components."""
 
-    model: ComparedModel
+    model: Subject
     layers: Sequence[FloatArray]  # (1, rows, cols, D) each
     components: Sequence[Components]
 
@@ -64,7 +56,7 @@ class ColouredLayers:
 
 
 @cached.per_image(shared=24, upload=6)
-def _correlate_layers(model: ComparedModel, fitted_over: str, _coloured: ColouredLayers) -> list[float]:
+def _correlate_layers(model: Subject, fitted_over: str, _coloured: ColouredLayers) -> list[float]:
     """Return the mean correlation between each layer's colours and the next; `fitted_over` is a cache key."""
     correlations = []
     scores = [c.scores(x) for c, x in zip(_coloured.components, _coloured.layers, strict=True)]
@@ -77,18 +69,17 @@ def _correlate_layers(model: ComparedModel, fitted_over: str, _coloured: Coloure
     return correlations
 
 
-def draw(current: ComparedModel) -> None:
+def draw(current: Subject) -> None:
     with page.row():
         other = model_pair.choose_other(current)
         with page.options("layers.colours"):
             fit = widgets.segmented(
-                ColourControls.key("fit"),
+                "layers.fit",
                 "Components fitted on",
-                ["picture", "set"],
-                format_func={"picture": "this image", "set": "a dataset"}.__getitem__,
+                {"picture": "this image", "set": "a dataset"},
                 help="With components fitted on a dataset, colours are comparable between images.",
             )
-            transparent = widgets.toggle(ColourControls.key("over"), "Overlay on the image", True)
+            transparent = widgets.toggle("layers.over", "Overlay on the image", True)
             subset = image_subset.choose_images((current, other), MOST, MOST) if fit == "set" else None
     coloured = colour_layers((current, other), subset)
     if coloured is None:
@@ -112,7 +103,7 @@ def draw(current: ComparedModel) -> None:
     )
 
 
-def colour_layers(pair: Sequence[ComparedModel], subset: ImageSubset | None) -> list[ColouredLayers] | None:
+def colour_layers(pair: Sequence[Subject], subset: ImageSubset | None) -> list[ColouredLayers] | None:
     """Return both models' components, of the image or of a subset; None while those are computed."""
     layers = [[layer.places for layer in model_pair.read_layers(model)] for model in pair]
     if subset is None:
@@ -126,10 +117,11 @@ def colour_layers(pair: Sequence[ComparedModel], subset: ImageSubset | None) -> 
 
 
 @cached.per_image(shared=24, upload=6)
-def _fit_image(model: ComparedModel) -> list[Components]:
+def _fit_image(model: Subject) -> list[Components]:
     with threadpool_limits(1):
         return token_colours.fit_layers(
-            [layer.places for layer in model_pair.read_layers(model)], model.compute_brightness()
+            [layer.places for layer in model_pair.read_layers(model)],
+            model.prepared.shown[None].mean(axis=-1),
         )
 
 
@@ -200,29 +192,25 @@ def _ask_best_layer(coloured: ColouredLayers) -> bool:
     explained, layers = coloured.explained, coloured.model.layers
     layer_options = layer_questions.LayerOptions(layers)
 
-    def measure_answer() -> MeasuredAnswer:
-        best, least = np.flatnonzero(explained == explained.max()).tolist(), int(explained.argmin())
-        return layer_options.find_option(
-            best,
-            f"Three components explain {percent(explained.max())} of the variance in"
-            f" {join_words([layers[at].said for at in best])}, and least in {layers[least].said}:"
-            f" {percent(explained[least])}.",
-        )
-
+    best, least = np.flatnonzero(explained == explained.max()).tolist(), int(explained.argmin())
+    answer = layer_options.find_option(
+        best,
+        f"Three components explain {percent(explained.max())} of the variance in"
+        f" {join_words([layers[at].said for at in best])}, and least in {layers[least].said}:"
+        f" {percent(explained[least])}.",
+    )
     prompt = (
         f"In which layer of {coloured.model.title} do three components explain most of the tokens' variance?"
     )
-    return layer_questions.ask_before_reveal("colours_guess", prompt, layer_options.options, measure_answer)
+    return layer_questions.ask_before_reveal("layers.colours_guess", prompt, layer_options.options, answer)
 
 
 def draw_numbers(coloured: Sequence[ColouredLayers]) -> None:
-    """Draw every layer's explained variance by component, with its download."""
-    columns: dict[str, list[object]] = {"model": [], "layer": [], "red": [], "green": [], "blue": []}
-    for model in coloured:
-        for layer, components in zip(model.model.layers, model.components, strict=True):
-            columns["model"].append(model.model.title)
-            columns["layer"].append(layer.title)
-            for name, share in zip(("red", "green", "blue"), components.shares, strict=True):
-                columns[name].append(float(share))
+    rows = [
+        (model.model.title, layer.title, *map(float, components.shares))
+        for model in coloured
+        for layer, components in zip(model.model.layers, model.components, strict=True)
+    ]
+    columns = columns_of_rows(("model", "layer", "red", "green", "blue"), rows)
     st.dataframe(columns, hide_index=True)
     page.csv("Explained variance (CSV)", columns, "layers_components.csv", "layers.csv.colours")

@@ -13,7 +13,7 @@ import streamlit as st
 from threadpoolctl import threadpool_limits
 
 from pages.lenses.layers.image_subset import ImageSubset
-from pages.lenses.layers.model_pair import ComparedModel
+from pages.selection.subject import Subject
 from pages.stores import cached
 from pages.stores.background import Background
 from vitviz.models.loaded_model import LoadedModel
@@ -117,7 +117,7 @@ def wait_for_results(tasks: Sequence[Task[R]], activity: str) -> list[R] | None:
 
 def measure_models(
     name: str,
-    models: Sequence[ComparedModel],
+    models: Sequence[Subject],
     subset: ImageSubset,
     compute: Callable[..., Work[R]],
     activity: str,
@@ -126,8 +126,8 @@ def measure_models(
     """Return `compute(model, subset, *options)` of every model; None while tasks are running or if one failed."""
     tasks = [
         start_task(
-            (name, model.subject.model.cache_key, subset, *options),
-            partial(compute, model.subject.model, subset, *options),
+            (name, model.model.cache_key, subset, *options),
+            partial(compute, model.model, subset, *options),
         )
         for model in models
     ]

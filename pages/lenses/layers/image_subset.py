@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pages.controls import widgets
-from pages.lenses.layers.model_pair import ComparedModel
+from pages.selection.subject import Subject
 from pages.stores import cached
 from vitviz.data.dataset import Dataset
 from vitviz.data.datasets import default_pictures, find_note, picture_sets
@@ -16,14 +16,6 @@ from vitviz.models.loaded_model import LoadedModel
 COUNTS = (32, 64, 128, 256, 512, 1000)
 LARGE_TOKENS = 150  # a model with more tokens takes long for each image
 FEW = 32  # images for such a model
-
-
-@dataclass(frozen=True)
-class DatasetControls(widgets.ControlValues, page="layers"):
-    """The dataset, and how many of its first test images are used."""
-
-    set: str
-    count: int
 
 
 @dataclass(frozen=True)
@@ -56,24 +48,24 @@ class ImageSubset:
         return prepare_batch(self.pixels, model.preparation)
 
 
-def choose_dataset(compared: ComparedModel, *, labelled: bool = False) -> str:
+def choose_dataset(compared: Subject, *, labelled: bool = False) -> str:
     """Draw the control of the dataset; its default is the dataset nearest to the model's training data.
 
     Args:
         labelled: offer only datasets with class labels.
     """
     names = [name for name in picture_sets() if name != "photos" or not labelled]
-    model = compared.subject.model
+    model = compared.model
     default = default_pictures(model.trained_on, model.preparation.in_chans)
     default = default if default in names else "cifar10-few"
-    widgets.follow_default(DatasetControls.key("set"), default)
+    widgets.follow_default("layers.set", default)
     return widgets.select(
-        DatasetControls.key("set"), "Dataset", names, default, format_func=lambda name: find_note(name).title
+        "layers.set", "Dataset", names, default, format_func=lambda name: find_note(name).title
     )
 
 
 def choose_images(
-    models: tuple[ComparedModel, ...], most: int, usual: int, *, labelled: bool = False
+    models: tuple[Subject, ...], most: int, usual: int, *, labelled: bool = False
 ) -> ImageSubset:
     """Draw the controls of dataset and image count.
 
@@ -83,10 +75,10 @@ def choose_images(
     """
     source = choose_dataset(models[0], labelled=labelled)
     counts = [count for count in COUNTS if count <= most]
-    default = FEW if any(model.subject.layout.num_tokens > LARGE_TOKENS for model in models) else usual
-    widgets.follow_default(DatasetControls.key("count"), default)
+    default = FEW if any(model.layout.num_tokens > LARGE_TOKENS for model in models) else usual
+    widgets.follow_default("layers.count", default)
     count = widgets.select_slider(
-        DatasetControls.key("count"),
+        "layers.count",
         "Test images",
         counts,
         default,

@@ -1,9 +1,8 @@
 """Ask a section's question before its measurement is shown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pages.controls import widgets
 from pages.questions import prediction_gate
 from vitviz.lessons.question_kinds import Choose, MeasuredAnswer
 from vitviz.probe.layers import Layer
@@ -11,30 +10,14 @@ from vitviz.probe.layers import Layer
 MAX_OPTIONS = 8  # in a row: a deeper model's layers are grouped
 
 
-@dataclass(frozen=True)
-class SectionPredictions(widgets.ControlValues, page="layers"):
-    """The prediction in each section: an option's index, 'shown' for none, '' while the question is open."""
-
-    colours_guess: str
-    channels_guess: str
-    token_guess: str
-    alike_guess: str
-    probe_guess: str
-    sinks_guess: str
-
-
-def ask_before_reveal(
-    field: str, prompt: str, options: Sequence[str], measure_answer: Callable[[], MeasuredAnswer]
-) -> bool:
+def ask_before_reveal(key: str, prompt: str, options: Sequence[str], answer: MeasuredAnswer) -> bool:
     """Ask a question; return True if the measurement may be shown. Another prompt is another question.
 
     Args:
-        field: of `SectionPredictions`, such as 'colours_guess'.
-        measure_answer: computes the right option and the sentence with its numbers.
+        key: of the prediction: an option's index, 'shown' for none, '' while the question is open.
+        answer: the right option and the sentence with its numbers.
     """
-    return prediction_gate.create_choice(
-        SectionPredictions.key(field), prompt, Choose(tuple(options)), measure_answer
-    ).is_answered()
+    return prediction_gate.create_choice(key, prompt, Choose(tuple(options)), lambda: answer).is_answered()
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from pages.frame import page
 from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
-from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection
+from pages.selection.subject import Subject
 from pages.stores import published
 from pages.views.chart import draw_chart
 from vitviz.analysis import probes as analysis
 from vitviz.analysis.probes import Accuracy, FloatArray
-from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import probes as plots
 from vitviz.plots.probes import Line
 from vitviz.probe.capture import capture
 from vitviz.probe.layers import LayerOutput, stream_layer_outputs
+from vitviz.tables import columns_of_rows
 from vitviz.text import percent, signed
 
 MOST, USUAL = 1000, 256
@@ -56,8 +56,8 @@ class ProbeResults:
         return np.array([accuracy.share for accuracy in self.classes[features or self.main_source]])
 
 
-def draw(current: ComparedModel) -> None:
-    if reason := published.explain_no_classes(current.subject.choice.key):
+def draw(current: Subject) -> None:
+    if reason := published.explain_no_classes(current.choice.key):
         st.info(reason, icon=":material/block:")
         return
     with page.row():
@@ -126,10 +126,10 @@ def _measure_head(
 
 
 def draw_figures(
-    pair: Sequence[ComparedModel], probes: Sequence[ProbeResults], subset: ImageSubset, revealed: bool
+    pair: Sequence[Subject], probes: Sequence[ProbeResults], subset: ImageSubset, revealed: bool
 ) -> None:
     """Draw the class accuracy on the left, without the current model until revealed, and R² on the right."""
-    families = [model.subject.model.config.family for model in pair]
+    families = [model.model.config.family for model in pair]
     titles = [[layer.title for layer in model.layers] for model in pair]
     classes = [
         Line(
@@ -164,7 +164,7 @@ def draw_figures(
 
 
 def describe_probes(
-    pair: Sequence[ComparedModel], probes: Sequence[ProbeResults], subset: ImageSubset, revealed: bool
+    pair: Sequence[Subject], probes: Sequence[ProbeResults], subset: ImageSubset, revealed: bool
 ) -> str:
     """Return a caption on the first and last layer of each model, and on the standard error."""
     sentences = []
@@ -181,7 +181,7 @@ def describe_probes(
     )
 
 
-def _describe_classes(model: ComparedModel, fitted: ProbeResults) -> str:
+def _describe_classes(model: Subject, fitted: ProbeResults) -> str:
     titles, shares = [layer.title for layer in model.layers], fitted.shares()
     near = model.layers[analysis.first_near_best(shares, TOLERANCE)].said
     text = f"accuracy {_format_range(shares, titles)} from {SOURCES[fitted.main_source]}"
@@ -194,37 +194,32 @@ def _format_range(shares: NDArray[np.float64], titles: Sequence[str]) -> str:
     return f"{percent(shares[0], 0)} ({titles[0]}) to {percent(shares[-1], 0)} ({titles[-1]})"
 
 
-def _ask_first_layer(model: ComparedModel, fitted: ProbeResults) -> bool:
+def _ask_first_layer(model: Subject, fitted: ProbeResults) -> bool:
     """Ask from which layer on the class can be read; return True if the current model's line may be shown."""
     shares, layer_options = fitted.shares(), layer_questions.LayerOptions(model.layers)
 
-    def measure_answer() -> MeasuredAnswer:
-        near = analysis.first_near_best(shares, TOLERANCE)
-        return layer_options.find_option(
-            [near],
-            f"Accuracy in {model.layers[near].said}: {percent(float(shares[near]))}; best layer:"
-            f" {percent(float(shares.max()))}; first layer: {percent(float(shares[0]))}.",
-        )
-
+    near = analysis.first_near_best(shares, TOLERANCE)
+    answer = layer_options.find_option(
+        [near],
+        f"Accuracy in {model.layers[near].said}: {percent(float(shares[near]))}; best layer:"
+        f" {percent(float(shares.max()))}; first layer: {percent(float(shares[0]))}.",
+    )
     prompt = (
         f"In which layer of {model.title} does a class probe of {SOURCES[fitted.main_source]} first come within"
         f" {100 * TOLERANCE:.0f} points of its best accuracy?"
     )
-    return layer_questions.ask_before_reveal("probe_guess", prompt, layer_options.options, measure_answer)
+    return layer_questions.ask_before_reveal("layers.probe_guess", prompt, layer_options.options, answer)
 
 
-def draw_numbers(pair: Sequence[ComparedModel], probes: Sequence[ProbeResults]) -> None:
-    """Draw every layer's accuracy, standard error and R² as a table, with its download."""
-    columns: dict[str, list[object]] = {
-        name: []
-        for name in ("model", "layer", "features", "accuracy", "standard error", "R² of the position")
-    }
-    for model, fitted in zip(pair, probes, strict=True):
-        for features, accuracies in fitted.classes.items():
-            for layer, accuracy, place in zip(model.layers, accuracies, fitted.places, strict=True):
-                row = (model.title, layer.title, SOURCES[features], accuracy.share, accuracy.error, place)
-                for name, cell in zip(columns, row, strict=True):
-                    columns[name].append(cell)
+def draw_numbers(pair: Sequence[Subject], probes: Sequence[ProbeResults]) -> None:
+    rows = [
+        (model.title, layer.title, SOURCES[features], accuracy.share, accuracy.error, place)
+        for model, fitted in zip(pair, probes, strict=True)
+        for features, accuracies in fitted.classes.items()
+        for layer, accuracy, place in zip(model.layers, accuracies, fitted.places, strict=True)
+    ]
+    names = ("model", "layer", "features", "accuracy", "standard error", "R² of the position")
+    columns = columns_of_rows(names, rows)
     shares = dict.fromkeys(("accuracy", "standard error"), percent)
     st.dataframe(page.style_table(columns, shares), hide_index=True, placeholder=page.MISSING)
     page.csv("Probes (CSV)", columns, "layers_probes.csv", "layers.csv.probe")

@@ -6,13 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from pages.frame import page
 from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
-from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection, subject
+from pages.selection.subject import Subject
 from pages.stores import published
 from pages.stores.model_choice import ModelChoice
 from pages.views.chart import draw_chart
@@ -38,13 +37,13 @@ PAIR = (
 )  # without and with registers
 
 
-def draw(compared: ComparedModel) -> None:
+def draw(compared: Subject) -> None:
     with page.row():
-        if compared.is_cnn:
+        if compared.able.receptive_field:
             compared = model_pair.choose_other(compared)
         with st.container(width="content"), page.options("layers.sinks"):
             subset = image_subset.choose_images((compared,), MOST, USUAL)
-    if compared.is_cnn:
+    if compared.able.receptive_field:
         st.info("A CNN has feature maps but no tokens: compare with a ViT.", icon=":material/block:")
         return
     measurements = dataset_task.measure_models(
@@ -57,15 +56,16 @@ def draw(compared: ComparedModel) -> None:
     revealed = _ask_longest(compared, layers[-1])
     shown = layers if revealed else layers[:-1]
     with stage:
-        draw_chart(build_figure(compared.layers[: len(shown)], shown, compared.prefix), "layers.sinks")
+        draw_chart(build_figure(compared.layers[: len(shown)], shown, compared.layout.prefix), "layers.sinks")
+    hidden = f". Predict to see {compared.layers[-1].said}, the last one."
     page.caption(
         describe_lengths(compared, layers, subset)
         if revealed
-        else describe_all_but_last(compared, shown, subset)
+        else f"{_describe_longest(compared, shown, subset)}{hidden}"
     )
     draw_length_maps(compared, len(shown))
     page.findings("layers.sinks")
-    if revealed or compared.subject.choice.key not in _pair_keys():
+    if revealed or compared.choice.key not in _pair_keys():
         draw_registers(selection.list_models())
     page.drawers(
         "layers.sinks",
@@ -100,13 +100,13 @@ def build_figure(layers: Sequence[Layer], lengths: Sequence[TokenNorms], prefix:
     return plots.lengths_figure(columns, prefix, selection.get_theme())
 
 
-def describe_lengths(compared: ComparedModel, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
+def describe_lengths(compared: Subject, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
     """Return a caption on the largest norm relative to the median, and on the positions of extreme norms."""
     last = layers[-1]
     is_last = _find_longest(layers) == len(layers) - 1
     also = ", the last layer" if is_last else f" and {last.times:.1f} times in {compared.layers[-1].said}"
     text = f"{_describe_longest(compared, layers, subset)}{also}."
-    for i, name in enumerate(compared.prefix):
+    for i, name in enumerate(compared.layout.prefix):
         ratio = float(last.prefix[:, i].mean()) / last.median
         text += f" The norm of [{name.upper()}] is {ratio:.1f} times the median in the last layer."
     if last.extreme.any():
@@ -114,7 +114,7 @@ def describe_lengths(compared: ComparedModel, layers: Sequence[TokenNorms], subs
     return f"{text} {_describe_earlier(compared, layers)}"
 
 
-def _describe_earlier(compared: ComparedModel, layers: Sequence[TokenNorms]) -> str:
+def _describe_earlier(compared: Subject, layers: Sequence[TokenNorms]) -> str:
     """Return a sentence on the extreme norms of earlier layers, for a last layer without any."""
     limit = f"exceeds {analysis.TIMES:.0f} times the median norm"
     counts = [int(layer.extreme.sum()) for layer in layers]
@@ -127,12 +127,7 @@ def _describe_earlier(compared: ComparedModel, layers: Sequence[TokenNorms]) -> 
     )
 
 
-def describe_all_but_last(compared: ComparedModel, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
-    """Return a caption on the largest norm of all layers but the last."""
-    return f"{_describe_longest(compared, layers, subset)}. Predict to see {compared.layers[-1].said}, the last one."
-
-
-def _describe_longest(compared: ComparedModel, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
+def _describe_longest(compared: Subject, layers: Sequence[TokenNorms], subset: ImageSubset) -> str:
     at = _find_longest(layers)
     return (
         f"{compared.safe_title} over {subset.title}: the largest token norm is {layers[at].times:.1f} times the median"
@@ -144,11 +139,14 @@ def _find_longest(layers: Sequence[TokenNorms]) -> int:
     return int(np.argmax([layer.times for layer in layers]))
 
 
-def _describe_extreme(compared: ComparedModel, last: TokenNorms, subset: ImageSubset) -> str:
+def _describe_extreme(compared: Subject, last: TokenNorms, subset: ImageSubset) -> str:
     """Return sentences on the positions and the contrast of the patches with extreme norms."""
     extreme, grid = last.extreme, (last.places.shape[1], last.places.shape[2])
     edge = float(analysis.edge_mask(grid)[None].repeat(len(extreme), 0)[extreme].mean())
-    contrast = analysis.patch_contrast(_compute_luminances(compared.subject.model, subset), grid)
+    images = np.broadcast_to(subset.pixels, (*subset.pixels.shape[:3], 3))
+    preparation = compared.model.preparation
+    brightness = np.stack([luminance(prepare(image, preparation).shown) for image in images])
+    contrast = analysis.patch_contrast(brightness, grid)
     inside, outside = float(contrast[extreme].mean()), float(contrast[~extreme].mean())
     return (
         f"{plural(int(extreme.sum()), 'token')} of {extreme.size:,} in the last layer exceed"
@@ -158,13 +156,7 @@ def _describe_extreme(compared: ComparedModel, last: TokenNorms, subset: ImageSu
     )
 
 
-def _compute_luminances(model: LoadedModel, subset: ImageSubset) -> NDArray[np.uint8]:
-    """Return (n, S, S), the brightness of the model's inputs."""
-    images = np.broadcast_to(subset.pixels, (*subset.pixels.shape[:3], 3))
-    return np.stack([luminance(prepare(image, model.preparation).shown) for image in images])
-
-
-def draw_length_maps(compared: ComparedModel, count: int) -> None:
+def draw_length_maps(compared: Subject, count: int) -> None:
     """Draw each token's norm above its layer's minimum, for the first `count` layers; a click pins a token."""
     layers = model_pair.read_layers(compared)
     grid = layers[0].grid
@@ -174,7 +166,7 @@ def draw_length_maps(compared: ComparedModel, count: int) -> None:
     )
     page.markdown("**On this image**: token norm minus the smallest norm of its layer")
     message = maps_view(
-        compared.subject.ground(seen=False),
+        compared.ground(seen=False),
         maps - maps.min(axis=1, keepdims=True),
         [compared.layers[i].title for i in drawn],
         grid,
@@ -195,9 +187,7 @@ def draw_registers(models: Mapping[str, ModelChoice]) -> None:
     if missing:
         st.markdown(describe_missing(missing))
         return
-    pair = [
-        ComparedModel(subject.load_subject(models[key], None, selection.get_current().image)) for key in keys
-    ]
+    pair = [subject.load_subject(models[key], None, selection.get_current().image) for key in keys]
     subset = ImageSubset("photos", image_subset.FEW)
     measurements = dataset_task.measure_models("lengths", pair, subset, measure_lengths, "Measuring DINOv2")
     if measurements is None:
@@ -205,8 +195,8 @@ def draw_registers(models: Mapping[str, ModelChoice]) -> None:
     for column, model, layers in zip(st.columns(2, gap="medium"), pair, measurements, strict=True):
         with column:
             st.markdown(f"**{model.safe_title}**")
-            figure = build_figure(model.layers, layers, model.prefix)
-            draw_chart(figure, f"layers.sinks.{len(model.prefix)}")
+            figure = build_figure(model.layers, layers, model.layout.prefix)
+            draw_chart(figure, f"layers.sinks.{len(model.layout.prefix)}")
             page.caption(describe_lengths(model, layers, subset))
 
 
@@ -224,33 +214,30 @@ def describe_missing(missing: Sequence[str]) -> str:
     )
 
 
-def _ask_longest(compared: ComparedModel, last: TokenNorms) -> bool:
+def _ask_longest(compared: Subject, last: TokenNorms) -> bool:
     """Ask for the largest norm of the last layer; return True if that layer may be shown."""
     options = [f"under {BANDS[0]:g} times", *(f"{low:g} to {high:g} times" for low, high in pairwise(BANDS))]
 
-    def measure_answer() -> MeasuredAnswer:
-        return MeasuredAnswer(
-            int(np.searchsorted(BANDS, last.times, side="right")),
-            f"The largest norm is {last.longest:.1f}, the median {last.median:.1f}: {last.times:.1f} times.",
-        )
-
+    answer = MeasuredAnswer(
+        int(np.searchsorted(BANDS, last.times, side="right")),
+        f"The largest norm is {last.longest:.1f}, the median {last.median:.1f}: {last.times:.1f} times.",
+    )
     prompt = f"In the last layer of {compared.title}, how many times the median is the largest token norm?"
     return layer_questions.ask_before_reveal(
-        "sinks_guess", prompt, [*options, f"{BANDS[-1]:g} times or more"], measure_answer
+        "layers.sinks_guess", prompt, [*options, f"{BANDS[-1]:g} times or more"], answer
     )
 
 
-def draw_numbers(compared: ComparedModel, layers: Sequence[TokenNorms]) -> None:
-    """Draw every layer's norms as a table, with its download."""
+def draw_numbers(compared: Subject, layers: Sequence[TokenNorms]) -> None:
     columns: dict[str, list[object]] = {
-        "layer": [layer.title for layer in list_layers(compared.subject.model.config)],
+        "layer": [layer.title for layer in list_layers(compared.model.config)],
         "1 %": [float(layer.spread[0]) for layer in layers],
         "median": [layer.median for layer in layers],
         "99 %": [float(layer.spread[2]) for layer in layers],
         "largest": [layer.longest for layer in layers],
         "extreme": [int(layer.extreme.sum()) for layer in layers],
     }
-    for i, name in enumerate(compared.prefix):
+    for i, name in enumerate(compared.layout.prefix):
         columns[f"[{name.upper()}]"] = [float(layer.prefix[:, i].mean()) for layer in layers]
     st.dataframe(columns, hide_index=True)
     page.csv("Token norms (CSV)", columns, "layers_lengths.csv", "layers.csv.sinks")

@@ -12,9 +12,8 @@ from threadpoolctl import threadpool_limits
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.layers import layer_questions, layer_selection, model_pair
-from pages.lenses.layers.model_pair import ComparedModel
 from pages.selection import selection
-from pages.selection.subject import name_token
+from pages.selection.subject import Subject, name_token
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import token_similarity as analysis
@@ -24,6 +23,7 @@ from vitviz.pin import Pin
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel
 from vitviz.probe.layers import LayerOutput
+from vitviz.tables import columns_of_rows
 from vitviz.text import signed
 
 _view = register(__file__, "token_similarity", "panels")
@@ -33,13 +33,6 @@ MAX_BYTES = 300_000  # of all cosines between tokens; above this, only the pinne
 POOLED = "mean of the map"
 TRENDS = ("it increases", "it stays about the same", "it decreases")  # of the neighbours' extra similarity
 MIN_CHANGE = 0.05  # smaller changes of a cosine count as none
-
-
-@dataclass(frozen=True)
-class SimilarityControls(widgets.ControlValues, page="layers"):
-    """The subtraction of each layer's mean token, on or off."""
-
-    centred: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +45,7 @@ class LayerCosines:
         cosines: (P + N, N) of every layer, from prefix tokens and patches to patches.
     """
 
-    model: ComparedModel
+    model: Subject
     prefix: tuple[str, ...]
     grids: Sequence[tuple[int, int]]
     cosines: Sequence[NDArray[np.float64]]
@@ -69,14 +62,14 @@ class LayerCosines:
         ]
 
 
-def draw(current: ComparedModel) -> None:
-    if current.subject.able.cls_readout and not selection.is_pinned():
+def draw(current: Subject) -> None:
+    if current.able.cls_readout and not selection.is_pinned():
         selection.set_default_pin(Pin())
     with page.row():
         other = model_pair.choose_other(current)
         with st.container(width="content"):
             centred = widgets.toggle(
-                SimilarityControls.key("centred"),
+                "layers.centred",
                 "Subtract the mean token",
                 True,
                 help="Removes the component that all tokens of a layer share.",
@@ -99,7 +92,7 @@ def draw(current: ComparedModel) -> None:
 
 
 @cached.per_image(shared=16, upload=4)
-def compute_cosines(model: ComparedModel, centred: bool) -> LayerCosines:
+def compute_cosines(model: Subject, centred: bool) -> LayerCosines:
     """Return the cosines of every layer on the selected image, from the cache."""
     grids, cosines = [], []
     with threadpool_limits(1):
@@ -107,7 +100,7 @@ def compute_cosines(model: ComparedModel, centred: bool) -> LayerCosines:
             grid, queries, places = _split_tokens(layer)
             grids.append(grid)
             cosines.append(analysis.token_cosines(queries, places, without_mean=centred))
-    return LayerCosines(model, model.prefix or (POOLED,), grids, cosines)
+    return LayerCosines(model, model.layout.prefix or (POOLED,), grids, cosines)
 
 
 def _split_tokens(layer: LayerOutput) -> tuple[tuple[int, int], NDArray[np.float64], NDArray[np.float64]]:
@@ -177,23 +170,20 @@ def _name_query(model: LayerCosines, query: int, grid: tuple[int, int]) -> str:
     if query >= len(model.prefix):
         row, col = divmod(query - len(model.prefix), grid[1])
         return f"the patch in row {row + 1}, column {col + 1}"
-    return name_token(model.model.subject.layout, query) if model.model.prefix else f"the {POOLED}"
+    return name_token(model.model.layout, query) if model.model.layout.prefix else f"the {POOLED}"
 
 
 def _ask_trend(model: LayerCosines) -> bool:
     """Ask how the similarity of neighbours changes with depth; return True if it may be shown."""
-
-    def measure_answer() -> MeasuredAnswer:
-        return MeasuredAnswer(
-            classify_trend(model.leads),
-            f"Difference in cosine: {_format_leads(model)}; a change below {MIN_CHANGE} counts as none.",
-        )
-
+    answer = MeasuredAnswer(
+        classify_trend(model.leads),
+        f"Difference in cosine: {_format_leads(model)}; a change below {MIN_CHANGE} counts as none.",
+    )
     prompt = (
         "Neighbouring patches are more similar than others. How does this difference change from the first to the last"
         f" layer of {model.model.title}?"
     )
-    return layer_questions.ask_before_reveal("token_guess", prompt, TRENDS, measure_answer)
+    return layer_questions.ask_before_reveal("layers.token_guess", prompt, TRENDS, answer)
 
 
 def classify_trend(leads: Sequence[float]) -> int:
@@ -203,18 +193,11 @@ def classify_trend(leads: Sequence[float]) -> int:
 
 
 def draw_numbers(pair: Sequence[LayerCosines]) -> None:
-    """Draw the similarity of neighbours in every layer as a table, with its download."""
-    columns: dict[str, list[object]] = {
-        "model": [],
-        "layer": [],
-        "neighbours minus others": [],
-        "median cosine": [],
-    }
-    for model in pair:
-        for i, (layer, lead) in enumerate(zip(model.model.layers, model.leads, strict=True)):
-            columns["model"].append(model.model.title)
-            columns["layer"].append(layer.title)
-            columns["neighbours minus others"].append(lead)
-            columns["median cosine"].append(float(np.median(model.between_places(i))))
+    rows = [
+        (model.model.title, layer.title, lead, float(np.median(model.between_places(i))))
+        for model in pair
+        for i, (layer, lead) in enumerate(zip(model.model.layers, model.leads, strict=True))
+    ]
+    columns = columns_of_rows(("model", "layer", "neighbours minus others", "median cosine"), rows)
     st.dataframe(columns, hide_index=True)
     page.csv("Similarity by layer (CSV)", columns, "layers_similarity.csv", "layers.csv.similar")

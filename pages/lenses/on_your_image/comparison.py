@@ -21,10 +21,17 @@ PHOTO_PX = 384  # longest side of a photo that is drawn on
 
 
 @dataclass(frozen=True)
-class ModelControls(widgets.ControlValues, page="on_picture"):
-    """The keys of the compared models."""
+class ImageCrop:
+    """The crop of an image that all compared models receive; each normalises it in its own way."""
 
-    models: tuple[str, ...]
+    image: str
+    preparation: Preparation
+    offset: cached.Offset
+
+    @property
+    def model_input(self) -> NDArray[np.uint8]:
+        """(S, S, 3), before normalisation."""
+        return cached.prepare_image(self.image, self.preparation, self.offset).shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +44,7 @@ class Comparison:
 
     @property
     def preparation(self) -> Preparation:
-        """The crop and scale of the image, equal for all models; each normalises in its own way."""
+        """The crop and scale of the image, equal for all models."""
         return self.choices[0].preparation
 
     @property
@@ -54,9 +61,8 @@ class Comparison:
         )
 
     @property
-    def model_input(self) -> NDArray[np.uint8]:
-        """(S, S, 3), before normalisation."""
-        return cached.prepare_image(self.image, self.preparation, self.offset).shown
+    def crop(self) -> ImageCrop:
+        return ImageCrop(self.image, self.preparation, self.offset)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -132,16 +138,16 @@ def pick_defaults(peers: list[ModelChoice]) -> list[str]:
     return keys[:MAX_MODELS] if len(keys) >= MIN_MODELS else [choice.key for choice in peers[:MAX_MODELS]]
 
 
-def choose_models() -> tuple[ModelChoice, ...]:
-    """Draw the control of the models in a popover; return none if there are not two to compare."""
-    anchor = selection.get_model_choice()
+def choose_models() -> Comparison | None:
+    """Draw the control of the models in a popover; return them with the sidebar's image, None without two models."""
+    current, anchor = selection.get_current(), selection.get_model_choice()
     peers = {choice.key: choice for choice in list_peers(anchor)}
     if len(peers) < MIN_MODELS:
         st.info(f"No other model has the input format of {anchor.shown}.", icon=":material/compare:")
-        return ()
+        return None
     with popover.draw_popover("Models", "view_column", "on_your_picture.choosing"):
         keys = widgets.pills(
-            ModelControls.key("models"),
+            "on_picture.models",
             f"Compared models ({MIN_MODELS} to {MAX_MODELS})",
             list(peers),
             pick_defaults(list(peers.values())),
@@ -149,19 +155,13 @@ def choose_models() -> tuple[ModelChoice, ...]:
             most=min(MAX_MODELS, len(peers)),
             format_func=lambda key: shorten_title(peers[key]),
         )
-    return tuple(peers[key] for key in ModelControls(keys).models)
-
-
-def build_comparison(choices: tuple[ModelChoice, ...]) -> Comparison:
-    """Return the models with the image of the sidebar."""
-    return Comparison(choices, selection.get_current().image, selection.get_current().offset)
+    return Comparison(tuple(peers[key] for key in keys), current.image, current.offset)
 
 
 @cached.per_image(shared=24, upload=4)
-def crop_photo(image: str, preparation: Preparation, offset: cached.Offset) -> Photo:
-    """Return the image's crop in its original resolution, or the model input if that is not coarser."""
-    model_input = cached.prepare_image(image, preparation, offset).shown
-    if preparation.digit:
-        return encode_photo(model_input)
-    crop = seen_crop(cached.load_image(image), preparation, offset, PHOTO_PX)
-    return encode_photo(crop if crop.shape[0] > preparation.image_size else model_input)
+def crop_photo(crop: ImageCrop) -> Photo:
+    """Return the crop in the image's original resolution, or the model input if that is not coarser."""
+    if crop.preparation.digit:
+        return encode_photo(crop.model_input)
+    pixels = seen_crop(cached.load_image(crop.image), crop.preparation, crop.offset, PHOTO_PX)
+    return encode_photo(pixels if pixels.shape[0] > crop.preparation.image_size else crop.model_input)

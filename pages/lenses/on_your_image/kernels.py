@@ -1,7 +1,6 @@
 """Compare one kernel of a CNN with one head of a ViT on two images: fixed against computed weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -20,7 +19,6 @@ from vitviz.analysis.attention import readout_row
 from vitviz.analysis.map_similarity import shared_mass
 from vitviz.data.datasets import default_pictures
 from vitviz.models.abilities import as_vit
-from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import heat_rows as plots
 from vitviz.text import percent
 
@@ -36,34 +34,17 @@ SHARES = {  # of the attention weights, in quarters
 }
 
 
-@dataclass(frozen=True)
-class KernelControls(widgets.ControlValues, page="on_picture"):
-    """The CNN's kernel, the ViT's layer and head, all from 1, and the number of the second image."""
-
-    kernel: int
-    layer: int
-    head: int
-    second: int
-
-
-@dataclass(frozen=True)
-class WeightPrediction(widgets.ControlValues, page="on_picture"):
-    """The predicted overlap of attention weights, a key of `SHARES`."""
-
-    stays: str
-
-
 def draw() -> None:
-    """Draw one kernel and one head on the selected image and on a second one."""
     cnn, vit = find_pair()
     if cnn is None or vit is None:
         st.info("This section needs a CNN and a ViT with the same input format; one of them is missing.")
         return
-    compared = comparison.build_comparison((cnn, vit))
-    kernels = _read_kernels(cached.load_model(cnn))
+    current = selection.get_current()
+    compared = Comparison((cnn, vit), current.image, current.offset)
+    kernels: NDArray[np.float32] = cached.load_model(cnn).model.state_dict()[FIRST].numpy()
     most_varied = int(_read_maps(cnn, compared.image, compared).std(axis=(0, 1)).argmax()) + 1
-    controls = draw_controls(most_varied, kernels, vit, compared.image)
-    second_image = name_second_image(vit, controls.second)
+    kernel, layer, head, second = draw_controls(most_varied, kernels, vit, compared.image)
+    second_image = name_second_image(vit, second)
     if second_image == compared.image:
         st.info("Both images are the same. Choose another second image.")
         return
@@ -72,7 +53,7 @@ def draw() -> None:
     shared = shared_mass(rows[0], rows[1])
     stage = st.container()  # the picture stands above its question
     revealed = prediction_gate.require_prediction(
-        WeightPrediction.key("stays"),
+        "on_picture.stays",
         (cnn.key, vit.key),
         "A kernel has the same weights for every image. What share of their attention weights do the ViT's heads keep"
         " between these two images, on average?",
@@ -81,9 +62,15 @@ def draw() -> None:
     )
     left, right = stage.columns(2, gap="large")
     with left:
-        draw_kernel(compared, cnn, kernels, controls.kernel - 1, images)
+        draw_kernel(compared, cnn, kernels, kernel - 1, images)
     with right:
-        draw_head(compared, vit, controls, images, rows, shared if revealed else None)
+        st.subheader(f"{comparison.shorten_title(vit)}: one head", anchor=False)
+        draw_head(compared, vit, images, [row[layer - 1, head - 1] for row in rows], revealed)
+        page.caption(
+            describe_head(shared, layer, head)
+            if revealed
+            else "Predict to see this head's weights on the second image."
+        )
     page.findings("on_your_picture.kernels")
     page.drawers("on_picture.kernels", math=page.read_math(__file__), code=(shared_mass, readout_row))
 
@@ -98,26 +85,26 @@ def find_pair() -> tuple[ModelChoice | None, ModelChoice | None]:
 
 def draw_controls(
     default_kernel: int, kernels: NDArray[np.float32], vit: ModelChoice, first_image: str
-) -> KernelControls:
-    """Draw the controls; the default kernel is the one whose map varies most on the first image."""
+) -> tuple[int, int, int, int]:
+    """Draw the controls; return kernel, layer and head, all from 1, and the number of the second image.
+
+    Args:
+        default_kernel: the one whose map varies most on the first image.
+    """
     config = as_vit(vit.config)
     count = cached.count_test_images(default_pictures(vit.trained_on, vit.preparation.in_chans))
     default = min(SECOND_NUMBER, count - 1)
     default -= name_second_image(vit, default) == first_image
     with page.row():
         with st.container(width=200):
-            kernel = widgets.slider(
-                KernelControls.key("kernel"), "Kernel of the CNN", 1, len(kernels), default_kernel
-            )
+            kernel = widgets.slider("on_picture.kernel", "Kernel of the CNN", 1, len(kernels), default_kernel)
         with st.container(width=168):
-            layer = widgets.slider(
-                KernelControls.key("layer"), "Layer of the ViT", 1, config.depth, config.depth
-            )
+            layer = widgets.slider("on_picture.layer", "Layer of the ViT", 1, config.depth, config.depth)
         with st.container(width=168):
-            head = widgets.slider(KernelControls.key("head"), "Head", 1, config.num_heads, 1)
+            head = widgets.slider("on_picture.head", "Head", 1, config.num_heads, 1)
         with st.container(width=168):
-            second = widgets.number(KernelControls.key("second"), "Second image", 0, count - 1, default)
-    return KernelControls(kernel, layer, head, second)
+            second = widgets.number("on_picture.second", "Second image", 0, count - 1, default)
+    return kernel, layer, head, second
 
 
 def name_second_image(vit: ModelChoice, number: int) -> str:
@@ -135,25 +122,14 @@ def draw_kernel(
     maps = [_read_maps(cnn, image, compared)[..., kernel] for image in images]
     largest_response = max(float(feature_map.max()) for feature_map in maps) or 1.0
     size = "{} × {}".format(*weights.shape)
-    rows = [
-        plots.Row(
-            name,
-            "",
-            (
-                plots.Tile("picture", read_input(compared, image), "model input"),
-                plots.signed(weights, f"weights, {size}", largest_weight),
-                plots.Tile(
-                    "amount",
-                    feature_map,
-                    f"feature map, up to {feature_map.max():.2f}",
-                    0.0,
-                    largest_response,
-                ),
-            ),
-        )
-        for name, image, feature_map in zip(("First image", "Second image"), images, maps, strict=True)
+    drawn = plots.signed(weights, f"weights, {size}", largest_weight)
+    words = [f"feature map, up to {feature_map.max():.2f}" for feature_map in maps]
+    tiles = [
+        (drawn, plots.Tile("amount", feature_map, text, 0.0, largest_response))
+        for feature_map, text in zip(maps, words, strict=True)
     ]
-    _draw_rows(plots.payload(rows, ("Image", "Weights", "Feature map")), key="on_picture.kernel_maps")
+    heads = ("Image", "Weights", "Feature map")
+    _draw_images(compared, images, tiles, heads, "on_picture.kernel_maps")
     mean_note = f" Drawn: the mean over {kernels.shape[1]} input channels." if kernels.shape[1] > 1 else ""
     page.caption(
         f"Kernel {kernel + 1} applies the same {weights.size} weights to both images, at {maps[0].size:,} positions."
@@ -173,42 +149,41 @@ def judge_prediction(share: float, guess: str) -> str:
 def draw_head(
     compared: Comparison,
     vit: ModelChoice,
-    controls: KernelControls,
     images: Sequence[str],
     rows: Sequence[NDArray[np.float32]],
-    shared: NDArray[np.floating] | None,
+    revealed: bool,
 ) -> None:
-    """Draw the attention weights of a head from the readout token to the patches, on each image.
+    """Draw a head's attention weights from the readout token to the patches, on each image.
 
     Args:
-        rows: of each image, (layers, heads, prefix and patches).
-        shared: the overlap of each head's weights, (layers, heads); None until revealed: only the first image's
-            weights are drawn.
+        rows: of each image, (prefix and patches,).
+        revealed: False draws only the first image's weights.
     """
-    st.subheader(f"{comparison.shorten_title(vit)}: one head", anchor=False)
     grid = cached.load_model(vit).layout(compared.input_px, compared.input_px).grid
-    prefix = rows[0].shape[-1] - grid[0] * grid[1]
-    maps = [weights[controls.layer - 1, controls.head - 1, prefix:].reshape(grid) for weights in rows]
+    maps = [weights[-grid[0] * grid[1] :].reshape(grid) for weights in rows]
     largest = max(float(weights.max()) for weights in maps) or 1.0
     tiles = [
-        plots.Row(
-            name,
-            "",
-            (
-                plots.Tile("picture", read_input(compared, image), "model input"),
-                plots.Tile("amount", weights, f"weights, up to {percent(weights.max())}", 0.0, largest),
-            ),
-        )
-        for name, image, weights in zip(("First image", "Second image"), images, maps, strict=True)
+        (plots.Tile("amount", weights, f"weights, up to {percent(weights.max())}", 0.0, largest),)
+        for weights in maps
     ]
-    if shared is None:
-        tiles[1] = replace(tiles[1], tiles=tiles[1].tiles[:1])
-    _draw_rows(plots.payload(tiles, ("Image", "Weights")), key="on_picture.head_maps")
-    page.caption(
-        "Predict to see this head's weights on the second image."
-        if shared is None
-        else describe_head(shared, controls.layer, controls.head)
-    )
+    shown = tiles if revealed else [tiles[0], ()]
+    _draw_images(compared, images, shown, ("Image", "Weights"), "on_picture.head_maps")
+
+
+def _draw_images(
+    compared: Comparison,
+    images: Sequence[str],
+    tiles: Sequence[tuple[plots.Tile, ...]],
+    heads: tuple[str, ...],
+    key: str,
+) -> None:
+    """Draw both images in rows, each with its tiles."""
+    inputs = [cached.prepare_image(image, compared.preparation, compared.offset).shown for image in images]
+    rows = [
+        plots.Row(name, "", (plots.Tile("picture", pixels, "model input"), *row))
+        for name, pixels, row in zip(("First image", "Second image"), inputs, tiles, strict=True)
+    ]
+    _draw_rows(plots.payload(rows, heads), key=key)
 
 
 def describe_head(shared: NDArray[np.floating], layer: int, head: int) -> str:
@@ -233,21 +208,8 @@ def read_attention(vit: ModelChoice, image: str, compared: Comparison) -> NDArra
     return rows
 
 
-def read_input(compared: Comparison, image: str) -> NDArray[np.uint8]:
-    """Return (S, S, 3), the models' input."""
-    return cached.prepare_image(image, compared.preparation, compared.offset).shown
-
-
-def _read_kernels(model: LoadedModel) -> NDArray[np.float32]:
-    """Return (kernels, channels, rows, cols) of the first convolution."""
-    weights: NDArray[np.float32] = model.model.state_dict()[FIRST].numpy()
-    return weights
-
-
 def _read_maps(cnn: ModelChoice, image: str, compared: Comparison) -> NDArray[np.float32]:
     """Return (rows, cols, kernels), after norm and ReLU."""
-    stem: NDArray[np.float32] = cached.capture_activations(cnn, None, image, ("stem",), compared.offset)[
-        "stem"
-    ]
-    maps: NDArray[np.float32] = stem[0].transpose(1, 2, 0)
+    capture = cached.capture_activations(cnn, None, image, ("stem",), compared.offset)
+    maps: NDArray[np.float32] = capture["stem"][0].transpose(1, 2, 0)
     return maps

@@ -8,8 +8,10 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.lenses.on_your_image import comparison, part_state, user_prediction
-from pages.lenses.on_your_image.comparison import Comparison
+from pages.lenses.on_your_image import comparison, part_state
+from pages.lenses.on_your_image.comparison import Comparison, ImageCrop
+from pages.lenses.on_your_image.user_prediction import GUESS
+from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import cached
 from pages.views.register import register
@@ -22,8 +24,8 @@ from vitviz.analysis.assembly import (
     fill_holes,
     misplace_parts,
 )
-from vitviz.config import Preparation
 from vitviz.data.face_parts import FACES, from_the_middle, parts_of
+from vitviz.lessons.question_kinds import Choose
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import assembly as plots
 from vitviz.plots.image_changes import Answered
@@ -61,12 +63,10 @@ def read_probability(swept: Sweep, watched: int) -> float:
 
 
 def draw() -> None:
-    """Draw the models, the question, the image with its parts, and the captions."""
     with page.row():
-        choices = comparison.choose_models()
-        if not choices:
+        compared = comparison.choose_models()
+        if compared is None:
             return
-        compared = comparison.build_comparison(choices)
         offer_face(compared)
     named = find_named_parts(compared)
     parts, controls, mark = part_state.read_state(
@@ -76,22 +76,23 @@ def draw() -> None:
         lambda: tuple(named.values()) or from_the_middle(compared.input_px),
     )
     predictions = [predict_parts(compared, i, parts) for i in range(len(compared.choices))]
-    watched = choose_class(compared, predictions)
+    # The watched class is the image's, or the models' mean prediction if that is unknown.
+    mean = np.mean([model.whole.probabilities[0] for model in predictions], axis=0)
+    watched = compared.truth if compared.truth >= 0 else int(mean.argmax())
     keys = [choice.key for choice in compared.choices]
-    guess = user_prediction.read_prediction(keys, ("apart", compared.image, *keys))
+    kind = Choose(compared.names, tuple(keys))
+    guess = prediction_gate.read_prediction(GUESS, ("apart", compared.image, *keys), kind)
     start = plots.AssemblyHeader(watched, compared.truth, mark, controls.apart_seen)
     draw_view(compared, parts, named, predictions, start)
     page.caption(describe_parts(predictions, parts, watched, compared.classes))
     if not guess:
-        user_prediction.ask_model(
-            keys,
-            compared.names,
-            f"Parts in wrong places: which model loses most confidence in {plain(compared.classes[watched])}?",
-        )
+        class_name = plain(compared.classes[watched])
+        prompt = f"Parts in wrong places: which model loses most confidence in {class_name}?"
+        prediction_gate.draw_question(GUESS, prompt, kind)
     else:
         guessed = keys.index(guess) if guess in keys else -1
         st.markdown(describe_outcome(compared, predictions, guessed, watched))
-        user_prediction.draw_retry()
+        prediction_gate.draw_retry_button(GUESS)
         selection.link_to(
             "studies", "The same test on models trained only on faces", **{"studies.study": "faces"}
         )
@@ -131,7 +132,7 @@ def predict_parts(compared: Comparison, index: int, parts: Parts) -> PartPredict
     choice = compared.choices[index]
     model = cached.load_model(choice, compared.steps[index])
     whole, current, wrong = (
-        _run_model(model, compared.image, compared.preparation, compared.offset, text)
+        _run_model(model, compared.crop, text)
         for text in ("", encode_parts(parts), encode_parts(misplace_parts(parts, compared.input_px)))
     )
     return PartPredictions(
@@ -140,23 +141,10 @@ def predict_parts(compared: Comparison, index: int, parts: Parts) -> PartPredict
 
 
 @cached.per_image(shared=240, upload=120)
-def _run_model(
-    model: LoadedModel,
-    image: str,
-    preparation: Preparation,
-    offset: cached.Offset,
-    apart: str,
-) -> Sweep:
+def _run_model(model: LoadedModel, crop: ImageCrop, apart: str) -> Sweep:
     """Run the model on the image with the parts encoded in `apart`; '' for the whole image."""
-    model_input = cached.prepare_image(image, preparation, offset).shown
+    model_input = crop.model_input
     return sweep(model, assemble(model_input, decode_parts(apart, len(model_input)) or ())[None])
-
-
-def choose_class(compared: Comparison, predictions: Sequence[PartPredictions]) -> int:
-    """Return the watched class: the image's, or the models' mean prediction if that is unknown."""
-    if compared.truth >= 0:
-        return compared.truth
-    return int(np.mean([model.whole.probabilities[0] for model in predictions], axis=0).argmax())
 
 
 def draw_view(
@@ -167,7 +155,7 @@ def draw_view(
     start: plots.AssemblyHeader,
 ) -> None:
     """Draw the image with its parts and every model's prediction; the view's state is 'moved'."""
-    model_input = compared.model_input
+    model_input = compared.crop.model_input
     frames = np.stack([model_input, assemble(model_input, parts), fill_holes(model_input, parts)])
     apart = plots.ImageParts(frames, parts, named, start)
     answered = [
@@ -180,7 +168,7 @@ def draw_view(
         )
         for model in predictions
     ]
-    ground = comparison.crop_photo(compared.image, compared.preparation, compared.offset)
+    ground = comparison.crop_photo(compared.crop)
     message = plots.payload(apart, answered, ground, compared.classes)
     _parts_view(message, key=VIEW, states=("moved",))
 
@@ -255,7 +243,6 @@ def check_claim(predictions: Sequence[PartPredictions], truth: int, classes: Seq
 
 
 def draw_numbers(predictions: Sequence[PartPredictions], classes: Sequence[str]) -> None:
-    """Draw every probability as a table, with its download."""
     columns: dict[str, list[object]] = {name: [] for name in ("model", "image", "class", "probability")}
     for model in predictions:
         sweeps = {"whole": model.whole, "current parts": model.current, "misplaced parts": model.wrong}

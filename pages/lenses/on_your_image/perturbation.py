@@ -1,7 +1,6 @@
 """Change one image with a slider and draw the predictions of several models."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,17 +10,20 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.on_your_image import comparison, perturbation_state, stored_results, user_prediction
-from pages.lenses.on_your_image.comparison import Comparison
+from pages.lenses.on_your_image.comparison import Comparison, ImageCrop
 from pages.lenses.on_your_image.perturbation_state import PerturbationView
+from pages.lenses.on_your_image.user_prediction import GUESS
+from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import cached
 from pages.views.register import register
 from vitviz.analysis import changes
 from vitviz.analysis.changes import CHANGES, Setting
-from vitviz.config import Preparation
+from vitviz.lessons.question_kinds import Choose
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import image_changes as plots
 from vitviz.probe.robustness import Sweep, sweep
+from vitviz.tables import columns_of_rows
 from vitviz.text import percent, plain
 
 _sweep_view = register(__file__, "sweep_view")
@@ -30,49 +32,35 @@ LECTURE = ("rotate", "blur", "occlude", "zoom", "brightness")  # the lecture's l
 ORDER = (*LECTURE, *(name for name in CHANGES if name not in LECTURE))
 
 
-@dataclass(frozen=True)
-class PerturbationControls(widgets.ControlValues, page="on_picture"):
-    """The applied change, a key of `CHANGES`, and the seed of its random numbers."""
-
-    kind: str
-    seed: int
-
-
-def draw_controls() -> PerturbationControls:
-    """Draw the controls of the change in the open row."""
+def draw_controls() -> tuple[str, int]:
+    """Draw the change and the seed of its random numbers in the open row; return both."""
     with st.container(width=200):
-        kind = widgets.select(
-            PerturbationControls.key("kind"),
-            "Change",
-            ORDER,
-            ORDER[0],
-            format_func=lambda name: CHANGES[name].title,
-        )
+        kind = widgets.select("on_picture.kind", "Change", {name: CHANGES[name].title for name in ORDER})
     if kind not in ("noise", "shuffle"):
-        widgets.keep_pending(PerturbationControls)
-        return PerturbationControls(kind, 0)
+        return kind, 0
     with st.container(width=140):
-        return PerturbationControls(kind, widgets.number(PerturbationControls.key("seed"), "Seed", 0, 999, 0))
+        return kind, widgets.number("on_picture.seed", "Seed", 0, 999, 0)
 
 
 def draw() -> None:
-    """Draw the controls, the question, the image with its slider, and the captions."""
     with page.row():
-        controls = draw_controls()
-        choices = comparison.choose_models()
-    if not choices:
+        change, seed = draw_controls()
+        compared = comparison.choose_models()
+    if compared is None:
         return
-    change = controls.kind
-    compared = comparison.build_comparison(choices)
     current, initial = perturbation_state.read_state(change, compared.image, VIEW)
-    setting = current.build_setting(controls.seed, change)
-    sweeps = run_sweeps(compared, change, setting)
-    keys = [choice.key for choice in choices]
-    guess = user_prediction.read_prediction(keys, (change, compared.image, *keys))
+    setting = current.build_setting(seed, change)
+    sweeps = [
+        _run_sweep(cached.load_model(choice, step), compared.crop, change, setting)
+        for choice, step in zip(compared.choices, compared.steps, strict=True)
+    ]
+    keys = [choice.key for choice in compared.choices]
+    kind = Choose(compared.names, tuple(keys))
+    guess = prediction_gate.read_prediction(GUESS, (change, compared.image, *keys), kind)
     start = plots.Start(initial.view.__dict__, initial.mark, compared.truth, bool(guess), setting.place)
     draw_view(compared, build_perturbation(compared, change, setting), sweeps, start)
     if not guess:
-        user_prediction.ask_model(keys, compared.names, user_prediction.write_prompt(change))
+        prediction_gate.draw_question(GUESS, user_prediction.write_prompt(change), kind)
     else:
         page.caption(describe_perturbation(compared, change, current, sweeps))
         draw_outcome(compared, change, sweeps, guess)
@@ -98,45 +86,26 @@ def draw_view(
         plots.Answered(name, choice.config.family, swept.by, swept.probabilities, swept.views)
         for choice, name, swept in zip(compared.choices, compared.names, sweeps, strict=True)
     ]
-    ground = comparison.crop_photo(compared.image, compared.preparation, compared.offset)
+    ground = comparison.crop_photo(compared.crop)
     curve = stored_results.build_curve(compared, perturbed.name)
     message = plots.payload(perturbed, answered, ground, compared.classes, start, curve)
     _sweep_view(message, key=VIEW, states=("moved",))
 
 
-def run_sweeps(compared: Comparison, change: str, setting: Setting) -> list[Sweep]:
-    """Run every model at all strengths."""
-    subject = compared.image, compared.preparation, compared.offset
-    return [
-        _run_sweep(cached.load_model(choice, step), *subject, change, setting)
-        for choice, step in zip(compared.choices, compared.steps, strict=True)
-    ]
-
-
 @cached.per_image(shared=120, upload=60)
-def _run_sweep(
-    model: LoadedModel,
-    image: str,
-    preparation: Preparation,
-    offset: cached.Offset,
-    change: str,
-    setting: Setting,
-) -> Sweep:
-    return sweep(model, _perturb_image(image, preparation, offset, change, setting))
+def _run_sweep(model: LoadedModel, crop: ImageCrop, change: str, setting: Setting) -> Sweep:
+    """Run the model at all strengths."""
+    return sweep(model, _perturb_image(crop, change, setting))
 
 
 @cached.per_image(shared=32, upload=12)
-def _perturb_image(
-    image: str, preparation: Preparation, offset: cached.Offset, change: str, setting: Setting
-) -> NDArray[np.uint8]:
-    return changes.apply_all_strengths(
-        cached.prepare_image(image, preparation, offset).shown, change, setting
-    )
+def _perturb_image(crop: ImageCrop, change: str, setting: Setting) -> NDArray[np.uint8]:
+    return changes.apply_all_strengths(crop.model_input, change, setting)
 
 
 def build_perturbation(compared: Comparison, change: str, setting: Setting) -> plots.Changed:
     """Return the image at every strength, as the view needs it."""
-    frames = _perturb_image(compared.image, compared.preparation, compared.offset, change, setting)
+    frames = _perturb_image(compared.crop, change, setting)
     chosen, size = CHANGES[change], compared.input_px
     return plots.Changed(
         name=change,
@@ -144,7 +113,7 @@ def build_perturbation(compared: Comparison, change: str, setting: Setting) -> p
         values=chosen.values,
         start=chosen.start,
         frames=frames,
-        border=tuple(round(float(value)) for value in changes.border_colour(compared.model_input)),
+        border=tuple(round(float(value)) for value in changes.border_colour(compared.crop.model_input)),
         orders=np.stack(
             [changes.create_patch_order(size, strength, setting.seed) for strength in chosen.values]
         )
@@ -161,7 +130,7 @@ def draw_outcome(compared: Comparison, change: str, sweeps: Sequence[Sweep], gue
     ranges = [user_prediction.find_stable_range(swept.answers, start, compared.truth) for swept in sweeps]
     st.markdown(user_prediction.describe_outcome(guess, keys, names, ranges, change, compared.input_px))
     user_prediction.store_prediction(guess, keys, names, ranges, change)
-    user_prediction.draw_retry()
+    prediction_gate.draw_retry_button(GUESS)
 
 
 def describe_perturbation(
@@ -191,17 +160,12 @@ def describe_perturbation(
 
 
 def draw_numbers(compared: Comparison, change: str, sweeps: Sequence[Sweep]) -> None:
-    """Draw every probability at every strength as a table, with its download."""
-    columns: dict[str, list[object]] = {
-        name: [] for name in ("model", "strength", "value", "class", "probability")
-    }
-    classes = compared.classes
-    for name, swept in zip(compared.names, sweeps, strict=True):
-        for strength, row in zip(CHANGES[change].values, swept.probabilities, strict=True):
-            columns["model"] += [name] * len(classes)
-            columns["strength"] += [plots.strength_words(change, strength, compared.input_px)] * len(classes)
-            columns["value"] += [strength] * len(classes)
-            columns["class"] += list(classes)
-            columns["probability"] += [float(probability) for probability in row]
+    rows = [
+        (name, plots.strength_words(change, value, compared.input_px), value, class_name, float(probability))
+        for name, swept in zip(compared.names, sweeps, strict=True)
+        for value, row in zip(CHANGES[change].values, swept.probabilities, strict=True)
+        for class_name, probability in zip(compared.classes, row, strict=True)
+    ]
+    columns = columns_of_rows(("model", "strength", "value", "class", "probability"), rows)
     st.dataframe(columns, hide_index=True, height=240)
     page.csv("Probabilities (CSV)", columns, "on_your_picture.csv", "on_picture.csv")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.on_your_image import comparison, stored_results
-from pages.lenses.on_your_image.comparison import Comparison
+from pages.lenses.on_your_image.comparison import Comparison, ImageCrop
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.stores import cached
@@ -26,13 +26,13 @@ from vitviz.analysis.equivariance import (
     unlikeness,
 )
 from vitviz.analysis.robustness import describe_error
-from vitviz.config import Preparation
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import heat_rows as plots
 from vitviz.plots.equivariance import shift_figure
 from vitviz.probe.layers import list_layers, stream_layer_outputs
 from vitviz.probe.robustness import chances, inputs_of
+from vitviz.tables import columns_of_rows
 from vitviz.text import join_words, percent, plain, plural
 
 _draw_rows = register(__file__, "heat_rows")
@@ -44,15 +44,6 @@ MARGIN = 0.25
 PREDICTIONS, PROBABILITY = "predictions change", "probability changes class"  # the units of shares
 ALIKE = 0.05  # smaller differences count as none
 EXACT = 1e-4  # rounding error of sums over some thousand values
-
-
-@dataclass(frozen=True)
-class ShiftControls(widgets.ControlValues, page="on_picture"):
-    """The shift to the right in px, the drawn layer (of `DEPTHS`), and the key of the predicted model."""
-
-    shift_px: int
-    depth: str
-    moves: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +78,6 @@ class ShiftedMaps:
         """Return 0 if a layer's map shifts with the image, 1 if it stays."""
         return equivariance_errors(*self.measure_differences(layer, shift_px))
 
-    def select_layer(self, depth: str) -> int:
-        """Return the index of the layer at a depth of `DEPTHS`."""
-        last = len(self.maps) - 1
-        return {"first": 0, "middle": last // 2, "last": last}[depth]
-
     @property
     def changed_share(self) -> float:
         """The share of the probability that changes its class."""
@@ -99,20 +85,18 @@ class ShiftedMaps:
 
 
 def draw() -> None:
-    """Draw the controls, the feature maps of one layer of each model, and the equivariance of every layer."""
     with page.row():
         with st.container(width=240):
             shift_px = widgets.slider(
-                ShiftControls.key("shift_px"), "Shift to the right", 1, MOST_PX, FIRST_PX, format="%d px"
+                "on_picture.shift_px", "Shift to the right", 1, MOST_PX, FIRST_PX, format="%d px"
             )
         with st.container(width="content"):
             depth = widgets.segmented(
-                ShiftControls.key("depth"), "Drawn layer", DEPTHS, "middle", format_func=str.capitalize
+                "on_picture.depth", "Drawn layer", DEPTHS, "middle", format_func=str.capitalize
             )
-        choices = comparison.choose_models()
-    if not choices:
+        compared = comparison.choose_models()
+    if compared is None:
         return
-    compared = comparison.build_comparison(choices)
     models = run_models(compared, shift_px)
     if not models:
         st.info("None of these models has layers with a spatial feature map.")
@@ -124,12 +108,12 @@ def draw() -> None:
         with stage:
             _draw_shifted(rows, models, shift_px, rates)
     else:
+        image = plots.Tile("picture", compared.crop.model_input, "model input")
+        maps = (replace(row.tiles[0], words=row.note) for row in rows)
+        unshifted = plots.Row("Before the shift", "", (image, *maps))
         heads = ("Image", *(model.name for model in models))
         with stage:
-            _draw_rows(
-                plots.payload([build_unshifted_row(rows, compared.model_input)], heads),
-                key="on_picture.moved",
-            )
+            _draw_rows(plots.payload([unshifted], heads), key="on_picture.moved")
     page.findings("on_your_picture.shift")
     page.drawers(
         "on_picture.translation",
@@ -164,7 +148,7 @@ def _ask_model(models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str,
         )
     )
     return prediction_gate.require_prediction(
-        ShiftControls.key("moves"),
+        "on_picture.moves",
         tuple(shares),
         prompt,
         {key: name for key, (name, _) in shares.items()},
@@ -211,9 +195,7 @@ def run_models(compared: Comparison, shift_px: int) -> list[ShiftedMaps]:
     for choice, step, name in zip(compared.choices, compared.steps, compared.names, strict=True):
         if abilities(choice.config).layers:
             model = cached.load_model(choice, step)
-            maps, probabilities = _run_model(
-                model, compared.image, compared.preparation, compared.offset, shift_px
-            )
+            maps, probabilities = _run_model(model, compared.crop, shift_px)
             titles = tuple(layer.title for layer in list_layers(choice.config))
             shown = ShiftedMaps(
                 choice.key,
@@ -230,28 +212,18 @@ def run_models(compared: Comparison, shift_px: int) -> list[ShiftedMaps]:
 
 @cached.per_image(shared=40, upload=16)
 def _run_model(
-    model: LoadedModel,
-    image: str,
-    preparation: Preparation,
-    offset: cached.Offset,
-    shift_px: int,
+    model: LoadedModel, crop: ImageCrop, shift_px: int
 ) -> tuple[tuple[NDArray[np.float32], ...], NDArray[np.floating]]:
     """Return (2, rows, cols, D) of every layer, and (2, classes) probabilities."""
-    model_input = cached.prepare_image(image, preparation, offset).shown
-    pair = np.stack([model_input, shift(model_input, shift_px)])
+    pair = np.stack([crop.model_input, shift(crop.model_input, shift_px)])
     (layers,) = stream_layer_outputs(model, inputs_of(model, pair), 2)
     return tuple(layer.places for layer in layers), chances(model, pair)
 
 
-def build_unshifted_row(rows: Sequence[plots.Row], model_input: NDArray[np.uint8]) -> plots.Row:
-    """Return the image (S, S, 3) and every model's map before the shift."""
-    maps = (replace(row.tiles[0], words=row.note) for row in rows)
-    return plots.Row("Before the shift", "", (plots.Tile("picture", model_input, "model input"), *maps))
-
-
 def build_row(model: ShiftedMaps, shift_px: int, depth: str) -> plots.Row:
     """Return the drawn layer's most varied channel before and after the shift, and the difference."""
-    layer = model.select_layer(depth)
+    last = len(model.maps) - 1
+    layer = {"first": 0, "middle": last // 2, "last": last}[depth]
     before, after = model.maps[layer]
     channel = liveliest_channel(before)
     cells = model.count_cells(layer, shift_px)
@@ -317,7 +289,6 @@ def describe_test_images(models: Sequence[ShiftedMaps], shift_px: int, rates: Ma
 
 
 def draw_numbers(models: Sequence[ShiftedMaps], shift_px: int) -> None:
-    """Draw the differences of every layer as a table, with its download."""
     rows = [
         (
             model.name,
@@ -336,7 +307,7 @@ def draw_numbers(models: Sequence[ShiftedMaps], shift_px: int) -> None:
         "from shifted map, inner part",
         "from unshifted map, inner part",
     )
-    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    columns = columns_of_rows(names, rows)
     st.dataframe(columns, hide_index=True, height=240)
     st.caption(f"Shift of {plural(shift_px, 'px', 'px')} to the right.")
     page.csv("Differences (CSV)", columns, "equivariance.csv", "on_picture.errors.csv")

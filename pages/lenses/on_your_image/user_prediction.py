@@ -6,19 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pages.controls import widgets
 from pages.questions import prediction_gate
 from vitviz.analysis.changes import CHANGES, find_unchanged_range
-from vitviz.lessons.question_kinds import Choose
 from vitviz.plots.image_changes import strength_words
 from vitviz.text import join_words, plain
 
-
-@dataclass(frozen=True)
-class ModelPrediction(widgets.ControlValues, page="on_picture"):
-    """The key of the predicted model; 'shown' for none, '' while the question is open."""
-
-    guess: str
+GUESS = "on_picture.guess"  # the key of the predicted model; 'shown' for none, '' while the question is open
 
 
 @dataclass(frozen=True)
@@ -51,18 +44,6 @@ def find_stable_range(predictions: NDArray[np.int64], start: int, truth: int = -
     """
     predicted = int(predictions[start])
     return StableRange(predicted, *find_unchanged_range(predictions, start), truth not in (-1, predicted))
-
-
-def read_prediction(keys: Sequence[str], question: tuple[str, ...]) -> str:
-    """Return the user's prediction; another image, change or selection of models reopens the question."""
-    return prediction_gate.read_prediction(
-        ModelPrediction.key("guess"), question, Choose(tuple(keys), tuple(keys))
-    )
-
-
-def ask_model(keys: Sequence[str], names: Sequence[str], prompt: str) -> None:
-    """Draw the open question with the models as its options."""
-    prediction_gate.draw_question(ModelPrediction.key("guess"), prompt, Choose(tuple(names), tuple(keys)))
 
 
 def describe_outcome(
@@ -109,11 +90,6 @@ def store_prediction(
     if guess in keys:
         best = [names[i] for i in _find_longest(ranges)[1]] or ["none of them"]
         prediction_gate.store_answer(change, write_prompt(change), names[keys.index(guess)], join_words(best))
-
-
-def draw_retry() -> None:
-    """Draw the button that reopens the question."""
-    prediction_gate.draw_retry_button(ModelPrediction.key("guess"))
 
 
 def _find_longest(ranges: Sequence[StableRange]) -> tuple[int, list[int]]:

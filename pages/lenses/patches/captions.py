@@ -1,19 +1,14 @@
 """Sentences about patches, token sequences and shuffled patches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pages.lenses.patches.embedded_image import EmbeddedImage
 from vitviz.analysis import patches
 from vitviz.models.abilities import abilities, as_vit
+from vitviz.probe.embedding import FloatArray
 from vitviz.text import percent, plain, plural
-
-if TYPE_CHECKING:
-    from pages.lenses.patches.embedded_image import EmbeddedImage
-    from vitviz.probe.embedding import FloatArray
 
 ROUNDING = 1e-5  # smaller differences of probabilities come from the order of summation
 

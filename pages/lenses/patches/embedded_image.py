@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from pages.lenses.patches.sizes import SizeControls
 from pages.selection import selection
 from pages.stores import cached
 from pages.stores.model_choice import ModelChoice
@@ -64,18 +63,18 @@ class EmbeddedImage:
         return cast(VisionTransformer, self.model)
 
 
-def embed_selected_image(sizes: SizeControls) -> EmbeddedImage:
+def embed_selected_image(image_px: int, patch_px: int) -> EmbeddedImage:
     """Embed the selected image with the selected model, which must have a patch embedding."""
     nouns, choice = selection.get_current(), selection.get_model_choice()
     loaded = cached.load_model(choice, nouns.step)
     config, model = as_cut(loaded.config), loaded.model
-    original_patch_size = sizes.patch_px == config.patch_size
-    original_image_size = sizes.image_px == config.image_size
+    original_patch_size = patch_px == config.patch_size
+    original_image_size = image_px == config.image_size
     if not original_patch_size:
-        config = of_other_size(cast(ViTConfig, config), sizes.image_px, sizes.patch_px)
+        config = of_other_size(cast(ViTConfig, config), image_px, patch_px)
         model = _create_random_model(config)
-    prepared = selection.prepare_image(replace(loaded.preparation, image_size=sizes.image_px))
-    cache_key = (loaded.digest, nouns.offset, sizes.image_px, sizes.patch_px)
+    prepared = selection.prepare_image(replace(loaded.preparation, image_size=image_px))
+    cache_key = (loaded.digest, nouns.offset, image_px, patch_px)
     return EmbeddedImage(
         model_choice=choice,
         image_key=nouns.image,

@@ -20,7 +20,6 @@ CODE_PX = 300  # height of the two code boxes
 
 
 def draw(image: EmbeddedImage) -> None:
-    """Draw both implementations, the bug and the drawers."""
     draw_reshape_bug(image)
     draw_implementations(image)
     page.drawers(

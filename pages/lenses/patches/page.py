@@ -1,12 +1,11 @@
 """Lens: patches, the patch embedding and the token sequence."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.controls import widgets
+from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.lenses.patches import embedding_ways, patch_view, puzzle, sequence, sizes
 from pages.lenses.patches.embedded_image import EmbeddedImage, embed_selected_image
@@ -22,15 +21,7 @@ VIEWS: dict[str, tuple[str, Section]] = {
 }
 
 
-@dataclass(frozen=True)
-class SectionControls(widgets.ControlValues, page="patches"):
-    """The selected section, one of `VIEWS`."""
-
-    view: str
-
-
 def draw() -> None:
-    """Draw the selected section, or offer another model where this one has no patches to show."""
     choice = selection.get_model_choice()
     config = as_cut(choice.config)
     options = sizes.list_patch_sizes(config)
@@ -41,10 +32,10 @@ def draw() -> None:
             icon=":material/grid_off:",
         )
         return
-    widgets.keep_pending(patch_view.ColumnControls, puzzle.ShuffleControls)
-    draw_section = widgets.choose_section(SectionControls.key("view"), VIEWS)
-    selected_sizes, row_end = sizes.draw_size_controls(choice, options, config.patch_size)
-    image = embed_selected_image(selected_sizes)
+    query_params.keep_page_pending("patches")
+    draw_section = widgets.choose_section("patches.view", VIEWS)
+    image_px, patch_px, row_end = sizes.draw_size_controls(choice, options, config.patch_size)
+    image = embed_selected_image(image_px, patch_px)
     patch_view.draw_model_note(image)
     draw_section(image, row_end)
 

@@ -1,6 +1,5 @@
 """The image cut into patches, with one patch multiplied by one column of E."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
@@ -26,23 +25,12 @@ from vitviz.text import plain, plural
 _mount_stage = register(__file__, "patches_stage")
 KEY = "patches.stage"
 
-ASKS = (
-    Question("224 × 224 px in patches of 16 × 16: how many patches?", formula_measures.PatchCount(224, 16)),
-)
-
-
-@dataclass(frozen=True)
-class ColumnControls(widgets.ControlValues, page="patches"):
-    """The selected column of E, counted from 1."""
-
-    column: int
-
 
 def draw(image: EmbeddedImage, row_end: DeltaGenerator) -> None:
     """Draw the patches, the selected patch and the shapes; the column control goes into `row_end`."""
     with row_end:
         column = widgets.number(
-            ColumnControls.key("column"),
+            "patches.column",
             "Column of E",
             1,
             image.config.embed_dim,
@@ -68,7 +56,9 @@ def draw(image: EmbeddedImage, row_end: DeltaGenerator) -> None:
         math=page.read_math(__file__),
         code=(type(image.model.get_submodule("patch_embed")).forward, patchify),
         numbers=partial(_draw_downloads, image),
-        asks=ASKS,
+        ask=Question(
+            "224 × 224 px in patches of 16 × 16: how many patches?", formula_measures.PatchCount(224, 16)
+        ),
     )
 
 
@@ -76,7 +66,7 @@ def _apply_click(layout: TokenLayout) -> None:
     events = read_events(KEY)
     column, token = read_index(events.get("column")), read_index(events.get("pin"))
     if column is not None:
-        ColumnControls.change(column=column + 1)
+        widgets.set_control("patches.column", column + 1)
     if token is not None and token < layout.num_tokens:
         selection.set_pin(Pin.of_token(layout, token))
 

@@ -31,21 +31,6 @@ from vitviz.probe.embedding import FloatArray, is_blind_twin, predict_shuffled, 
 _mount_puzzle = register(__file__, "patches_puzzle", "patches_pair")
 TOP_CLASSES = 5
 
-ASKS = (
-    Question(
-        "All patches are shuffled. Does the selected model's prediction change?",
-        model_measures.ShuffledPrediction(),
-    ),
-)
-
-
-@dataclass(frozen=True)
-class ShuffleControls(widgets.ControlValues, page="patches"):
-    """The percentage of patches that move, and the seed of the permutation."""
-
-    shuffled: int
-    seed: int
-
 
 @dataclass(frozen=True, eq=False)
 class ComparedModel:
@@ -58,7 +43,6 @@ class ComparedModel:
 
 
 def draw(image: EmbeddedImage) -> None:
-    """Draw the shuffled image, its predictions and the drawers, if the model has a head and positions."""
     able = abilities(image.config)
     lacking = able.class_head.why_not or able.positions.why_not
     if lacking:
@@ -69,26 +53,24 @@ def draw(image: EmbeddedImage) -> None:
         "patches.puzzle",
         math=page.read_math(__file__),
         code=(patches.scrambled_order, predict_shuffled, without_positions),
-        asks=ASKS,
+        ask=Question(
+            "All patches are shuffled. Does the selected model's prediction change?",
+            model_measures.ShuffledPrediction(),
+        ),
     )
 
 
 @st.fragment
 def _draw_shuffled(image: EmbeddedImage) -> None:
-    controls = _draw_controls()
-    order = patches.scrambled_order(len(image.embedding.tokens), controls.shuffled / 100, controls.seed)
+    with page.row():
+        share = widgets.slider("patches.shuffled", "Shuffled", 0, 100, 100, 5, format="%d %%")
+        seed = widgets.number("patches.seed", "Seed", 0, 999, 0)
+    order = patches.scrambled_order(len(image.embedding.tokens), share / 100, seed)
     predictions = [_predict(image, order, compared) for compared in list_compared_models(image)]
     bars = [_list_bars(image, prediction) for prediction in predictions]
     _mount_puzzle(plots.puzzle(image.pixels, order, image.patch_px, bars), key="patches.puzzle")
     moved = int((order != np.arange(len(order))).sum())
     page.caption(describe_shuffle(image, moved, predictions))
-
-
-def _draw_controls() -> ShuffleControls:
-    with page.row():
-        share = widgets.slider(ShuffleControls.key("shuffled"), "Shuffled", 0, 100, 100, 5, format="%d %%")
-        seed = widgets.number(ShuffleControls.key("seed"), "Seed", 0, 999, 0)
-    return ShuffleControls(share, seed)
 
 
 def list_compared_models(image: EmbeddedImage) -> list[ComparedModel]:

@@ -14,7 +14,6 @@ _mount_sequence = register(__file__, "patches_sequence", "patches_pair")
 
 
 def draw(image: EmbeddedImage) -> None:
-    """Draw the terms of z0 as heat maps and compare their magnitudes."""
     if not abilities(image.config).positions:
         page.markdown(
             ":gray[A Swin has no [CLS] and no position embedding: its sequence is its patch embeddings, normalised,"

@@ -1,7 +1,5 @@
 """The controls of image size and patch size."""
 
-from dataclasses import dataclass
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -18,14 +16,6 @@ PatchSizes = dict[int, list[PatchSize]]  # by image size in pixels
 _IMAGE_CONTROL_PX, _ROW_END_PX = 168, 120
 
 
-@dataclass(frozen=True)
-class SizeControls(widgets.ControlValues, page="patches"):
-    """The selected image and patch size, in pixels."""
-
-    image_px: int
-    patch_px: int
-
-
 def list_patch_sizes(config: ViTConfig | SwinConfig) -> PatchSizes:
     """Return the patch sizes of every image size that allows at least one."""
     images, candidates = {config.image_size}, {config.patch_size}
@@ -37,8 +27,8 @@ def list_patch_sizes(config: ViTConfig | SwinConfig) -> PatchSizes:
 
 def draw_size_controls(
     model: ModelChoice, sizes: PatchSizes, original_patch_px: int
-) -> tuple[SizeControls, DeltaGenerator]:
-    """Draw the controls; return their values and a free container at the end of their row.
+) -> tuple[int, int, DeltaGenerator]:
+    """Draw the controls; return image and patch size in pixels, and a free container at the end of their row.
 
     Args:
         model: the selected model.
@@ -56,7 +46,7 @@ def draw_size_controls(
     fixed = abilities(model.config).any_size.why_not
     with right:
         patch_px = widgets.segmented(
-            SizeControls.key("patch_px"),
+            "patches.patch_px",
             "Patch size P, in pixels",
             allowed,
             original_patch_px if original_patch_px in allowed else allowed[len(allowed) // 2],
@@ -67,12 +57,12 @@ def draw_size_controls(
                 ]
             ),
         )
-    return SizeControls(image_px, patch_px), row_end
+    return image_px, patch_px, row_end
 
 
 def _draw_image_size(sizes: PatchSizes, original_px: int) -> int:
     return widgets.select(
-        SizeControls.key("image_px"),
+        "patches.image_px",
         "Image size",
         tuple(sizes),
         min(sizes, key=lambda px: abs(px - original_px)),

@@ -1,18 +1,14 @@
 """Sentences about position encodings: similarities, wavelengths, structure and resizing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from pages.lenses.positions.encodings import FloatArray, PositionTable
 from vitviz.analysis import position_similarity
 from vitviz.analysis.position_similarity import Structure, mean_along
 from vitviz.text import percent, plain, plural, signed
-
-if TYPE_CHECKING:
-    from pages.lenses.positions.encodings import FloatArray, PositionTable
 
 
 def format_similarity(similarity: float) -> str:

@@ -41,12 +41,12 @@ BASES = (10.0, 100.0, 1000.0, 10000.0, 100000.0)
 
 
 @dataclass(frozen=True)
-class EncodingControls(widgets.ControlValues, page="positions"):
+class EncodingControls:
     """Grid, width and base of a computed encoding."""
 
-    grid: Grid
-    dim: int
-    base: float
+    grid: Grid = DEFAULT_GRID
+    dim: int = DEFAULT_DIM
+    base: float = DEFAULT_BASE
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def draw_encoding_controls(shown: set[str]) -> EncodingControls:
         dim = config.embed_dim if config.embed_dim >= 8 and config.embed_dim % 4 == 0 else DEFAULT_DIM
     return EncodingControls(
         grid=widgets.select(
-            EncodingControls.key("grid"),
+            "positions.grid",
             "Grid, patches",
             tuple(sorted({*GRIDS, grid})),
             grid,
@@ -99,7 +99,7 @@ def draw_encoding_controls(shown: set[str]) -> EncodingControls:
             why_not=why_not,
         ),
         dim=widgets.select(
-            EncodingControls.key("dim"),
+            "positions.dim",
             "Width D",
             tuple(sorted({*DIMS, dim})),
             dim,
@@ -107,7 +107,7 @@ def draw_encoding_controls(shown: set[str]) -> EncodingControls:
             why_not=why_not,
         ),
         base=widgets.select(
-            EncodingControls.key("base"),
+            "positions.base",
             "Base",
             BASES,
             DEFAULT_BASE,

@@ -1,7 +1,5 @@
 """Examples of the lecture: the exponent bug, 1-D encodings on a grid, and the ambiguity of a sum."""
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from pages.controls import widgets
@@ -31,31 +29,9 @@ FIRST = (4, 50)  # positions and width of the first lecture's table
 SQUARE = (4, 4)
 Place = tuple[float, float]  # (x, y) in [0, 1]
 
-ASKS = (
-    Question(
-        "By the formula, what is the cosine of positions 20 and 21 at width 64?",
-        formula_measures.SinusoidSimilarity(20, 21),
-    ),
-)
-
-
-@dataclass(frozen=True)
-class LectureControls(widgets.ControlValues, page="positions"):
-    """The selected example, one of `CASES`."""
-
-    case: str
-
 
 def draw() -> None:
-    """Draw the selected example and the drawers."""
-    case = widgets.segmented(
-        LectureControls.key("case"),
-        "Example",
-        tuple(CASES),
-        "slip",
-        format_func=CASES.__getitem__,
-        label_visibility="collapsed",
-    )
+    case = widgets.segmented("positions.case", "Example", CASES, label_visibility="collapsed")
     {"slip": _draw_exponent_bug, "first": _draw_first_table, "flat": _draw_flattening, "sum": _draw_sum}[
         case
     ]()
@@ -63,7 +39,10 @@ def draw() -> None:
         "positions.lecture",
         math=page.read_math(__file__),
         code=(formulas.sincos_1d, formulas.sincos_1d_slip),
-        asks=ASKS,
+        ask=Question(
+            "By the formula, what is the cosine of positions 20 and 21 at width 64?",
+            formula_measures.SinusoidSimilarity(20, 21),
+        ),
     )
 
 
@@ -105,10 +84,10 @@ def _draw_first_table() -> None:
     page.caption(captions.describe_first_table(position_similarity.cosine_similarity(values), FIRST[1]))
 
 
-def _draw_pair(first: str, second: str, pin: Place, other: Place, key: str) -> tuple[FloatArray, FloatArray]:
-    """Draw two computed encodings on a 4 x 4 grid; return their cosines (16, 16)."""
-    parameters = EncodingControls(SQUARE, DIM, encodings.DEFAULT_BASE)
-    tables = [encodings.load_encoding(kind, parameters) for kind in (first, second)]
+def _draw_pair(kind: str, pin: Place, other: Place, key: str) -> tuple[FloatArray, FloatArray]:
+    """Draw an encoding and the 2-D concatenated one on a 4 x 4 grid; return their cosines (16, 16)."""
+    parameters = EncodingControls(SQUARE, DIM)
+    tables = [encodings.load_encoding(name, parameters) for name in (kind, "sincos_2d_concat")]
     left, right = (position_similarity.cosine_similarity(table.values) for table in tables)
     panels = [
         plots.Panel(table.title, table.note, SQUARE, matrix[None])
@@ -120,16 +99,13 @@ def _draw_pair(first: str, second: str, pin: Place, other: Place, key: str) -> t
 
 
 def _draw_flattening() -> None:
-    flat, square = _draw_pair(
-        "sincos_1d", "sincos_2d_concat", (3.5 / 4, 0.5 / 4), (0.5 / 4, 1.5 / 4), "positions.flat"
-    )
+    flat, square = _draw_pair("sincos_1d", (3.5 / 4, 0.5 / 4), (0.5 / 4, 1.5 / 4), "positions.flat")
     page.caption(captions.describe_flattening(flat, square))
 
 
 def _draw_sum() -> None:
-    summed, concatenated = _draw_pair(
-        "sincos_2d_sum", "sincos_2d_concat", (2.5 / 4, 1.5 / 4), (1.5 / 4, 2.5 / 4), "positions.sum"
-    )
+    centres = (2.5 / 4, 1.5 / 4), (1.5 / 4, 2.5 / 4)
+    summed, concatenated = _draw_pair("sincos_2d_sum", *centres, "positions.sum")
     table = position_similarity.encode("sincos_2d_sum", SQUARE, DIM)
     unique = position_similarity.score_encoding(table, SQUARE).distinct
     page.caption(captions.describe_sum(summed, concatenated, unique))

@@ -1,7 +1,5 @@
 """Lens: position encodings."""
 
-from dataclasses import dataclass
-
 from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.positions import lecture, resize, rotary, similarity, table
@@ -16,13 +14,6 @@ VIEWS = {
 }
 
 
-@dataclass(frozen=True)
-class SectionControls(widgets.ControlValues, page="positions"):
-    """The selected section, one of `VIEWS`."""
-
-    view: str
-
-
 page.header("positions")
-widgets.choose_section(SectionControls.key("view"), VIEWS)()
+widgets.choose_section("positions.view", VIEWS)()
 selection.link_to("studies", "Do positions matter?", **{"studies.study": "positions"})

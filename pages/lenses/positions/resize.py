@@ -1,7 +1,6 @@
 """A learned table resized to another grid: similarities before and after, and stored accuracies."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -24,27 +23,19 @@ MAX_SIDE = 20
 WAYS = {"grid": "Bicubic on the grid", "list": "As a list (bug)"}
 
 
-@dataclass(frozen=True)
-class ResizeControls(widgets.ControlValues, page="positions"):
-    """The side of the new grid in patches, and the interpolation, one of `WAYS`."""
-
-    side: int
-    way: str
-
-
 def draw() -> None:
-    """Draw the controls, the similarities before and after, the stored accuracies and the drawers."""
     choice = selection.get_model_choice()
     config = as_vit(choice.config)
-    controls = _draw_controls(config.grid[0])
-    side, grids = controls.side, (config.grid, (controls.side, controls.side))
-    defaults = encodings.EncodingControls(
-        encodings.DEFAULT_GRID, encodings.DEFAULT_DIM, encodings.DEFAULT_BASE
-    )
-    before = encodings.load_encoding(encodings.SELECTED_MODEL, defaults).values
+    with page.row():
+        side = widgets.slider(
+            "positions.side", "New grid side", 2, MAX_SIDE, min(2 * config.grid[0], MAX_SIDE)
+        )
+        way = widgets.segmented("positions.way", "Interpolation", WAYS, "grid")
+    grids = (config.grid, (side, side))
+    before = encodings.load_encoding(encodings.SELECTED_MODEL, encodings.EncodingControls()).values
     after = (
         position_similarity.stretch_as_list(before, side**2)
-        if controls.way == "list"
+        if way == "list"
         else stretch_positions(before, *grids, config.positions_antialias)
     )
     matrices = [position_similarity.cosine_similarity(values) for values in (before, after)]
@@ -64,17 +55,6 @@ def draw() -> None:
         math=page.read_math(__file__),
         code=(resize_positions, position_similarity.stretch_as_list),
     )
-
-
-def _draw_controls(original_side: int) -> ResizeControls:
-    with page.row():
-        side = widgets.slider(
-            ResizeControls.key("side"), "New grid side", 2, MAX_SIDE, min(2 * original_side, MAX_SIDE)
-        )
-        way = widgets.segmented(
-            ResizeControls.key("way"), "Interpolation", tuple(WAYS), "grid", format_func=WAYS.__getitem__
-        )
-    return ResizeControls(side, way)
 
 
 def _draw_accuracy() -> None:

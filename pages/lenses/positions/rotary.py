@@ -1,7 +1,5 @@
 """Rotary positions: how the pairs of a query and a key turn with their offset, and the score that follows."""
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from pages.controls import widgets
@@ -19,22 +17,8 @@ WIDTHS = (8, 16, 32, 64)
 STEPS = tuple(range(-7, 8))
 
 
-@dataclass(frozen=True)
-class RotaryControls(widgets.ControlValues, page="positions"):
-    """The offset of query and key in patches, and grid, width per head and base of the rotation."""
-
-    down: int
-    right: int
-    rope_grid: Grid
-    rope_dim: int
-    rope_base: float
-
-
 def draw() -> None:
-    """Draw the score over all offsets, the pairs at one offset, the caption and the drawers."""
-    controls = _draw_controls()
-    offset = (controls.down, controls.right)
-    shape = (controls.rope_grid, controls.rope_dim, controls.rope_base)
+    offset, shape = _draw_controls()
     draw_chart(rotary_figure(*shape, offset=offset, mode=selection.get_theme()), "positions.rotary")
     page.caption(describe_rotation(*shape, offset=offset))
     page.drawers(
@@ -44,26 +28,27 @@ def draw() -> None:
     )
 
 
-def _draw_controls() -> RotaryControls:
+def _draw_controls() -> tuple[tuple[int, int], tuple[Grid, int, float]]:
+    """Return the offset of query and key in patches, and the grid, the width per head and the base."""
     with page.row():
         sliders = st.container(width=240), st.container(width=240)
         with page.options("positions.rotary"):
             grid = widgets.select(
-                RotaryControls.key("rope_grid"),
+                "positions.rope_grid",
                 "Grid, patches",
                 GRIDS,
                 (8, 8),
                 format_func=lambda g: f"{g[0]} \u00d7 {g[1]}",
             )
-            dim = widgets.select(RotaryControls.key("rope_dim"), "Width of a head", WIDTHS, 32)
+            dim = widgets.select("positions.rope_dim", "Width of a head", WIDTHS, 32)
             base = widgets.select(
-                RotaryControls.key("rope_base"), "Base", BASES, 100.0, format_func=lambda b: f"{b:,.0f}"
+                "positions.rope_base", "Base", BASES, 100.0, format_func=lambda b: f"{b:,.0f}"
             )
         steps = tuple(step for step in STEPS if abs(step) < grid[0])
         with sliders[0]:
             down = widgets.select_slider(
-                RotaryControls.key("down"), "Rows down", steps, 0, help="From the query to the key."
+                "positions.down", "Rows down", steps, 0, help="From the query to the key."
             )
         with sliders[1]:
-            right = widgets.select_slider(RotaryControls.key("right"), "Columns right", steps, 2)
-    return RotaryControls(down, right, grid, dim, base)
+            right = widgets.select_slider("positions.right", "Columns right", steps, 2)
+    return (down, right), (grid, dim, base)

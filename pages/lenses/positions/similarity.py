@@ -1,6 +1,6 @@
 """Two encodings compared: similarities of all positions, structure and desired properties."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,11 +10,10 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.positions import encodings
 from pages.lenses.positions.captions import compare_similarities, describe_means, format_similarity
-from pages.lenses.positions.encodings import EncodingControls, FloatArray, PositionTable
+from pages.lenses.positions.encodings import FloatArray, PositionTable
 from pages.selection import selection
 from pages.stores import cached, parameter_history
 from pages.views.chart import draw_chart
-from pages.views.event_values import read_events, read_pin
 from pages.views.register import register
 from vitviz.analysis import position_similarity
 from vitviz.lessons import weight_measures
@@ -27,36 +26,12 @@ from vitviz.text import percent, plain
 draw_mosaics = register(__file__, "similarity_view")
 NOTHING = "nothing"
 VIEW = "positions.mosaic"
+_measure_properties = cached.shared(max_entries=128)(position_similarity.score_encoding)
 COLUMN_PX = 430  # width of the table of properties
-
-ASKS = (
-    Question(
-        "What is the mean cosine of two learned positions one step apart?",
-        weight_measures.NeighbourSimilarity(),
-    ),
-)
-
-
-@dataclass(frozen=True)
-class SimilarityControls(widgets.ControlValues, page="positions"):
-    """Two encodings by key, and how their similarities are drawn."""
-
-    left: str
-    right: str  # or NOTHING
-    raw: bool
-    stretched: bool  # each panel's scale to its own values
-    seed: int
-    parameters: EncodingControls
 
 
 def draw() -> None:
-    """Draw the controls, the mosaics, the caption, both summaries and the drawers."""
-    controls = _draw_controls()
-    tables = [
-        encodings.load_encoding(key, controls.parameters, controls.seed)
-        for key in (controls.left, controls.right)
-        if key != NOTHING
-    ]
+    tables, raw, stretched = _draw_controls()
     frame = parameter_history.compute_start_frame(
         [
             (len(table.tables), table.frame)
@@ -68,17 +43,7 @@ def draw() -> None:
     ability = encodings.get_position_ability()
     if not ability:
         st.info(ability.why_not, icon=":material/explore_off:")
-    panels = [_create_panel(table, controls.raw) for table in tables]
-    payload = plots.mosaic(
-        panels,
-        encodings.load_input_image(),
-        selection.get_current().pin.point,
-        frame,
-        raw=controls.raw,
-        own_scale=controls.stretched,
-        active=len(panels) - 1,
-    )
-    draw_mosaics(payload, key=VIEW, triggers=("pin",), on_change=_apply_click)
+    _draw_mosaics(tables, frame, raw, stretched)
     structures = [_measure_structure(table.values, table.grid) for table in tables]
     page.caption(compare_similarities(tables, structures))
     _draw_summaries(tables, structures)
@@ -91,8 +56,29 @@ def draw() -> None:
             position_similarity.score_encoding,
         ),
         numbers=partial(_draw_downloads, tables),
-        asks=ASKS,
+        ask=Question(
+            "What is the mean cosine of two learned positions one step apart?",
+            weight_measures.NeighbourSimilarity(),
+        ),
     )
+
+
+def _draw_mosaics(tables: list[PositionTable], frame: int, raw: bool, stretched: bool) -> None:
+    compared = [_compare_positions(table.tables, table.grid, raw) for table in tables]
+    panels = [
+        plots.Panel(table.title, table.note, table.grid, matrices, table.moments, sentences)
+        for table, (matrices, sentences) in zip(tables, compared, strict=True)
+    ]
+    payload = plots.mosaic(
+        panels,
+        encodings.load_input_image(),
+        selection.get_current().pin.point,
+        frame,
+        raw=raw,
+        own_scale=stretched,
+        active=len(panels) - 1,
+    )
+    draw_mosaics(payload, key=VIEW, triggers=("pin",), on_change=partial(selection.apply_click, VIEW))
 
 
 def _draw_summaries(tables: list[PositionTable], structures: list[position_similarity.Structure]) -> None:
@@ -114,54 +100,39 @@ def _draw_distances(tables: list[PositionTable], structures: list[position_simil
     return plots.by_distance_figure(curves, selection.get_theme())
 
 
-def _draw_controls() -> SimilarityControls:
+def _draw_controls() -> tuple[list[PositionTable], bool, bool]:
+    """Return the two encodings; True for raw dot products; True for a scale of each panel's own values."""
     titles = encodings.list_encodings()
     with page.row():
         with st.container(width=290):
-            left = widgets.select(
-                SimilarityControls.key("left"),
-                "Encoding",
-                tuple(titles),
-                "sincos_2d_concat",
-                format_func=titles.__getitem__,
-            )
+            left = widgets.select("positions.left", "Encoding", titles, "sincos_2d_concat")
         with st.container(width=290):
-            all_titles = {NOTHING: "None"} | titles
-            right = widgets.select(
-                SimilarityControls.key("right"),
-                "Compare with",
-                tuple(all_titles),
-                encodings.SELECTED_MODEL if encodings.SELECTED_MODEL in titles else "sincos_1d",
-                format_func=all_titles.__getitem__,
-            )
+            default = encodings.SELECTED_MODEL if encodings.SELECTED_MODEL in titles else "sincos_1d"
+            right = widgets.select("positions.right", "Compare with", {NOTHING: "None"} | titles, default)
         options = page.options("positions.similarity")
     with options:
         parameters = encodings.draw_encoding_controls({left, right})
         raw = widgets.toggle(
-            SimilarityControls.key("raw"),
+            "positions.raw",
             "Raw dot products",
             help="Without normalisation, long vectors look similar to all others.",
         )
         stretched = widgets.toggle(
-            SimilarityControls.key("stretched"),
+            "positions.stretched",
             "Separate colour scales",
             True,
             help="On: each panel's range over different positions. Off: −1 to 1 for both panels.",
         )
         seed = widgets.number(
-            SimilarityControls.key("seed"),
+            "positions.seed",
             "Seed of random encodings",
             0,
             999,
             0,
             why_not=None if "random" in (left, right) else "Disabled: no random encoding is selected.",
         )
-    return SimilarityControls(left, right, raw, stretched, seed, parameters)
-
-
-def _create_panel(table: PositionTable, raw: bool) -> plots.Panel:
-    matrices, sentences = _compare_positions(table.tables, table.grid, raw)
-    return plots.Panel(table.title, table.note, table.grid, matrices, table.moments, sentences)
+    keys = (key for key in (left, right) if key != NOTHING)
+    return [encodings.load_encoding(key, parameters, seed) for key in keys], raw, stretched
 
 
 @cached.shared(max_entries=32)
@@ -176,11 +147,6 @@ def _compare_positions(tables: FloatArray, grid: encodings.Grid, raw: bool) -> t
 @cached.shared(max_entries=512)
 def _measure_structure(table: FloatArray, grid: encodings.Grid) -> position_similarity.Structure:
     return position_similarity.measure_structure(position_similarity.cosine_similarity(table), grid)
-
-
-@cached.shared(max_entries=128)
-def _measure_properties(table: FloatArray, grid: encodings.Grid) -> position_similarity.EncodingScores:
-    return position_similarity.score_encoding(table, grid)
 
 
 def _shorten_title(table: PositionTable) -> str:
@@ -208,12 +174,6 @@ def _format_properties(tables: list[PositionTable]) -> str:
     rule = "|---|---|" + "---:|" * len(tables)
     body = [f"| {name} | :gray[{measure}] | " + " | ".join(cells) + " |" for name, measure, cells in rows]
     return "\n".join([head, rule, *body])
-
-
-def _apply_click() -> None:
-    pin = read_pin(read_events(VIEW).get("pin"))
-    if pin is not None:
-        selection.set_pin(pin)
 
 
 def list_rows(matrix: FloatArray) -> Columns:

@@ -1,7 +1,6 @@
 """A position encoding as a heat map of position by dimension, with the formula of every cell."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
@@ -12,7 +11,7 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.positions import encodings, similarity
 from pages.lenses.positions.captions import describe_table
-from pages.lenses.positions.encodings import EncodingControls, PositionTable
+from pages.lenses.positions.encodings import PositionTable
 from pages.selection import selection
 from pages.views.register import register
 from vitviz import sinusoids as formulas
@@ -30,16 +29,13 @@ SOURCES: dict[str, Callable[..., object]] = {
 }
 
 
-@dataclass(frozen=True)
-class TableControls(widgets.ControlValues, page="positions"):
-    """The encoding by key."""
-
-    encoding: str
-
-
 def draw() -> None:
-    """Draw the controls, the heat map, the caption and the drawers."""
-    encoding, parameters = _draw_controls()
+    titles = encodings.list_encodings()
+    with page.row():
+        with st.container(width=250):
+            encoding = widgets.select("positions.encoding", "Encoding", titles, "sincos_1d")
+        with page.options("positions.table"):
+            parameters = encodings.draw_encoding_controls({encoding})
     table = encodings.load_encoding(encoding, parameters)
     # The sinusoidal table of a model always has the default base.
     base = parameters.base if encoding in encodings.SINUSOIDAL else encodings.DEFAULT_BASE
@@ -62,22 +58,6 @@ def draw() -> None:
         code=(SOURCES.get(kind, position_similarity.patch_rows),),
         numbers=partial(_draw_numbers, table),
     )
-
-
-def _draw_controls() -> tuple[str, EncodingControls]:
-    titles = encodings.list_encodings()
-    with page.row():
-        with st.container(width=250):
-            encoding = widgets.select(
-                TableControls.key("encoding"),
-                "Encoding",
-                tuple(titles),
-                "sincos_1d",
-                format_func=titles.__getitem__,
-            )
-        with page.options("positions.table"):
-            parameters = encodings.draw_encoding_controls({encoding})
-    return encoding, parameters
 
 
 def _draw_numbers(table: PositionTable) -> None:

@@ -1,7 +1,5 @@
 """Cost of global and windowed attention: multiply-adds by formula, runtime and memory measured on this server."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import streamlit as st
 
@@ -23,28 +21,6 @@ SIDES_PX = (112, 224, 448, 896, 1792)
 WINDOWS = (4, 7, 8)
 WIDTHS = (48, 96, 192, 384)
 
-ASKS = (
-    Question(
-        "56 × 56 patches of width 96: how many times as much does global attention cost as windows of 7?",
-        formula_measures.WindowCost(56, 7),
-    ),
-)
-
-
-@dataclass(frozen=True)
-class CostControls(widgets.ControlValues, page="swin"):
-    """Side of the window in tokens, and width of a token."""
-
-    cost_window: int
-    cost_dim: int
-
-
-@dataclass(frozen=True)
-class MeasurementControls(widgets.ControlValues, page="swin"):
-    """The measured quantity that is drawn: 'time' or 'memory'."""
-
-    cost_shown: str
-
 
 def draw() -> None:
     _draw_costs()
@@ -52,7 +28,10 @@ def draw() -> None:
         "swin.cost",
         math=page.read_math(__file__),
         code=(global_attention_cost, window_attention_cost, measure),
-        asks=ASKS,
+        ask=Question(
+            "56 × 56 patches of width 96: how many times as much does global attention cost as windows of 7?",
+            formula_measures.WindowCost(56, 7),
+        ),
     )
 
 
@@ -60,15 +39,14 @@ def draw() -> None:
 def _draw_costs() -> None:
     left, right, _ = st.columns([2, 3, 3], vertical_alignment="bottom")
     with left:
-        window = widgets.segmented(CostControls.key("cost_window"), "Window M, tokens", WINDOWS, 7)
+        window = widgets.segmented("swin.cost_window", "Window M, tokens", WINDOWS, 7)
     with right:
-        dim = widgets.segmented(CostControls.key("cost_dim"), "Width C", WIDTHS, 96)
-    controls = CostControls(window, dim)
+        dim = widgets.segmented("swin.cost_dim", "Width C", WIDTHS, 96)
     left, right = st.columns(2, gap="medium")
     with left:
-        _draw_formula(controls)
+        _draw_formula(window, dim)
     with right:
-        _draw_measurement(controls)
+        _draw_measurement(window, dim)
 
 
 def compute_costs(window: int, dim: int) -> plots.Costs:
@@ -82,8 +60,7 @@ def compute_costs(window: int, dim: int) -> plots.Costs:
     )
 
 
-def _draw_formula(controls: CostControls) -> None:
-    window, dim = controls.cost_window, controls.cost_dim
+def _draw_formula(window: int, dim: int) -> None:
     costs = compute_costs(window, dim)
     st.markdown("**By formula**: multiply-adds of one attention layer")
     draw_chart(plots.cost_figure(costs, TOKENS, selection.get_theme()), "swin.cost")
@@ -96,24 +73,24 @@ def _draw_formula(controls: CostControls) -> None:
     page.caption(captions.describe_formula_cost(costs, SIDES_PX, window))
 
 
-def _draw_measurement(controls: CostControls) -> None:
+def _draw_measurement(window: int, dim: int) -> None:
     st.markdown("**Measured** on this server, one image")
-    requested: set[CostControls] = st.session_state.setdefault("swin._asked", set())
-    if controls not in requested:
-        sizes = ", ".join(f"{side} × {side}" for side in timings.list_sides(controls.cost_window))
+    requested: set[tuple[int, int]] = st.session_state.setdefault("swin._asked", set())
+    if (window, dim) not in requested:
+        sizes = ", ".join(f"{side} × {side}" for side in timings.list_sides(window))
         st.caption(f"Runs both for {sizes} tokens; takes a few seconds.")
         st.button(
             "Measure runtime",
             key="swin.measure",
             icon=":material/timer:",
             on_click=requested.add,
-            args=(controls,),
+            args=((window, dim),),
         )
         return
     with st.spinner("Measuring …"):
-        measurements = timings.time_attention(controls.cost_window, controls.cost_dim)
+        measurements = timings.time_attention(window, dim)
     quantity = widgets.segmented(
-        MeasurementControls.key("cost_shown"), "Quantity", ["time", "memory"], label_visibility="collapsed"
+        "swin.cost_shown", "Quantity", ["time", "memory"], label_visibility="collapsed"
     )
     costs = select_costs(measurements, quantity)
     figure = plots.cost_figure(costs, TOKENS, selection.get_theme(), height_px=272)

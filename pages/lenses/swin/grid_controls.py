@@ -13,7 +13,7 @@ _LAST_WINDOW = "swin._last_window"
 
 
 @dataclass(frozen=True)
-class GridControls(widgets.ControlValues, page="swin"):
+class GridControls:
     """Patches per side of the image and of a window, and the shift of every second block."""
 
     grid: int
@@ -25,7 +25,7 @@ def draw_controls() -> GridControls:
     """Draw grid, window and shift behind the button 'Options'."""
     with page.row(), page.options("swin.grid"):
         grid = widgets.segmented(
-            GridControls.key("grid"),
+            "swin.grid",
             "Grid, patches per side",
             GRIDS,
             8,
@@ -33,7 +33,7 @@ def draw_controls() -> GridControls:
         )
         fitting = tuple(m for m in WINDOWS if grid % m == 0 and m < grid)
         window = widgets.segmented(
-            GridControls.key("window"),
+            "swin.window",
             "Window M, patches",
             fitting,
             4 if 4 in fitting else fitting[-1],
@@ -41,10 +41,10 @@ def draw_controls() -> GridControls:
         )
         # A new window size sets the paper's shift; the shift of a permalink stays at first.
         if st.session_state.get(_LAST_WINDOW, window) != window:
-            GridControls.change(shift=window // 2)
+            widgets.set_control("swin.shift", window // 2)
         st.session_state[_LAST_WINDOW] = window
         shift = widgets.segmented(
-            GridControls.key("shift"),
+            "swin.shift",
             "Shift s, patches",
             tuple(range(window)),
             window // 2,

@@ -1,6 +1,5 @@
 """Hierarchy: the grids of all stages as a pyramid, and one patch merging in numbers."""
 
-from dataclasses import dataclass
 from functools import partial
 
 from pages.controls import widgets
@@ -10,7 +9,6 @@ from pages.selection import selection, subject
 from pages.selection.subject import Subject
 from pages.views.register import register
 from vitviz.analysis.window_attention import Merge, merge_at
-from vitviz.config import SwinConfig
 from vitviz.models.abilities import as_swin
 from vitviz.models.swin import PatchMerging
 from vitviz.plots import swin as plots
@@ -20,37 +18,26 @@ KEY = "swin.pyramid"
 _view = register(__file__, "swin_pyramid")
 
 
-@dataclass(frozen=True)
-class MergeControls(widgets.ControlValues, page="swin"):
-    """The stage, from 2, whose patch merging is shown."""
-
-    merge: int
-
-
 def draw() -> None:
     swin = subject.load_current()
     config, grid = as_swin(swin.model.config), swin.layout.grid
     page.untrained_note(swin.choice.trained_on)
-    merge = _compute_merge(swin, choose_merge(config))
+    merge = choose_merge(swin)
     payload = plots.pyramid(
         swin_selection.crop_image(), config, grid, selection.get_current().pin.point, merge
     )
-    _view(payload, key=KEY, triggers=("pin",), on_change=partial(swin_selection.store_pin, KEY))
+    _view(payload, key=KEY, triggers=("pin",), on_change=partial(selection.apply_click, KEY))
     page.caption(captions.describe_hierarchy(config, grid))
     page.drawers("swin.merge", math=page.read_math(__file__), code=(PatchMerging.forward,))
 
 
-def choose_merge(config: SwinConfig) -> MergeControls | None:
-    stages = tuple(range(2, len(config.depths) + 1))
-    if len(stages) < 2:
-        return MergeControls(stages[0]) if stages else None
-    return MergeControls(widgets.segmented(MergeControls.key("merge"), "Merging into stage", stages))
-
-
-def _compute_merge(swin: Subject, controls: MergeControls | None) -> Merge | None:
-    if controls is None:
+def choose_merge(swin: Subject) -> Merge | None:
+    """Draw the control of the stage; return the merging into it at the pin, None if there is only one stage."""
+    stages = tuple(range(2, len(as_swin(swin.model.config).depths) + 1))
+    if not stages:
         return None
-    stage = controls.merge - 1
+    stage = widgets.segmented("swin.merge", "Merging into stage", stages) if len(stages) > 1 else stages[0]
+    stage -= 1
     names = (f"layers.{stage - 1}", f"layers.{stage}.blocks.0.input")
     activations = swin.capture(names)
     before, after = (activations[name][0] for name in names)

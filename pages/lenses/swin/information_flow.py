@@ -1,6 +1,5 @@
 """Information flow between patches: what windows and masks allow after every block, and what gradients measure."""
 
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
@@ -30,21 +29,6 @@ MOST_GRADIENTS = 12  # blocks side by side
 _reach_view = register(__file__, "swin_reach", "swin_panels")
 _gradient_view = register(__file__, "swin_gradient", "swin_panels")
 
-ASKS = (
-    Question(
-        "16 × 16 patches, windows of 4, shift 2: after how many blocks has patch 1 reached all patches?",
-        formula_measures.BlocksToReach(16, 4, 2),
-    ),
-)
-
-
-@dataclass(frozen=True)
-class FlowControls(widgets.ControlValues, page="swin"):
-    """The number of blocks at which a permalink opens the view, and the first block with a gradient, from 1."""
-
-    blocks: int
-    first: int
-
 
 @lru_cache(maxsize=32)
 def compute_hops(controls: grid_controls.GridControls) -> dict[str, Hops]:
@@ -73,10 +57,10 @@ def compute_hops(controls: grid_controls.GridControls) -> dict[str, Hops]:
 def draw(controls: grid_controls.GridControls) -> None:
     side, hops = (controls.grid, controls.grid), compute_hops(controls)
     pin = selection.get_current().pin.cell(side)
-    blocks = widgets.resolve_option(FlowControls.key("blocks"), tuple(range(BLOCKS + 1)), 1)
-    widgets.store_value(FlowControls.key("blocks"), blocks)
+    blocks = widgets.resolve_option("swin.blocks", tuple(range(BLOCKS + 1)), 1)
+    widgets.store_value("swin.blocks", blocks)
     payload = plots.reach(swin_selection.crop_image(), side, hops, pin, begin=blocks)
-    _reach_view(payload, key=KEY, triggers=("pin",), on_change=partial(swin_selection.store_pin, KEY))
+    _reach_view(payload, key=KEY, triggers=("pin",), on_change=partial(selection.apply_click, KEY))
     page.caption(captions.describe_flow(hops, pin, controls.shift, BLOCKS))
     st.subheader("Measured: gradient of one output token", anchor=False)
     _draw_gradients(subject.load_current())
@@ -84,14 +68,18 @@ def draw(controls: grid_controls.GridControls) -> None:
         "swin.travel",
         math=page.read_math(__file__),
         code=(token_reach.window_links, token_reach.follow, token_reach.reads, patch_gradients),
-        asks=ASKS,
+        ask=Question(
+            "16 × 16 patches, windows of 4, shift 2: after how many blocks has patch 1 reached all patches?",
+            formula_measures.BlocksToReach(16, 4, 2),
+        ),
     )
 
 
 def _draw_gradients(swin: Subject) -> None:
     page.untrained_note(swin.choice.trained_on)
     all_blocks = token_reach.swin_blocks(as_swin(swin.model.config), swin.layout.grid)
-    first = _choose_first_block(len(all_blocks)) - 1
+    last = len(all_blocks) - MOST_GRADIENTS
+    first = widgets.slider("swin.first", "First block", 1, last + 1, 1) - 1 if last > 0 else 0
     blocks = all_blocks[first : first + MOST_GRADIENTS]
     pin, names = selection.get_current().pin, tuple(block.name for block in blocks)
     gradients = _compute_gradients(swin, names, pin.point)
@@ -107,12 +95,6 @@ def _draw_gradients(swin: Subject) -> None:
     )
     _gradient_view(payload, key="swin.gradient")
     page.caption(captions.describe_gradients(allowed, gradients))
-
-
-def _choose_first_block(blocks: int) -> int:
-    if blocks <= MOST_GRADIENTS:
-        return 1
-    return int(widgets.slider(FlowControls.key("first"), "First block", 1, blocks - MOST_GRADIENTS + 1, 1))
 
 
 @cached.per_image(shared=24, upload=8, spinner="Computing gradients …")

@@ -1,11 +1,10 @@
 """Swin: shifted windows and their masks step by step, and a trained Swin's attention, bias, hierarchy and cost."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.lenses.swin import (
     bias,
@@ -28,25 +27,9 @@ VIEWS: dict[str, tuple[str, Callable[..., None]]] = {
 }
 
 
-@dataclass(frozen=True)
-class PageControls(widgets.ControlValues, page="swin"):
-    """The section that is shown, a key of `VIEWS`."""
-
-    view: str
-
-
 page.header("swin")
-widgets.keep_pending(
-    grid_controls.GridControls,
-    stepper.StepperStart,
-    information_flow.FlowControls,
-    window_attention.AttentionControls,
-    bias.BiasControls,
-    hierarchy.MergeControls,
-    cost.CostControls,
-    cost.MeasurementControls,
-)
-draw = widgets.choose_section(PageControls.key("view"), VIEWS)
+query_params.keep_page_pending("swin")
+draw = widgets.choose_section("swin.view", VIEWS)
 draw(*((grid_controls.draw_controls(),) if draw in (stepper.draw, information_flow.draw) else ()))
 with st.container(horizontal=True):
     for name, recipe in (("digits", "digits_swin"), ("CIFAR-10", "cifar10_swin")):

@@ -1,6 +1,5 @@
 """Shifted windows step by step: partition, roll, region ids, mask, attention, reverse, unroll."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -33,38 +32,27 @@ STAGES = (  # the keys of STAGES in swin_stepper_stages.js
 )
 _view = register(__file__, "swin_stepper")
 
-ASKS = (
-    Question(
-        "8 × 8 patches, windows of 4, shift 2: to how many patches can patch 1 attend in the shifted block?",
-        formula_measures.ReadableInCorner(8, 4, 2),
-    ),
-)
-
-
-@dataclass(frozen=True)
-class StepperStart(widgets.ControlValues, page="swin"):
-    """The stage at which a permalink opens the stepper."""
-
-    stage: str
-
 
 def draw(controls: grid_controls.GridControls) -> None:
     layout = analysis.create_layout((controls.grid, controls.grid), controls.window, controls.shift)
     image = swin_selection.crop_image()
     attention = analysis.compare_masks(image, layout)
-    stage = widgets.resolve_option(StepperStart.key("stage"), STAGES)
-    widgets.store_value(StepperStart.key("stage"), stage)
+    stage = widgets.resolve_option("swin.stage", STAGES)
+    widgets.store_value("swin.stage", stage)
     selection.set_default_pin(Pin.of_cell(layout.grid, layout.find_most_masked()))
     pin = selection.get_current().pin.cell(layout.grid)
     payload = plots.stepper(image, layout, attention, pin, begin=STAGES.index(stage))
-    _view(payload, key=KEY, triggers=("pin",), on_change=partial(swin_selection.store_pin, KEY))
+    _view(payload, key=KEY, triggers=("pin",), on_change=partial(selection.apply_click, KEY))
     page.caption(captions.describe_windows(layout, attention.leak))
     page.drawers(
         "swin.steps",
         math=page.read_math(__file__),
         code=(shifted_windows.region_ids, shifted_windows.attention_mask, analysis.colour_attention),
         numbers=partial(draw_tables, layout),
-        asks=ASKS,
+        ask=Question(
+            "8 × 8 patches, windows of 4, shift 2: to how many patches can patch 1 attend in the shifted block?",
+            formula_measures.ReadableInCorner(8, 4, 2),
+        ),
     )
 
 

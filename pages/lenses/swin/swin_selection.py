@@ -1,4 +1,4 @@
-"""Crop the selected image for a Swin, and store the pin that was clicked on it."""
+"""Crop the selected image for a Swin."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +6,6 @@ from PIL import Image
 
 from pages.selection import selection
 from pages.stores import cached
-from pages.views.event_values import read_events, read_pin
 
 IMAGE_PX = 384
 
@@ -24,10 +23,3 @@ def crop_image() -> NDArray[np.uint8]:
     box = (left, top, left + side, top + side)
     px = min(IMAGE_PX, round(side))
     return np.asarray(source.resize((px, px), Image.Resampling.BICUBIC, box=box))
-
-
-def store_pin(key: str) -> None:
-    """Set the pin of all pages to the point that was clicked in a view."""
-    point = read_pin(read_events(key).get("pin"))
-    if point is not None:
-        selection.set_pin(point)

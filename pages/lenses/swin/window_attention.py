@@ -1,6 +1,6 @@
 """Attention maps of a trained Swin: any layer and head, inside the query's window."""
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -10,7 +10,7 @@ from pages.frame import page
 from pages.selection import attention_maps, selection
 from pages.selection import subject as subjects
 from pages.selection.attention_maps import MapSelection
-from pages.views.explorer import ExplorerOptions, draw_explorer, read_picks, send_options
+from pages.views.explorer import ExplorerOptions, draw_explorer, send_options
 from vitviz.config import ModelConfig
 from vitviz.models.layer_order import heads_by_layer
 from vitviz.models.swin import WindowAttention
@@ -21,58 +21,39 @@ KEY = "swin.attention"
 GROUP = "swin"
 
 
-@dataclass(frozen=True)
-class AttentionControls(widgets.ControlValues, page="swin"):
-    """The layer and head that are shown, both from 1, and whether low attention is dimmed."""
-
-    layer: int
-    head: Head
-    dim: bool
-
-
-def draw_controls(config: ModelConfig, names: list[str]) -> AttentionControls:
-    """Draw the three controls; names of the blocks in order of depth."""
+def draw_controls(config: ModelConfig, names: list[str]) -> tuple[MapSelection, bool]:
+    """Return the selected map, and whether low attention is dimmed; names of the blocks in order of depth."""
     heads = heads_by_layer(config)
     left, middle, right = st.columns([3, 3, 3], vertical_alignment="bottom")
     with left:
         layer = widgets.select(
-            AttentionControls.key("layer"),
+            "swin.layer",
             "Layer",
             list(range(1, len(heads) + 1)),
             format_func=lambda number: block_title(names[number - 1]),
         )
     with middle:
         options: list[Head] = [*range(1, heads[layer - 1] + 1), "mean"]
-        head = widgets.select(
-            AttentionControls.key("head"), "Head", options, format_func=attention_maps.name_head
-        )
+        head = widgets.select("swin.head", "Head", options, format_func=attention_maps.name_head)
     with right:
         dim = widgets.toggle(
-            AttentionControls.key("dim"),
+            "swin.dim",
             "Dim low attention",
             help="Darkens the image instead of colouring it.",
         )
-    return AttentionControls(layer, head, dim)
+    return MapSelection(layer, head), dim
 
 
 def draw() -> None:
     subject = subjects.capture_attention(subjects.load_current())
     page.untrained_note(subject.model.trained_on)
     pin = selection.get_current().pin
-    controls = draw_controls(subject.model.config, [name for name, _ in subject.windows])
-    send_options(GROUP, str(pin), ExplorerOptions(style="dim" if controls.dim else "overlay"))
-    gaze = MapSelection(controls.layer, controls.head)
-    view = attention_maps.build_view(subject, gaze, subject.ground(seen=False), GROUP)
-    draw_explorer(*view, key=KEY, on_change=store_selection)
-    page.caption(attention_maps.describe_attention(subject, gaze, pin))
-    parameters: dict[str, Any] = {"attention.layer": controls.layer}
+    map_selection, dim = draw_controls(subject.model.config, [name for name, _ in subject.windows])
+    send_options(GROUP, str(pin), ExplorerOptions(style="dim" if dim else "overlay"))
+    view = attention_maps.build_view(subject, map_selection, subject.ground(seen=False), GROUP)
+    on_change = partial(selection.apply_click, KEY, layer="swin.layer", head="swin.head")
+    draw_explorer(*view, key=KEY, on_change=on_change)
+    page.caption(attention_maps.describe_attention(subject, map_selection, pin))
+    parameters: dict[str, Any] = {"attention.layer": map_selection.layer}
     selection.link_to("attention", "Open page: Attention", **parameters)
     page.drawers("swin.attention", math=page.read_math(__file__), code=(WindowAttention.forward,))
-
-
-def store_selection() -> None:
-    """Store the pin, layer or head that was clicked in the explorer."""
-    events = read_picks(KEY)
-    if "pin" in events:
-        selection.set_pin(events["pin"])
-    AttentionControls.change(**{name: events[name] for name in ("layer", "head") if name in events})

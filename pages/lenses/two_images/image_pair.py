@@ -67,15 +67,13 @@ class PairedImage:
     @property
     def photo(self) -> Photo:
         """Return the original crop, on which cells are drawn."""
-        source = self.source
-        if not source.copy:
-            return cached.encode_photo(source.image, self.model.preparation, source.offset, False)
-        return _encode_copy(source.image, self.model.preparation, source.offset, source.copy)
+        if self.source.copy:
+            return _encode_copy(self.source, self.model.preparation)
+        return cached.encode_photo(self.source.image, self.model.preparation, self.source.offset, False)
 
     @cached_property
     def activations(self) -> Activations:
-        source = self.source
-        return _run(self.model, source.image, source.offset, source.copy)
+        return _run(self.model, self.source)
 
     def tokens(self, layer: int) -> FloatArray:
         """Return (rows, cols, D) of a layer."""
@@ -145,27 +143,26 @@ def build_pair(subject: Subject, first_title: str, second: ImageSource, second_t
     return ImagePair(subject, model, first, PairedImage(model, second, second_title))
 
 
+@cached.per_image(shared=32, upload=8)
 def prepare_source(source: ImageSource, preparation: Preparation) -> Prepared:
     """Return an image or a copy of its crop as the model takes it."""
     if not source.copy:
         return cached.prepare_image(source.image, preparation, source.offset)
-    return _prepare_copy(source.image, preparation, source.offset, source.copy)
-
-
-@cached.per_image(shared=32, upload=8)
-def _prepare_copy(image: str, preparation: Preparation, offset: cached.Offset, copy: str) -> Prepared:
-    square = copy_image(seen_crop(cached.load_image(image), preparation, offset), copy)
-    return prepare(square, replace(preparation, crop_fraction=1.0))
+    return prepare(_copy_crop(source, preparation), replace(preparation, crop_fraction=1.0))
 
 
 @cached.per_image(shared=16, upload=4)
-def _encode_copy(image: str, preparation: Preparation, offset: cached.Offset, copy: str) -> Photo:
-    return encode_photo(copy_image(seen_crop(cached.load_image(image), preparation, offset), copy))
+def _encode_copy(source: ImageSource, preparation: Preparation) -> Photo:
+    return encode_photo(_copy_crop(source, preparation))
+
+
+def _copy_crop(source: ImageSource, preparation: Preparation) -> NDArray[np.uint8]:
+    return copy_image(seen_crop(cached.load_image(source.image), preparation, source.offset), source.copy)
 
 
 @cached.per_image(shared=16, upload=6)
-def _run(model: LoadedModel, image: str, offset: cached.Offset, copy: str) -> Activations:
-    pixels = prepare_source(ImageSource(image, offset, copy), model.preparation).input
+def _run(model: LoadedModel, source: ImageSource) -> Activations:
+    pixels = prepare_source(source, model.preparation).input
     size = (pixels.shape[-2], pixels.shape[-1])
     able, layers = abilities(model.config), list_layers(model.config)
     last = f"blocks.{as_vit(model.config).depth - 1}.attn" if able.heads_over_all else ""

@@ -1,12 +1,9 @@
 """Match the patches of two images by the cosine similarity of their tokens."""
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
@@ -14,10 +11,9 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls, second_image
 from pages.lenses.two_images.image_pair import ImagePair, has_start
-from pages.lenses.two_images.pair_controls import Foreground, PairControls
+from pages.lenses.two_images.pair_controls import Foreground
 from pages.lenses.two_images.pair_results import MatchedPair
 from pages.selection import selection
-from pages.views.event_values import read_events, read_index, read_pin
 from pages.views.register import register
 from vitviz.analysis import token_similarity
 from vitviz.analysis.token_similarity import token_cosines
@@ -27,15 +23,6 @@ from vitviz.plots import image_pair as plots
 _view = register(__file__, "match", "frames")
 VIEW = "two_images.match"
 MOST_LINES = 64
-
-
-@dataclass(frozen=True)
-class MatchControls(widgets.ControlValues, page="two_images"):
-    """The number of lines, the weights before training, and the subtraction of the mean token."""
-
-    lines: int
-    before: bool
-    centred: bool
 
 
 def draw(pair: ImagePair, row: DeltaGenerator) -> None:
@@ -51,7 +38,7 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
         build_message(shown, layer, matched, centred, lines),
         key=VIEW,
         triggers=("pin", "layer"),
-        on_change=_apply_events,
+        on_change=partial(selection.apply_click, VIEW, layer="two_images.layer"),
     )
     other = None
     if pair.is_small and pair.subject.model.trained_on:
@@ -72,7 +59,7 @@ def _read_controls(pair: ImagePair) -> tuple[bool, int, bool, Foreground]:
     untrained = pair.subject.model.trained_on is None
     with page.options("two_images.match"):
         lines = widgets.slider(
-            MatchControls.key("lines"),
+            "two_images.lines",
             "Lines",
             0,
             MOST_LINES,
@@ -80,12 +67,12 @@ def _read_controls(pair: ImagePair) -> tuple[bool, int, bool, Foreground]:
             help="Number of most similar pairs of mutual nearest neighbours to draw.",
         )
         before = widgets.toggle(
-            MatchControls.key("before"),
+            "two_images.before",
             "Before training" if has_start(pair.subject.choice) else "Random weights",
             why_not="This model is not trained." if untrained else None,
         )
         centred = widgets.toggle(
-            MatchControls.key("centred"),
+            "two_images.centred",
             "Subtract the mean token",
             True,
             help="Removes the component that all tokens of both images share.",
@@ -113,8 +100,10 @@ def build_message(pair: ImagePair, layer: int, matched: MatchedPair, centred: bo
     layers = []
     for index, described in enumerate(pair.layers):
         grids = (pair.first.grid(index), pair.second.grid(index))
-        query = pair.first.flat(index)[[pin.cell(grids[0])]]
-        pinned = _pinned_cosines(pair, index, query, centred)
+        first, second = pair.first.flat(index), pair.second.flat(index)
+        mean = np.concatenate([first, second]).mean(axis=0) if centred else 0.0
+        query = first[[pin.cell(grids[0])]] - mean
+        pinned = np.asarray(token_cosines(query, second - mean, without_mean=False)[0])
         layers.append(plots.MatchedLayer(described.title, grids, pinned))
     return plots.pack_matches(
         (pair.first.title, pair.second.title),
@@ -128,27 +117,7 @@ def build_message(pair: ImagePair, layer: int, matched: MatchedPair, centred: bo
     )
 
 
-def _pinned_cosines(
-    pair: ImagePair, layer: int, query: NDArray[np.floating[Any]], centred: bool
-) -> NDArray[np.float64]:
-    """Return (cells,), the cosines of one patch of the first image to the second image's."""
-    first, second = pair.first.flat(layer), pair.second.flat(layer)
-    mean = np.concatenate([first, second]).mean(axis=0) if centred else 0.0
-    return np.asarray(token_cosines(query - mean, second - mean, without_mean=False)[0])
-
-
-def _apply_events() -> None:
-    """Pin the clicked patch or enlarge the clicked layer; ignore malformed events."""
-    events = read_events(VIEW)
-    pinned, layer = read_pin(events.get("pin")), read_index(events.get("layer"))
-    if pinned is not None:
-        selection.set_pin(pinned)
-    if layer is not None:
-        PairControls.change(layer=layer)
-
-
 def draw_numbers(pair: ImagePair, layer: int, matched: MatchedPair) -> None:
-    """Draw all mutual nearest neighbours as a table, with its download."""
     matches, (first, second) = matched.matches, (pair.first.grid(layer), pair.second.grid(layer))
     columns: dict[str, list[object]] = {
         "row": (matches.first // first[1] + 1).tolist(),

@@ -1,12 +1,10 @@
 """Compare two images by the tokens that one model computes of them."""
 
-from dataclasses import dataclass
-
 import streamlit as st
 
-from pages.controls import widgets
+from pages.controls import query_params, widgets
 from pages.frame import page
-from pages.lenses.two_images import match, pair_controls, patching, second_image, shared_colours, uses
+from pages.lenses.two_images import match, patching, second_image, shared_colours, uses
 from pages.lenses.two_images.image_pair import build_pair
 from pages.selection import selection, subject
 
@@ -18,27 +16,13 @@ VIEWS = {
 }
 
 
-@dataclass(frozen=True)
-class ViewControls(widgets.ControlValues, page="two_images"):
-    """The selected section, a key of `VIEWS`."""
-
-    view: str
-
-
 @st.fragment
 @page.show_file_errors()
 def draw() -> None:
     """Draw the selected section; its controls rerun only this fragment."""
-    widgets.keep_pending(
-        second_image.SecondImageControls,
-        pair_controls.PairControls,
-        match.MatchControls,
-        shared_colours.ColourControls,
-        patching.PatchingControls,
-        uses.UseControls,
-    )
+    query_params.keep_page_pending("two_images")
     current = subject.load_current()
-    key = ViewControls.key("view")
+    key = "two_images.view"
     with st.container(gap="xxsmall"):
         draw_section = widgets.choose_section(key, VIEWS)
         row = page.row()

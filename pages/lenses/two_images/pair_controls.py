@@ -6,19 +6,9 @@ import streamlit as st
 
 from pages.controls import widgets
 from pages.lenses.two_images.image_pair import ImagePair
-from vitviz.config import CNNConfig, ModelConfig
-from vitviz.probe.layers import Layer
+from vitviz.config import CNNConfig
 
 FOREGROUND = {"off": "all patches", "attention": "attention", "component": "first component"}
-
-
-@dataclass(frozen=True)
-class PairControls(widgets.ControlValues, page="two_images"):
-    """The layer (an index of the model's layers), the foreground's method and its share of attention."""
-
-    layer: int
-    foreground: str
-    share: float
 
 
 @dataclass(frozen=True)
@@ -39,9 +29,11 @@ class Foreground:
 
 def choose_layer(pair: ImagePair) -> int:
     """Draw the layer slider; return the layer's index."""
-    layers = pair.layers
-    default = find_default_layer(layers, pair.model.config)
-    key = PairControls.key("layer")
+    layers, config = pair.layers, pair.model.config
+    # A classifier's last tokens carry the class rather than the place.
+    last, cnn = len(layers) - 1, isinstance(config, CNNConfig)
+    default = last if not config.num_classes else last // 2 if cnn else (last + 1) // 2
+    key = "two_images.layer"
     widgets.follow_default(key, default)
     with st.container(width=140):
         return widgets.select_slider(
@@ -53,32 +45,22 @@ def choose_layer(pair: ImagePair) -> int:
         )
 
 
-def find_default_layer(layers: tuple[Layer, ...], config: ModelConfig) -> int:
-    """Return the last layer of a model without classes, and of a classifier the middle one.
-
-    A classifier's last tokens carry the class rather than the place.
-    """
-    last = len(layers) - 1
-    if not config.num_classes:
-        return last
-    return last // 2 if isinstance(config, CNNConfig) else (last + 1) // 2
-
-
 def choose_foreground(pair: ImagePair, default: str) -> Foreground:
     """Draw the foreground's method, and its share of attention, within an options popover."""
     able = pair.subject.able
-    methods = [name for name in FOREGROUND if name != "attention" or able.heads_over_all]
-    widgets.follow_default(PairControls.key("foreground"), default)
+    methods = {
+        name: title for name, title in FOREGROUND.items() if name != "attention" or able.heads_over_all
+    }
+    widgets.follow_default("two_images.foreground", default)
     method = widgets.segmented(
-        PairControls.key("foreground"),
+        "two_images.foreground",
         "Foreground",
         methods,
         default,
-        format_func=FOREGROUND.__getitem__,
         help=None if able.heads_over_all else able.heads_over_all.why_not,
     )
     share = widgets.slider(
-        PairControls.key("share"),
+        "two_images.share",
         "Share of the attention",
         0.3,
         0.9,

@@ -1,8 +1,7 @@
 """Put one head's output or one token of the first image into the run on the second."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,7 +16,6 @@ from pages.lenses.two_images.image_pair import (
     SMALL_PX,
     ImagePair,
     ImageSource,
-    PairedImage,
     prepare_source,
 )
 from pages.lenses.two_images.pair_results import PatchedRuns
@@ -34,14 +32,6 @@ _view = register(__file__, "frames")
 VIEW = "two_images.patching"
 PARTS = {"head": "one head", "token": "one token"}
 QUICK_S = 0.7  # shorter computations show no progress
-
-
-@dataclass(frozen=True)
-class PatchingControls(widgets.ControlValues, page="two_images"):
-    """The replaced part, a key of `PARTS`, and the image whose predicted class is followed: 'first' or 'second'."""
-
-    part: str
-    target: str
 
 
 def draw(pair: ImagePair, row: DeltaGenerator) -> None:
@@ -68,13 +58,11 @@ def draw(pair: ImagePair, row: DeltaGenerator) -> None:
 
 def _read_controls(pair: ImagePair) -> tuple[str, str, int]:
     with st.container(width="content"):
-        part = widgets.segmented(
-            PatchingControls.key("part"), "Replace", list(PARTS), format_func=PARTS.__getitem__
-        )
+        part = widgets.segmented("two_images.part", "Replace", PARTS)
     layer = pair_controls.choose_layer(pair) if part == "token" else 0  # the map of heads shows all layers
     with st.container(width="content"):
         target = widgets.segmented(
-            PatchingControls.key("target"),
+            "two_images.target",
             "Class predicted for the",
             ["first", "second"],
             format_func="{} image".format,
@@ -133,7 +121,11 @@ def build_message(pair: ImagePair, runs: PatchedRuns) -> bytes:
     points = runs.points
     span = max(float(np.nanmax(np.abs(points))), 0.1)
     facts = [Fact("change", 1, " points")]
-    first, second = (_title_prediction(image, pair.model.classes) for image in pair.images)
+    chances = [image.activations.probabilities for image in pair.images]
+    first, second = (
+        f"{image.title} · predicted {pair.model.classes[int(row.argmax())]}, {percent(float(row.max()), 0)}"
+        for image, row in zip(pair.images, chances, strict=True)
+    )
     frames = [plots.photo_frame(first, pair.first.photo)]
     if runs.part == "head":
         rows, cols = ([f"{number + 1}" for number in range(count)] for count in points.shape)
@@ -153,14 +145,7 @@ def build_message(pair: ImagePair, runs: PatchedRuns) -> bytes:
     return plots.pack_frames(frames, words)
 
 
-def _title_prediction(image: PairedImage, classes: Sequence[str]) -> str:
-    """Return an image's title and its prediction."""
-    chances = image.activations.probabilities
-    return f"{image.title} · predicted {classes[int(chances.argmax())]}, {percent(float(chances.max()), 0)}"
-
-
 def draw_numbers(runs: PatchedRuns) -> None:
-    """Draw the probability after every replacement as a table, with its download."""
     columns: dict[str, list[object]]
     if runs.part == "head":
         layers, heads = np.indices(runs.after.shape).reshape(2, -1) + 1

@@ -1,7 +1,5 @@
 """Choose the second image: a test image, a sample, a copy of the first, a drawing or an upload."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import streamlit as st
 
@@ -26,14 +24,6 @@ MOST_OWN = 4
 CENTRE = (0.5, 0.5)
 
 
-@dataclass(frozen=True)
-class SecondImageControls(widgets.ControlValues, page="two_images"):
-    """The second image: 'test', a kind of copy or an image key; and the number of the test image."""
-
-    second: str
-    number: int
-
-
 def choose_second(subject: Subject, *, same_class: bool) -> tuple[ImageSource, str]:
     """Draw the controls of the second image; return it with its title.
 
@@ -43,10 +33,10 @@ def choose_second(subject: Subject, *, same_class: bool) -> tuple[ImageSource, s
     options = _list_options(subject)
     kind = subject.image.partition(":")[0]
     default = TEST if kind in catalogue.list_datasets() else "flip"
-    widgets.follow_default(SecondImageControls.key("second"), default)
+    widgets.follow_default("two_images.second", default)
     with st.container(width=170):
         second = widgets.select(
-            SecondImageControls.key("second"),
+            "two_images.second",
             "Second image",
             options,
             default,
@@ -62,7 +52,7 @@ def choose_second(subject: Subject, *, same_class: bool) -> tuple[ImageSource, s
 
 def _list_options(subject: Subject) -> list[str]:
     """Return the second images on offer: those of the session's own that are still stored at the end."""
-    key = SecondImageControls.key("second")
+    key = "two_images.second"
     selected = st.session_state.get(key, session_keys.get_control_values().get(key, ""))
     linked = session_keys.get_dict(session_keys.REQUESTED).get(key, "")
     own: list[str] = st.session_state.setdefault(_OWN, [])
@@ -96,7 +86,7 @@ def _choose_number(subject: Subject, same_class: bool) -> str:
     )
     first = int(number) if kind == name else -1
     default = find_partner(cached.load_dataset(name).test_labels, first, same_class)
-    key = SecondImageControls.key("number")
+    key = "two_images.number"
     widgets.follow_default(key, default)
     with st.container(width=120):
         index = widgets.number(key, "Image no.", 0, cached.count_test_images(name) - 1, default)
@@ -122,7 +112,7 @@ def draw_own_image() -> None:
     with popover.draw_popover("Your image", "draw", "two_images.own"):
         if popover.is_closed():
             return
-        current = str(session_keys.get_control_values().get(SecondImageControls.key("second"), ""))
+        current = str(session_keys.get_control_values().get("two_images.second", ""))
         strokes = current.removeprefix(DRAWING) if current.startswith(DRAWING) else ""
         _pad(pack({"strokes": strokes}), key=PAD, triggers=("draw",), on_change=_select_drawing)
         number = st.session_state.setdefault("two_images._turn", 0)
@@ -143,7 +133,7 @@ def draw_own_image() -> None:
 def _select_drawing() -> None:
     strokes = read_events(PAD).get("draw")
     if isinstance(strokes, str) and is_drawing(strokes):
-        SecondImageControls.change(second=f"{DRAWING}{strokes}")
+        widgets.set_control("two_images.second", f"{DRAWING}{strokes}")
 
 
 def _store_upload(key: str) -> None:
@@ -153,7 +143,7 @@ def _store_upload(key: str) -> None:
     if file is None:
         return
     try:
-        SecondImageControls.change(second=uploads.store_image(session.get_current(), file.data))
+        widgets.set_control("two_images.second", uploads.store_image(session.get_current(), file.data))
         notices.clear_notice(NOTICE)
     except ImageError as error:
         notices.store_notice(NOTICE, str(error))

@@ -1,6 +1,5 @@
 """Draw the tokens of two images as colours of the same principal components."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -34,27 +33,18 @@ OPAQUE, OVER = 255, 165
 FITS = {"first": "this image", "both": "both", "set": "a dataset"}
 
 
-@dataclass(frozen=True)
-class ColourControls(widgets.ControlValues, page="two_images"):
-    """The images that the components are fitted on, and whether the images show through."""
-
-    fit: str
-    over: bool
-
-
 def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     with row:
         layer = pair_controls.choose_layer(pair)
         with page.options("two_images.colours"):
             fit = widgets.segmented(
-                ColourControls.key("fit"),
+                "two_images.fit",
                 "Components fitted on",
-                list(FITS),
+                FITS,
                 "both",
-                format_func=FITS.__getitem__,
                 help="With components fitted on both images or a dataset, a colour means the same in both images.",
             )
-            over = widgets.toggle(ColourControls.key("over"), "Overlay on the images", True)
+            over = widgets.toggle("two_images.over", "Overlay on the images", True)
             foreground = pair_controls.choose_foreground(pair, "off")
         second_image.draw_own_image()
     page.untrained_note(pair.model.trained_on)
@@ -125,7 +115,6 @@ def build_message(pair: ImagePair, layer: int, coloured: ColouredPair, alpha: in
 
 
 def draw_numbers(pair: ImagePair, layer: int, coloured: ColouredPair) -> None:
-    """Draw every patch's scores as a table, with its download."""
     columns: dict[str, list[object]] = {"image": [], "row": [], "column": [], "foreground": []}
     scores: list[NDArray[np.float64]] = []
     for number, (image, mask) in enumerate(zip(pair.images, coloured.foregrounds, strict=True), start=1):

@@ -1,11 +1,9 @@
 """Show what tokens are used for: foreground, segments, and the same segments on a second image."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
@@ -13,7 +11,6 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.two_images import captions, pair_controls, second_image
 from pages.lenses.two_images.image_pair import ImagePair
-from pages.lenses.two_images.pair_controls import PairControls
 from pages.lenses.two_images.pair_results import SegmentedPair
 from pages.views.register import register
 from vitviz.analysis import segments
@@ -29,22 +26,15 @@ MOST_SEGMENTS = len(HEADS)
 ALPHA = 165
 
 
-@dataclass(frozen=True)
-class UseControls(widgets.ControlValues, page="two_images"):
-    """The number of segments."""
-
-    segments: int
-
-
 def draw(pair: ImagePair, row: DeltaGenerator) -> None:
     with row:
         layer = pair_controls.choose_layer(pair)
         with st.container(width=130):
-            count = widgets.slider(UseControls.key("segments"), "Segments", 2, MOST_SEGMENTS, 4)
+            count = widgets.slider("two_images.segments", "Segments", 2, MOST_SEGMENTS, 4)
         able = pair.subject.able
         with page.options("two_images.uses"):
             share = widgets.slider(
-                PairControls.key("share"),
+                "two_images.share",
                 "Share of attention",
                 0.3,
                 0.9,
@@ -91,18 +81,14 @@ def build_message(pair: ImagePair, layer: int, segmented: SegmentedPair) -> byte
     values = mask.astype(np.float32) if weights is None else 100 * weights / max(float(weights.sum()), 1e-12)
     fact = Fact("foreground") if weights is None else Fact("attention", 1, " %")
     frames = [Frame("Foreground", first.grid(layer), [fact], values.reshape(1, -1), first.photo, cells)]
+    colours = np.array([_rgba(color) for color in HEADS], np.uint8)
     for title, image, labels in (
         ("Segments", first, segmented.first),
         (f"The same segments: {second.title}", second, segmented.second),
     ):
-        values, cells = labels.reshape(1, -1) + 1.0, _colour_labels(labels)
+        values, cells = labels.reshape(1, -1) + 1.0, colours[labels]
         frames.append(Frame(title, image.grid(layer), [Fact("segment")], values, image.photo, cells))
     return plots.pack_frames(frames)
-
-
-def _colour_labels(labels: NDArray[np.intp]) -> NDArray[np.uint8]:
-    table = np.array([_rgba(color) for color in HEADS], np.uint8)
-    return table[labels]
 
 
 def _rgba(color: str) -> tuple[int, ...]:
@@ -110,7 +96,6 @@ def _rgba(color: str) -> tuple[int, ...]:
 
 
 def draw_numbers(segmented: SegmentedPair) -> None:
-    """Draw every patch's segment as a table, with its download."""
     columns: dict[str, list[object]] = {"image": [], "row": [], "column": [], "segment": []}
     for number, labels in enumerate((segmented.first, segmented.second), start=1):
         rows, cols = np.indices(labels.shape).reshape(2, -1) + 1
