@@ -22,7 +22,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
+from vitviz.models.presets import PRESETS  # noqa: E402
+from vitviz.models.zoo import create_model  # noqa: E402
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
 from vitviz.training.provenance import processor  # noqa: E402
 

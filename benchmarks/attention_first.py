@@ -29,7 +29,8 @@ from vitviz.analysis.attention import quantise_rows  # noqa: E402
 from vitviz.analysis.rollout import rollout  # noqa: E402
 from vitviz.data.decoding import decode_image  # noqa: E402
 from vitviz.data.preparation import prepare  # noqa: E402
-from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
+from vitviz.models.presets import PRESETS  # noqa: E402
+from vitviz.models.zoo import create_model  # noqa: E402
 from vitviz.plots.attention_message import Scene, explorer_view, strip_view  # noqa: E402
 from vitviz.probe.capture import capture
 from vitviz.probe.relevance import class_relevance

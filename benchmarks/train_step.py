@@ -31,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vitviz.config import TrainConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
-from vitviz.models.zoo import PRESETS, create_model  # noqa: E402
+from vitviz.models.presets import PRESETS  # noqa: E402
+from vitviz.models.zoo import create_model  # noqa: E402
 from vitviz.torchvision_fix import import_torchvision  # noqa: E402
 from vitviz.training.augmentation import Mixture  # noqa: E402
 from vitviz.training.data_parallel import ThreadPool  # noqa: E402

@@ -27,8 +27,8 @@ from vitviz.data import datasets
 from vitviz.data.preparation import prepare_batch
 from vitviz.models.abilities import abilities
 from vitviz.models.layout import TokenLayout
-from vitviz.models.presets import GREY_32
-from vitviz.models.zoo import PRESETS, create_model
+from vitviz.models.presets import GREY_32, PRESETS
+from vitviz.models.zoo import create_model
 from vitviz.plots.attention_message import strip_view
 from vitviz.probe.capture import Capture, stream_attention
 from vitviz.text import signed

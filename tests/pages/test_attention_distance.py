@@ -18,7 +18,8 @@ from vitviz.analysis.distance import uniform_distance_px
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.abilities import abilities
-from vitviz.models.zoo import PRESETS, create_model
+from vitviz.models.presets import PRESETS
+from vitviz.models.zoo import create_model
 
 PAGE = "pages/lenses/attention_distance/page.py"
 OpenApp = Callable[..., AppTest]

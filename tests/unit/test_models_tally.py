@@ -10,8 +10,8 @@ from tests import model_costs
 from vitviz.checkpoint_header import read_header
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models import parameter_count
+from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PRETRAINED
-from vitviz.models.zoo import PRESETS
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "checkpoints").glob("*.safetensors"))
 # Millions of parameters and 10^9 multiply-adds, recomputed independently of this project.

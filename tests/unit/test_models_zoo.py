@@ -10,7 +10,8 @@ import torch
 
 from tests.model_costs import count_parameters, multiply_adds
 from vitviz.config import SwinConfig, ViTConfig, from_dict, from_json, to_dict, to_json
-from vitviz.models.zoo import PRESETS, create_model, empty_model
+from vitviz.models.presets import PRESETS
+from vitviz.models.zoo import create_model, empty_model
 from vitviz.training.batches import make_normaliser
 
 # Counted by construction, independently of this code; multiply-adds in 10^9, attention products included.

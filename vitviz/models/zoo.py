@@ -1,4 +1,4 @@
-"""Named model shapes, and the one place that turns a config into a model."""
+"""Turn a config into a model."""
 
 from __future__ import annotations
 
@@ -19,11 +19,8 @@ from vitviz.config import (
 )
 from vitviz.models.cnn import ConvNet
 from vitviz.models.lecture_nets import ConvAttention, FlatAttention
-from vitviz.models.presets import GREY_28, GREY_32, IMAGENET_224, PRESETS, RGB_32, Preset
 from vitviz.models.swin import SwinTransformer
 from vitviz.models.vit import VisionTransformer
-
-__all__ = ["GREY_28", "GREY_32", "IMAGENET_224", "PRESETS", "RGB_32", "Preset", "create_model", "empty_model"]
 
 _MODELS: dict[type[ModelConfig], type[nn.Module]] = {
     ViTConfig: VisionTransformer,

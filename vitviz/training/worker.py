@@ -66,7 +66,7 @@ def _warm_up() -> None:
 
     from vitviz.config import TrainConfig, ViTConfig
     from vitviz.data.datasets import load_dataset
-    from vitviz.models.zoo import GREY_32
+    from vitviz.models.presets import GREY_32
     from vitviz.training.batches import prepare_training_data
     from vitviz.training.loop import Trainer
 

@@ -22,7 +22,7 @@ from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors
 from tests.robustness.no_writing import read_only
 from tests.unit.training_helpers import duplicate
 from vitviz.config import TrainConfig, ViTConfig
-from vitviz.models.zoo import GREY_32
+from vitviz.models.presets import GREY_32
 from vitviz.training import upload_limits
 from vitviz.training.archive import export_run
 from vitviz.training.files import write_status
