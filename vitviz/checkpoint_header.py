@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,36 +21,7 @@ MAX_HEADER_BYTES = 2**20  # the shipped ones have up to 150 kB
 MOST_SIDES = 8  # of a tensor's shape
 KEY = "vitviz"
 # Current texts of shipped checkpoints whose stored cards have earlier ones.
-CARD_TEXTS = {
-    "CIFAR-10 DeiT, taught softly": "CIFAR-10 DeiT, soft distillation",
-    "A student of what the CNN gives every class of a mixed picture; its twin is the CIFAR-10 ViT, patch 4.": (
-        "Distilled from the CNN's class probabilities of mixed images; its baseline is the CIFAR-10 ViT, patch 4."
-    ),
-    "Patches of 8 px: filters large enough to look at, at a price in accuracy.": (
-        "Patches of 8 px: larger filters to inspect, at lower accuracy."
-    ),
-    "The twin that cannot know where its patches lie, so it has to guess.": (
-        "The same model without position embeddings, which can only guess."
-    ),
-    "anything but teaching: it was trained on one small set and knows nothing else": (
-        "anything but teaching: it was trained on one small dataset"
-    ),
-    "Krizhevsky 2009; a JPEG re-encoding of CIFAR-10, so accuracies are not comparable to the last tenth": (
-        "Krizhevsky 2009; a JPEG re-encoding of CIFAR-10, so accuracies differ slightly from those on the original"
-    ),
-    "The same convolutions, a quarter to a half wider.": "The same CNN, a quarter to a half wider.",
-    "Three 3 x 3 convolutions make the tokens, four transformer blocks mix them.": (
-        "A stem of three 3 x 3 convolutions gives the tokens for four transformer blocks."
-    ),
-    "A small residual network reads scikit-learn's digits.": "A small residual network on scikit-learn's digits.",
-    "Windows of 4 x 4 tokens in two stages.": "A Swin with two stages and windows of 4 x 4 tokens.",
-    "Windows of 4 x 4 tokens in two stages read scikit-learn's digits.": (
-        "A Swin with two stages and windows of 4 x 4 tokens on scikit-learn's digits."
-    ),
-    "Where does the warm object lie relative to the cool one? Only positions can tell.": (
-        "Predicts where the warm object lies relative to the cool one, which needs position embeddings."
-    ),
-}
+CARD_TEXTS: dict[str, str] = tomllib.loads(Path(__file__).with_name("card_texts.toml").read_text("utf-8"))
 
 
 class CheckpointError(ValueError):

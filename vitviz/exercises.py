@@ -1,9 +1,10 @@
-"""List the exercises: their tasks, the common mistakes that their tests name, and their files."""
+"""List the exercises of exercises.toml: their tasks, the common mistakes that their tests name, and their files."""
 
 from __future__ import annotations
 
 import io
 import json
+import tomllib
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,83 +52,10 @@ class Exercise:
         return (self.folder / SOLUTION).read_text("utf-8")
 
 
-EXERCISES = (
-    Exercise(
-        "patchify",
-        "Patchify",
-        "Cut images into square patches, row by row, and flatten each patch.",
-        "patchify(images (B, C, H, W), n_patches) -> (B, n², C·(H/n)·(W/n))",
-        ("reshape for patchify", "columns before rows", "channels last"),
-        "patches",
-    ),
-    Exercise(
-        "positions",
-        "Sinusoidal positions",
-        "Compute the table of sines and cosines that encodes positions.",
-        "get_positional_embeddings(sequence_length, d) -> (sequence_length, d)",
-        ("exponent k/D", "sine and cosine swapped", "positions from 1", "exponent i/D"),
-        "positions",
-    ),
-    Exercise(
-        "one_head",
-        "One head",
-        "Compare every query with every key, apply softmax, average the values.",
-        "attention(q, k, v (B, N, d)) -> (B, N, d), (B, N, N)",
-        ("softmax over the wrong axis", "missing scale", "scale by d", "value product transposed"),
-        "attention",
-    ),
-    Exercise(
-        "multi_head",
-        "Heads on slices",
-        "Run several heads in parallel, each on its own slice of the channels with its own linear maps.",
-        "MultiHead(d, n_heads)(x (B, N, d)) -> (B, N, d)",
-        ("shared heads", "heads not on slices", "missing scale", "scale by the width d", "softmax over the wrong axis"),
-        "block",
-    ),
-    Exercise(
-        "block",
-        "The block",
-        "LayerNorm, attention, residual addition; LayerNorm, MLP, residual addition.",
-        "Block(d, n_heads)(z (B, N, d)) -> (B, N, d)",
-        ("post-norm", "no residual", "no GELU", "no LayerNorm before the MLP"),
-        "block",
-    ),
-    Exercise(
-        "vit",
-        "The whole ViT",
-        "From images to logits: E, [CLS], positions, blocks, LayerNorm, head.",
-        "ViT((C, H, W), n_patches=7, n_blocks=2, d=8, n_heads=2)(images) -> (B, 10)",
-        ("E is not a parameter", "softmax before the cross-entropy", "logits not read from [CLS]", "no positions"),
-        "home",
-    ),
-    Exercise(
-        "trainable_positions",
-        "Trainable positions",
-        "Turn the computed position table into a trainable parameter.",
-        "make_positions_trainable(model) -> model",
-        ("requires_grad on a buffer", "positions are reinitialised"),
-        "positions",
-    ),
-    Exercise(
-        "without_cls",
-        "ViT without [CLS]",
-        "Remove [CLS] and classify the mean of all patch tokens.",
-        "WithoutCLS((C, H, W))(images) -> (B, 10)",
-        (
-            *("[CLS] is still in the sequence", "only the first patch is read", "sum instead of mean"),
-            "mean before LayerNorm",
-        ),
-        "attention",
-    ),
-    Exercise(
-        "accuracy",
-        "Improve the accuracy",
-        "Reach 95 % test accuracy on digits with at most 30,000 parameters and 40,000 training images.",
-        "train(budget) -> model of (B, 1, 8, 8)",
-        ("too many parameters", "the image budget is used up", "softmax before the cross-entropy"),
-        "live_lab",
-    ),
-)  # fmt: skip
+_STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+EXERCISES = tuple(
+    Exercise(**entry | {"mistakes": tuple(entry["mistakes"])}) for entry in _STATED["exercises"]
+)
 BY_SLUG = {exercise.slug: exercise for exercise in EXERCISES}
 
 
@@ -148,35 +76,6 @@ def zip_exercises(slugs: tuple[str, ...]) -> bytes:
     return buffer.getvalue()
 
 
-_NOTEBOOK_SETUP = """\
-#@title Set-up: run this cell first. It holds the tests, so that the notebook needs no other file and no network.
-import linecache, sys, types
-FILES = {files}
-
-def load(name, text):
-    module = sys.modules[name] = types.ModuleType(name)
-    linecache.cache[f"{{name}}.py"] = (len(text), None, text.splitlines(True), f"{{name}}.py")
-    exec(compile(text, f"{{name}}.py", "exec"), module.__dict__)
-    return module
-
-def check(exercise):
-    \"\"\"Run the tests of an exercise on what the notebook defines and print a sentence for each.\"\"\"
-    task = sys.modules["task"] = types.ModuleType("task")
-    task.__dict__.update(globals())
-    for name, test in vars(load("test_task", FILES[exercise + "/test_task.py"])).items():
-        if name.startswith("test_"):
-            sentence = "passed"
-            try:
-                test()
-            except AssertionError as mistake:
-                sentence = str(mistake)
-            print(f"{{name}}: {{sentence}}")
-
-for name in {given}:
-    load(name, FILES[name + ".py"])
-"""
-
-
 def create_notebook(slugs: tuple[str, ...]) -> bytes:
     """Create a notebook of some exercises, by slug, that holds their tests and needs no other file.
 
@@ -194,7 +93,7 @@ def create_notebook(slugs: tuple[str, ...]) -> bytes:
                 files[name] = text
     modules = [name.removesuffix(".py") for name in files if "/" not in name]
     hidden: dict[str, object] = {"cellView": "form", "jupyter": {"source_hidden": True}}
-    setup = _NOTEBOOK_SETUP.format(files=json.dumps(files), given=modules)
+    setup = _STATED["notebook_setup"].format(files=json.dumps(files), given=modules)
     title = (
         "# vitviz exercises\n\nComplete a cell and run it; the cell below it names the mistake. Needs torch."
     )
