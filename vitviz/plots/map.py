@@ -11,7 +11,7 @@ from PIL import Image
 
 from vitviz.analysis.journey import ClassScores, Journey, Part
 from vitviz.plots.blob import open_blob, pack, seal
-from vitviz.plots.map_contents import ENCODERS, Arrays, Facts, MapModel, encode_classes
+from vitviz.plots.map_contents import Arrays, Facts, MapModel, encode_classes, encode_content
 from vitviz.plots.map_equations import build_equations
 from vitviz.plots.map_words import (
     describe_journey,
@@ -61,7 +61,7 @@ def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> byt
     arrays: Arrays = {"photo": image.array}
     parts = []
     for part in journey.parts:
-        facts, contents = ENCODERS[type(part.content)](part, journey, model)
+        facts, contents = encode_content(part.content, part, journey, model)
         arrays |= {f"{part.id}.{name}": array for name, array in contents.items()}
         parts.append(_describe_part(part, model) | facts)
     classes = next((p.content for p in journey.parts if isinstance(p.content, ClassScores)), None)

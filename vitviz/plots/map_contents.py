@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from vitviz.analysis.journey import (
     BlockPass,
     ClassifierHeads,
     ClassScores,
-    CutPatches,
+    Content,
     EmbeddedPatches,
     FeatureMaps,
     FloatArray,
@@ -59,9 +59,6 @@ class MapModel:
     token: int = 0
 
 
-# ---------------------------------------------------------------- numbers in eight bits
-
-
 def quantise_vectors(vectors: FloatArray, channels: int | None = None) -> tuple[Facts, NDArray[np.int8]]:
     """Quantise the first channels of rows (n, D) to int8: value = code / 127 · scale."""
     channels = channels or (CHANNELS if len(vectors) <= MANY else STREAM)
@@ -89,16 +86,15 @@ def narrow_indices(values: NDArray[np.integer[Any]], most: int) -> NDArray[Any]:
     return values.astype(np.uint8 if most <= 256 else np.uint16)
 
 
-# ---------------------------------------------------------------- what each part holds
-
-
-def _encode_nothing(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
+@singledispatch
+def encode_content(content: Content, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
+    """Return the header fields and arrays of a part; the image, its patches and the classes have none here."""
     return {}, {}
 
 
-def _encode_embedding(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    content = part.content
-    assert isinstance(content, EmbeddedPatches) and part.tokens is not None
+@encode_content.register
+def _(content: EmbeddedPatches, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
+    assert part.tokens is not None
     maps = content.vectors.T.reshape(-1, *part.tokens.grid)
     channels = select_varied_channels(maps, MAPS)
     lo, hi, codes = quantise_maps(maps[channels], signed=True)
@@ -115,9 +111,8 @@ def _encode_embedding(part: Part, journey: Journey, model: MapModel) -> tuple[Fa
     return {"channels": channels.tolist(), "lo": lo, "hi": hi, **facts}, arrays
 
 
-def _encode_maps(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    content = part.content
-    assert isinstance(content, FeatureMaps)
+@encode_content.register
+def _(content: FeatureMaps, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     levels, arrays = [], {}
     for index, level in enumerate(content.levels):
         channels = select_varied_channels(level.maps, MAPS)
@@ -136,17 +131,17 @@ def _encode_maps(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, 
     return {"levels": levels, "grid": list(last.shape[1:])}, arrays
 
 
-def _encode_prefix(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    content = part.content
-    assert isinstance(content, PrefixTokens) and part.tokens is not None
+@encode_content.register
+def _(content: PrefixTokens, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
+    assert part.tokens is not None
     facts, vectors = quantise_vectors(content.vectors)
     sizes = np.linalg.norm(content.vectors, axis=-1)
-    return {"names": list(part.tokens.prefix), "lengths": _list_floats(sizes), **facts}, {"vectors": vectors}
+    return {"names": list(part.tokens.prefix), "lengths": sizes.tolist(), **facts}, {"vectors": vectors}
 
 
-def _encode_positions(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    content = part.content
-    assert isinstance(content, AddedPositions) and part.tokens is not None
+@encode_content.register
+def _(content: AddedPositions, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
+    assert part.tokens is not None
     table, prefix = content.table, len(part.tokens.prefix)
     row = model.token if content.on_prefix else max(model.token - prefix, 0)
     all_rows = len(table) ** 2 <= MOST_PAIRS
@@ -168,9 +163,9 @@ def _encode_positions(part: Part, journey: Journey, model: MapModel) -> tuple[Fa
     }
 
 
-def _encode_block(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    content = part.content
-    assert isinstance(content, BlockPass) and part.tokens is not None
+@encode_content.register
+def _(content: BlockPass, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
+    assert part.tokens is not None
     blocks = [p.content for p in journey.parts if isinstance(p.content, BlockPass)]
     all_heads = sum(block.rows.size for block in blocks) <= MOST_ROWS
     heads = slice(None) if all_heads else slice(1)
@@ -204,30 +199,26 @@ def _encode_block(part: Part, journey: Journey, model: MapModel) -> tuple[Facts,
     }, arrays
 
 
-def _encode_merging(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    content = part.content
-    assert isinstance(content, MergedTokens)
+@encode_content.register
+def _(content: MergedTokens, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     sizes = np.linalg.norm(content.vectors, axis=-1).astype(np.float32)
     return {"stage": content.stage}, {"length": sizes}
 
 
-def _encode_norm(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    content = part.content
-    assert isinstance(content, NormedTokens)
+@encode_content.register
+def _(content: NormedTokens, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     before, after = (np.asarray(sizes, np.float32) for sizes in (content.before, content.after))
     return {"token": content.token}, {"in_length": before, "length": after}
 
 
-def _encode_pooling(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    content = part.content
-    assert isinstance(content, PooledVector)
+@encode_content.register
+def _(content: PooledVector, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     facts, vectors = quantise_vectors(content.vector[None])
     return {"how": content.how, **facts}, {"vectors": vectors}
 
 
-def _encode_heads(part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
-    content = part.content
-    assert isinstance(content, ClassifierHeads)
+@encode_content.register
+def _(content: ClassifierHeads, part: Part, journey: Journey, model: MapModel) -> tuple[Facts, Arrays]:
     classes = next(p.content for p in journey.parts if isinstance(p.content, ClassScores))
     facts, vectors = quantise_vectors(content.vectors)
     shown = content.weights[:, select_classes(classes)]
@@ -236,22 +227,6 @@ def _encode_heads(part: Part, journey: Journey, model: MapModel) -> tuple[Facts,
         "vectors": vectors,
         "weights": weights.reshape(*shown.shape[:2], -1),
     }
-
-
-ENCODERS: dict[type, Callable[[Part, Journey, MapModel], tuple[Facts, Arrays]]] = {
-    type(None): _encode_nothing,
-    CutPatches: _encode_nothing,
-    ClassScores: _encode_nothing,
-    EmbeddedPatches: _encode_embedding,
-    FeatureMaps: _encode_maps,
-    PrefixTokens: _encode_prefix,
-    AddedPositions: _encode_positions,
-    BlockPass: _encode_block,
-    MergedTokens: _encode_merging,
-    NormedTokens: _encode_norm,
-    PooledVector: _encode_pooling,
-    ClassifierHeads: _encode_heads,
-}
 
 
 def select_classes(content: ClassScores) -> NDArray[np.integer[Any]]:
@@ -282,7 +257,3 @@ def encode_classes(content: ClassScores, model: MapModel) -> tuple[Facts, Arrays
         "combined": combined,
         "lens_why_not": content.why_no_lens,
     }, arrays
-
-
-def _list_floats(values: Sequence[float] | FloatArray) -> list[float]:
-    return [float(value) for value in values]

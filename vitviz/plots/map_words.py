@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import singledispatch
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from vitviz.analysis.journey import (
     BlockPass,
     ClassifierHeads,
     ClassScores,
+    Content,
     CutPatches,
     EmbeddedPatches,
     FeatureMaps,
@@ -99,16 +100,21 @@ def format_symbol(part: Part, model: ModelTraits) -> str:
 
 def describe_part(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
     """Return one sentence about what a part does to the image."""
-    return _DESCRIPTIONS[type(part.content)](part, model, classes)
+    if isinstance(part.content, ClassScores):
+        return _describe_classes(part.content, classes)
+    return _describe(part.content, part, model)
 
 
-def _describe_image(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
+@singledispatch
+def _describe(content: Content, part: Part, model: ModelTraits) -> str:
+    """Describe the image itself, whose content is None; the functions below describe the other parts."""
     channels, height, width = part.shape_in
     colour = {1: "1 grey channel", 3: "3 colour channels"}.get(channels, plural(channels, "channel"))
     return f"{height} × {width} pixels with {colour}: {channels * height * width:,} values."
 
 
-def _describe_patches(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
+@_describe.register
+def _(content: CutPatches, part: Part, model: ModelTraits) -> str:
     tokens = part.tokens
     assert tokens is not None
     rows, cols = tokens.grid
@@ -119,9 +125,8 @@ def _describe_patches(part: Part, model: ModelTraits, classes: tuple[str, ...]) 
     )
 
 
-def _describe_embedding(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
-    content = part.content
-    assert isinstance(content, EmbeddedPatches)
+@_describe.register
+def _(content: EmbeddedPatches, part: Part, model: ModelTraits) -> str:
     width = f"{part.shape_out[1]:,} values"
     mapping = (
         f"E maps the {part.shape_in[0]:,} channels at each position to {width}"
@@ -137,9 +142,8 @@ def _format_norms(vectors: np.ndarray) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _describe_maps(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
-    content = part.content
-    assert isinstance(content, FeatureMaps)
+@_describe.register
+def _(content: FeatureMaps, part: Part, model: ModelTraits) -> str:
     maps = content.levels[-1].maps
     layers = plural(len(content.levels), "convolution" if part.id == "stem" else "block")
     verb = "produces" if len(content.levels) == 1 else "produce"
@@ -150,7 +154,8 @@ def _describe_maps(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> 
     )
 
 
-def _describe_prefix(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
+@_describe.register
+def _(content: PrefixTokens, part: Part, model: ModelTraits) -> str:
     assert part.tokens is not None
     names = [bracket_name(name) for name in part.tokens.prefix]
     count = part.shape_in[0]
@@ -161,9 +166,8 @@ def _describe_prefix(part: Part, model: ModelTraits, classes: tuple[str, ...]) -
     )
 
 
-def _describe_positions(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
-    content = part.content
-    assert isinstance(content, AddedPositions)
+@_describe.register
+def _(content: AddedPositions, part: Part, model: ModelTraits) -> str:
     source = f"Each position adds a {'learned' if content.learned else 'computed'} vector"
     if content.of_pixels:
         source = "A second linear map of each patch's pixels is added"
@@ -183,9 +187,8 @@ def explain_positions(content: AddedPositions, model: ModelTraits) -> str:
     return "it encodes where each patch lies" if model.stem else "without it, attention ignores order"
 
 
-def _describe_block(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
-    content = part.content
-    assert isinstance(content, BlockPass)
+@_describe.register
+def _(content: BlockPass, part: Part, model: ModelTraits) -> str:
     of_cls = content.row_of == "cls"
     attention, mlp = (content.lengths[0] if of_cls else content.lengths.mean(axis=0))[1:3]
     window = (
@@ -197,16 +200,16 @@ def _describe_block(part: Part, model: ModelTraits, classes: tuple[str, ...]) ->
     )
 
 
-def _describe_merging(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
+@_describe.register
+def _(content: MergedTokens, part: Part, model: ModelTraits) -> str:
     return (
         f"2 × 2 neighbouring tokens become one: {part.shape_in[0]:,} tokens of {part.shape_in[1]} values,"
         f" then {part.shape_out[0]:,} of {part.shape_out[1]}."
     )
 
 
-def _describe_norm(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
-    content = part.content
-    assert isinstance(content, NormedTokens)
+@_describe.register
+def _(content: NormedTokens, part: Part, model: ModelTraits) -> str:
     if content.token < 0:
         return (
             "LayerNorm rescales every token: the mean norm changes from"
@@ -225,9 +228,8 @@ def _describe_norm(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> 
     )
 
 
-def _describe_pooling(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
-    content = part.content
-    assert isinstance(content, PooledVector)
+@_describe.register
+def _(content: PooledVector, part: Part, model: ModelTraits) -> str:
     if content.how == "first patch":
         return "The classifier head reads the first patch's token: this model has no [CLS]."
     if model.readout == "cls_mean":
@@ -239,18 +241,15 @@ def _describe_pooling(part: Part, model: ModelTraits, classes: tuple[str, ...]) 
     return f"{sentence} {'The classifier head does not read' if model.unread_cls else 'This model has no'} [CLS]."
 
 
-def _describe_heads(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
-    content = part.content
-    assert isinstance(content, ClassifierHeads)
+@_describe.register
+def _(content: ClassifierHeads, part: Part, model: ModelTraits) -> str:
     width, count = content.vectors.shape[1], part.shape_out[0]
     if len(content.names) == 2:
         return f"[CLS] and [DIST] each have a classifier head: {width} weights per class, {count:,} classes."
     return f"Each of {count:,} logits is a dot product with {width} weights, plus a bias."
 
 
-def _describe_classes(part: Part, model: ModelTraits, classes: tuple[str, ...]) -> str:
-    content = part.content
-    assert isinstance(content, ClassScores)
+def _describe_classes(content: ClassScores, classes: tuple[str, ...]) -> str:
     order = np.argsort(-content.probabilities, kind="stable")[:2]
     ranked = [f"{classes[i]} ({percent(content.probabilities[i])})" for i in order]
     return f"Prediction: {', then '.join(ranked)}."
@@ -306,19 +305,3 @@ def write_caption(part: Part, model: ModelTraits) -> str:
     if isinstance(content, ClassScores):
         return "softmax of the mean logit" if model.distilled else "softmax of the logits"
     return "2 × 2 tokens become 1" if isinstance(content, MergedTokens) else ""
-
-
-_DESCRIPTIONS: dict[type, Callable[[Part, ModelTraits, tuple[str, ...]], str]] = {
-    type(None): _describe_image,
-    CutPatches: _describe_patches,
-    EmbeddedPatches: _describe_embedding,
-    FeatureMaps: _describe_maps,
-    PrefixTokens: _describe_prefix,
-    AddedPositions: _describe_positions,
-    BlockPass: _describe_block,
-    MergedTokens: _describe_merging,
-    NormedTokens: _describe_norm,
-    PooledVector: _describe_pooling,
-    ClassifierHeads: _describe_heads,
-    ClassScores: _describe_classes,
-}

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from vitviz.analysis.journey import (
     AddedPositions,
     EmbeddedPatches,
-    FeatureMaps,
     Grid,
     Journey,
     PrefixTokens,
@@ -52,13 +51,8 @@ def open_part(
     part = journey.part(request.part)
     if part is None or part.content is None:
         return None
-    first = part.id.partition(".")[0]
-    if first not in _OPENERS:
-        return None
-    return _OPENERS[first](PartContext(model, values, journey, part, request))
-
-
-# ---------------------------------------------------------------- E
+    opener = _OPENERS.get(part.id.partition(".")[0])
+    return None if opener is None else opener(PartContext(model, values, journey, part, request))
 
 
 def _open_embedding(context: PartContext) -> OpenedPart:
@@ -183,41 +177,14 @@ def _read_unplaced_token(journey: Journey, token: int) -> FloatArray:
     return np.asarray(embedded.content.vectors[token - first])
 
 
-# ---------------------------------------------------------------- blocks, maps
-
-
-def _open_block_part(context: PartContext) -> OpenedPart:
-    return open_block(context.model, context.values, context.part, context.token, context.request.head)
-
-
-def _open_merging_part(context: PartContext) -> OpenedPart:
-    return open_merging(context.model, context.values, context.part, context.cell)
-
-
-def _open_stem_part(context: PartContext) -> OpenedPart:
-    content = context.part.content
-    assert isinstance(content, FeatureMaps)
-    return open_stem(
-        context.model, context.values, context.part, context.request.pin, context.request.channel
-    )
-
-
-def _open_stage_part(context: PartContext) -> OpenedPart:
-    before = context.journey.parts[context.journey.parts.index(context.part) - 1].content
-    assert isinstance(before, FeatureMaps)
-    return open_level(
-        context.model, before.levels[-1].maps, context.part, context.request.pin, context.request.channel
-    )
-
-
 _OPENERS: dict[str, Callable[[PartContext], OpenedPart]] = {
     "embed": _open_embedding,
     "prefix": _open_prefix,
     "positions": _open_positions,
-    "block": _open_block_part,
-    "merge": _open_merging_part,
-    "stem": _open_stem_part,
-    "stage": _open_stage_part,
+    "block": open_block,
+    "merge": open_merging,
+    "stem": open_stem,
+    "stage": open_level,
     "norm": open_norm,
     "pool": open_pool,
     "head": open_head,

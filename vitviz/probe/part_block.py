@@ -31,6 +31,7 @@ from vitviz.models.layer_order import stage_of
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.block_record import block_form, block_record, patterns_of
 from vitviz.probe.capture import as_array, capture
+from vitviz.probe.part_inputs import PartContext, build_opened_part
 from vitviz.probe.swin_parts import merging_norm
 from vitviz.text import percent
 
@@ -68,27 +69,16 @@ class TokenInBlock:
         return f" + {bias}{' + mask' * self.masked}" if self.biased else ""
 
 
-def open_block(
-    model: LoadedModel, values: FloatArray, part: Part, token: int, head: int | None
-) -> OpenedPart:
-    """Compute a block's operations for one token.
-
-    Args:
-        head: 0-based; None or out of range selects the head with the largest weight.
-    """
-    content, tokens = part.content, part.tokens
-    assert isinstance(content, BlockPass) and tokens is not None
+def open_block(context: PartContext) -> OpenedPart:
+    """Compute a block's operations for one token in the requested head, by default the one with the largest weight."""
+    model, part, token = context.model, context.part, context.token
+    assert isinstance(part.content, BlockPass)
     read_block = _read_swin_block if abilities(model.config).windows else _read_vit_block
-    block, chosen = read_block(model, values, content, token, head)
-    name = partial(name_token, tokens)
+    block, chosen = read_block(model, context.values, part.content, token, context.request.head)
+    name = partial(name_token, context.tokens)
     operations = [*_build_attention(block, chosen, part, name), *_build_mlp(block, part)]
-    return OpenedPart(
-        part.id,
-        token,
-        name(token),
-        tuple(operations),
-        _build_tables(block, chosen, part.id, name),
-        head=chosen,
+    return build_opened_part(
+        context, token, operations, _build_tables(block, chosen, part.id, name), head=chosen
     )
 
 
@@ -141,8 +131,8 @@ def _read_swin_block(
         records[f"{name}.{part}"][0][window, chosen] for part in ("q", "k", "v", "scores", "attn")
     )
     stream = [f"{name}.{part}" for part in ("input", "attn_out", "mid", "mlp_out")]
-    vectors = (_read_token(records[part][0], token) for part in (*stream, name, f"{name}.mlp_hidden"))
-    entering, attention, between, mlp, leaving, hidden = vectors
+    maps = (records[part][0] for part in (*stream, name, f"{name}.mlp_hidden"))
+    entering, attention, between, mlp, leaving, hidden = (m.reshape(-1, m.shape[-1])[token] for m in maps)
     block = model.swin.block(place.stage, place.block)
     return TokenInBlock(
         rows=rows,
@@ -160,11 +150,6 @@ def _read_swin_block(
         masked=f"{name}.mask" in records.arrays,
         pre_norm=True,
     ), chosen
-
-
-def _read_token(map_of_vectors: FloatArray, token: int) -> FloatArray:
-    row: FloatArray = map_of_vectors.reshape(-1, map_of_vectors.shape[-1])[token]
-    return row
 
 
 def _apply_norm(norm: nn.LayerNorm, vector: FloatArray) -> FloatArray:
@@ -243,27 +228,28 @@ def _build_mlp(block: TokenInBlock, part: Part) -> list[Operation]:
     return operations
 
 
-def _build_tables(block: TokenInBlock, head: int, part: str, name: Callable[[int], str]) -> tuple[Table, ...]:
+def _build_tables(block: TokenInBlock, head: int, part: str, name: Callable[[int], str]) -> list[Table]:
     file = part.replace(".", "_")
     keys = {"q·k": block.key @ block.query, "score": block.scores, "weight": block.weights}
     entering, attention, between, mlp, leaving = block.stream
     stream = {"z in": entering, "attention": attention, "between": between, "MLP": mlp, "z out": leaving}
-    return (
+    return [
         build_table(
             f"Keys, head {head + 1}", f"{file}_keys.csv", keys, [name(int(key)) for key in block.keys]
         ),
         build_table("Residual stream by channel", f"{file}_stream.csv", stream),
         build_table("Hidden units of the MLP", f"{file}_hidden.csv", {"h": block.hidden}),
-    )
+    ]
 
 
-def open_merging(model: LoadedModel, values: FloatArray, part: Part, cell: int) -> OpenedPart:
+def open_merging(context: PartContext) -> OpenedPart:
     """Compute Swin's patch merging for one token: four concatenated neighbours, LayerNorm and one matrix."""
-    content, tokens = part.content, part.tokens
-    assert isinstance(content, MergedTokens) and tokens is not None
+    model, part, tokens, cell = context.model, context.part, context.tokens, context.cell
+    content = part.content
+    assert isinstance(content, MergedTokens)
     stage = content.stage - 1
     name = f"layers.{stage - 1}"
-    grid = capture(model.swin, values[None], (name,))[name][0]
+    grid = capture(model.swin, context.values[None], (name,))[name][0]
     row, col = divmod(cell, tokens.grid[1])
     padded = np.pad(grid, ((0, grid.shape[0] % 2), (0, grid.shape[1] % 2), (0, 0)))
     places = [
@@ -276,7 +262,7 @@ def open_merging(model: LoadedModel, values: FloatArray, part: Part, cell: int) 
     flat = quad.reshape(-1)
     after = layer_norm(flat, gain, shift, eps)
     merged = content.vectors[cell]
-    operations = (
+    operations = [
         Operation(
             "quad",
             "Four neighbouring tokens",
@@ -291,10 +277,10 @@ def open_merging(model: LoadedModel, values: FloatArray, part: Part, cell: int) 
         build_vectors(
             f"Linear map to {len(merged)} channels", "W LN([z₁; z₂; z₃; z₄])", merged, part.shape_out
         ),
-    )
+    ]
     columns = {"concatenated": flat, "after LayerNorm": after}
-    tables = (
+    tables = [
         build_table("Four neighbouring tokens by channel", f"merge_{content.stage}.csv", columns),
         build_table("Merged token", f"merged_{content.stage}.csv", {"value": merged}),
-    )
-    return OpenedPart(part.id, cell, name_token(tokens, cell), operations, tables)
+    ]
+    return build_opened_part(context, cell, operations, tables)

@@ -13,6 +13,7 @@ from vitviz.analysis.journey import FeatureMaps, Part, Tokens, select_varied_cha
 from vitviz.analysis.opened_part import (
     OpenedPart,
     Operation,
+    Table,
     build_bars,
     build_maps,
     build_product,
@@ -21,28 +22,26 @@ from vitviz.analysis.opened_part import (
 )
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.pin import Pin
 from vitviz.probe.capture import as_array
+from vitviz.probe.part_inputs import PartContext
 from vitviz.text import signed
 
 FloatArray = NDArray[np.float32]
 SHOWN = 12
 
 
-def open_stem(
-    model: LoadedModel, values: FloatArray, part: Part, pin: Pin, channel: int | None
-) -> OpenedPart:
+def open_stem(context: PartContext) -> OpenedPart:
     """Open the first convolution of a hybrid or CNN at the pinned position: filter, BatchNorm, ReLU.
 
-    Args:
-        channel: output channel; None or out of range: the strongest at this position.
+    Without a requested output channel it is the strongest at this position.
     """
+    part = context.part
     assert isinstance(part.content, FeatureMaps)
-    stem, source = _find_first_layers(model, values)
+    stem, source = _find_first_layers(context.model, context.values)
     convolution, batch = cast(nn.Conv2d, stem[0]), cast(nn.BatchNorm2d, stem[1])
     first = part.content.levels[0].maps
-    row, col = pin.row_col((first.shape[1], first.shape[2]))
-    chosen = _select_channel(first[:, row, col], channel)
+    row, col = context.request.pin.row_col((first.shape[1], first.shape[2]))
+    chosen = _select_channel(first[:, row, col], context.request.channel)
     x = extract_neighbourhood(source, row, col, convolution)
     weights = as_array(convolution.weight)[chosen]
     operations = [
@@ -51,28 +50,22 @@ def open_stem(
     ]
     operations += [_build_level(level.title, level.maps) for level in part.content.levels]
     columns = {"x": x.reshape(-1), "w": weights.reshape(-1), "x w": (x * weights).reshape(-1)}
-    tables = (build_table(f"Filter {chosen + 1}", f"filter_{chosen + 1}.csv", columns),)
-    grid = Tokens((), (first.shape[1], first.shape[2]), 1)
-    cell = row * first.shape[2] + col
-    return OpenedPart(part.id, cell, name_place(grid, cell), tuple(operations), tables, channel=chosen)
+    table = build_table(f"Filter {chosen + 1}", f"filter_{chosen + 1}.csv", columns)
+    return _build_opened(part, (row, col), first.shape, operations, table, chosen)
 
 
-def open_level(
-    model: LoadedModel, before: FloatArray, part: Part, pin: Pin, channel: int | None
-) -> OpenedPart:
-    """Open a CNN's stage: one value of its first convolution by input map, and the output maps.
-
-    Args:
-        before: (channels, h, w), input of the stage.
-    """
-    assert isinstance(part.content, FeatureMaps)
+def open_level(context: PartContext) -> OpenedPart:
+    """Open a CNN's stage: one value of its first convolution by input map, and the output maps."""
+    part, earlier = context.part, context.journey.parts[context.journey.parts.index(context.part) - 1].content
+    assert isinstance(part.content, FeatureMaps) and isinstance(earlier, FeatureMaps)
+    before = earlier.levels[-1].maps
     stage = int(part.id.partition(".")[2]) - 1
-    block = model.model.get_submodule(f"layers.{stage}.blocks.0")
+    block = context.model.model.get_submodule(f"layers.{stage}.blocks.0")
     convolution = cast(nn.Conv2d, block.get_submodule("conv1"))
     with torch.inference_mode():
         output = as_array(convolution(torch.tensor(before)[None])[0])
-    row, col = pin.row_col((output.shape[1], output.shape[2]))
-    chosen = _select_channel(output[:, row, col], channel)
+    row, col = context.request.pin.row_col((output.shape[1], output.shape[2]))
+    chosen = _select_channel(output[:, row, col], context.request.channel)
     products = extract_neighbourhood(before, row, col, convolution) * as_array(convolution.weight)[chosen]
     shares = products.sum(axis=(1, 2))
     name = f"One value of feature map {chosen + 1}, before BatchNorm"
@@ -81,14 +74,21 @@ def open_level(
         _build_level("Input feature maps", before),
         *(_build_level(f"Output of {level.title.lower()}", level.maps) for level in part.content.levels),
     ]
-    tables = (build_table(name, f"map_{chosen + 1}.csv", {"share": shares}),)
-    grid = Tokens((), (output.shape[1], output.shape[2]), 1)
-    cell = row * output.shape[2] + col
-    return OpenedPart(part.id, cell, name_place(grid, cell), tuple(operations), tables, channel=chosen)
+    table = build_table(name, f"map_{chosen + 1}.csv", {"share": shares})
+    return _build_opened(part, (row, col), output.shape, operations, table, chosen)
 
 
-def name_place(grid: Tokens, cell: int) -> str:
-    return name_token(grid, cell).replace("patch", "position")
+def _build_opened(
+    part: Part,
+    place: tuple[int, int],
+    shape: tuple[int, ...],
+    operations: list[Operation],
+    table: Table,
+    channel: int,
+) -> OpenedPart:
+    cell = place[0] * shape[2] + place[1]
+    name = name_token(Tokens((), (shape[1], shape[2]), 1), cell).replace("patch", "position")
+    return OpenedPart(part.id, cell, name, tuple(operations), (table,), channel=channel)
 
 
 def extract_neighbourhood(maps: FloatArray, row: int, col: int, convolution: nn.Conv2d) -> FloatArray:
