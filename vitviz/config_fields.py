@@ -31,7 +31,6 @@ class Setting:
         label: name in forms, without the unit.
         help: explanation in one sentence; empty if the generic form does not offer the field.
         within: allowed values as an interval, such as '(0, 10]'; of integers, '[1, inf)' unless stated.
-        options: display names of the allowed values.
         unit: unit, such as 'px'.
         step: step of a form's control.
         top: largest integer that a form offers, because models share the machine.

@@ -103,7 +103,6 @@ def find_terms(text: str, seen: set[str], but: Collection[str] = ()) -> list[tup
 
     Args:
         seen: terms found before; updated.
-        but: lower-case spellings to ignore.
     """
     occurrences: list[tuple[int, int, Term]] = []
     for term in sorted(TERMS, key=lambda term: -max(map(len, term.spellings))):  # 'causal mask' before 'mask'

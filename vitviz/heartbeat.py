@@ -63,7 +63,6 @@ class Heartbeats:
         """Return True if one lives.
 
         Args:
-            name: who.
             word: the time that it said last, in seconds since 1970.
             now: by the clock that `word` was read from, as near as is known.
         """

@@ -44,7 +44,6 @@ class View:
     """One image as one model sees it; layers and heads count from 0, negative numbers from the end.
 
     Attributes:
-        model: the loaded model.
         image: the whole image, (H, W, 3) uint8.
         prepared: what the model takes: its square, resized and normalised.
 

@@ -101,7 +101,6 @@ def readout_row(matrix: FloatArray, prefix: tuple[str, ...], readout: str) -> Fl
 
     Args:
         matrix: (..., query, key).
-        prefix: names of the prefix tokens.
 
     Returns:
         (..., patches): prefix columns are dropped and nothing is re-normalised.

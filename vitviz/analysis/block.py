@@ -164,7 +164,6 @@ def list_block_steps(
             mid, norm2, mlp_hidden, mlp_out, output, and what `with_added` adds; (tokens, D), per head
             (heads, tokens, ...).
         token, head: counted from 0.
-        form: the variant of the blocks.
         name: returns the name of a token by its index.
     """
     x, mid, out = record["input"][token], record["mid"][token], record["output"][token]

@@ -16,7 +16,6 @@ def confusion_counts(labels: Integers, guesses: Integers, classes: int) -> NDArr
     Args:
         labels: (N,) true classes.
         guesses: (N,) predicted classes.
-        classes: how many there are.
 
     Returns:
         (classes, classes), its sum is N.

@@ -76,8 +76,6 @@ def group_curves(
 
     Args:
         rows: each with 'model', 'images', 'augmented', 'seed' and `key`; one that diverged has no `key`.
-        titles: of the models.
-        augmented: which half of the rows.
         key: the accuracy that is read, in [0, 1].
     """
     curves = []
@@ -288,7 +286,6 @@ def compute_mean_lines(rows: Sequence[Row], titles: Mapping[str, str]) -> dict[s
 
     Args:
         rows: of one size, each with its 'curve' of [updates, core-seconds, accuracy].
-        titles: of the models, in their order.
     """
     lines = {}
     for name, title in titles.items():

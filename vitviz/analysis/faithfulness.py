@@ -97,11 +97,7 @@ class Score:
 
 
 def describe_scores(scores: list[Score], random: list[Score]) -> str:
-    """Describe the method with the largest insertion minus deletion area.
-
-    Args:
-        random: of single random orders.
-    """
+    """Describe the method with the largest insertion minus deletion area."""
     best, *others = sorted(scores, key=lambda score: -score.gap)
     luckiest = max(order.gap for order in random)
     if best.gap <= luckiest:

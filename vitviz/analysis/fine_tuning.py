@@ -68,11 +68,7 @@ def compare_groups(tuned: Group, scratch: Group) -> Verdict | None:
 
 
 def describe_test_accuracies(tuned: Group, scratch: Group, images: int) -> str:
-    """Describe the test accuracies of a finished race; empty before the end.
-
-    Args:
-        images: number of test images.
-    """
+    """Describe the test accuracies of a finished race; empty before the end."""
     verdict = compare_groups(tuned, scratch)
     if verdict is None:
         return ""

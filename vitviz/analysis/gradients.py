@@ -41,7 +41,6 @@ def select_norms(rows: Sequence[Row], mark: int, titles: Mapping[str, str]) -> l
     Args:
         rows: each with 'variant' and 'norms' [mark][block].
         mark: index of the moment.
-        titles: of the variants.
     """
     norms = []
     for name, title in titles.items():

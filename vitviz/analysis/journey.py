@@ -252,8 +252,6 @@ def select_readout_rows(
 
     Args:
         attn: (heads, n, n).
-        prefix: names of the tokens before the patches.
-        readout: the config's.
         name: prefix token to select if the readout is 'cls'.
 
     Returns:

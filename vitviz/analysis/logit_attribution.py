@@ -117,7 +117,6 @@ def attribute_logit(
         covector: (tokens, D) by which the classifier head reads the last tokens.
         steps: from the first layer to the last LayerNorm.
         embedded: (tokens, D) before the first layer.
-        bias: of the classifier head.
     """
     covector = np.asarray(covector, np.float64)
     heads: list[FloatArray] = []

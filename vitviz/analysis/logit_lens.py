@@ -51,14 +51,7 @@ def _pooled(features: FloatArray, readout: ReadoutWeights) -> FloatArray:
 def read_features(
     normed: FloatArray, readout: ReadoutWeights, kind: str, prefix: tuple[str, ...]
 ) -> FloatArray:
-    """Return the vector that the head reads of normed tokens (..., tokens, D): (..., D), twice D for 'cls_mean'.
-
-    Args:
-        normed: after the last LayerNorm.
-        readout: of the model.
-        kind: the config's readout.
-        prefix: names of the prefix tokens.
-    """
+    """Return the vector that the head reads of normed tokens (..., tokens, D): (..., D), twice D for 'cls_mean'."""
     first = len(prefix)
     if kind == "mean":
         return _pooled(normed[..., first:, :].mean(axis=-2), readout)
@@ -98,7 +91,6 @@ def lens_of_readout(
 
     Args:
         tokens: (depth + 1, tokens, D).
-        kind: the config's readout.
 
     Returns:
         (depth + 1, classes).

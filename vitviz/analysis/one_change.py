@@ -25,8 +25,6 @@ class Variant:
         curve: (2, n) epochs and mean validation accuracy.
         test: test accuracy by seed; a training that diverged or has not finished has none.
         seconds: of training, one a seed.
-        parameters: of the model.
-        diverged: number of trainings that diverged.
     """
 
     name: str

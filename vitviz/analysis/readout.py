@@ -53,12 +53,7 @@ class ReadoutPrediction:
 def predict_from_stream(
     stream: NDArray[Any], readout: ReadoutWeights, kind: str, prefix: tuple[str, ...]
 ) -> ReadoutPrediction:
-    """Return the prediction of a model from the output of its last block (tokens, D).
-
-    Args:
-        kind: the config's readout.
-        prefix: names of the prefix tokens.
-    """
+    """Return the prediction of a model from the output of its last block (tokens, D)."""
     normed = stream
     if readout.gain is not None and readout.shift is not None:
         normed = layer_norm(stream, readout.gain, readout.shift, readout.eps)
@@ -86,7 +81,6 @@ def list_readout_steps(
     """Return the operations from the last block to the classes, in the order of the model.
 
     Args:
-        classes: their names.
         normed: True if a LayerNorm precedes the head.
     """
     tokens, (count, width) = prediction.normed.shape, (len(classes), len(prediction.features))

@@ -9,11 +9,7 @@ from vitviz.text import join_words
 
 
 def describe_recipe_differences(trains: Mapping[str, TrainConfig]) -> str:
-    """Return the settings that differ between trainings, such as '25 to 54 epochs; mixup for ViT'; '' if none does.
-
-    Args:
-        trains: by the title of the model.
-    """
+    """Return the settings that differ between trainings, such as '25 to 54 epochs; mixup for ViT'; '' if none does."""
     spans = {
         "{} epochs": [train.epochs or 0.0 for train in trains.values()],
         "peak learning rate {}": [train.learning_rate for train in trains.values()],

@@ -32,14 +32,10 @@ class Entry:
     """One model of the board, with where its accuracy comes from.
 
     Attributes:
-        test_set: test set of the accuracy.
         accuracy: in [0, 1]; None if unpublished, or without a head.
         images: how many test images the accuracy is of, where it was measured here; 0 where it is cited.
-        source: source of the accuracy, and the weights.
-        trained_on: the training dataset.
         training_pictures: number of distinct training images; None where unknown.
         training_s: seconds of its training here; None where it was not trained here.
-        trained_with: on what machine that was.
         core_days: TPUv3-core-days of its pre-training, as its paper states them.
     """
 

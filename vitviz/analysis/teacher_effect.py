@@ -73,24 +73,14 @@ class Lesson:
 
 
 def compute_teacher_gains(rows: Sequence[Row], augmented: bool) -> list[Curve]:
-    """Return the student's accuracy minus its twin's with the same seed, one curve per entry of `ANSWERS`.
-
-    Args:
-        rows: of the data grid.
-        augmented: which half of it.
-    """
+    """Return the student's accuracy minus its twin's with the same seed, one curve per entry of `ANSWERS`."""
     half = [row for row in rows if row["augmented"] == augmented]
     by_key = {key: pair_differences(_rows_of(half, "deit"), _rows_of(half, "vit"), key) for key in ANSWERS}
     return [create_curve(key, ANSWERS[key], by_size) for key, by_size in by_key.items() if by_size]
 
 
 def compute_duels(rows: Sequence[Row], augmented: bool) -> list[Duel]:
-    """Compare student and twin at every size of both; the student predicts by the mean of its logits.
-
-    Args:
-        rows: of the data grid.
-        augmented: which half of it.
-    """
+    """Compare student and twin at every size of both; the student predicts by the mean of its logits."""
     half = [row for row in rows if row["augmented"] == augmented]
     by_size = pair_differences(_rows_of(half, "deit"), _rows_of(half, "vit"))
     return [Duel(pictures, tuple(by_size[pictures])) for pictures in sorted(by_size)]

@@ -22,7 +22,6 @@ def window_links(index: IntArray, mask: FloatArray | None, tokens: int) -> BoolA
     Args:
         index: (windows, slots), the token in each slot; -1 for padding, which carries nothing.
         mask: (windows, slots, slots) additive, or None.
-        tokens: how many there are.
     """
     links = np.zeros((tokens, tokens), dtype=bool)
     allowed = np.ones((*index.shape, index.shape[1]), bool) if mask is None else mask == 0

@@ -21,8 +21,6 @@ def group_method_curves(rows: Sequence[Row], source: str, titles: Mapping[str, s
 
     Args:
         rows: each with 'source', 'method', 'a_class', 'seed' and 'test'.
-        source: dataset of the pretrained backbone.
-        titles: of the methods.
     """
     curves = []
     for name, title in titles.items():

@@ -76,7 +76,6 @@ def colour_attention(image: NDArray[np.uint8], found: Layout, masked: bool = Tru
 
     Args:
         image: (S, S, 3).
-        found: where the patches lie.
         masked: False leaves the mask out.
 
     Returns:

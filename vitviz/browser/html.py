@@ -40,11 +40,6 @@ await start(urls);
 def render_html(title: str, messages: Sequence[bytes], lead: str = "") -> str:
     """Return the HTML document of some views, with a sentence before them.
 
-    Args:
-        title: of the document.
-        messages: of the views.
-        lead: the sentence.
-
     Raises:
         FileNotFoundError: if a view's file is missing.
     """

@@ -87,7 +87,6 @@ class ClassStore:
     """The classes in a database.
 
     Args:
-        path: of the database; see `Database`.
         get_time_s: returns the time in seconds since 1970.
     """
 

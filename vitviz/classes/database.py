@@ -137,9 +137,6 @@ class Database:
     def writing(self, create: bool = False) -> Iterator[sqlite3.Connection]:
         """Yield a connection in a transaction, which is rolled back on any error.
 
-        Args:
-            create: create the file if it is missing.
-
         Raises:
             ClassError: if the database cannot be written, is locked for too long, or is missing.
         """

@@ -106,7 +106,6 @@ def build_shared_view(
     """Return the public part of a page's link, without the longest values if it is too long.
 
     Args:
-        slug: of the page.
         query: of the page's link.
         images: the class's copy by the teacher's upload, of images that are shared with the class.
         own_lessons: names of lessons that only this session has.

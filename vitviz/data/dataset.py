@@ -132,7 +132,6 @@ def stratified_split(labels: Labels, fraction: float, seed: int) -> tuple[Labels
         labels: (N,) class indices.
         fraction: the second part's share, in (0, 1). A class of two or more images has at least one in each
             part, a class of one has it in the first.
-        seed: fixes the split.
 
     Returns:
         (first, second) int64 indices into `labels`; together they are 0..N-1.
@@ -156,9 +155,7 @@ def validation_split(dataset: Dataset, fraction: float, seed: int) -> tuple[Labe
     """Return (train, validation) indices into the training set, stratified and disjoint; the test set is untouched.
 
     Args:
-        dataset: whose training set is split.
         fraction: the validation set's share, in (0, 1).
-        seed: fixes the split.
 
     Raises:
         DatasetError: if the dataset has no labels or training images.

@@ -83,9 +83,6 @@ def decode_image(data: bytes) -> NDArray[np.uint8]:
     16-bit, 32-bit and float values are brought to 8 bits, palettes, CMYK, grey and black-and-white to RGB. A
     JPEG of more than 16 megapixels is decoded at a half, a quarter or an eighth of its size.
 
-    Args:
-        data: the whole file.
-
     Returns:
         (H, W, 3) uint8, writable and the caller's own.
 

@@ -20,7 +20,6 @@ def parts_of(sample: str, box: tuple[float, float, float], size: int) -> dict[st
     """Return the parts of a sample's face that a model sees, by name; none of a sample that has no face here.
 
     Args:
-        sample: its key.
         box: (top, left, side) of what the model sees, in px of the sample.
         size: the side of what it sees, in the model's px.
     """

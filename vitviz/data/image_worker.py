@@ -200,7 +200,6 @@ def decode_in_worker(data: bytes, most_pixels: int | None = None) -> DecodedImag
     """Decode an image as `decode_image` does, in a process with limits on its time and memory.
 
     Args:
-        data: the whole file.
         most_pixels: larger images are shrunk to about as many, see `shrink_image`.
 
     Raises:

@@ -45,7 +45,6 @@ def prepare(image: Uint8, preparation: Preparation, offset: tuple[float, float] 
 
     Args:
         image: (H, W, 3) uint8.
-        preparation: what the model was made for.
         offset: where the square lies in the room left, (x, y) in [0, 1]: (0, 0) top left, (0.5, 0.5) centred.
 
     Raises:
@@ -79,7 +78,6 @@ def seen_crop(
 
     Args:
         image: (H, W, 3) uint8.
-        preparation: of the model.
         offset: as `prepare` takes it.
         most_px: the longest side.
 
@@ -108,7 +106,6 @@ def prepare_batch(images: Uint8, preparation: Preparation) -> Float32:
 
     Args:
         images: (N, H, W, 1 or 3) uint8.
-        preparation: what the model was made for.
 
     Raises:
         ValueError: if the images do not fit.

@@ -36,7 +36,6 @@ def shapes_dataset(train_count: int = TRAIN_COUNT, test_count: int = TEST_COUNT,
 
     Args:
         train_count, test_count: images per split.
-        seed: fixes every image.
     """
     rng = np.random.default_rng(seed)
     train_images, train_labels = draw_shapes(train_count, rng)

@@ -56,7 +56,6 @@ class BoundedZip:
     """The files of a zip archive, read within limits.
 
     Args:
-        data: the whole archive.
         limits: larger ones are refused before anything is unpacked.
 
     Raises:

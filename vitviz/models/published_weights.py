@@ -38,9 +38,7 @@ class Offer:
         name: accepted by `fetch` and `load_pretrained`.
         megabytes: of the download, in 10^6 bytes.
         knows: number of classes, such as '1,000 classes', or what the features are good for.
-        trained_on: the training images.
         source: the host or the package that serves the file.
-        licence: where it is known.
         path: expected location of the file on this machine.
         cached: `path` if the complete file is there, else None.
     """

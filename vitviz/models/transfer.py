@@ -36,7 +36,6 @@ def fitted(source: ModelConfig, classes: int, image_size: int | None = None) -> 
 
     Args:
         source: of the trained model; a softmax after its head goes with the head.
-        classes: of the new images.
         image_size: the side of the images in px; None: as before.
 
     Raises:
@@ -93,7 +92,6 @@ def transferred(
     Args:
         state: the old model's.
         source, target: shapes of the old model and of the new one.
-        seed: of the new head.
 
     Raises:
         ValueError: if the backbones differ in more than positions and heads.

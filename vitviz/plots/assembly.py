@@ -53,7 +53,6 @@ def payload(apart: ImageParts, answered: Sequence[Answered], ground: Photo, clas
 
     Args:
         answered: each model's probabilities (2, classes) and views (2, rows, cols).
-        ground: the whole image, in its own pixels.
     """
     both = stack_payloads(ground.pixels, apart.frames[EMPTY], apart.parts)
     header: dict[str, Any] = {

@@ -119,7 +119,6 @@ def explorer_layers_view(
         scenes: of every layer; their heads are where the view begins.
         image: as `explorer_view` takes it.
         layers: (heads, query, key) of every layer, or a Swin's rows.
-        pin: the query where the view begins.
     """
     ground = decode_photo(image)
     arrays: dict[str, NDArray[Any]] = {"photo": ground.array}

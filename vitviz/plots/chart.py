@@ -67,7 +67,6 @@ class Chart:
         """Add a line with a marker at each point.
 
         Args:
-            style: colour and symbol.
             hover: template of a point's text.
             ends: lowest and highest value at each point, drawn as a bar.
             trace: further parts of the trace, such as a `line` of another width.

@@ -71,9 +71,7 @@ def payload(
     """Return the curves' message.
 
     Args:
-        runs: in the order of their labels.
         series: what they recorded; a metric that METRICS does not name is an error.
-        focus: the run whose moment is marked.
         moment: its marked step, None for none.
         view: axis, smoothing, log, log_x and extra, as the image starts.
         film: what came after the marked moment is drawn faintly.

@@ -42,7 +42,6 @@ def size_figure(
     A line is dotted over sizes that were not measured; with one seed per point there is no span.
 
     Args:
-        curves: in their order.
         sizes: ticks of the axis, ascending, with every size of the curves.
         chance: accuracy of guessing, in [0, 1].
         what: title of the vertical axis, without its unit.
@@ -125,7 +124,6 @@ def time_figure(lines: Lines, chance: float, mode: Mode = "light", points: int |
     """Draw validation accuracy over core-seconds of training.
 
     Args:
-        lines: by model, means over the seeds.
         chance: accuracy of guessing, in [0, 1].
         points: number of points drawn of each line, None for all; the axes are those of all.
     """

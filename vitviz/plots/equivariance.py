@@ -17,7 +17,6 @@ def shift_figure(
 
     Args:
         lines: name -> (layer, value), in order of depth: 0 if the map moves with the image, 1 if it stays.
-        families: of the models, in the same order.
     """
     figure = Chart(mode)
     figure.hline(0.5, {"color": PALETTES[mode].muted, "width": 1, "dash": "dot"})

@@ -18,9 +18,7 @@ def faces_figure(
     """Draw one row per arrangement and one line of dots per model: every seed, and the mean as a bar.
 
     Args:
-        rows: titles of the arrangements.
         shares: model -> arrangement -> share predicted as face, one per seed.
-        families: of the models, in the same order.
     """
     figure = Chart(mode)
     for m, (title, by_row) in enumerate(shares.items()):

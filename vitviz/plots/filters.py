@@ -34,9 +34,6 @@ def tiles(
 
     Args:
         sheets: the models, each with its tiles over time.
-        columns: tiles in a row.
-        frame: the moment shown at first.
-        word: what a tile is called.
         active: the sheet whose first tile is enlarged at first.
     """
     described: list[dict[str, Any]] = []
@@ -75,8 +72,6 @@ def rebuilding(
         patch_px: P.
         rebuilt: (title, note, rebuilding) of each basis.
         scale, shift: (C,), a normalised value v of channel c is the level 255 * (v * scale + shift).
-        k: components used at first.
-        patch: the patch enlarged at first.
     """
     arrays: dict[str, NDArray[Any]] = {"shown": np.ascontiguousarray(shown, np.uint8)}
     described = []

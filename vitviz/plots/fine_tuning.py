@@ -50,7 +50,6 @@ def plan(
     """Return the kept, new and resized parts for `plan_view`.
 
     Args:
-        parts: in the order of the data.
         positions: cosines of all pairs before (N, N) and after (M, M), where positions are resized.
         grids: rows and columns before and after, where positions are resized.
         frozen: True if only the head is trained.
@@ -82,10 +81,8 @@ def learning(
     """Return the live race for `pages.views.race`: every seed's curve, their mean, and the test accuracies.
 
     Args:
-        groups: tuned and from scratch.
         chance: accuracy of guessing, in [0, 1].
         epochs: of the whole run, which fixes the axis.
-        waiting: text shown before the first measurement.
         concealed: True for the range of all curves in place of them, without a number of either group.
     """
     band = {}
@@ -136,7 +133,6 @@ def weight_changes_figure(
 
     Args:
         changes: by model, by part; an unchanged part has no point.
-        titles: of the models.
     """
     figure = Chart(mode)
     every = sort_parts(dict.fromkeys(part for parts in changes.values() for part in parts))

@@ -137,10 +137,8 @@ def seeds_figure(
     """Draw the accuracy of every seed as a dot in the row of its net, and their mean as a bar.
 
     Args:
-        names: titles of the rows.
         found: accuracies of each row's seeds, in [0, 1].
         marked: the control's row.
-        mode: theme.
         printed: an accuracy of each row that a lecture printed: a cross, or one line if all are the same.
     """
     palette, figure = theme.PALETTES[mode], Chart(mode)

@@ -114,7 +114,6 @@ def payload(
     """Pack all strengths for `sweep_view`.
 
     Args:
-        ground: the image itself, in its own pixels.
         curve: stored accuracies of these models under this change.
     """
     header: dict[str, Any] = {

@@ -32,8 +32,6 @@ def payload(
         variants: in the order of their colours, eight at most; variants of one family have a grey first.
         chance: accuracy of guessing, in [0, 1].
         epochs: length of a training.
-        note: what the dots were measured on.
-        waiting: said where there is no curve.
         concealed: True draws the lowest and the highest curve in grey and no seeds.
 
     Raises:

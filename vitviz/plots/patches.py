@@ -52,7 +52,6 @@ def stage(scene: Scene, found: Embedded, *, pin: int, column: int) -> bytes:
 
     Args:
         scene: the image and the tokens before its patches.
-        found: what E makes of it.
         pin: index of the chosen token in the sequence.
         column: index of the chosen column of E.
 
@@ -105,7 +104,6 @@ def sequence(scene: Scene, tokens: FloatArray, positions: FloatArray, *, added: 
         scene: the image and the tokens before its patches.
         tokens: (N, D), the patches times E.
         positions: (P + N, D), zeros where nothing is added.
-        added: whether the model adds positions at all.
         pin: index of the chosen token in the sequence: arrow keys start there.
     """
     content = np.concatenate([_stack(scene.prefix, tokens.shape[1]), tokens])

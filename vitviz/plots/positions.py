@@ -77,14 +77,11 @@ def mosaic(
     numbers are exact to four decimals.
 
     Args:
-        panels: one or two encodings.
         shown: (S, S, 3) uint8, the image on which positions are lit.
         pin: (x, y) in [0, 1], the position enlarged at first.
-        frame: the moment shown at first.
         raw: values are dot products, not cosines.
         own_scale: each panel has a scale of its values of different positions, symmetric about zero where some are
             negative; else one scale, from -1 to 1 or of all dot products.
-        active: the panel that is enlarged at first.
         key: (x, y) of the position that is compared with the pinned one at first; None for the most alike.
 
     Raises:
@@ -135,7 +132,6 @@ def table(
         base: of the wavelengths.
         exponents: (D,), column k turns as base^-e_k; NaN where it is no wave.
         shown: (S, S, 3) uint8.
-        position: the row marked at first.
     """
     peak = float(np.abs(values).max()) or 1.0
     header = {"kind": kind, "grid": list(grid), "base": base, "peak": peak, "position": position}
@@ -221,8 +217,6 @@ def slip_figure(
 
     Args:
         right, slipped: (N, N) cosines.
-        distances: the values of d, one colour each.
-        mode: light or dark.
     """
     palette = theme.PALETTES[mode]
     figure = Chart(mode)

@@ -31,8 +31,6 @@ def over_depth_figure(
     """Draw values over relative depth, so that models of different depths can be compared.
 
     Args:
-        families: of the two models.
-        axis: title of the values.
         chance: chance level, drawn as a dotted line.
         share: True if the values are shares, written in percent.
     """

@@ -18,7 +18,6 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
         racers: in the order of their colours, eight at most.
         chance: accuracy of guessing, in [0, 1].
         epochs: length of the whole race, which fixes the axis.
-        waiting: said where nothing was measured yet.
 
     Raises:
         ValueError: if there are more racers than colours.

@@ -17,7 +17,6 @@ def robustness_figure(
 
     Args:
         accuracy: by family, in [0, 1], one per strength.
-        strengths: in words.
         neutral: index of the unchanged image, marked by a line.
     """
     figure = Chart(mode)

@@ -177,11 +177,8 @@ def payload(
     browser's shelf.
 
     Args:
-        run: id of the run.
         steps: of the snapshots, ascending.
         moments: one line per snapshot, such as 'epoch 2.1 · validation 91.2 %'.
-        book: of these snapshots.
-        shelf: of the browser that it is for.
         moment: the step to show; None follows the newest.
         waiting: what is said while there is no snapshot.
         plays: from its first snapshot, by itself, where the browser has not shown it before.

@@ -63,9 +63,7 @@ def reach(shown: PictureArray, grid: Pair, hops: Mapping[str, Hops], pin: int, b
     Args:
         shown: (S, S, 3), the image.
         grid: (rows, cols).
-        hops: by title.
         pin: index of the chosen patch.
-        begin: the blocks that it goes to first.
     """
     tables = np.stack([table for _, table in hops.values()])
     blocks = int(tables[tables != NEVER].max())
@@ -94,7 +92,6 @@ def gradient(
     Args:
         shown: (S, S, 3), the image.
         grid: (rows, cols) of the image's patches.
-        blocks: their names and grids.
         tokens: the token of each block, in reading order of its grid.
         allowed: (blocks, patches), what it can have read.
         gradients: (blocks, patches).

@@ -29,7 +29,6 @@ def block_record(model: VisionTransformer, found: Capture, layer: int) -> Record
     """Return a block's intermediates of the first image, by short name, with what each branch adds to the stream.
 
     Args:
-        model: the ViT that was captured.
         found: recorded with `patterns_of(layer)`.
         layer: from 1.
     """

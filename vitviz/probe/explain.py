@@ -79,7 +79,6 @@ def order_curve(
     Args:
         image: (C, H, W), prepared.
         relevance: (patches,); the highest is blanked, or shown, first.
-        target: the class that is followed.
     """
     layout = model.layout(*image.shape[-2:])
     plan = faithfulness.create_schedule(relevance, min(MOST_STEPS, layout.num_patches))

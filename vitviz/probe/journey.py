@@ -52,7 +52,6 @@ def record_journey(model: LoadedModel, values: FloatArray) -> Journey:
     """Record the activations of every part of a model for one image.
 
     Args:
-        model: any family.
         values: (C, S, S), preprocessed by the model's `Preparation`.
     """
     able = abilities(model.config)

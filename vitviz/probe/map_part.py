@@ -43,7 +43,6 @@ def open_part(
     """Compute a part's operations and tables for a token; None if the model lacks the part or it cannot be opened.
 
     Args:
-        model: any family.
         values: (C, S, S), preprocessed.
         journey: the image's recorded forward pass.
         request: from `PartRequest.parse`; an invalid head, class or channel falls back to the part's default.

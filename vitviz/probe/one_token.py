@@ -22,7 +22,6 @@ class OneToken:
         scores: (layers,), what the softmax read.
         changed: the largest change of a logit when queries and keys become `LARGER` times as long.
         idle: parameters of the maps to queries and keys.
-        parameters: of the whole net.
     """
 
     attention: NDArray[np.float32]

@@ -51,11 +51,7 @@ def read_windows(config: SwinConfig, found: Capture) -> list[tuple[str, WindowRo
 
 
 def describe_scene(model: LoadedModel, layout: TokenLayout, layer: int, head: Head, group: str) -> Scene:
-    """Return the explorer's texts and selection for a layer, counted from 1.
-
-    Args:
-        layout: of the first layer.
-    """
+    """Return the explorer's texts and selection for a layer, counted from 1."""
     name, before, count = str(layer), 0, len(heads_by_layer(model.config))
     if isinstance(model.config, SwinConfig):
         place = stage_of(model.config, layer)

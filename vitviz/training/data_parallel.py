@@ -55,7 +55,6 @@ class ThreadPool:
 
         Args:
             inputs: (B, C, H, W), normalised.
-            targets: theirs.
             seed: of everything that is dropped; part i draws from a generator of its own, which begins with seed + i.
         """
         if self._device.type != "cpu":

@@ -37,9 +37,6 @@ _MOST_PICTURES = 60_000
 def check_run(parts: Sequence[tuple[ModelConfig, TrainConfig]]) -> None:
     """Check that a run is within the limits.
 
-    Args:
-        parts: model and recipe of each member.
-
     Raises:
         ValueError: stating the requested size and the limit.
     """

@@ -44,10 +44,6 @@ class Trainer:
     """A model in training: `advance` makes one update; `train` yields the events.
 
     Args:
-        model_config: of the model to train.
-        config: how.
-        data: images and labels, in memory.
-        device: where the model computes.
         teacher: the distillation teacher, made for the same preparation; required by `config.distill_from`.
         start: the weights to begin with, as `models.transfer` makes them; required by `config.start_from`.
 

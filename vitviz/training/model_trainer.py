@@ -22,7 +22,6 @@ class ModelTrainer:
 
     Args:
         run: the session's run, or a member of an experiment.
-        trainer: trainer of the model.
         shuffle: evaluated at every snapshot and at the end; None: never.
         listen: called with every event.
     """

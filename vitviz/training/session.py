@@ -51,7 +51,6 @@ class Session:
     """Trains a run until it ends, is stopped, or its lease expires.
 
     Args:
-        run: the run to train.
         device: 'auto', or a torch device.
         listen: called with every event.
         control_at: commands before this byte are ignored; None: all current ones.

@@ -35,7 +35,6 @@ class Source:
     Attributes:
         shapes: of every tensor, under its publisher's name.
         read: returns the tensors; those of a file are mapped into memory.
-        settings: what its JSON files state.
         digest: of the tensors' bytes.
     """
 
