@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
@@ -46,155 +48,16 @@ class Bug:
     family: Literal["vit", "swin"] = "vit"
 
 
-BUGS: dict[str, Bug] = {
-    "embedding": Bug(
-        "E is not in the optimizer",
-        "Recipe A",
-        "The patch embedding keeps its random initial weights; only the later layers are trained.",
-        (
-            "embed = PatchEmbedding(patch_size, dim)",
-            "encoder = Transformer(dim, depth, heads)",
-            "head = nn.Linear(dim, classes)",
-            "parameters = [*encoder.parameters(), *head.parameters()]",
-            "optimizer = torch.optim.AdamW(parameters, lr=2e-3)",
-            "for images, labels in loader:",
-            "    loss = cross_entropy(head(encoder(embed(images))[:, 0]), labels)",
-            "    optimizer.zero_grad(); loss.backward(); optimizer.step()",
-        ),
-        (3,),
-        "parameters = [*embed.parameters(), *encoder.parameters(), *head.parameters()]",
-        train={"frozen": ("patch_embed",)},
-    ),
-    "softmax": Bug(
-        "A softmax before the cross-entropy",
-        "Recipes C and D",
-        "Cross-entropy applies its own softmax: on probabilities between 0 and 1 the loss stays large and its gradient"
-        " small.",
-        (
-            "self.mlp = nn.Sequential(",
-            "    nn.Linear(dim, classes),",
-            "    nn.Softmax(dim=-1),",
-            ")",
-            "...",
-            "out = self.mlp(tokens[:, 0])",
-            "loss = nn.CrossEntropyLoss()(out, labels)",
-        ),
-        (2,),
-        "",
-        model={"softmax_output": True},
-    ),
-    "scale": Bug(
-        "Attention scores scaled by the model width",
-        "Recipe D",
-        "Scores of d-dimensional heads are divided by √D instead of √d: too small by √h for h heads, so attention"
-        " starts flatter.",
-        (
-            "d_head = dim // heads",
-            "q, k, v = (x.view(B, N, heads, d_head).transpose(1, 2) for x in (q, k, v))",
-            "scores = q @ k.transpose(-2, -1) / dim ** 0.5",
-            "weights = scores.softmax(dim=-1)",
-            "out = (weights @ v).transpose(1, 2).reshape(B, N, dim)",
-        ),
-        (2,),
-        "scores = q @ k.transpose(-2, -1) / d_head ** 0.5",
-        model={"attention_scale": "width"},
-    ),
-    "positions": Bug(
-        "A map of the pixels as position embedding",
-        "Recipe D",
-        "The added vector depends on a patch's pixels, not on its position: the model ignores the order of patches.",
-        (
-            "self.patch_map = nn.Linear(patch_size ** 2, dim)",
-            "self.position_map = nn.Linear(patch_size ** 2, dim)",
-            "...",
-            "patches = patchify(images)",
-            "tokens = self.patch_map(patches)",
-            "tokens = tokens + self.position_map(patches)",
-            "tokens = torch.cat([self.cls.expand(B, -1, -1), tokens], dim=1)",
-        ),
-        (5, 1),
-        "tokens = tokens + self.positions  # nn.Parameter(torch.zeros(1, N, dim))",
-        model={"positions": "pixels"},
-    ),
-    "projection": Bug(
-        "No output projection",
-        "Recipe C",
-        "The heads' outputs are concatenated and added to the residual stream: each head only writes to its own D/h"
-        " channels.",
-        (
-            "weights = (q @ k.transpose(-2, -1) / d_head ** 0.5).softmax(dim=-1)",
-            "out = weights @ v",
-            "out = out.transpose(1, 2).reshape(B, N, dim)",
-            "return out",
-        ),
-        (3,),
-        "return self.proj(out)  # nn.Linear(dim, dim)",
-        model={"output_projection": False},
-    ),
-    "cls_position": Bug(
-        "[CLS] has no position embedding",
-        "Recipe A",
-        "[CLS] is prepended after the position embeddings were added, so it has none.",
-        (
-            "tokens = self.embed(images)",
-            "tokens = tokens + self.positions",
-            "cls = self.cls.expand(B, -1, -1)",
-            "tokens = torch.cat([cls, tokens], dim=1)",
-            "return self.blocks(tokens)",
-        ),
-        (1, 3),
-        "tokens = torch.cat([cls, tokens], dim=1) + self.positions  # added last",
-        model={"position_on_prefix": False},
-    ),
-    "eval": Bug(
-        "model.train() is missing after validation",
-        "A common training loop",
-        "After the first validation the model stays in evaluation mode, so dropout is off.",
-        (
-            "for epoch in range(epochs):",
-            "    for images, labels in loader:",
-            "        loss = cross_entropy(model(images), labels)",
-            "        optimizer.zero_grad(); loss.backward(); optimizer.step()",
-            "    model.eval()",
-            "    with torch.no_grad():",
-            "        print(epoch, accuracy(model, validation))",
-        ),
-        (4,),
-        "    model.eval()  # and after the accuracy is printed: model.train()",
-        train={"stays_in_eval": True},
-    ),
-    "reshape": Bug(
-        "A reshape instead of patches",
-        "A common patchify",
-        "Each token is the next C·P·P values in memory: rows of pixels, not a square patch.",
-        (
-            "def patchify(images, P):",
-            "    B, C, H, W = images.shape",
-            "    n = (H // P) * (W // P)",
-            "    patches = images.reshape(B, n, C * P * P)",
-            "    return patches",
-        ),
-        (3,),
-        "patches = images.reshape(B, C, H // P, P, W // P, P).permute(0, 2, 4, 1, 3, 5).reshape(B, n, C * P * P)",
-        model={"embed": "reshape"},
-    ),
-    "mask": Bug(
-        "Shifted windows without a mask",
-        "Swin",
-        "After the roll, a window at the border holds patches from opposite edges, which attend to each other.",
-        (
-            "x = torch.roll(x, (-shift, -shift), dims=(1, 2))",
-            "windows = partition(x, window)",
-            "q, k, v = self.qkv(windows).chunk(3, dim=-1)",
-            "scores = q @ k.transpose(-2, -1) * scale + self.bias",
-            "out = partition_back(scores.softmax(dim=-1) @ v, window)",
-            "x = torch.roll(out, (shift, shift), dims=(1, 2))",
-        ),
-        (3,),
-        "scores = q @ k.transpose(-2, -1) * scale + self.bias + self.mask",
-        model={"masked": False},
-        family="swin",
-    ),
+def _freeze(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+
+
+BUGS = {
+    name: Bug(
+        **_freeze(entry)
+        | {"lines": tuple(entry["lines"].splitlines()), "train": _freeze(entry.get("train", {}))}
+    )
+    for name, entry in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
 }
 _SWIN = SwinConfig(patch_size=4, window_size=2, embed_dim=32, depths=(2, 2), num_heads=(2, 4), mlp_ratio=2.0)
 
