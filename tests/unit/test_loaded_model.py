@@ -28,12 +28,12 @@ def test_a_vit_has_blocks_and_a_swin_has_stages_of_them() -> None:
 def test_what_is_no_vit_says_what_it_is(name: str) -> None:
     with pytest.raises(TypeError, match="must be a ViT, received a "):
         _ = loaded(name).vit
-    with pytest.raises(TypeError, match="must be a ViT's, received a "):
+    with pytest.raises(TypeError, match="must be a ViTConfig, received a "):
         as_vit(PRESETS[name].config)
 
 
 def test_what_is_no_swin_says_what_it_is() -> None:
     with pytest.raises(TypeError, match="must be a Swin, received a VisionTransformer"):
         _ = loaded("vit_digits").swin
-    with pytest.raises(TypeError, match="must be a Swin's, received a ViTConfig"):
+    with pytest.raises(TypeError, match="must be a SwinConfig, received a ViTConfig"):
         as_swin(PRESETS["vit_digits"].config)

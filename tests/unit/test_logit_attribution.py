@@ -12,7 +12,7 @@ import torch
 from tests.unit.test_models_properties import MODELS, SWIN, VIT
 from vitviz.analysis.logit_attribution import Attribution
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
-from vitviz.models.abilities import HEADLESS, abilities
+from vitviz.models.abilities import REASONS, abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
@@ -136,4 +136,4 @@ def test_a_logit_that_is_no_sum_is_refused_with_a_reason(name: str) -> None:
 
 
 def test_a_model_without_classes_has_no_logit() -> None:
-    assert abilities(replace(VIT, num_classes=0)).logit_shares.why_not == HEADLESS
+    assert abilities(replace(VIT, num_classes=0)).logit_shares.why_not == REASONS["headless"]
