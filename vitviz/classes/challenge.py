@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from vitviz.classes.class_store import ClassStore, clean_name
-from vitviz.classes.database import ClassError
+from vitviz.classes.database import ClassError, check_open
 from vitviz.training.limits import parameters
 from vitviz.training.run_config import RunConfig
 
@@ -84,41 +84,29 @@ def open_challenge(classes: ClassStore, code: str) -> None:
         ClassError: if the class is closed or the database cannot be written.
     """
     with classes.database.writing() as file:
-        if file.execute("SELECT 1 FROM class WHERE code = ?", (code,)).fetchone() is None:
-            raise ClassError("this class is closed")
+        check_open(file, code)
         file.execute("INSERT INTO challenge (code) VALUES (?) ON CONFLICT DO UPDATE SET ended = 0", (code,))
 
 
 def close_challenge(classes: ClassStore, code: str) -> None:
     """End submission; the board stays."""
-    with classes.database.writing() as file:
-        file.execute("UPDATE challenge SET ended = 1 WHERE code = ?", (code,))
+    classes.database.execute("UPDATE challenge SET ended = 1 WHERE code = ?", code)
 
 
 def load_challenge(classes: ClassStore, code: str) -> ChallengeState | None:
     """Return the state of a class's challenge; None if it has none."""
-    with classes.database.reading() as file:
-        row = (
-            file
-            and file.execute(
-                "SELECT ended, (SELECT count(*) FROM entry WHERE entry.code = challenge.code)"
-                " FROM challenge WHERE code = ?",
-                (code,),
-            ).fetchone()
-        )
-    return ChallengeState(bool(row[0]), row[1]) if row else None
+    rows = classes.database.fetch(
+        "SELECT ended, (SELECT count(*) FROM entry WHERE entry.code = challenge.code)"
+        " FROM challenge WHERE code = ?",
+        code,
+    )
+    return ChallengeState(bool(rows[0][0]), rows[0][1]) if rows else None
 
 
 def explain_full(classes: ClassStore, code: str, who: str) -> str:
     """Return why a member cannot submit another run; '' if the member can."""
-    with classes.database.reading() as file:
-        row = (
-            file
-            and file.execute(
-                "SELECT count(*), coalesce(sum(who = ?), 0) FROM entry WHERE code = ?", (who, code)
-            ).fetchone()
-        )
-    total, submitted = row or (0, 0)
+    query = "SELECT count(*), coalesce(sum(who = ?), 0) FROM entry WHERE code = ?"
+    ((total, submitted),) = classes.database.fetch(query, who, code) or [(0, 0)]
     if submitted >= MAX_RUNS_EACH:
         return f"you have submitted {submitted} runs, the maximum"
     return f"the board is full with {total} runs" if total >= MAX_ENTRIES else ""
@@ -145,17 +133,11 @@ def submit_run(classes: ClassStore, code: str, who: str, name: str, run: str) ->
 
 def load_entries(classes: ClassStore, code: str) -> list[Entry]:
     """Return the submitted runs."""
-    with classes.database.reading() as file:
-        rows = (
-            file.execute("SELECT run, who, name FROM entry WHERE code = ?", (code,)).fetchall()
-            if file
-            else []
-        )
+    rows = classes.database.fetch("SELECT run, who, name FROM entry WHERE code = ?", code)
     return [Entry(*row) for row in rows]
 
 
 def load_open_entries(classes: ClassStore) -> list[Entry]:
     """Return the runs submitted to every open challenge."""
     query = "SELECT run, who, name FROM entry JOIN challenge USING (code) WHERE NOT ended"
-    with classes.database.reading() as file:
-        return [Entry(*row) for row in file.execute(query).fetchall()] if file else []
+    return [Entry(*row) for row in classes.database.fetch(query)]

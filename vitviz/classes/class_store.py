@@ -120,35 +120,27 @@ class ClassStore:
 
     def load(self, code: str) -> ClassState | None:
         """Return the class of a code; None if it does not exist or has expired."""
-        row = self.database.query_cached(
+        rows = self.database.query_cached(
             ("class", code),
-            lambda file: (
-                file
-                and file.execute(
-                    "SELECT code, teacher, version, shown,"
-                    " (SELECT NOT ended FROM challenge WHERE challenge.code = class.code) IS 1, seen,"
-                    " (SELECT group_concat(owner) FROM key_holder WHERE key_holder.code = class.code)"
-                    " FROM class WHERE code = ?",
-                    (code,),
-                ).fetchone()
+            lambda: self.database.fetch(
+                "SELECT code, teacher, version, shown,"
+                " (SELECT NOT ended FROM challenge WHERE challenge.code = class.code) IS 1, seen,"
+                " (SELECT group_concat(owner) FROM key_holder WHERE key_holder.code = class.code)"
+                " FROM class WHERE code = ?",
+                code,
             ),
         )
-        if not row:
+        if not rows or self._is_expired(rows[0][5]):
             return None
-        stored_code, teacher, version, text, challenge, seen, holders = row
-        return (
-            None
-            if self._is_expired(seen)
-            else ClassState(
-                stored_code, teacher, version, text, bool(challenge), frozenset((holders or "").split(","))
-            )
-        )
+        stored_code, teacher, version, text, challenge, _, holders = rows[0]
+        key_holders = frozenset((holders or "").split(","))
+        return ClassState(stored_code, teacher, version, text, bool(challenge), key_holders)
 
     def list_codes(self, teacher: str) -> list[str]:
         """Return the codes of the classes that a session leads, newest first."""
         query = f"SELECT code, seen FROM class WHERE {_LEADS} ORDER BY opened DESC"
         rows = self.database.query_cached(
-            ("own", teacher), lambda file: file.execute(query, (teacher, teacher)).fetchall() if file else []
+            ("own", teacher), lambda: self.database.fetch(query, teacher, teacher)
         )
         return [code for code, seen in rows if not self._is_expired(seen)]
 
@@ -169,8 +161,7 @@ class ClassStore:
 
     def record_teacher(self, code: str) -> None:
         """Record the teacher's heartbeat, due at least every twelve hours."""
-        with self.database.writing() as file:
-            file.execute("UPDATE class SET seen = ? WHERE code = ?", (self._get_time_s(), code))
+        self.database.execute("UPDATE class SET seen = ? WHERE code = ?", self._get_time_s(), code)
 
     def record_learner(self, code: str, who: str, follows: bool, name: str = "") -> None:
         """Record a learner's heartbeat, due every `HEARTBEAT_S`.
@@ -194,35 +185,24 @@ class ClassStore:
 
     def load_follows(self, code: str, who: str) -> bool:
         """Return False if a learner has stopped following; True for new learners."""
-        query = "SELECT follows FROM member WHERE code = ? AND who = ?"
-        with self.database.reading() as file:
-            row = file and file.execute(query, (code, who)).fetchone()
-        return not row or bool(row[0])
+        rows = self.database.fetch("SELECT follows FROM member WHERE code = ? AND who = ?", code, who)
+        return not rows or bool(rows[0][0])
 
     def leave(self, code: str, who: str) -> None:
         """Remove a learner from a class."""
-        with self.database.writing() as file:
-            file.execute("DELETE FROM member WHERE code = ? AND who = ?", (code, who))
+        self.database.execute("DELETE FROM member WHERE code = ? AND who = ?", code, who)
 
     def count_present(self, code: str) -> Attendance:
         """Return the number of learners who are present."""
         time_s = self._get_time_s()
-        row = self.database.query_cached(
-            ("present", code, int(time_s)),
-            lambda file: (
-                file
-                and file.execute(
-                    "SELECT count(*), coalesce(sum(follows), 0) FROM member WHERE code = ? AND abs(? - seen) < ?",
-                    (code, time_s, PRESENT_S),
-                ).fetchone()
-            ),
-        )
-        return Attendance(*row) if row else Attendance(0, 0)
+        query = "SELECT count(*), coalesce(sum(follows), 0) FROM member WHERE code = ? AND abs(? - seen) < ?"
+        key = "present", code, int(time_s)
+        rows = self.database.query_cached(key, lambda: self.database.fetch(query, code, time_s, PRESENT_S))
+        return Attendance(*rows[0]) if rows else Attendance(0, 0)
 
     def close(self, code: str, teacher: str) -> None:
         """Close a class that this session leads, and delete everything that belongs to it."""
-        with self.database.writing() as file:
-            file.execute(f"DELETE FROM class WHERE code = ? AND {_LEADS}", (code, teacher, teacher))
+        self.database.execute(f"DELETE FROM class WHERE code = ? AND {_LEADS}", code, teacher, teacher)
 
     def create_key(self, code: str, owner: str) -> str:
         """Return a new key of the class's teacher, in place of an earlier one, which is revoked.
@@ -232,8 +212,7 @@ class ClassStore:
         """
         key = secrets.token_urlsafe(24)
         self.revoke_key(code, owner)
-        with self.database.writing() as file:
-            file.execute("INSERT INTO teacher_key VALUES (?, ?)", (code, _hash_key(code, key)))
+        self.database.execute("INSERT INTO teacher_key VALUES (?, ?)", code, _hash_key(code, key))
         return key
 
     def revoke_key(self, code: str, owner: str) -> None:
@@ -251,18 +230,15 @@ class ClassStore:
 
     def accept_key(self, code: str, key: str, owner: str) -> bool:
         """Make a session a teacher of the class by its key; return False if the key is wrong or was revoked."""
-        with self.database.reading() as file:
-            row = file and file.execute("SELECT hash FROM teacher_key WHERE code = ?", (code,)).fetchone()
-        if not row or not hmac.compare_digest(row[0], _hash_key(code, key)) or self.load(code) is None:
+        rows = self.database.fetch("SELECT hash FROM teacher_key WHERE code = ?", code)
+        if not rows or not hmac.compare_digest(rows[0][0], _hash_key(code, key)) or self.load(code) is None:
             return False
-        with self.database.writing() as file:
-            file.execute("INSERT OR IGNORE INTO key_holder VALUES (?, ?)", (code, owner))
+        self.database.execute("INSERT OR IGNORE INTO key_holder VALUES (?, ?)", code, owner)
         return True
 
     def sweep(self) -> None:
         """Delete expired classes; a server calls this every minute."""
-        with self.database.reading() as file:
-            rows = file.execute("SELECT code, seen FROM class").fetchall() if file else []
+        rows = self.database.fetch("SELECT code, seen FROM class")
         expired = [(code, seen) for code, seen in rows if self._is_expired(seen)]
         if expired:
             with self.database.writing() as file:

@@ -73,6 +73,12 @@ class ClassError(Exception):
     """An operation on a class failed; the message is one sentence for the user."""
 
 
+def check_open(file: sqlite3.Connection, code: str) -> None:
+    """Raise ClassError if a class is closed."""
+    if file.execute("SELECT 1 FROM class WHERE code = ?", (code,)).fetchone() is None:
+        raise ClassError("this class is closed")
+
+
 class Database:
     """The database of classes.
 
@@ -85,39 +91,36 @@ class Database:
         self._reader, self._writer = _Connection(path), _Connection(path)
         self._files = (str(path), f"{path}-wal")
         self._query_lock = threading.Lock()
-        self._cache: dict[Hashable, tuple[object, float, Any]] = {}  # (stamp of the file, time, result)
+        self._cache: dict[Hashable, tuple[object, float, list[Any]]] = {}  # (stamp of the file, time, rows)
 
-    def query_cached(self, key: Hashable, query: Callable[[sqlite3.Connection | None], R]) -> R:
-        """Return the query's result, cached until the file changes.
+    def query_cached(self, key: Hashable, query: Callable[[], list[R]]) -> list[R]:
+        """Return a query's list, cached until the file changes.
 
         Args:
-            key: of the cache; names everything that the result depends on.
-            query: takes a connection, or None if there is no file.
+            key: of the cache; names everything that the list depends on.
 
         Raises:
             ClassError: if the database cannot be read.
         """
         if (cached := self._get_cached(key)) is not None:
-            return cached[0]  # type: ignore[no-any-return]
+            return cached
         if not self._query_lock.acquire(timeout=2 * WAIT_S):
             raise ClassError(_BUSY)
         try:
             if (cached := self._get_cached(key)) is not None:  # another thread has queried meanwhile
-                return cached[0]  # type: ignore[no-any-return]
+                return cached
             stamp, time_s = self._stamp(), time.monotonic()
-            with self.reading() as file:
-                result = query(file)
+            rows = query()
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
-            self._cache[key] = stamp, time_s, result
-            return result
+            self._cache[key] = stamp, time_s, rows
+            return rows
         finally:
             self._query_lock.release()
 
-    def _get_cached(self, key: Hashable) -> tuple[Any] | None:
-        """Return the valid cached result in a tuple, because a result may be None."""
-        stamp, time_s, result = self._cache.get(key, (None, 0.0, None))
-        return (result,) if stamp == self._stamp() and time.monotonic() - time_s < CACHE_S else None
+    def _get_cached(self, key: Hashable) -> list[Any] | None:
+        stamp, time_s, rows = self._cache.get(key, (None, 0.0, []))
+        return rows if stamp == self._stamp() and time.monotonic() - time_s < CACHE_S else None
 
     def _stamp(self) -> object:
         """Return a value that changes when the file is written."""
@@ -152,6 +155,24 @@ class Database:
                 raise
             connection.execute("COMMIT")
 
+    def fetch(self, query: str, *values: object) -> list[Any]:
+        """Return the rows of a query; none if there is no file.
+
+        Raises:
+            ClassError: if the database cannot be read.
+        """
+        with self.reading() as file:
+            return file.execute(query, values).fetchall() if file else []
+
+    def execute(self, statement: str, *values: object) -> None:
+        """Write with one statement.
+
+        Raises:
+            ClassError: as for `writing`.
+        """
+        with self.writing() as file:
+            file.execute(statement, values)
+
     def close(self) -> None:
         self._reader.close()
         self._writer.close()
@@ -164,7 +185,7 @@ class _Connection:
         self._path = path
         self._lock = threading.Lock()
         self._open: sqlite3.Connection | None = None
-        self._file: tuple[int, int] | None = None  # device and inode
+        self._file: tuple[int, ...] | None = None  # device and inode
 
     @contextmanager
     def acquire(self, create: bool = False) -> Iterator[sqlite3.Connection | None]:
@@ -212,12 +233,9 @@ def _stat_file(path: str) -> tuple[int, int, int, int] | None:
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def _identify_file(path: Path) -> tuple[int, int] | None:
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino
+def _identify_file(path: Path) -> tuple[int, ...] | None:
+    stamp = _stat_file(str(path))
+    return stamp and stamp[:2]
 
 
 def _open_connection(path: Path, create: bool) -> sqlite3.Connection:

@@ -23,7 +23,7 @@ from vitviz.classes.class_question import (
     serialize_measured_answer,
 )
 from vitviz.classes.class_store import ClassStore
-from vitviz.classes.database import ClassError
+from vitviz.classes.database import ClassError, Database
 from vitviz.lessons.question_kinds import Answer, MeasuredAnswer
 
 _ENDED = "this question has ended"
@@ -85,34 +85,29 @@ def ask_question(classes: ClassStore, code: str, question: ClassQuestion) -> int
 def load_question(classes: ClassStore, code: str) -> QuestionState | None:
     """Return the state of the class's question; None if it has none."""
     stored = classes.database.query_cached(
-        ("question", code),
-        lambda file: [] if file is None else _query_questions(file, code, "stage != 'ended'"),
+        ("question", code), lambda: _query_questions(classes.database, code, "stage != 'ended'")
     )
     return stored[-1] if stored else None
 
 
 def list_results(classes: ClassStore, code: str) -> list[QuestionState]:
     """Return every question of the class with all its answers, in the order they were asked."""
-    with classes.database.reading() as file:
-        states = [] if file is None else _query_questions(file, code, "1")
-        return [replace(state, tally=_query_tally(file, code, state.number)) for state in states if file]
+    states = _query_questions(classes.database, code, "1")
+    return [replace(state, tally=_query_tally(classes.database, code, state.number)) for state in states]
 
 
-def _query_questions(file: sqlite3.Connection, code: str, condition: str) -> list[QuestionState]:
-    rows = file.execute(
-        f"SELECT number, asked, found, stage FROM question WHERE code = ? AND {condition} ORDER BY number",
-        (code,),
-    ).fetchall()
+def _query_questions(database: Database, code: str, condition: str) -> list[QuestionState]:
+    query = f"SELECT number, asked, found, stage FROM question WHERE code = ? AND {condition} ORDER BY number"
     states = []
-    for number, text, measured, stage in rows:
+    for number, text, measured, stage in database.fetch(query, code):
         question = _parse_cached(text)
         if question is None:
             continue
-        tally = _query_tally(file, code, number)
-        query = "SELECT answer, count, shown FROM written WHERE code = ? AND number = ? ORDER BY answer"
+        tally = _query_tally(database, code, number)
+        texts = "SELECT answer, count, shown FROM written WHERE code = ? AND number = ? ORDER BY answer"
         written = tuple(
             WrittenAnswer(answer, count, bool(shown))
-            for answer, count, shown in file.execute(query, (code, number))
+            for answer, count, shown in database.fetch(texts, code, number)
         )
         states.append(
             QuestionState(
@@ -128,8 +123,8 @@ def _query_questions(file: sqlite3.Connection, code: str, condition: str) -> lis
     return states
 
 
-def _query_tally(file: sqlite3.Connection, code: str, number: int) -> dict[float, int]:
-    return dict(file.execute("SELECT value, count FROM tally WHERE code = ? AND number = ?", (code, number)))
+def _query_tally(database: Database, code: str, number: int) -> dict[float, int]:
+    return dict(database.fetch("SELECT value, count FROM tally WHERE code = ? AND number = ?", code, number))
 
 
 @lru_cache(maxsize=32)
@@ -169,37 +164,25 @@ def submit_answer(classes: ClassStore, code: str, number: int, token: str, answe
 
 def has_answered(classes: ClassStore, code: str, number: int, token: str) -> bool:
     """Return True if a session has answered the open question."""
-    with classes.database.reading() as file:
-        if file is None:
-            return False
-        row = file.execute(
-            "SELECT key FROM question WHERE code = ? AND number = ?", (code, number)
-        ).fetchone()
-        if not row or not row[0]:
-            return False
-        mark = hmac.digest(row[0], token.encode(), hashlib.sha256)
-        answered = file.execute(
-            "SELECT 1 FROM answered WHERE code = ? AND number = ? AND mark = ?", (code, number, mark)
-        ).fetchone()
-    return answered is not None
+    keys = classes.database.fetch("SELECT key FROM question WHERE code = ? AND number = ?", code, number)
+    if not keys or not keys[0][0]:
+        return False
+    mark = hmac.digest(keys[0][0], token.encode(), hashlib.sha256)
+    query = "SELECT 1 FROM answered WHERE code = ? AND number = ? AND mark = ?"
+    return bool(classes.database.fetch(query, code, number, mark))
 
 
 def reveal_answers(classes: ClassStore, code: str, number: int) -> None:
     """Show the answers to everyone."""
-    with classes.database.writing() as file:
-        file.execute(
-            "UPDATE question SET stage = 'shown' WHERE code = ? AND number = ? AND stage = 'open'",
-            (code, number),
-        )
+    classes.database.execute(
+        "UPDATE question SET stage = 'shown' WHERE code = ? AND number = ? AND stage = 'open'", code, number
+    )
 
 
 def show_text(classes: ClassStore, code: str, number: int, text: str, shown: bool) -> None:
     """Show a written answer to the class, or hide it again."""
-    with classes.database.writing() as file:
-        file.execute(
-            "UPDATE written SET shown = ? WHERE code = ? AND number = ? AND answer = ?",
-            (shown, code, number, text),
-        )
+    statement = "UPDATE written SET shown = ? WHERE code = ? AND number = ? AND answer = ?"
+    classes.database.execute(statement, shown, code, number, text)
 
 
 def store_measured_answer(classes: ClassStore, code: str, number: int, measured: MeasuredAnswer) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.classes.class_store import ClassStore
-from vitviz.classes.database import ClassError
+from vitviz.classes.database import ClassError, check_open
 
 MAX_IMAGES = 6  # per class; the oldest is deleted first
 MAX_IMAGE_BYTES = 16 * 2**20
@@ -49,8 +49,7 @@ def store_image(classes: ClassStore, code: str, image: NDArray[np.uint8], upload
         )
     key = derive_key(code, upload or secrets.token_urlsafe(16))
     with classes.database.writing() as file:
-        if file.execute("SELECT 1 FROM class WHERE code = ?", (code,)).fetchone() is None:
-            raise ClassError("this class is closed")
+        check_open(file, code)
         file.execute(
             "INSERT OR REPLACE INTO picture VALUES (?, ?, ?, ?)", (key, code, time.time(), png.getvalue())
         )
@@ -71,14 +70,11 @@ def load_image(classes: ClassStore, code: str, key: str) -> NDArray[np.uint8] | 
 
     if not _ID.fullmatch(key):
         return None
-    with classes.database.reading() as file:
-        row = (
-            file and file.execute("SELECT png FROM picture WHERE id = ? AND code = ?", (key, code)).fetchone()
-        )
-    if not row:
+    rows = classes.database.fetch("SELECT png FROM picture WHERE id = ? AND code = ?", key, code)
+    if not rows:
         return None
     try:
-        with Image.open(io.BytesIO(row[0])) as image:
+        with Image.open(io.BytesIO(rows[0][0])) as image:
             return np.asarray(image.convert("RGB"))
     except (UnidentifiedImageError, OSError, ValueError):  # damaged on disk
         return None
@@ -86,5 +82,4 @@ def load_image(classes: ClassStore, code: str, key: str) -> NDArray[np.uint8] | 
 
 def delete_images(classes: ClassStore, code: str) -> None:
     """Delete all shared images of a class."""
-    with classes.database.writing() as file:
-        file.execute("DELETE FROM picture WHERE code = ?", (code,))
+    classes.database.execute("DELETE FROM picture WHERE code = ?", code)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vitviz.lessons.formula_measures import MAX_GRID, ModelFreeMeasure, check_range
+from vitviz.lessons.formula_measures import MAX_GRID, check_range
 from vitviz.lessons.question_kinds import (
     AnswerKind,
     Arrange,
+    BaseMeasure,
     Choose,
     Drag,
     MeasuredAnswer,
@@ -23,7 +24,7 @@ MAX_LABEL = 80  # characters of an option or item
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuthoredMeasure(ModelFreeMeasure):
+class AuthoredMeasure(BaseMeasure):
     """An answer that the question's author gives; `explanation` is shown with it."""
 
     explanation: str = ""
@@ -129,8 +130,7 @@ class Order(AuthoredMeasure):
 class FreeText(AuthoredMeasure):
     """A short text, which nothing judges."""
 
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Write()
+    kind = Write()
 
 
 def _check_labels(name: str, labels: tuple[str, ...], most: int) -> None:

@@ -7,7 +7,7 @@ from statistics import mean
 
 from vitviz.experiments.conv_attention import NAME, TITLES
 from vitviz.experiments.result import Result, read_result_if_any
-from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject
+from vitviz.lessons.question_kinds import BaseMeasure, Choose, MeasuredAnswer, QuestionSubject
 from vitviz.text import percent, plural
 
 COMPARED_MODELS = ("written", "control", "cnn")
@@ -15,23 +15,22 @@ KIND = Choose(tuple(TITLES[name] for name in COMPARED_MODELS))
 
 
 @dataclass(frozen=True)
-class AttentionOverConvolutions:
+class AttentionOverConvolutions(BaseMeasure):
     """The most accurate of the lecture's attention over convolutions, its control without attention, and a CNN."""
 
-    def why_not(self, subject: QuestionSubject) -> str:
-        result = load_stored_result()
-        complete = result is not None and find_most_accurate(result) is not None
-        return "" if complete else "The experiment's results are not stored on this server."
+    kind = KIND
 
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return KIND
+    def why_not(self, subject: QuestionSubject) -> str:
+        return "" if self._find_answer() else "The experiment's results are not stored on this server."
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        result = load_stored_result()
-        answer = None if result is None else find_most_accurate(result)
-        if answer is None:
-            raise ValueError("expected stored results of attention over convolutions, found none")
+        answer = self._find_answer()
+        assert answer is not None
         return answer
+
+    def _find_answer(self) -> MeasuredAnswer | None:
+        result = load_stored_result()
+        return None if result is None else find_most_accurate(result)
 
 
 def find_most_accurate(result: Result) -> MeasuredAnswer | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vitviz.lessons.formula_measures import ModelFreeMeasure
-from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject
+from vitviz.lessons.question_kinds import AnswerKind, BaseMeasure, Choose, MeasuredAnswer, QuestionSubject
 from vitviz.models.presets import PRESETS, Preset
 
 
 @dataclass(frozen=True)
-class _PresetComparison(ModelFreeMeasure):
+class _PresetComparison(BaseMeasure):
     """A comparison of two architectures, named by their presets."""
 
     first: str

@@ -14,7 +14,7 @@ from vitviz.experiments.gradients import VARIANTS
 from vitviz.experiments.hyperparameter import BASES, Hyperparameter
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
 from vitviz.experiments.result import Result, Row, read_result_if_any
-from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject
+from vitviz.lessons.question_kinds import AnswerKind, BaseMeasure, Choose, MeasuredAnswer, QuestionSubject
 from vitviz.text import join_words, percent, plural
 
 RESULTS_MISSING = "The experiment's results are not stored on this server."
@@ -114,9 +114,10 @@ def _describe_lead(finished: Sequence[Variant]) -> str:
 
 
 @dataclass(frozen=True)
-class BugCost:
+class BugCost(BaseMeasure):
     """The effect of a bug on test accuracy: more than two points lower, more than two higher, or neither."""
 
+    kind = Choose(COST_OPTIONS)
     slip: str
     dataset: str = "digits"
 
@@ -127,15 +128,9 @@ class BugCost:
     def why_not(self, subject: QuestionSubject) -> str:
         return "" if self._load_gain() is not None else RESULTS_MISSING
 
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Choose(COST_OPTIONS)
-
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         change = self._load_gain()
-        if change is None:
-            raise ValueError(
-                f"expected stored results of the bug {self.slip!r} on {self.dataset!r}, found none"
-            )
+        assert change is not None
         option = 0 if change.mean < -MIN_EFFECT_POINTS else 2 if change.mean > MIN_EFFECT_POINTS else 1
         return MeasuredAnswer(option, f"Mean change with the bug: {change.summary}, {change.certainty}.")
 
@@ -145,14 +140,13 @@ class BugCost:
 
 
 @dataclass(frozen=True)
-class WeakestGradient:
+class WeakestGradient(BaseMeasure):
     """The deep model whose first block receives the smallest share of the last block's gradient."""
+
+    kind = Choose(tuple(VARIANTS.values()))
 
     def why_not(self, subject: QuestionSubject) -> str:
         return "" if len(self._load_shares()) == len(VARIANTS) else RESULTS_MISSING
-
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Choose(tuple(VARIANTS.values()))
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         shares = self._load_shares()

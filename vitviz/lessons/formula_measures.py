@@ -8,26 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.lessons.question_kinds import AnswerKind, Drag, MeasuredAnswer, QuestionSubject
+from vitviz.lessons.question_kinds import AnswerKind, BaseMeasure, Drag, MeasuredAnswer, QuestionSubject
 from vitviz.text import percent, plural, signed
 
 MAX_GRID = 16
 MAX_BLOCKS = 16
 MAX_COUNT = 1_000_000  # patches
-
-
-class ModelFreeMeasure:
-    """A measure that needs no model, so every subject has an answer."""
-
-    def why_not(self, subject: QuestionSubject) -> str:
-        return ""
-
-
-class ShareMeasure:
-    """A measure whose answer is a share."""
-
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Drag(0.0, 1.0, 0.01, "%")
 
 
 def check_range(name: str, value: float, low: float, high: float) -> None:
@@ -42,12 +28,13 @@ def choose_scale_end(answer: float) -> float:
 
 
 @dataclass(frozen=True)
-class SinusoidSimilarity(ModelFreeMeasure):
+class SinusoidSimilarity(BaseMeasure):
     """The cosine similarity of two 1-D sinusoidal positional encodings (Vaswani et al. 2017)."""
 
     first: int
     second: int
     dim: int = 64
+    kind = Drag(-1.0, 1.0, 0.01)
 
     def __post_init__(self) -> None:
         check_range("first", self.first, 0, 255)
@@ -55,9 +42,6 @@ class SinusoidSimilarity(ModelFreeMeasure):
         check_range("dim", self.dim, 2, 512)
         if self.dim % 2:
             raise ValueError(f"expected an even dim, received {self.dim}")
-
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Drag(-1.0, 1.0, 0.01)
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.analysis.position_similarity import cosine_similarity
@@ -73,11 +57,12 @@ class SinusoidSimilarity(ModelFreeMeasure):
 
 
 @dataclass(frozen=True)
-class PatchCount(ModelFreeMeasure):
+class PatchCount(BaseMeasure):
     """The number of patches of a square image, N = (S / P)²."""
 
     image_px: int
     patch_px: int
+    kind = Drag(0, MAX_COUNT, 1, "patches", tolerance=0)
 
     def __post_init__(self) -> None:
         check_range("image_px", self.image_px, 4, 1024)
@@ -86,9 +71,6 @@ class PatchCount(ModelFreeMeasure):
             raise ValueError(
                 f"expected patch_px to divide image_px, received {self.patch_px} and {self.image_px}"
             )
-
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Drag(0, MAX_COUNT, 1, "patches", tolerance=0)
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         side = self.image_px // self.patch_px
@@ -100,7 +82,7 @@ class PatchCount(ModelFreeMeasure):
 
 
 @dataclass(frozen=True)
-class _Windows(ModelFreeMeasure):
+class _Windows(BaseMeasure):
     """A square grid of patches that is rolled by a shift and split into windows."""
 
     grid: int
@@ -127,7 +109,7 @@ class _Windows(ModelFreeMeasure):
 
 
 @dataclass(frozen=True)
-class MaskedPairs(ShareMeasure, _Windows):
+class MaskedPairs(_Windows):
     """The share of query–key pairs that a shifted block masks (Swin paper, figure 4)."""
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
@@ -171,8 +153,7 @@ class ReadableInCorner(_Windows):
 class BlocksToReach(_Windows):
     """The number of blocks, every second one shifted, after which patch 1 has reached the whole image."""
 
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Drag(1, MAX_BLOCKS, 1, "blocks", tolerance=0)
+    kind = Drag(1, MAX_BLOCKS, 1, "blocks", tolerance=0)
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         arrivals, tokens = self._arrival_blocks(), self.grid**2
@@ -213,7 +194,7 @@ class PatchesReached(_Windows):
 
 
 @dataclass(frozen=True)
-class WindowCost(ModelFreeMeasure):
+class WindowCost(BaseMeasure):
     """The cost of global attention over that of window attention (Swin paper, equations 1 and 2)."""
 
     side: int  # patches along a side of the image

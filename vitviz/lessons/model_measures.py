@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vitviz.lessons.formula_measures import ShareMeasure, check_range
+from vitviz.lessons.formula_measures import check_range
 from vitviz.lessons.question_kinds import (
     AnswerKind,
+    BaseMeasure,
     Choose,
     FloatArray,
     MeasuredAnswer,
@@ -21,26 +22,19 @@ from vitviz.text import percent
 
 MAX_LAYERS = 48
 MAX_OPTIONS = 12
+HEADS = ("heads_over_all", "whole_record")
 LAST = 0  # layer number of the last layer; others are counted from 1
 MEAN = 0  # head number of the mean over heads; others are counted from 1
 
 
 @dataclass(frozen=True)
-class _LayerMeasure:
+class _LayerMeasure(BaseMeasure):
     """A measure of one layer."""
 
     layer: int = LAST
 
     def __post_init__(self) -> None:
         check_range("layer", self.layer, 0, MAX_LAYERS)
-
-
-class _GlobalHeadMeasure:
-    """A measure of heads that attend over the whole image."""
-
-    def why_not(self, subject: QuestionSubject) -> str:
-        able = get_abilities(subject)
-        return able.heads_over_all.why_not or able.whole_record.why_not
 
 
 def _resolve_layer(layer: int, depth: int) -> int:
@@ -60,17 +54,14 @@ def _format_head(head: int) -> str:
 
 
 @dataclass(frozen=True)
-class PredictedClass:
+class PredictedClass(BaseMeasure):
     """The class that the model predicts for the image."""
 
+    needs = ("class_head",)
+
     def why_not(self, subject: QuestionSubject) -> str:
-        if not get_abilities(subject).class_head:
-            return get_abilities(subject).class_head.why_not
-        return (
-            ""
-            if len(subject.classes) <= MAX_OPTIONS
-            else "This model has too many classes to list as options."
-        )
+        many = len(subject.classes) > MAX_OPTIONS
+        return super().why_not(subject) or "This model has too many classes to list as options." * many
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Choose(subject.classes)
@@ -86,9 +77,10 @@ class PredictedClass:
 
 
 @dataclass(frozen=True)
-class MostAttendedPatch(_LayerMeasure, _GlobalHeadMeasure):
+class MostAttendedPatch(_LayerMeasure):
     """The patch that a token attends to most: [CLS], or the patch (row, col), counted from 1."""
 
+    needs = HEADS
     head: int = MEAN
     row: int = 0
     col: int = 0
@@ -131,11 +123,10 @@ class MostAttendedPatch(_LayerMeasure, _GlobalHeadMeasure):
 
 
 @dataclass(frozen=True)
-class SelfAttentionShare(ShareMeasure, _LayerMeasure, _GlobalHeadMeasure):
+class SelfAttentionShare(_LayerMeasure):
     """The attention weight from [CLS] to itself, averaged over a layer's heads."""
 
-    def why_not(self, subject: QuestionSubject) -> str:
-        return super().why_not(subject) or get_abilities(subject).cls_readout.why_not
+    needs = (*HEADS, "cls_readout")
 
     def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         share = float(_select_rows(subject, self.layer, MEAN)[0, 0])
@@ -148,8 +139,10 @@ class SelfAttentionShare(ShareMeasure, _LayerMeasure, _GlobalHeadMeasure):
 
 
 @dataclass(frozen=True)
-class MostLocalLayer(_GlobalHeadMeasure):
+class MostLocalLayer(BaseMeasure):
     """The layer with the shortest mean attention distance on this image (ViT paper, figure 7)."""
+
+    needs = HEADS
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Choose(tuple(f"layer {i + 1}" for i in range(subject.model.config.depth)))
@@ -171,11 +164,8 @@ class MostLocalLayer(_GlobalHeadMeasure):
 class LongerBranch(_LayerMeasure):
     """The branch of a block that adds the longer vector to [CLS]: attention or the MLP."""
 
-    def why_not(self, subject: QuestionSubject) -> str:
-        return get_abilities(subject).blocks.why_not or get_abilities(subject).cls_readout.why_not
-
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Choose(("attention", "the MLP"))
+    needs = ("blocks", "cls_readout")
+    kind = Choose(("attention", "the MLP"))
 
     def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         from vitviz.probe.block_record import block_record, patterns_of
@@ -192,11 +182,10 @@ class LongerBranch(_LayerMeasure):
 
 
 @dataclass(frozen=True)
-class SettlingLayer:
+class SettlingLayer(BaseMeasure):
     """The layer after which the prediction no longer changes, if the head is applied after every layer (logit lens)."""
 
-    def why_not(self, subject: QuestionSubject) -> str:
-        return get_abilities(subject).logit_lens.why_not or get_abilities(subject).class_head.why_not
+    needs = ("logit_lens", "class_head")
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         depth = subject.model.config.depth
@@ -220,20 +209,15 @@ class SettlingLayer:
 
 
 @dataclass(frozen=True)
-class ShuffledPrediction:
+class ShuffledPrediction(BaseMeasure):
     """The effect on the prediction of shuffling all patches of the image."""
 
+    needs = ("blocks", "embedding", "class_head")
+    kind = Choose(("it changes", "it stays"))
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_range("seed", self.seed, 0, 999)
-
-    def why_not(self, subject: QuestionSubject) -> str:
-        able = get_abilities(subject)
-        return able.blocks.why_not or able.embedding.why_not or able.class_head.why_not
-
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Choose(("it changes", "it stays"))
 
     def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         from vitviz.analysis.patches import scrambled_order
@@ -250,11 +234,10 @@ class ShuffledPrediction:
 
 
 @dataclass(frozen=True)
-class MostFaithfulMap:
+class MostFaithfulMap(BaseMeasure):
     """The method whose map removes the class soonest when patches are blanked in its order (Petsiuk et al. 2018)."""
 
-    def why_not(self, subject: QuestionSubject) -> str:
-        return get_abilities(subject).rollout.why_not or get_abilities(subject).class_head.why_not
+    needs = ("rollout", "class_head")
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         from vitviz.analysis.methods import METHODS
@@ -282,11 +265,10 @@ class MostFaithfulMap:
 
 
 @dataclass(frozen=True)
-class SharedAttention(ShareMeasure, _LayerMeasure, _GlobalHeadMeasure):
+class SharedAttention(_LayerMeasure):
     """The share of attention that [CLS] and [DIST] have in common in a layer: the sum of the smaller weights."""
 
-    def why_not(self, subject: QuestionSubject) -> str:
-        return super().why_not(subject) or get_abilities(subject).distillation.why_not
+    needs = (*HEADS, "distillation")
 
     def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         from vitviz.analysis.map_similarity import shared_mass

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -277,3 +277,17 @@ class Measure(Protocol):
 
 def get_abilities(subject: QuestionSubject) -> Abilities:
     return abilities(subject.model.config)
+
+
+class BaseMeasure:
+    """A measure with answers of one kind, by default a share, of models with the abilities that `needs` names."""
+
+    needs: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar[AnswerKind] = Drag(0.0, 1.0, 0.01, "%")
+
+    def why_not(self, subject: QuestionSubject) -> str:
+        reasons = (getattr(get_abilities(subject), name).why_not for name in self.needs)
+        return next(filter(None, reasons), "")
+
+    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
+        return self.kind

@@ -9,16 +9,17 @@ from vitviz.analysis.transfer import describe_lead, group_method_curves
 from vitviz.experiments.data_size import GRIDS, TITLES
 from vitviz.experiments.result import ResultError, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF, Plan
-from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject
+from vitviz.lessons.question_kinds import AnswerKind, BaseMeasure, Choose, MeasuredAnswer, QuestionSubject
 from vitviz.text import percent, plural
 
 MODELS = tuple(TITLES)
 
 
 @dataclass(frozen=True)
-class DataLeader:
+class DataLeader(BaseMeasure):
     """The model with the highest mean test accuracy at the smallest dataset size of an experiment."""
 
+    kind = Choose(tuple(TITLES.values()))
     dataset: str
     augmented: bool = True
 
@@ -31,13 +32,9 @@ class DataLeader:
             "" if self._load_lead() is not None else "No results for this dataset are stored on this server."
         )
 
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Choose(tuple(TITLES.values()))
-
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         lead = self._load_lead()
-        if lead is None:
-            raise ValueError(f"expected stored results for {self.dataset}, found none")
+        assert lead is not None
         first, second = lead.first, lead.second
         best, next_best = (float(curve.mean[curve.pictures == lead.pictures][0]) for curve in (first, second))
         return MeasuredAnswer(
@@ -76,8 +73,7 @@ class TransferLeader:
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         lead = self._load_lead()
-        if lead is None:
-            raise ValueError(f"expected stored results for {self.source}, found none")
+        assert lead is not None
         return MeasuredAnswer(list(self._plan.methods).index(lead.first.name), describe_lead(lead))
 
     @property

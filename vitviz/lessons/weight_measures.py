@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from vitviz.checkpoint_header import CheckpointError, read_header
-from vitviz.lessons.formula_measures import ShareMeasure, check_range
-from vitviz.lessons.question_kinds import AnswerKind, Drag, MeasuredAnswer, QuestionSubject, get_abilities
+from vitviz.lessons.formula_measures import check_range
+from vitviz.lessons.question_kinds import BaseMeasure, Drag, MeasuredAnswer, QuestionSubject
 from vitviz.text import percent, plural, signed
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -23,16 +23,14 @@ RACE_ENCODINGS = ("none", "sincos_1d", "sincos_2d_sum", "sincos_2d_concat", "lea
 
 
 @dataclass(frozen=True)
-class ExplainedVariance(ShareMeasure):
+class ExplainedVariance(BaseMeasure):
     """The share of the variance of E's filters that the first principal components explain."""
 
+    needs = ("embedding",)
     components: int = 5
 
     def __post_init__(self) -> None:
         check_range("components", self.components, 1, 64)
-
-    def why_not(self, subject: QuestionSubject) -> str:
-        return get_abilities(subject).embedding.why_not
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.analysis.filters import principal_components
@@ -52,11 +50,10 @@ class ExplainedVariance(ShareMeasure):
 
 
 @dataclass(frozen=True)
-class EmbeddingShare(ShareMeasure):
+class EmbeddingShare(BaseMeasure):
     """The share of the model's parameters in E's weights, without its bias or a following LayerNorm."""
 
-    def why_not(self, subject: QuestionSubject) -> str:
-        return get_abilities(subject).embedding.why_not
+    needs = ("embedding",)
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         count = subject.model.model.patch_embed.proj.weight.numel()
@@ -67,16 +64,15 @@ class EmbeddingShare(ShareMeasure):
 
 
 @dataclass(frozen=True)
-class NeighbourSimilarity:
+class NeighbourSimilarity(BaseMeasure):
     """The mean cosine similarity of learned position embeddings one step apart."""
+
+    needs = ("learned_positions",)
+    kind = Drag(-1.0, 1.0, 0.01)
 
     def why_not(self, subject: QuestionSubject) -> str:
         single = getattr(subject.model.config, "grid", None) == (1, 1)
-        no_neighbour = "A single patch has no neighbour." if single else ""
-        return get_abilities(subject).learned_positions.why_not or no_neighbour
-
-    def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        return Drag(-1.0, 1.0, 0.01)
+        return super().why_not(subject) or "A single patch has no neighbour." * single
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.analysis import position_similarity
@@ -97,7 +93,7 @@ class NeighbourSimilarity:
 
 
 @dataclass(frozen=True)
-class Accuracy(ShareMeasure):
+class Accuracy(BaseMeasure):
     """A model's test accuracy as stored in its checkpoint.
 
     model: the file name of a shipped checkpoint; '' for the subject's model.
@@ -134,7 +130,7 @@ class Accuracy(ShareMeasure):
 
 
 @dataclass(frozen=True)
-class RaceAccuracy(ShareMeasure):
+class RaceAccuracy(BaseMeasure):
     """The stored test accuracy of one of five positional encodings that were trained with the same recipe."""
 
     dataset: str
