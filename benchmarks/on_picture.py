@@ -32,7 +32,7 @@ from vitviz.analysis.assembly import assemble, misplace_parts  # noqa: E402
 from vitviz.analysis.changes import CHANGES, apply_all_strengths  # noqa: E402
 from vitviz.checkpoint_header import read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
-from vitviz.data.face_parts import parts_of  # noqa: E402
+from vitviz.data.faces import parts_of  # noqa: E402
 from vitviz.data.preparation import prepare  # noqa: E402
 from vitviz.data.samples import load_sample  # noqa: E402
 from vitviz.models.loaded_model import LoadedModel  # noqa: E402

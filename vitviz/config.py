@@ -3,9 +3,6 @@
 Every config is hashable (it can key a cache), checked once when it is made, and travels as JSON both ways.
 """
 
-from __future__ import annotations
-
-import json
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
@@ -44,10 +41,8 @@ __all__ = [
     "TrainConfig",
     "ViTConfig",
     "from_dict",
-    "from_json",
     "name_fields",
     "to_dict",
-    "to_json",
 ]
 
 
@@ -332,17 +327,3 @@ def from_dict(values: dict[str, Any]) -> Config:
         return make(**given)
     except TypeError as error:
         raise ValueError(f"a value of this {kind} config has the wrong type: {error}") from error
-
-
-def to_json(config: Config) -> str:
-    """Return the config as one line of JSON, keys sorted."""
-    return json.dumps(to_dict(config), sort_keys=True)
-
-
-def from_json(text: str) -> Config:
-    """Return the config written by `to_json`; raises ValueError if it is invalid."""
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error}") from error
-    return from_dict(values)

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 
 from vitviz.models.layout import TokenLayout
-from vitviz.number_text import parse_float
+from vitviz.text import parse_float
 
 _PREFIX = re.compile(r"cls|dist|reg[1-9]")
 _CENTRE = (0.5, 0.5)

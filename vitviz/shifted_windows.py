@@ -33,14 +33,6 @@ def partition(grid: NDArray[Any], window: Pair) -> NDArray[Any]:
     return tiles.reshape(-1, mh * mw, *rest)
 
 
-def reverse(windows: NDArray[Any], window: Pair, grid: Pair) -> NDArray[Any]:
-    """Undo `partition`: windows (N, Mh Mw, ...) back to a grid (H, W, ...)."""
-    (height, width), (mh, mw) = grid, window
-    rest = windows.shape[2:]
-    tiles = windows.reshape(height // mh, width // mw, mh, mw, *rest).swapaxes(1, 2)
-    return tiles.reshape(height, width, *rest)
-
-
 def relative_position_index(window: Pair) -> IntArray:
     """Return the row of the bias table for every (query, key) of a window, (Mh Mw, Mh Mw).
 

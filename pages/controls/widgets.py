@@ -35,7 +35,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from pages.controls import popover, query_params, session_keys
-from vitviz.number_text import parse_float, parse_int
+from vitviz.text import parse_float, parse_int
 
 T = TypeVar("T")
 Shown = Literal["visible", "hidden", "collapsed"]

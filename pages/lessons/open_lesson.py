@@ -17,7 +17,7 @@ from pages.stores.lessons import Progress
 from vitviz.config import ModelConfig
 from vitviz.lessons.lesson import Lesson, Link, Stop
 from vitviz.lessons.task_checks import PageState
-from vitviz.number_text import parse_int
+from vitviz.text import parse_int
 
 _KEYS = {"lesson", "stop"}
 LESSON_MISSING = "The lesson of this link is unavailable on this server."

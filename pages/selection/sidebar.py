@@ -25,9 +25,9 @@ from pages.selection.image_picker import IMAGE_EXPIRED as IMAGE_EXPIRED
 from pages.stores import cached, catalogue, own_weights, published, runs, session, uploads, user_datasets
 from pages.stores.model_choice import ModelChoice
 from pages.streamlit_fixes import element_cache, installation
-from vitviz.number_text import parse_float, parse_int
 from vitviz.pin import Pin
 from vitviz.plots.theme import Mode
+from vitviz.text import parse_float, parse_int
 
 _NAME = re.compile(r"[a-z0-9_]{1,64}")
 _MODEL_PX = 72
@@ -220,8 +220,8 @@ def _resolve_model(entry: PageEntry, choices: Mapping[str, ModelChoice]) -> str:
 
 def _explain_missing(key: object, choices: Mapping[str, ModelChoice]) -> str:
     """Return why a well-formed model key of a link is unavailable, or ''."""
+    from vitviz.models.parameter_count import too_large
     from vitviz.models.pretrained_list import PRETRAINED
-    from vitviz.models.size import too_large
 
     if not isinstance(key, str) or key in choices:
         return ""

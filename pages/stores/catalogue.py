@@ -15,7 +15,7 @@ import numpy as np
 from pages.stores import own_weights, published, runs
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities
-from vitviz.models.size import too_large
+from vitviz.models.parameter_count import too_large
 from vitviz.text import percent
 
 if TYPE_CHECKING:

@@ -118,5 +118,5 @@ STUDY = Study(
     ),
     keys=(GUESS,),
     math=page.read_math(__file__),
-    code=("vitviz.training.layer_rates:rate_scales",),
+    code=("vitviz.training.optimizers:rate_scales",),
 )

@@ -18,7 +18,7 @@ from vitviz.analysis.assembly import assemble, encode_parts, misplace_parts
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.config import Preparation
-from vitviz.data.face_parts import parts_of
+from vitviz.data.faces import parts_of
 from vitviz.data.preparation import prepare
 from vitviz.data.samples import load_sample
 from vitviz.text import percent

@@ -8,7 +8,7 @@ import torch
 
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.vit import VisionTransformer, resize_positions
-from vitviz.training.layer_rates import rate_scales
+from vitviz.training.optimizers import rate_scales
 
 
 @pytest.mark.parametrize(

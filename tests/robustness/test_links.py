@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.robustness.fuzz.links import Parameters, opener, page_links
-from vitviz.number_text import parse_float, parse_int
+from vitviz.text import parse_float, parse_int
 
 TOGETHER = ("9" * 400, "1e400", "²", "\x00")
 

@@ -319,10 +319,7 @@ def test_a_docstring_makes_no_function_long() -> None:
 
 
 MOST_BY_PLACE = 6  # values of a call: more have names
-FACTS = {
-    f"vitviz/{name}.py"
-    for name in ("glossary", "models/published_results", "models/pretrained_list", "plots/theme")
-}
+FACTS = {f"vitviz/{name}.py" for name in ("models/pretrained_list", "plots/theme")}
 
 
 def takes_any_number(sources: Iterable[str]) -> set[str]:

@@ -19,8 +19,7 @@ from vitviz.analysis.assembly import (
     fill_holes,
     misplace_parts,
 )
-from vitviz.data.face_parts import from_the_middle, parts_of
-from vitviz.data.faces import ARRANGEMENTS, PARTS, arranged, faces_dataset
+from vitviz.data.faces import ARRANGEMENTS, PARTS, arranged, faces_dataset, from_the_middle, parts_of
 from vitviz.plots.assembly import AssemblyHeader, ImageParts, payload
 from vitviz.plots.image_changes import Answered
 from vitviz.plots.photo import encode_photo

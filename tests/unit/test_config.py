@@ -20,9 +20,7 @@ from vitviz.config import (
     TrainConfig,
     ViTConfig,
     from_dict,
-    from_json,
     to_dict,
-    to_json,
 )
 from vitviz.models.zoo import create_model
 
@@ -114,7 +112,7 @@ def test_valid_configs_run_train_and_travel(config: ModelConfig) -> None:
     shown, record = model.eval()(x, record=True)
     assert torch.isfinite(shown).all()
     assert all(torch.isfinite(tensor).all() for tensor in record.values())
-    assert from_json(to_json(config)) == config
+    assert from_dict(json.loads(json.dumps(to_dict(config)))) == config
     assert hash(from_dict(to_dict(config))) == hash(config)
 
 
@@ -207,25 +205,24 @@ FIELDS = st.sampled_from(sorted({*ViTConfig.__dataclass_fields__, *SwinConfig.__
 @settings(max_examples=150, deadline=None)
 def test_a_strangers_json_gives_a_config_or_a_value_error(kind: str, values: dict[str, Any]) -> None:
     try:
-        config = from_json(json.dumps({"kind": kind, **values}))
+        config = from_dict({"kind": kind, **values})
     except ValueError as error:
         assert str(error)
     else:
-        assert from_json(to_json(config)) == config
+        assert from_dict(json.loads(json.dumps(to_dict(config)))) == config
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[1]", "a config is an object, received list"),
-        ("{", "not JSON"),
         ('{"kind": "rnn"}', "kind must be one of .*, received 'rnn'"),
         ('{"kind": "vit", "wings": 2}', "a vit config has no wings"),
     ],
 )
 def test_json_that_is_no_config(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        from_json(text)
+        from_dict(json.loads(text))
 
 
 @pytest.mark.parametrize("absurd", [{"num_registers": 10**30}, {"mlp_ratio": 1e308}])

@@ -8,7 +8,7 @@ import torch
 
 from vitviz.analysis.confusion import confusion_counts, confusion_shares, most_confused, most_wrong
 from vitviz.analysis.milestones import parameters_by_part, time_to_accuracy
-from vitviz.analysis.run_differences import find_varying_names
+from vitviz.analysis.recipes import find_varying_names
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
 

@@ -18,7 +18,7 @@ from vitviz import fetch as command
 from vitviz.config import ViTConfig
 from vitviz.models import published_weights
 from vitviz.models.download import weights_file
-from vitviz.models.parameter_count import published_megabytes
+from vitviz.models.parameter_count import MOST_MILLIONS, millions, published_megabytes, too_large
 from vitviz.models.pretrained import load_pretrained
 from vitviz.models.pretrained_list import PRETRAINED, Package, PretrainedError, find
 from vitviz.models.published_weights import (
@@ -30,7 +30,6 @@ from vitviz.models.published_weights import (
     list_names,
     list_weights,
 )
-from vitviz.models.size import MOST_MILLIONS, millions, too_large
 from vitviz.models.zoo import create_model, empty_model
 
 TINY = ViTConfig(image_size=16, patch_size=8, num_classes=3, embed_dim=8, depth=1, num_heads=2)

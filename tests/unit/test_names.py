@@ -20,7 +20,6 @@ ROLES = set("captions drawers page".split())
 # Two things by one name, and why they keep it.
 EXCEPTIONS = {
     "layers": "building blocks in models, as in timm; what a model's layers say in probe and plots",
-    "cards": "of models in training, of lessons in pages",
     "catalogue": "of experiments in vitviz, of what a session can select in pages",
     "download": "of a data set in data, of weights in models: each is the one of its folder",
     "session": "of a trainer's process in training, of a browser in stores",

@@ -11,8 +11,8 @@ from tests.model_costs import count_parameters
 from vitviz import evaluate, train
 from vitviz.checkpoints import load_checkpoint, read_header
 from vitviz.config import TrainConfig, ViTConfig
+from vitviz.evaluate import write_cards
 from vitviz.models.zoo import create_model
-from vitviz.training.cards import write_cards
 from vitviz.training.checkpoint_export import measure
 from vitviz.training.presets import TRAINING_PRESETS
 

@@ -13,8 +13,8 @@ from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, Train
 from vitviz.models.transfer import body_names, fitted, fitted_preparation, pieces, transferred
 from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model
-from vitviz.training.layer_rates import layer_numbers
 from vitviz.training.loop import Trainer, train
+from vitviz.training.optimizers import layer_numbers
 
 DATA = toy_data()
 SOURCE = replace(MODEL, num_classes=5)

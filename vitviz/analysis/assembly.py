@@ -1,7 +1,5 @@
 """Cut rectangles from an image, move them, and fill the holes."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
@@ -16,7 +14,6 @@ Float64 = NDArray[np.float64]
 SIGNS = (
     string.digits + string.ascii_lowercase + string.ascii_uppercase + "-_"
 )  # of a number in a link, 0 to 63
-LARGEST_PX = len(SIGNS)  # of an image whose parts have a place in a link
 MOST = 8  # parts
 LEAST_PX = 2  # a side of a part
 _NUMBERS = 6  # of a part

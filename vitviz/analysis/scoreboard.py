@@ -1,16 +1,13 @@
 """Compare models by cost and accuracy, and find the Pareto-optimal ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from vitviz.config import ModelConfig
 from vitviz.models import parameter_count
-from vitviz.models.size import MOST_MILLIONS
+from vitviz.models.parameter_count import MOST_MILLIONS
 
-FAMILIES = ("CNN", "Hybrid", "ViT", "DeiT", "Swin", "Self-supervised ViT")
 Shape = tuple[ModelConfig, int]  # timed: a config and the side of the image in px
 
 
@@ -169,7 +166,7 @@ def _beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
 
 
 def family_of(config: ModelConfig, trained_on: str) -> str:
-    """Return the family of a model, from `FAMILIES`."""
+    """Return the family of a model: CNN, Hybrid, ViT, DeiT, Swin or Self-supervised ViT."""
     plain = "Self-supervised ViT" if "without labels" in trained_on else "ViT"
     return {"swin": "Swin", "cnn": "CNN", "hybrid": "Hybrid", "deit": "DeiT"}.get(config.family, plain)
 

@@ -4,14 +4,12 @@ The images are crops of Labeled Faces in the Wild (Huang et al. 2007), aligned, 
 the parts of them all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.assembly import assemble, cut_part, misplace_parts
+from vitviz.analysis.assembly import LEAST_PX, Part, Parts, assemble, cut_part, misplace_parts
 from vitviz.analysis.changes import shuffle
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.samples import pictures_folder
@@ -57,3 +55,42 @@ def arranged(faces: Uint8, arrangement: str) -> Uint8:
     """Faces (N, 24, 24, 1) put together as one of `ARRANGEMENTS`; each has its place as the seed of its shuffle."""
     put = ARRANGEMENTS[arrangement]
     return np.stack([put(np.repeat(face, 3, axis=2), seed)[..., :1] for seed, face in enumerate(faces)])
+
+
+Box = tuple[int, int, int, int]  # left, top, right, bottom, in px of the sample
+# Neighbours in this order do not change places: `put_wrong` goes half of the list on.
+FACES: dict[str, dict[str, Box]] = {
+    "cat": {
+        "left eye": (132, 80, 216, 154),
+        "right eye": (288, 104, 350, 170),
+        "nose": (222, 216, 296, 272),
+        "ear": (316, 0, 398, 74),
+    }
+}
+
+
+def parts_of(sample: str, box: tuple[float, float, float], size: int) -> dict[str, Part]:
+    """Return the parts of a sample's face that a model sees, by name; none of a sample that has no face here.
+
+    Args:
+        sample: its key.
+        box: (top, left, side) of what the model sees, in px of the sample.
+        size: the side of what it sees, in the model's px.
+    """
+    top, left, side = box
+    scale = size / side
+    found = {}
+    for name, (x0, y0, x1, y1) in FACES.get(sample, {}).items():
+        across = [max(0, min(size, round((x - left) * scale))) for x in (x0, x1)]
+        down = [max(0, min(size, round((y - top) * scale))) for y in (y0, y1)]
+        width, height = across[1] - across[0], down[1] - down[0]
+        if min(width, height) >= LEAST_PX:
+            found[name] = cut_part(across[0], down[0], width, height)
+    return found
+
+
+def from_the_middle(size: int) -> Parts:
+    """Return four squares around the middle of an image: where nobody knows better."""
+    side = size // 4
+    near, far = size // 2 - side, size // 2
+    return tuple(cut_part(left, top, side, side) for top in (near, far) for left in (near, far))

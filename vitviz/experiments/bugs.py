@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
-from vitviz.experiments.hyperparameter import BASES, Base
+from vitviz.experiments.hyperparameter import BASES
+from vitviz.training.races import Race
 from vitviz.training.run_config import Member, RunConfig
 
 PRESET = "one_slip"  # prefix of RunConfig.preset, as in "one_slip:scale"; stored runs contain it
@@ -111,6 +112,6 @@ def build_run_config(dataset: str, name: str) -> RunConfig:
         )
         for seed in LIVE_SEEDS
     )
-    base: Base = BASES[dataset]
+    base: Race = BASES[dataset]
     title = f"One bug: {BUGS[name].title}"
     return RunConfig(right, base.preparation, train, title, f"{PRESET}:{name}", members=members)

@@ -6,35 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vitviz.config import ModelConfig, Preparation, TrainConfig, ViTConfig
+from vitviz.config import ModelConfig, TrainConfig
 from vitviz.config_fields import OFF, Setting
-from vitviz.training.races import RACES
+from vitviz.training.races import RACES, Race
 
 MOST_VALUES = 7
 Value = bool | int | float | str | tuple[int, ...] | tuple[str, ...] | None
 
 
-@dataclass(frozen=True)
-class Base:
-    """The model, data and recipe that stay fixed while one hyperparameter changes."""
-
-    model: ViTConfig
-    preparation: Preparation
-    train: TrainConfig
-
-
 _TRAIN = TrainConfig(learning_rate=2e-3, batch_size=64, weight_decay=0.05, snapshots=4)
-BASES: dict[str, Base] = {
-    "digits": Base(RACES["digits"].model, RACES["digits"].preparation, replace(_TRAIN, epochs=15)),
-    "shapes": Base(
-        RACES["shapes"].model,
-        RACES["shapes"].preparation,
-        replace(_TRAIN, dataset="shapes", epochs=3, learning_rate=1e-3, validation_fraction=0.04),
+BASES: dict[str, Race] = {  # what stays fixed while one hyperparameter changes
+    "digits": replace(RACES["digits"], train=replace(_TRAIN, epochs=15)),
+    "shapes": replace(
+        RACES["shapes"],
+        train=replace(_TRAIN, dataset="shapes", epochs=3, learning_rate=1e-3, validation_fraction=0.04),
     ),
-    "mnist": Base(
-        RACES["mnist"].model,
-        RACES["mnist"].preparation,
-        replace(_TRAIN, dataset="mnist", epochs=3, train_fraction=0.1, validation_fraction=0.04),
+    "mnist": replace(
+        RACES["mnist"],
+        train=replace(_TRAIN, dataset="mnist", epochs=3, train_fraction=0.1, validation_fraction=0.04),
     ),
 }
 
@@ -82,23 +71,23 @@ class Hyperparameter:
         """Return a value's label."""
         return self.setting.format(value)
 
-    def base(self, base: Base) -> Value:
+    def base(self, base: Race) -> Value:
         """Return the value of the base."""
         value: Value = getattr(base.model if self.part == "model" else base.train, self.name)
         return value
 
-    def offered(self, base: Base) -> tuple[Value, ...]:
+    def offered(self, base: Race) -> tuple[Value, ...]:
         """Return the values that are valid for this base: a patch of 8 px does not divide an image of 28 px."""
         return tuple(value for value in self.values if self._fits(base, value))
 
-    def _fits(self, base: Base, value: Value) -> bool:
+    def _fits(self, base: Race, value: Value) -> bool:
         try:
             self.with_value(base, value)
         except ValueError:
             return False
         return True
 
-    def with_value(self, base: Base, value: Value) -> tuple[ModelConfig, TrainConfig]:
+    def with_value(self, base: Race, value: Value) -> tuple[ModelConfig, TrainConfig]:
         """Return the base's model and recipe with this field set to a value.
 
         Raises:

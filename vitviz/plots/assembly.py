@@ -12,9 +12,8 @@ from PIL import Image
 
 from vitviz.analysis.assembly import LEAST_PX, MOST, SIGNS, Part
 from vitviz.plots.blob import pack
-from vitviz.plots.image_changes import Answered
+from vitviz.plots.image_changes import Answered, describe_models, pack_answers
 from vitviz.plots.photo import Photo, encode_photo
-from vitviz.plots.theme import family_colors
 
 Uint8 = NDArray[np.uint8]
 WHOLE, NOW, EMPTY = range(3)  # of `Apart.frames`
@@ -63,20 +62,11 @@ def payload(apart: ImageParts, answered: Sequence[Answered], ground: Photo, clas
         "least": LEAST_PX,
         "neutral": WHOLE,
         "classes": list(classes),
-        "models": [
-            {"name": one.name, "by": one.by, "color": color}
-            for one, color in zip(answered, family_colors([one.family for one in answered]), strict=True)
-        ],
+        "models": describe_models(answered),
         "photograph": ground.pixels.shape[0] > apart.frames.shape[1],
     }
-    arrays: dict[str, NDArray[Any]] = {
-        "frames": apart.frames,
-        "photo": both.array,
-        "chances": np.stack([one.probabilities for one in answered]).astype(np.float32),
-    }
-    for i, one in enumerate(answered):
-        arrays[f"view{i}"] = np.rint(255 * one.views / (float(one.views.max()) or 1.0)).astype(np.uint8)
-    return pack(header | vars(apart.told) | both.header, **arrays)
+    header |= vars(apart.told) | both.header
+    return pack(header, frames=apart.frames, photo=both.array, **pack_answers(answered))
 
 
 def stack_payloads(ground: Uint8, empty: Uint8, parts: Sequence[Part]) -> Photo:

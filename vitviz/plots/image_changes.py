@@ -124,10 +124,7 @@ def payload(
         "neutral": changed.start,
         "border": list(changed.border),
         "classes": list(classes),
-        "models": [
-            {"name": one.name, "by": one.by, "color": color}
-            for one, color in zip(answered, family_colors([one.family for one in answered]), strict=True)
-        ],
+        "models": describe_models(answered),
         "photograph": ground.pixels.shape[0] > changed.frames.shape[1],
         "pictures": 0 if curve is None or not start.revealed else curve.pictures,
     }
@@ -136,6 +133,24 @@ def payload(
     if not start.revealed:
         arrays["band"] = find_band([one.probabilities for one in answered], changed.start)
     return pack(header | vars(start) | ground.header, **arrays)
+
+
+def describe_models(answered: Sequence[Answered]) -> list[dict[str, str]]:
+    """Return each model's name, kind of map and colour."""
+    colors = family_colors([one.family for one in answered])
+    return [
+        {"name": one.name, "by": one.by, "color": color} for one, color in zip(answered, colors, strict=True)
+    ]
+
+
+def pack_answers(answered: Sequence[Answered]) -> dict[str, NDArray[Any]]:
+    """Return all models' probabilities, and each model's maps scaled to their maximum, in eight bits."""
+    arrays: dict[str, NDArray[Any]] = {
+        "chances": np.stack([one.probabilities for one in answered]).astype(np.float32)
+    }
+    for i, one in enumerate(answered):
+        arrays[f"view{i}"] = np.rint(255 * one.views / (float(one.views.max()) or 1.0)).astype(np.uint8)
+    return arrays
 
 
 def find_band(probabilities: Sequence[FloatArray], start: int) -> NDArray[np.float32]:
@@ -160,11 +175,8 @@ def _arrays(
     arrays: dict[str, NDArray[Any]] = {
         "frames": changed.frames,
         "photo": ground.array,
-        "chances": np.stack([one.probabilities for one in answered]).astype(np.float32),
+        **pack_answers(answered),
     }
-    for i, one in enumerate(answered):
-        most = float(one.views.max()) or 1.0
-        arrays[f"view{i}"] = np.rint(255 * one.views / most).astype(np.uint8)
     if changed.orders is not None:
         arrays["orders"] = changed.orders.astype(np.uint16)
     if changed.noise is not None:

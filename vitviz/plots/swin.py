@@ -14,7 +14,6 @@ from vitviz.plots.blob import pack
 from vitviz.shifted_windows import FloatArray, Pair, relative_position_index
 
 PictureArray = NDArray[np.uint8]
-FloatArray64 = NDArray[np.float64]
 Hops = tuple[
     str, NDArray[np.uint8]
 ]  # a note, and (output, input) blocks until the input can have reached the output

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from vitviz.models.layout import TokenLayout
 from vitviz.models.swin import PatchMerging, SwinTransformer
 from vitviz.probe.capture import as_array
 
@@ -28,3 +33,38 @@ def merging_norm(model: SwinTransformer, stage: int) -> tuple[FloatArray, FloatA
     if not isinstance(merging, PatchMerging):
         raise ValueError(f"stage {stage} does not begin by merging")
     return as_array(merging.norm.weight), as_array(merging.norm.bias), merging.norm.eps
+
+
+NOTHING = 1e-20  # of the largest gradient: a score of -100 leaves e^-100 = 4e-44, which counts as nothing
+
+
+def patch_gradients(
+    model: nn.Module, image: NDArray[np.float32], names: Sequence[str], point: tuple[float, float]
+) -> NDArray[np.float64]:
+    """Return |d (one output token of a block) / d patch|, summed over the patch's pixels and channels.
+
+    The token's channels are weighted by seeded random signs, so that opposite channels do not cancel.
+
+    Args:
+        model: a frozen Swin.
+        image: (C, H, W), prepared.
+        names: of the blocks, such as 'layers.0.blocks.1'.
+        point: (x, y) in [0, 1]: the token under it, on each block's own grid.
+
+    Returns:
+        (blocks, patches), patches in reading order.
+    """
+    x = torch.tensor(image[None], requires_grad=True)
+    layout = model.layout(*image.shape[-2:])  # type: ignore[operator]
+    (rows, cols), px = layout.grid, layout.patch_px
+    out = []
+    with torch.enable_grad():
+        _, record = model(x, record=tuple(names))
+        for name in names:
+            tokens = record[name]
+            row, col = TokenLayout((), tuple(tokens.shape[1:3]), 1).patch_at(*point)
+            signs = torch.randn(tokens.shape[-1], generator=torch.Generator().manual_seed(0)).sign()
+            (gradient,) = torch.autograd.grad((tokens[0, row, col] * signs).sum(), x, retain_graph=True)
+            pixels = gradient[0].abs().double().sum(dim=0)[: rows * px, : cols * px]
+            out.append(pixels.reshape(rows, px, cols, px).sum(dim=(1, 3)).reshape(-1).numpy())
+    return np.stack(out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -102,10 +102,7 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> C
     """Return the checkpoint in fp16 with a card, whose accuracy is measured on the rounded weights."""
     config, status = run.config(), run.status()
     stored = {step: _halved(state) for step, state in checkpoint.snapshots.items()}
-    rounded = Checkpoint(
-        checkpoint.config, checkpoint.preparation, checkpoint.train, checkpoint.classes, [], stored
-    )
-    measured = measure(rounded, config.train.dataset)
+    measured = measure(replace(checkpoint, snapshots=stored), config.train.dataset)
     note = DATASETS[config.train.dataset]
     card = {
         **checkpoint.card,
@@ -128,15 +125,7 @@ def with_card(checkpoint: Checkpoint, run: Run, summary: str, command: str) -> C
         "licence": LICENCE,
         "not_for": NOT_FOR,
     }
-    return Checkpoint(
-        config=checkpoint.config,
-        preparation=checkpoint.preparation,
-        train=checkpoint.train,
-        classes=checkpoint.classes,
-        history=checkpoint.history,
-        snapshots=stored,
-        card=card,
-    )
+    return replace(checkpoint, snapshots=stored, card=card)
 
 
 def _halved(state: dict[str, Tensor]) -> dict[str, Tensor]:

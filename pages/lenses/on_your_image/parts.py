@@ -24,7 +24,7 @@ from vitviz.analysis.assembly import (
     fill_holes,
     misplace_parts,
 )
-from vitviz.data.face_parts import FACES, from_the_middle, parts_of
+from vitviz.data.faces import FACES, from_the_middle, parts_of
 from vitviz.lessons.question_kinds import Choose
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import assembly as plots

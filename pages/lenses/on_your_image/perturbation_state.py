@@ -8,7 +8,7 @@ import streamlit as st
 from pages.controls import query_params, session_keys, widgets
 from pages.views.event_values import read_events, read_fields
 from vitviz.analysis.changes import CHANGES, WHOLE, Setting
-from vitviz.number_text import parse_float, parse_int
+from vitviz.text import parse_float, parse_int
 
 _STATE_KEY = (
     "on_picture._begun"  # of an InitialState in the session; its copy among CONTROL_VALUES is current

@@ -10,7 +10,7 @@ from vitviz.models.transfer import transferred
 from vitviz.models.vit import resize_positions
 from vitviz.text import percent
 from vitviz.training.fine_tuning_race import recipes
-from vitviz.training.layer_rates import rate_scales
+from vitviz.training.optimizers import rate_scales
 from vitviz.training.run_directory import Run
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.controls import popover, widgets
 from vitviz.config import SETTINGS, ModelConfig, TrainConfig
 from vitviz.config_fields import Setting
-from vitviz.number_text import parse_int
+from vitviz.text import parse_int
 
 PREFIX = "live_lab."
 _LONGEST_LIST = 40
