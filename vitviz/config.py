@@ -125,6 +125,8 @@ class TrainConfig:
     weight_decay: float = declare(
         0.05, "Weight decay", "Rate at which weights decay towards zero.", "[0, 10]", step=0.01
     )
+    # Muon's matrices are a CNN's filters, each layer's of one norm; biases and head learn by SGD (Jordan 2024).
+    fixed_norms: bool = declare(False, "Fixed norms of filters")
     momentum: float = declare(
         0.9,
         "Momentum",
@@ -163,6 +165,9 @@ class TrainConfig:
         None, "EMA decay", "Decay of the weights' moving average; 0: off.", "(0, 1)", step=0.01
     )
     flip: bool = declare(False, "Horizontal flip", "Flips half of the images; unsuitable for digits.")
+    alternate_flip: bool = declare(
+        False, "Alternating flip"
+    )  # of each image in every other epoch (Jordan 2024)
     shift_px: int = declare(0, "Largest shift", "Random shift of each image.", "[0, 64]", unit="px", top=16)
     erase_px: int = declare(
         0,

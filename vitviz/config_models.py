@@ -311,6 +311,7 @@ class CNNConfig:
     pooled: bool = declare(  # plain blocks and max pooling (Jordan 2024)
         False, "Plain, pooled", "Max pooling instead of strides, no residual connections."
     )
+    whitened: bool = declare(False, "Whitened stem")  # 2 x 2 filters from the training images (Jordan 2024)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -321,6 +322,15 @@ class CNNConfig:
             )
         if not all(self.blocks[1:]):
             raise ValueError(f"blocks must be at least 1 after the first stage, received {self.blocks!r}")
+        if self.whitened and (not self.pooled or self.widths[0] != 8 * self.in_chans or self.blocks[0]):
+            raise ValueError(
+                f"a CNN with whitened must have pooled, widths of {8 * self.in_chans}, … and blocks of 0, …,"
+                f" received {self.pooled!r}, {self.widths!r} and {self.blocks!r}"
+            )
+
+    def stage_side(self, side_px: int, stage: int) -> int:
+        """Return the side of a stage's map: each stage after the first halves it, rounding up; whitened: down."""
+        return (side_px - 1) >> stage if self.whitened else -(-side_px >> stage)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ SMALLEST = {
     "page_runs": "--small",
     "positions_race": "--datasets shapes --epochs 0.02 --out {out}/race.json",
     "resize_accuracy": "--small",
+    "records/records": "--small --out {out}",
     "similarity_grid": "--repeats 1",
     "time_to_accuracy": "--small",
     "train_step": "--small --threads 1",
@@ -63,7 +64,7 @@ def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(name: str, arguments: str, data: Path, out: Path) -> None:
-    kept = [*(ROOT / "benchmarks").glob("*.md"), ROOT / "checkpoints" / "positions_race.json"]
+    kept = [*(ROOT / "benchmarks").rglob("*.md"), ROOT / "checkpoints" / "positions_race.json"]
     before = {path: path.read_bytes() for path in kept}
     done = subprocess.run(
         [sys.executable, f"benchmarks/{name}.py", *arguments.format(out=out).split()],
@@ -90,5 +91,6 @@ def test_a_benchmark_in_the_browser_runs(name: str, noise: Path, tmp_path: Path)
 
 
 def test_every_benchmark_has_its_smallest_size() -> None:
-    scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    folder = ROOT / "benchmarks"
+    scripts = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.py")}
     assert scripts == SMALLEST.keys() | IN_BROWSER.keys()

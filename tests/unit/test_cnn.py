@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from vitviz.config import CNNConfig
 from vitviz.models.cnn import ConvNet, PlainBlock, ResidualBlock, by_pixel
 from vitviz.models.zoo import create_model
 
+WHITENED = CNNConfig(image_size=16, widths=(24, 32, 6), blocks=(0, 1, 2), pooled=True, whitened=True)
 IMAGES = torch.randn(2, 3, 16, 16, generator=torch.Generator().manual_seed(0))
 
 
@@ -31,6 +32,27 @@ def test_a_stage_halves_the_map_and_the_first_may_be_empty(pooled: bool) -> None
     }
     last = record["layers.2.blocks.1"]
     torch.testing.assert_close(record["features"], last.amax((2, 3)) if pooled else last.mean((2, 3)))
+
+
+def test_a_whitened_stem_answers_uncorrelated_and_convolutions_begin_by_passing_on() -> None:
+    model = create_model(WHITENED, seed=0).eval()
+    assert isinstance(model, ConvNet)
+    images = torch.cumsum(torch.randn(64, 3, 16, 16, generator=torch.Generator().manual_seed(1)), dim=-1)
+    model.whiten(images)
+    answers = F.conv2d(images, model.stem[0].weight).movedim(1, -1).flatten(0, 2)
+    assert torch.equal(answers[:, 12:], -answers[:, :12])
+    moments = answers[:, :12].mT @ answers[:, :12] / len(answers)
+    torch.testing.assert_close(moments - torch.diag(moments.diag()), torch.zeros(12, 12), atol=2e-3, rtol=0)
+    assert ((moments.diag() > 0.5) & (moments.diag() < 1.001)).all()  # the floor takes from small variances
+    first = model.layers[1].blocks[0].conv1.weight[:24]
+    assert torch.equal(first, nn.init.dirac_(torch.empty(24, 24, 3, 3)))
+    _, record = model(images[:2], record=True)
+    assert [tuple(record[name].shape[2:]) for name in ("stem", "layers.1.blocks.0", "layers.2.blocks.1")] == [
+        (15, 15),
+        (7, 7),
+        (3, 3),
+    ]
+    assert model.layout(16, 16).grid == (3, 3)
 
 
 def norm(x: Tensor) -> Tensor:

@@ -93,6 +93,7 @@ OTHERS = st.sampled_from(
         CNNConfig(image_size=9, widths=(4, 6), blocks=(1, 2)),
         CNNConfig(in_chans=1, widths=(3,), blocks=(1,)),
         CNNConfig(widths=(3, 5), blocks=(0, 1), pooled=True),
+        CNNConfig(image_size=9, in_chans=1, widths=(8, 5), blocks=(0, 1), pooled=True, whitened=True),
         ConvAttentionConfig(image_size=8, channels=3),
         ConvAttentionConfig(image_size=10, in_chans=3, scaled=False, transposed_values=True),
         FlatAttentionConfig(image_size=6, widths=(5, 4)),
@@ -117,6 +118,7 @@ def test_valid_configs_run_train_and_travel(config: ModelConfig) -> None:
 
 
 WRONG: list[tuple[type, dict[str, Any], str]] = [
+    (CNNConfig, {"whitened": True}, "must have pooled, widths of 24, … and blocks of 0, …, received False"),
     (ViTConfig, {"patch_size": 5}, "patch_size 5 does not divide image_size 32"),
     (ViTConfig, {"num_heads": 5}, "num_heads 5 does not divide embed_dim 96"),
     (ViTConfig, {"depth": 0}, "depth must be an integer of at least 1, received 0"),

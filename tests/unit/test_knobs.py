@@ -45,6 +45,8 @@ NOT_OFFERED = {
     "stop_accuracy": ENDS,
     "patience": ENDS,
     "momentum": "of SGD; the bases have AdamW",
+    "fixed_norms": "of a CNN's filters",
+    "alternate_flip": "a way to flip; 'Horizontal flip' is a knob",
     "stays_in_eval": "only undoes dropout, of which the bases have none; 'One slip' has it beside some",
     "start_from": FILE,
     "start_digest": FILE,

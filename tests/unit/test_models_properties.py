@@ -42,6 +42,7 @@ MODELS: dict[str, ModelConfig] = {
     "swin_timm": replace(SWIN, convention="timm", image_size=20),
     "cnn": CNNConfig(image_size=16, widths=(8, 16), blocks=(1, 2)),
     "cnn_pooled": CNNConfig(image_size=16, widths=(4, 8, 16), blocks=(0, 1, 2), pooled=True),
+    "cnn_whitened": CNNConfig(image_size=16, widths=(24, 8, 6), blocks=(0, 1, 2), pooled=True, whitened=True),
     "conv_attention": ConvAttentionConfig(image_size=14, channels=4),
     "conv_attention_written": ConvAttentionConfig(
         image_size=14, channels=4, scaled=False, transposed_values=True
@@ -67,7 +68,7 @@ def test_recording_changes_nothing_and_attention_rows_sum_to_one(name: str) -> N
     assert torch.equal(logits, model(x))
     assert torch.equal(record["logits"], logits)
     attention = {key: tensor for key, tensor in record.items() if key.endswith(".attn")}
-    assert bool(attention) == (name not in {"cnn", "cnn_pooled"})
+    assert bool(attention) == (not name.startswith("cnn"))
     for tensor in attention.values():
         torch.testing.assert_close(tensor.sum(-1), torch.ones_like(tensor[..., 0]))
         assert (tensor >= 0).all()

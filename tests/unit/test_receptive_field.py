@@ -42,6 +42,12 @@ def test_by_hand() -> None:
     assert Field().apply_layer(2, 2, 0) == Field(2, 2, 0.5)
     pooled = block_fields(CNNConfig(widths=(24, 64, 192, 256), blocks=(0, 1, 1, 1), pooled=True))
     assert [(f.side_px, f.step_px) for f in pooled.values()] == [(3, 1), (10, 2), (24, 4), (52, 8)]
+    whitened = block_fields(CNNConfig(widths=(24, 6, 6), blocks=(0, 1, 1), pooled=True, whitened=True))
+    assert [(f.side_px, f.step_px, f.first_px) for f in whitened.values()] == [
+        (2, 1, 0.5),
+        (9, 2, 1.0),
+        (23, 4, 2.0),
+    ]
 
 
 def test_a_field_stays_inside_the_picture() -> None:

@@ -183,6 +183,41 @@ def test_muon_takes_the_maps_between_hidden_layers_alone(
     assert taken == expected
 
 
+def test_fixed_norms_scale_the_filters_and_leave_the_scales_of_batch_norms() -> None:
+    cnn = CNNConfig(
+        image_size=8, in_chans=1, num_classes=2, widths=(8, 6), blocks=(0, 1), pooled=True, whitened=True
+    )
+    config = replace(
+        TRAIN, optimizer="muon", fixed_norms=True, learning_rate=1e-6, schedule="constant", frozen=("stem",)
+    )
+    with pytest.raises(ValueError, match="fixed_norms needs a CNN and the optimizer muon, received a vit"):
+        Trainer(MODEL, config, DATA)
+    trainer = Trainer(cnn, config, DATA)
+    before = trainer.weights.state()
+    trainer.advance()
+    after = trainer.weights.state()
+    assert torch.equal(before["stem.0.weight"], after["stem.0.weight"])
+    for name, tensor in after.items():
+        if "conv" in name:
+            assert tensor.norm().item() == pytest.approx(len(tensor) ** 0.5, abs=1e-4), name
+        elif name.endswith(("bn1.weight", "bn2.weight")):
+            assert torch.equal(tensor, torch.ones_like(tensor)), name
+        elif name.startswith("head") or name.endswith(("bn1.bias", "bn2.bias")):
+            assert not torch.equal(tensor, before[name]), name
+
+
+def test_alternate_flips_show_each_image_both_ways_in_two_epochs() -> None:
+    trainer = Trainer(MODEL, replace(TRAIN, batch_size=30, flip=True, alternate_flip=True), DATA)
+    shown: list[tuple[int, bool]] = []
+    for _ in range(7):  # 200 of these are two epochs; a batch spans both
+        chosen = trainer._batch()
+        shown += zip(chosen.tolist(), trainer._alternately_flipped(chosen).tolist(), strict=True)
+        trainer.step += 1
+    first, second = dict(shown[:100]), dict(shown[100:200])
+    assert len(first) == len(second) == 100 and 30 < sum(first.values()) < 70
+    assert all(second[image] != flipped for image, flipped in first.items())
+
+
 def test_muon_decays_what_adamw_decays() -> None:
     config = replace(TRAIN, optimizer="muon", schedule="constant", learning_rate=1e-9, weight_decay=0.0)
     trainer = Trainer(MODEL, config, DATA)

@@ -42,7 +42,7 @@ class Field:
 
 def block_fields(config: CNNConfig) -> dict[str, Field]:
     """Return the field after the stem and after every block of a CNN, by the names of their records."""
-    field = Field().apply_layer(3, 1, 1)
+    field = Field().apply_layer(*((2, 1, 0) if config.whitened else (3, 1, 1)))
     fields = {"stem": field}
     for stage, count in enumerate(config.blocks):
         for block in range(count):

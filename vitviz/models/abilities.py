@@ -122,13 +122,10 @@ def _narrow(config: ModelConfig, kind: type[Kind]) -> Kind:
 
 
 def _last_side(config: SwinConfig | CNNConfig) -> int:
-    """Return the side of the last stage's feature map: each later stage halves it, rounding up."""
-    stages, first = (
-        (len(config.depths), config.image_size // config.patch_size)
-        if isinstance(config, SwinConfig)
-        else (len(config.widths), config.image_size)
-    )
-    return -(-first // (1 << (stages - 1)))
+    """Return the side of the last stage's feature map: each later stage of a Swin halves it, rounding up."""
+    if isinstance(config, CNNConfig):
+        return config.stage_side(config.image_size, len(config.widths) - 1)
+    return -(-(config.image_size // config.patch_size) >> (len(config.depths) - 1))
 
 
 def _lacks_of_vit(config: ViTConfig) -> dict[str, str]:

@@ -230,7 +230,7 @@ def _(config: CNNConfig) -> Counts:
         if not config.pooled and (stride > 1 or before != after):
             layers += count * (before * after + 2 * after)
     return {
-        EMBEDDING: 9 * config.in_chans * config.widths[0] + 2 * config.widths[0],
+        EMBEDDING: _stem_values(config) * config.widths[0] + (0 if config.whitened else 2 * config.widths[0]),
         POSITIONS: 0,
         LAYERS: layers,
         HEAD: (config.widths[-1] + 1) * config.num_classes,
@@ -239,9 +239,10 @@ def _(config: CNNConfig) -> Counts:
 
 @_multiply_adds.register
 def _(config: CNNConfig, side_px: int) -> Counts:
-    layers, side = 0, side_px
+    layers, side = 0, config.stage_side(side_px, 0)
+    embedding = side**2 * _stem_values(config) * config.widths[0]
     for before, after, stride, count in _blocks(config):
-        smaller = -(-side // stride)
+        smaller = side // stride if config.whitened else -(-side // stride)
         # Plain blocks pool after their first convolution, residual ones stride in it.
         one = (side if config.pooled else smaller) ** 2 * 9 * before * after + smaller**2 * 9 * after**2
         if not config.pooled and (stride > 1 or before != after):
@@ -249,12 +250,17 @@ def _(config: CNNConfig, side_px: int) -> Counts:
         layers += count * one
         side = smaller
     return {
-        EMBEDDING: side_px**2 * 9 * config.in_chans * config.widths[0],
+        EMBEDDING: embedding,
         POSITIONS: 0,
         LAYERS: layers,
         ATTENTION: 0,
         HEAD: config.widths[-1] * config.num_classes,
     }
+
+
+def _stem_values(config: CNNConfig) -> int:
+    """Return how many values a filter of the stem reads."""
+    return (4 if config.whitened else 9) * config.in_chans
 
 
 def _blocks(config: CNNConfig) -> Iterator[tuple[int, int, int, int]]:

@@ -26,7 +26,13 @@ class Mixture:
         return [Mixture(*targets, self.weight) for targets in zip(labels, others, strict=True)]
 
 
-def augment(images: Tensor, config: TrainConfig, fill: Tensor, generator: torch.Generator) -> Tensor:
+def augment(
+    images: Tensor,
+    config: TrainConfig,
+    fill: Tensor,
+    generator: torch.Generator,
+    flipped: Tensor | None = None,
+) -> Tensor:
     """Flip, shift and erase a batch of images, each independently.
 
     Args:
@@ -34,12 +40,15 @@ def augment(images: Tensor, config: TrainConfig, fill: Tensor, generator: torch.
         config: says which; `shift_px` fills with black, `erase_px` cuts a square of `fill`.
         fill: (C,) uint8, the colour that normalisation maps to zero.
         generator: on the CPU, so that every device draws the same numbers.
+        flipped: (B,) bool, the images that `flip` flips; None: a random half.
 
     Returns:
         (B, C, H, W) uint8; the input itself where nothing is asked.
     """
     if config.flip:
-        flipped = torch.rand(len(images), generator=generator).to(images.device) < 0.5
+        if flipped is None:
+            flipped = torch.rand(len(images), generator=generator) < 0.5
+        flipped = flipped.to(images.device)
         images = torch.where(flipped[:, None, None, None], images.flip(-1), images)
     if config.shift_px:
         images = shift(images, config.shift_px, generator)

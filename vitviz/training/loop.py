@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.analysis.confusion import confusion_counts
-from vitviz.config import ModelConfig, TrainConfig
+from vitviz.config import CNNConfig, ModelConfig, TrainConfig
 from vitviz.models.transfer import create_initialised_model
 from vitviz.models.zoo import create_model
 from vitviz.training.augmentation import augment, mix
@@ -31,6 +31,7 @@ from vitviz.training.weights import Weights, bf16_is_fast
 MAX_RECORDS = 5000  # of a run's steps; longer runs record means over several steps
 QUICK_VALIDATION = 2048  # images at most while training; all of them at the end
 VALIDATION_SPACING = 8  # trained images per validated one: about 4 % of the time
+WHITENING_IMAGES = 5000  # whose patches decide the stem of a whitened CNN
 VALIDATIONS = 10  # at least, of a run of known length: a short run on few images has a curve too
 EVALUATION_BATCH = 256
 Each = Callable[[Callable[[int], Tensor], Iterable[int]], Iterable[Tensor]]
@@ -67,6 +68,9 @@ class Trainer:
         self.dtype = torch.bfloat16 if fast else torch.float32
         self.precision = "bf16" if fast else "fp32"
         model = create_initialised_model(model_config, config.seed, start).to(self.device)
+        if getattr(model_config, "whitened", False) and start is None:
+            normalise, _ = make_normaliser(data.preparation, torch.float32, self.device)
+            model.whiten(normalise(data.train.images[:WHITENING_IMAGES].to(self.device)))
         self.weights = Weights(model, config.frozen, self.dtype, config.ema_decay, resting=start is not None)
         self.optimizers = make_optimizers(self.weights, config)
         self.thread_pool = ThreadPool(self.weights, config, self.device, teacher)
@@ -139,7 +143,9 @@ class Trainer:
         if self.config.stays_in_eval and self.step >= self.validate_every:
             self.weights.model.eval()
         chosen = self._batch()
-        images = augment(self.pictures.images.index_select(0, chosen), self.config, self.fill, generator)
+        flipped = self._alternately_flipped(chosen) if self.config.alternate_flip else None
+        images = self.pictures.images.index_select(0, chosen)
+        images = augment(images, self.config, self.fill, generator, flipped)
         inputs, targets = mix(self.normalise(images), self.pictures.labels[chosen], self.config, generator)
         # What is dropped is a function of the update too.
         logits, value, parts = self.thread_pool.learn(
@@ -173,6 +179,14 @@ class Trainer:
             first, batch = first + len(parts[-1]), batch - len(parts[-1])
         return torch.cat(parts).to(self.device)
 
+    def _alternately_flipped(self, chosen: Tensor) -> Tensor:
+        """Return which images (B,) of the next batch are flipped: a random half in even epochs, the others in odd."""
+        count = len(self.pictures)
+        generator = torch.Generator().manual_seed(_seed(self.config.seed + 2, 0))
+        first = torch.rand(count, generator=generator) < 0.5
+        seen = self.step * self.config.batch_size + torch.arange(len(chosen))
+        return first[chosen.cpu()] ^ (seen // count % 2 == 1)
+
     def _update(self, norm: float) -> None:
         clip = self.config.gradient_clip
         if clip is not None and norm > clip:
@@ -182,7 +196,7 @@ class Trainer:
             for group in optimizer.param_groups:
                 group["lr"] = self._rate * group["scale"]
                 if group["decays"]:
-                    group["weight_decay"] = self.weight_decay
+                    group["weight_decay"] = self.weight_decay / group.get("decay_divisor", 1.0)
             optimizer.step()
         self.weights.publish(self.step)
 
@@ -371,6 +385,10 @@ def _check(
     ):
         if has != needs:
             raise ValueError(f"{name} of model and images must match, received {needs} and {has}")
+    if config.fixed_norms and (config.optimizer != "muon" or not isinstance(model_config, CNNConfig)):
+        raise ValueError(
+            f"fixed_norms needs a CNN and the optimizer muon, received a {model_config.kind} and {config.optimizer}"
+        )
     if config.batch_size > len(data.train):
         raise ValueError(
             f"batch_size {config.batch_size} is larger than the {len(data.train)} training images"

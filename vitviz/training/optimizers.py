@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Muon, Optimizer
 
@@ -24,7 +25,7 @@ def make_optimizers(weights: Weights, config: TrainConfig) -> list[Optimizer]:
     `scale`: the share of the learning rate that it learns at.
     """
     if config.optimizer == "muon":
-        return _muon(weights, config)
+        return _fixed_norm_muon(weights, config) if config.fixed_norms else _muon(weights, config)
     groups = _scaled(weights, config)
     rate = config.learning_rate
     if config.optimizer == "adamw":
@@ -47,6 +48,46 @@ def _scaled(weights: Weights, config: TrainConfig) -> list[dict[str, Any]]:
             "scale": factor,
         }
         for place, decaying, factor in weights.segments(scale)
+    ]
+
+
+class FixedNormMuon(Muon):
+    """Muon on matrices that it first scales to a norm of sqrt(rows), which a batch norm behind them does not see."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        """Make one update."""
+        for group in self.param_groups:
+            for matrix in group["params"]:
+                matrix.mul_(len(matrix) ** 0.5 / matrix.norm())
+        return super().step(closure)
+
+
+# airbench94_muon's learning rates of filters, biases and head (Jordan 2024). Its loss is a batch's sum, here the mean;
+# its logits are divided by the width, here the head's weights are.
+_FILTER_RATE, _BIAS_RATE, _HEAD_RATE = 0.24, 0.053, 0.67
+
+
+def _fixed_norm_muon(weights: Weights, config: TrainConfig) -> list[Optimizer]:
+    """Return Muon for the filters of a CNN and SGD for its biases and head; batch norms keep their scales of 1."""
+    filters = [_flat(place) for _, place in weights.decayed_places() if place.ndim == 4]
+    width = weights.model.get_submodule("head").in_features
+    scale = {"head": _HEAD_RATE / width**2, "bias": _BIAS_RATE}
+
+    def find_scale(name: str) -> float:
+        kind = "head" if name.startswith("head") else name.rpartition(".")[2]
+        return scale.get(kind, 0.0) * config.batch_size / _FILTER_RATE
+
+    rate = config.learning_rate
+    others = [
+        {"params": [place], "decays": True, "scale": factor, "decay_divisor": factor}
+        for place, _, factor in weights.segments(find_scale)
+        if factor
+    ]
+    matrices = [{"params": filters, "weight_decay": 0.0, "decays": False, "scale": 1.0}]
+    return [
+        FixedNormMuon(matrices, lr=rate, momentum=0.6, ns_steps=3, adjust_lr_fn="original"),
+        SGD(others, lr=rate, momentum=0.85, nesterov=True, fused=True),
     ]
 
 
