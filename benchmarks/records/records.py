@@ -94,13 +94,14 @@ def measure_with_views(trainer: Trainer) -> float:
     with trainer.weights.use_for_evaluation() as model:
 
         def both(images: Tensor) -> Tensor:
-            return model(images).float() + model(images.flip(-1)).float()
+            logits: Tensor = model(images).float() + model(images.flip(-1)).float()
+            return logits
 
-        for images, labels in zip(test.images.split(BATCH), test.labels.split(BATCH), strict=True):
-            x = trainer.normalise(images)
+        for start in range(0, len(test), BATCH):
+            x = trainer.normalise(test.images[start : start + BATCH])
             wide = F.pad(x, (1, 1, 1, 1), mode="reflect")
             logits = 2 * both(x) + both(wide[..., :-2, :-2]) + both(wide[..., 2:, 2:])
-            hits += int((logits.argmax(dim=1) == labels).sum())
+            hits += int((logits.argmax(dim=1) == test.labels[start : start + BATCH]).sum())
     return hits / len(test)
 
 
@@ -117,7 +118,8 @@ def run(name: str, seed: int, asked: argparse.Namespace) -> dict[str, Any]:
             preset.model, preset.preparation, train, preset.title, preset.name, commit=commit()
         )
         Run.create(folder.parent, config, folder.name)
-    training, trainers = Run(folder), []
+    training = Run(folder)
+    trainers: list[Trainer] = []
 
     def listen(event: Event, trainer: Trainer) -> None:
         if isinstance(event, Evaluation):
@@ -235,7 +237,7 @@ def write_row(record: Record, rows: list[dict[str, Any]]) -> str:
 
 def write_table(folder: Path) -> str:
     """Return the report on the stored runs."""
-    rows = [json.loads(path.read_text()) for path in sorted(folder.glob("runs/*.json"))]
+    rows = [json.loads(path.read_text()) for path in sorted(folder.glob("rows/*.json"))]
     machines = sorted({f"{row['processor']}, {row['precision']}, torch {row['torch']}" for row in rows})
     lines = [
         write_row(record, [row for row in rows if row["record"] == name]) for name, record in RECORDS.items()
@@ -245,7 +247,7 @@ def write_table(folder: Path) -> str:
         [
             "# CIFAR-10 in minutes of two cores",
             "",
-            "`python benchmarks/records/records.py` writes this table from the runs in `runs/`, one file each.",
+            "`python benchmarks/records/records.py` writes this table from the runs in `rows/`, one file each.",
             f"Machines: {'; '.join(machines) or 'none'}. Trained on a JPEG re-encoding of CIFAR-10, so accuracies"
             " differ from those on the original.",
             "Accuracies and core-seconds: median (range over seeds). Core-seconds are processor time of training,"
@@ -273,7 +275,7 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the table and of runs/")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the table and of rows/")
     parser.add_argument("--runs", type=Path, help="folder of the runs in progress; default: runs/records")
     parser.add_argument(
         "--checkpoint", type=Path, help="write the run as a checkpoint; needs one record and one seed"
@@ -284,10 +286,10 @@ def main() -> None:
     if asked.small and asked.out == FOLDER:
         parser.error("--small needs --out: its runs are no records")
     keep_freed()
-    (asked.out / "runs").mkdir(parents=True, exist_ok=True)
+    (asked.out / "rows").mkdir(parents=True, exist_ok=True)
     for name in RECORDS if asked.small else asked.records:
         for seed in asked.seeds[:1] if asked.small else asked.seeds:
-            path = asked.out / "runs" / f"{name_run(name, seed, asked.threads)}.json"
+            path = asked.out / "rows" / f"{name_run(name, seed, asked.threads)}.json"
             if not path.exists():
                 path.write_text(json.dumps(run(name, seed, asked)) + "\n")
     (asked.out / "records.md").write_text(write_table(asked.out))

@@ -126,6 +126,7 @@ class ConvNet(nn.Module):
         Each is scaled to a response of variance 1; a floor under the variances keeps noise small.
         """
         stem = self.stem[0]
+        assert isinstance(stem, nn.Conv2d)
         patches = F.unfold(images, 2).mT.flatten(0, 1)
         variances, directions = torch.linalg.eigh(patches.mT @ patches / len(patches))
         filters = (directions / (variances + 5e-4 * variances.mean()).sqrt()).mT.flip(0)

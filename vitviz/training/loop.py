@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from vitviz.analysis.confusion import confusion_counts
 from vitviz.config import CNNConfig, ModelConfig, TrainConfig
+from vitviz.models.cnn import ConvNet
 from vitviz.models.transfer import create_initialised_model
 from vitviz.models.zoo import create_model
 from vitviz.training.augmentation import augment, mix
@@ -68,7 +69,7 @@ class Trainer:
         self.dtype = torch.bfloat16 if fast else torch.float32
         self.precision = "bf16" if fast else "fp32"
         model = create_initialised_model(model_config, config.seed, start).to(self.device)
-        if getattr(model_config, "whitened", False) and start is None:
+        if isinstance(model, ConvNet) and model.config.whitened and start is None:
             normalise, _ = make_normaliser(data.preparation, torch.float32, self.device)
             model.whiten(normalise(data.train.images[:WHITENING_IMAGES].to(self.device)))
         self.weights = Weights(model, config.frozen, self.dtype, config.ema_decay, resting=start is not None)

@@ -60,7 +60,7 @@ class FixedNormMuon(Muon):
         for group in self.param_groups:
             for matrix in group["params"]:
                 matrix.mul_(len(matrix) ** 0.5 / matrix.norm())
-        return super().step(closure)
+        return super().step(closure)  # type: ignore[no-untyped-call]
 
 
 # airbench94_muon's learning rates of filters, biases and head (Jordan 2024). Its loss is a batch's sum, here the mean;
@@ -71,8 +71,9 @@ _FILTER_RATE, _BIAS_RATE, _HEAD_RATE = 0.24, 0.053, 0.67
 def _fixed_norm_muon(weights: Weights, config: TrainConfig) -> list[Optimizer]:
     """Return Muon for the filters of a CNN and SGD for its biases and head; batch norms keep their scales of 1."""
     filters = [_flat(place) for _, place in weights.decayed_places() if place.ndim == 4]
-    width = weights.model.get_submodule("head").in_features
-    scale = {"head": _HEAD_RATE / width**2, "bias": _BIAS_RATE}
+    head = weights.model.get_submodule("head")
+    assert isinstance(head, nn.Linear)
+    scale = {"head": _HEAD_RATE / head.in_features**2, "bias": _BIAS_RATE}
 
     def find_scale(name: str) -> float:
         kind = "head" if name.startswith("head") else name.rpartition(".")[2]
