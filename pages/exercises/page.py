@@ -37,9 +37,7 @@ def choose_exercise() -> Exercise:
         )
     with notebook_column:
         make = partial(create_notebook, tuple(order))
-        page.download(
-            "Download all as a notebook", make, "exercises.ipynb", "exercises.all_notebook", stretch=True
-        )
+        page.download("All as a notebook", make, "exercises.ipynb", "exercises.all_notebook", stretch=True)
     return BY_SLUG[slug]
 
 

@@ -252,7 +252,7 @@ function tall(model, width) {
     return { w, h: Math.round(w * ratio) };
   };
   const intro = column(model.intro, { band: 'intro', width, x: 0, gap: 46, sized: sized(1) });
-  enlarge(intro, model.intro[0].id, Math.min(width, 300), width);
+  enlarge(intro, model.intro[0].id, Math.min(width - 74, 300), width);
   const outro = outroTall(model.outro, width, model.header.classes.names.length);
   if (!model.flow.length) return assemble({ intro, outro }, true);
   const flow = column(model.flow, { band: 'core', width, x: STREAM + 34, gap: 26, sized: sized(0.86) });

@@ -66,7 +66,7 @@ def draw_lesson_link() -> None:
     name, lesson, number = stop
     title = f"'{plain(lesson.title)}'"
     started = any(progress.done for progress in lessons.get_shelf(session.get_current()).progress.values())
-    label = f"Next lesson: {title}" if started else f"New here? Start the lesson {title}"
+    label = f"Next lesson: {title}" if started else f"Start the lesson {title}"
     if number > 1:
         label = f"Continue {title} at stop {number}"
     open_lesson.draw_link(name, lesson, number, label, "signpost")
