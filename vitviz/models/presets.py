@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import cast
 
 from vitviz.config import (
-    CNNConfig,
     ModelConfig,
     Preparation,
     SwinConfig,
@@ -77,7 +76,4 @@ def _read_presets() -> dict[str, Preset]:
 PRESETS = _read_presets()
 VIT_DIGITS = cast(ViTConfig, PRESETS["vit_digits"].config)
 VIT_SHAPES = cast(ViTConfig, PRESETS["vit_shapes"].config)
-VIT_MNIST = cast(ViTConfig, PRESETS["vit_mnist"].config)
-VIT_CIFAR10 = cast(ViTConfig, PRESETS["vit_cifar10"].config)
 SWIN_DIGITS = cast(SwinConfig, PRESETS["swin_digits"].config)
-CNN_CIFAR10 = cast(CNNConfig, PRESETS["cnn_cifar10"].config)
