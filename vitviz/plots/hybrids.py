@@ -162,7 +162,7 @@ def seeds_figure(
         )
     crosses = " (× printed in the lecture)" if printed else ""
     figure.layout(
-        height=52 * len(names) + 70,
+        height=min(52 * len(names), 600) + 70,
         xaxis={"title": {"text": f"test accuracy, %{crosses}"}},
         yaxis={
             "tickvals": list(range(len(names))),

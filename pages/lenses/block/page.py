@@ -34,7 +34,7 @@ def read_controls(config: ViTConfig, token: str) -> tuple[int, int]:
         with st.container(width=168):
             head = widgets.slider("block.head", "Head", 1, config.num_heads, 1)
         params = {"attention.layer": layer, "attention.head": head}
-        selection.link_to("attention", f"Token: {token}", **params)
+        selection.link_to("attention", f"Token: {token.removeprefix('the ')}", **params)
     return layer, head
 
 

@@ -37,12 +37,10 @@ def draw() -> None:
 
 @st.fragment
 def _draw_costs() -> None:
-    left, right, _ = st.columns([2, 3, 3], vertical_alignment="bottom")
-    with left:
+    with page.row():
         window = widgets.segmented("swin.cost_window", "Window M, tokens", WINDOWS, 7)
-    with right:
         dim = widgets.segmented("swin.cost_dim", "Width C", WIDTHS, 96)
-    left, right = st.columns(2, gap="medium")
+    left, right = st.columns([3, 2], gap="medium")
     with left:
         _draw_formula(window, dim)
     with right:
@@ -66,9 +64,9 @@ def _draw_formula(window: int, dim: int) -> None:
     draw_chart(plots.cost_figure(costs, TOKENS, selection.get_theme()), "swin.cost")
     n = f"{56**2:,}".replace(",", "{,}")
     st.markdown(
-        rf":small[224 px, global: $4 \cdot {n} \cdot {dim}^2 + 2 \cdot {n}^2 \cdot {dim}$]  "
+        rf"224 px, global: $4 \cdot {n} \cdot {dim}^2 + 2 \cdot {n}^2 \cdot {dim}$  "
         "\n"
-        rf":small[224 px, windows: $4 \cdot {n} \cdot {dim}^2 + 2 \cdot {window}^2 \cdot {n} \cdot {dim}$]"
+        rf"224 px, windows: $4 \cdot {n} \cdot {dim}^2 + 2 \cdot {window}^2 \cdot {n} \cdot {dim}$"
     )
     page.caption(captions.describe_formula_cost(costs, SIDES_PX, window))
 

@@ -3,8 +3,6 @@
 from functools import partial
 from typing import Any
 
-import streamlit as st
-
 from pages.controls import widgets
 from pages.frame import page
 from pages.selection import attention_maps, selection
@@ -24,23 +22,16 @@ GROUP = "swin"
 def draw_controls(config: ModelConfig, names: list[str]) -> tuple[MapSelection, bool]:
     """Return the selected map, and whether low attention is dimmed; names of the blocks in order of depth."""
     heads = heads_by_layer(config)
-    left, middle, right = st.columns([3, 3, 3], vertical_alignment="bottom")
-    with left:
+    with page.row():
         layer = widgets.select(
             "swin.layer",
             "Layer",
             list(range(1, len(heads) + 1)),
             format_func=lambda number: block_title(names[number - 1]),
         )
-    with middle:
         options: list[Head] = [*range(1, heads[layer - 1] + 1), "mean"]
         head = widgets.select("swin.head", "Head", options, format_func=attention_maps.name_head)
-    with right:
-        dim = widgets.toggle(
-            "swin.dim",
-            "Dim low attention",
-            help="Darkens the image instead of colouring it.",
-        )
+        dim = widgets.toggle("swin.dim", "Dim", help="Darkens the image instead of colouring it.")
     return MapSelection(layer, head), dim
 
 
