@@ -118,8 +118,7 @@ def _apply_link(opened: OpenStop, slug: str) -> None:
     """Apply the stop's link to this page, or switch to its page."""
     link = opened.stop.link
     if link.slug == slug:
-        for key, value in link.query:
-            query_params.request_value(key, value)
+        query_params.apply_values(link.values)
     else:
         st.switch_page(registry.BY_SLUG[link.slug].path, query_params=opened.query(opened.number))
 

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from pages.controls import session_keys
 from pages.frame import glossary_terms, page, registry
 from pages.stores import cached, catalogue, lessons
 from tests.messages import message
@@ -247,10 +248,11 @@ def test_the_first_lessons_digit_hangs_on_few_patches() -> None:
     assert drawn.argmax() == 8 and drawn[8] > 0.7
 
 
-def test_a_bare_link_opens_the_stop(open_app: OpenApp) -> None:
-    app = open_app(lesson=FIRST, stop="8")
-    stop = SHIPPED[FIRST].stops[7]
-    assert app.title[0].value == registry.BY_SLUG[stop.link.slug].title
+@pytest.mark.parametrize(("name", "number"), [(FIRST, 8), ("lecture", 1)])  # two pages, two models
+def test_a_bare_link_opens_the_stop(open_app: OpenApp, name: str, number: int) -> None:
+    app = open_app(lesson=name, stop=str(number))
+    stop = SHIPPED[name].stops[number - 1]
+    assert app.session_state[session_keys.PAGE] == stop.link.slug
     assert {key: said(app)[key] for key in stop.link.values} == dict(stop.link.values)
 
 
