@@ -251,6 +251,12 @@ def test_playing_shows_every_moment_once_and_stops_at_the_last(page: Page) -> No
     assert seen == ["❚❚ Pause 1", "❚❚ Pause 2", "❚❚ Pause 3", "rewind", "▶ Play", 0]
 
 
+def test_a_motion_of_no_time_is_over_at_once(page: Page) -> None:
+    """A recording's first frame shows the moment to which its player went back."""
+    script = "() => { const seen = []; kit.motion.animate(0, (t) => seen.push(t)); return seen; }"
+    assert page.evaluate(script) == [1]
+
+
 def test_a_stopped_player_shows_no_more(page: Page) -> None:
     steps = page.evaluate(
         """async () => {

@@ -28,9 +28,9 @@ export const ease = (t) => (t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2);
 
 export const mix = (a, b, t) => a + (b - a) * t;
 
-/** Call frame(eased t in [0, 1]) for `ms`, once with 1 for reduced motion; returns a function that stops it. */
+/** Call frame(eased t in [0, 1]) for `ms`, once with 1 for 0 ms or reduced motion; returns a function that stops it. */
 export function animate(ms, frame, done = () => {}) {
-  if (reducedMotion()) {
+  if (!ms || reducedMotion()) {
     frame(1);
     done();
     return () => {};
