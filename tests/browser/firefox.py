@@ -94,13 +94,17 @@ class Firefox:
         self.send("input.performActions", context=self.context, actions=[pointer])
 
     def box(self, node: str) -> tuple[float, float, float, float]:
-        """Scroll the element of a JavaScript expression into view; return its x, y, width and height in px."""
+        """Scroll the element of a JavaScript expression into view; return its x, y, width and height in px at rest."""
         self.wait(f"!!{node}", True, 60)
-        found = self.read(
+        read = (
             f"(node => (node.scrollIntoView({{block: 'center', behavior: 'instant'}}),"
             f" (box => [box.x, box.y, box.width, box.height])(node.getBoundingClientRect())))({node})"
         )
-        return tuple(found)
+        before, box = None, self.read(read)
+        while box != before:  # what loads above an element moves it away from under the pointer
+            time.sleep(0.1)
+            before, box = box, self.read(read)
+        return tuple(box)
 
     def touch(self, node: str, *shares: tuple[float, float], click: bool = True) -> None:
         """Point at shares of an element's width and height, its middle by default."""
