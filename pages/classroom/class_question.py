@@ -229,7 +229,8 @@ def _submit_answer(member: Membership, state: QuestionState, key: str) -> None:
         counted = question_store.submit_answer(
             membership.get_class_store(), member.code, state.number, session.get_current().token, answer
         )
-        member.answers[state.number] = answer if counted else _ELSEWHERE
+        if counted or state.number not in member.answers:  # an interrupted run calls a click's callback again
+            member.answers[state.number] = answer if counted else _ELSEWHERE
         st.session_state.pop(get_moved_key(key), None)
 
 

@@ -67,6 +67,18 @@ def test_a_class_answers_and_sees_what_is_measured(teacher: AppTest, open_app: O
     assert "Measured:" not in words(first.run())
 
 
+def test_a_click_that_is_counted_twice_keeps_its_answer(
+    teacher: AppTest, open_app: OpenApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = class_question._submit_answer
+    monkeypatch.setattr(class_question, "_submit_answer", lambda *args: (submit(*args), submit(*args)))
+    learner = learns(open_app, teacher)
+    press(at_stop(teacher, BRANCH), "Ask the class")
+    number = question_store.load_question(stored.get_classes(), code_of(teacher)).number  # type: ignore[union-attr]
+    there(learner.run()).button_group(key=f"class.guess.{number}").set_value("0").run()
+    assert "Your answer" in words(press(learner, "Submit answer"))
+
+
 def test_where_it_looks_is_pointed_at(teacher: AppTest, open_app: OpenApp) -> None:
     learner = learns(open_app, teacher)
     teacher = press(at_stop(teacher, WHERE), "Ask the class")
