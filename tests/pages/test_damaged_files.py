@@ -16,7 +16,7 @@ from tests.robustness.run_files import new_run
 from vitviz.data.cache import data_file, write_dataset
 from vitviz.data.dataset import Dataset
 from vitviz.models.download import weights_file
-from vitviz.models.pretrained import find
+from vitviz.models.pretrained_list import find
 from vitviz.training.session import Session
 
 PAGES = ("pages/start/page.py", "pages/lenses/patches/page.py", "pages/lenses/attention_distance/page.py")

@@ -25,7 +25,7 @@ from vitviz.models import pretrained_list
 from vitviz.models.formats import open_model
 from vitviz.models.formats.header import MAX_CLASSES, PickledWeightsError, check_header
 from vitviz.models.presets import PRESETS
-from vitviz.models.pretrained import PretrainedError
+from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import create_model, empty_model
 from vitviz.probe.capture import capture
 

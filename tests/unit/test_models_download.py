@@ -20,8 +20,8 @@ from safetensors.torch import save
 from tests.unit.weights_server import COMMIT, Server, serving
 from vitviz.config import ViTConfig
 from vitviz.models.download import STALE_S, DownloadCancelled, NoNetworkError, download
-from vitviz.models.pretrained import PRETRAINED, find, load_pretrained
-from vitviz.models.pretrained_list import PretrainedError
+from vitviz.models.pretrained import load_pretrained
+from vitviz.models.pretrained_list import PRETRAINED, PretrainedError, find
 from vitviz.models.zoo import create_model
 
 BODY = bytes(range(256)) * 12_000  # three chunks

@@ -8,31 +8,19 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as parse_tensors
 
 from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models.download import MAX_BYTES, weights_folder
+from vitviz.models.download import MAX_BYTES
 from vitviz.models.formats import timm, torchvision
 from vitviz.models.formats.header import COMPUTED
 from vitviz.models.formats.naming import State
+from vitviz.models.formats.source import find_source
 from vitviz.models.formats.state_loading import fit_positions, load_into
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.pretrained_list import PRETRAINED, Pretrained, PretrainedError, find
+from vitviz.models.pretrained_list import Pretrained, PretrainedError, find
 from vitviz.models.published_weights import fetch
 from vitviz.models.zoo import empty_model
-from vitviz.text import cut
 from vitviz.torchvision_fix import import_torchvision
-
-__all__ = [
-    "PRETRAINED",
-    "Pretrained",
-    "PretrainedError",
-    "fetch",
-    "find",
-    "load_pretrained",
-    "weights_folder",
-]
 
 
 def load_pretrained(
@@ -54,34 +42,24 @@ def load_pretrained(
     """
     entry = find(name)
     side = image_size or entry.opens_at_px
-    config = _config_at(entry, side)  # refused before anything is fetched
-    state, digest = _fetched(entry) if source is None else _local(source)
-    return _assembled(entry, config, side, state, digest)
-
-
-def rename(state: State, entry: Pretrained) -> State:
-    """Return the published file's tensors under this project's names, without computed tables."""
-    state = {name: tensor for name, tensor in state.items() if not name.endswith(COMPUTED)}
-    if isinstance(entry.config, SwinConfig):
-        return timm.translate_swin(state) if entry.format == "timm" else torchvision.translate_swin(state)
-    return timm.translate_vit(state) if entry.format == "timm" else torchvision.translate_vit(state)
-
-
-def _assembled(
-    entry: Pretrained, config: ViTConfig | SwinConfig, side: int, state: State, digest: str
-) -> LoadedModel:
+    config = entry.config
+    if side < config.patch_size or side % config.patch_size:  # refused before anything is fetched
+        raise PretrainedError(
+            f"{entry.name} cuts patches of {config.patch_size} px, which do not divide {side} px"
+        )
+    state, digest = _fetched(entry) if source is None else _read(source)
     state = rename(state, entry)
-    if isinstance(config, ViTConfig) and isinstance(entry.config, ViTConfig):
-        state = fit_positions(state, entry.config, config.grid)
+    if isinstance(config, ViTConfig):
+        resized = replace(config, image_size=side)
+        state, config = fit_positions(state, config, resized.grid), resized
     model = empty_model(config)  # no time for random weights that are replaced at once
     load_into(model, state, entry.name)
+    classes = config.num_classes
     return LoadedModel(
         model=model,
         config=config,
         preparation=replace(entry.preparation, image_size=side),
-        classes=imagenet_classes()
-        if config.num_classes == 1000
-        else tuple(map(str, range(config.num_classes))),
+        classes=imagenet_classes() if classes == 1000 else tuple(map(str, range(classes))),
         title=entry.title,
         trained_on=entry.trained_on,
         step=0,
@@ -90,34 +68,30 @@ def _assembled(
     )
 
 
-def _config_at(entry: Pretrained, side: int) -> ViTConfig | SwinConfig:
-    config = entry.config
-    if side < config.patch_size or side % config.patch_size:
-        raise PretrainedError(
-            f"{entry.name} cuts patches of {config.patch_size} px, which do not divide {side} px"
-        )
-    return replace(config, image_size=side) if isinstance(config, ViTConfig) else config
+def rename(state: State, entry: Pretrained) -> State:
+    """Return the published file's tensors under this project's names, without computed tables."""
+    state = {name: tensor for name, tensor in state.items() if not name.endswith(COMPUTED)}
+    of_timm, of_torchvision = (timm.VIT, timm.SWIN), (torchvision.VIT, torchvision.SWIN)
+    formats = of_timm if entry.format == "timm" else of_torchvision
+    return formats[isinstance(entry.config, SwinConfig)].translate(state)
 
 
-def _local(source: Path | bytes) -> tuple[State, str]:
+def _read(source: Path | bytes) -> tuple[State, str]:
     try:
-        size = len(source) if isinstance(source, bytes) else source.stat().st_size
-        if size > MAX_BYTES:
-            raise PretrainedError(f"the file has {size} bytes, more than the {MAX_BYTES} that are taken")
-        raw = source if isinstance(source, bytes) else source.read_bytes()
-        return parse_tensors(raw), hashlib.sha256(raw).hexdigest()
+        if not isinstance(source, bytes):
+            if (size := source.stat().st_size) > MAX_BYTES:
+                raise PretrainedError(f"the file has {size} bytes, more than the {MAX_BYTES} that are taken")
+            source = source.read_bytes()
     except OSError as error:
         raise PretrainedError(f"the weights cannot be read: {error.strerror or error}") from error
-    except (SafetensorError, ValueError, KeyError) as error:
-        if isinstance(error, PretrainedError):
-            raise
-        raise PretrainedError(f"the file is not a whole safetensors file: {cut(str(error), 200)}") from error
+    found = find_source(source, None)
+    return found.read(), found.digest
 
 
 def _fetched(entry: Pretrained) -> tuple[State, str]:
     target = fetch(entry)
     if target.suffix == ".safetensors":
-        return _local(target)
+        return _read(target)
     # torchvision publishes torch's own format: it is opened only while it is the published file, for tensors alone.
     digest = hashlib.sha256(target.read_bytes()).hexdigest()
     if not digest.startswith(entry.sha256_start):
