@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from vitviz.analysis.position_similarity import stretch_as_list  # noqa: E402
-from vitviz.checkpoints import open_model, read_header  # noqa: E402
+from vitviz.checkpoint_header import read_header  # noqa: E402
+from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.config import ViTConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
 from vitviz.data.preparation import prepare_batch  # noqa: E402

@@ -20,7 +20,7 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as serialise_tensors
 from torch import Tensor
 
-from vitviz.checkpoint_header import FORMAT, KEY, CheckpointError, Header, parse_header, read_header
+from vitviz.checkpoint_header import FORMAT, KEY, CheckpointError, parse_header
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig, to_dict
 from vitviz.models.zoo import create_model, empty_model
@@ -28,17 +28,6 @@ from vitviz.text import cut
 
 if TYPE_CHECKING:
     from vitviz.models.loaded_model import LoadedModel
-
-__all__ = [
-    "Checkpoint",
-    "CheckpointError",
-    "Header",
-    "checkpoint_bytes",
-    "load_checkpoint",
-    "open_model",
-    "read_header",
-    "save_checkpoint",
-]
 
 MAX_BYTES = 64 * 2**20  # of a file; the models trained here take a few MB
 _NAMED = 5  # of a list in a sentence

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vitviz.checkpoint_header import CheckpointError
-from vitviz.checkpoints import Header, load_checkpoint, read_header
+from vitviz.checkpoint_header import CheckpointError, Header, read_header
+from vitviz.checkpoints import load_checkpoint
 from vitviz.training.checkpoint_export import measure
 
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"

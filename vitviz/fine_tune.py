@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitviz.checkpoints import MAX_BYTES, Checkpoint, CheckpointError, save_checkpoint
+from vitviz.checkpoint_header import CheckpointError
+from vitviz.checkpoints import MAX_BYTES, Checkpoint, save_checkpoint
 from vitviz.config import Preparation, TrainConfig, ViTConfig
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.datasets import DATASETS, load_dataset

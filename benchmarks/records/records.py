@@ -30,7 +30,8 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from vitviz.checkpoints import read_header, save_checkpoint  # noqa: E402
+from vitviz.checkpoint_header import read_header  # noqa: E402
+from vitviz.checkpoints import save_checkpoint  # noqa: E402
 from vitviz.memory import keep_freed  # noqa: E402
 from vitviz.training.checkpoint_export import assemble, with_card  # noqa: E402
 from vitviz.training.loop import Trainer  # noqa: E402

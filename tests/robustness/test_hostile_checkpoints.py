@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vitviz import checkpoints
+from vitviz.checkpoint_header import CheckpointError, read_header
 from vitviz.checkpoint_limits import check_buildable
-from vitviz.checkpoints import Checkpoint, CheckpointError, checkpoint_bytes, load_checkpoint, read_header
+from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint
 from vitviz.checkpoints import _digest as digest
 from vitviz.config import ModelConfig, Preparation, SwinConfig, TrainConfig, ViTConfig
 from vitviz.models.zoo import create_model

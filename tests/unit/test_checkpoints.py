@@ -9,15 +9,8 @@ import torch
 from safetensors.torch import load_file
 
 from tests.unit.training_helpers import MODEL, PREPARATION, TRAIN
-from vitviz.checkpoints import (
-    Checkpoint,
-    CheckpointError,
-    checkpoint_bytes,
-    load_checkpoint,
-    open_model,
-    read_header,
-    save_checkpoint,
-)
+from vitviz.checkpoint_header import CheckpointError, read_header
+from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint, open_model, save_checkpoint
 from vitviz.config import CNNConfig, ModelConfig
 from vitviz.models.zoo import create_model
 

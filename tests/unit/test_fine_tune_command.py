@@ -13,7 +13,8 @@ from safetensors.torch import save
 
 from tests.unit.weights_server import Server, serving
 from vitviz import fine_tune as command
-from vitviz.checkpoints import open_model, read_header
+from vitviz.checkpoint_header import read_header
+from vitviz.checkpoints import open_model
 from vitviz.config import ViTConfig
 from vitviz.data.cifar10_few import few_dataset
 from vitviz.data.dataset import Dataset

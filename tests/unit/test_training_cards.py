@@ -9,7 +9,8 @@ import pytest
 
 from tests.model_costs import count_parameters
 from vitviz import evaluate, train
-from vitviz.checkpoints import load_checkpoint, read_header
+from vitviz.checkpoint_header import read_header
+from vitviz.checkpoints import load_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.evaluate import write_cards
 from vitviz.models.zoo import create_model

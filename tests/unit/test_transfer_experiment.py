@@ -12,7 +12,8 @@ import torch
 
 from vitviz.analysis.probes import linear_accuracy
 from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
-from vitviz.data.datasets import available_datasets, load_dataset, stratified_split
+from vitviz.data.dataset import stratified_split
+from vitviz.data.datasets import available_datasets, load_dataset
 from vitviz.experiments import transfer, transfer_plan
 from vitviz.experiments.catalogue import EXPERIMENTS
 from vitviz.experiments.result import RESULTS, read_result

@@ -19,27 +19,9 @@ from PIL import Image
 
 from vitviz.data import cifar10_few, drawings, photos
 from vitviz.data.cache import data_file, is_whole, read_dataset
-from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split, validation_split
+from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
 from vitviz.data.shapes import shapes_dataset
 from vitviz.data.uploaded_datasets import hide_secret_name, is_uploaded, load_uploaded
-
-__all__ = [
-    "DATASETS",
-    "DISPLAY_ONLY",
-    "Dataset",
-    "DatasetError",
-    "DatasetNote",
-    "available_datasets",
-    "data_title",
-    "default_picture",
-    "default_pictures",
-    "first_number",
-    "load_dataset",
-    "find_note",
-    "picture_sets",
-    "stratified_split",
-    "validation_split",
-]
 
 DIGITS_PX = 32
 DIGITS_TEST_FRACTION = 0.2

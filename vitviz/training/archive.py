@@ -18,8 +18,9 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
 
+from vitviz.checkpoint_header import CheckpointError
 from vitviz.checkpoints import MAX_BYTES as MAX_CHECKPOINT_BYTES
-from vitviz.checkpoints import CheckpointError, load_checkpoint
+from vitviz.checkpoints import load_checkpoint
 from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.text import cut
 from vitviz.training.files import write_status

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from vitviz.config import Preparation, TrainConfig
-from vitviz.data.datasets import Dataset, validation_split
+from vitviz.data.dataset import Dataset, validation_split
 from vitviz.data.preparation import prepare_batch
 
 SPLIT_SEED = 0  # not the run's seed: runs that differ in their seed are compared on the same images

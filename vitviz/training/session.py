@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from vitviz.data.datasets import DatasetError
+from vitviz.data.dataset import DatasetError
 from vitviz.text import reason
 from vitviz.training import run_lock
 from vitviz.training.files import read_lines, write_status

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from vitviz.checkpoints import Checkpoint, CheckpointError, checkpoint_bytes, load_checkpoint
+from vitviz.checkpoint_header import CheckpointError
+from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.transfer import transferred

@@ -13,8 +13,8 @@ from pages.stores import cached, own_weights, published, session, user_datasets
 from pages.stores.model_choice import ModelChoice
 from pages.train.fine_tuning import example_images
 from vitviz.config import CNNConfig, ModelConfig, ViTConfig, name_fields
-from vitviz.data.dataset import DatasetError
-from vitviz.data.datasets import DATASETS, available_datasets, validation_split
+from vitviz.data.dataset import DatasetError, validation_split
+from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.data.decoding import some_in_colour
 from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.models.abilities import abilities

@@ -17,7 +17,7 @@ from pages.train.fine_tuning import (
 from pages.train.fine_tuning.race_controls import RaceControls, RaceSettings
 from pages.views.race import draw_race
 from vitviz.analysis import fine_tuning as analysis
-from vitviz.checkpoints import CheckpointError
+from vitviz.checkpoint_header import CheckpointError
 from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.experiments.result import read_result_if_any
 from vitviz.plots import fine_tuning as plots

@@ -51,8 +51,8 @@ def load_model(run_id: str, version: Version) -> LoadedModel:
 @cached.shared(max_entries=4)
 def load_held_out(dataset: str, fraction: float, preparation: Preparation) -> HeldOut | None:
     """Return up to `HELD_OUT` validation images of a run, or None if its dataset is not on this server."""
-    from vitviz.data.dataset import DatasetError
-    from vitviz.data.datasets import available_datasets, validation_split
+    from vitviz.data.dataset import DatasetError, validation_split
+    from vitviz.data.datasets import available_datasets
     from vitviz.data.preparation import prepare_batch
     from vitviz.data.uploaded_datasets import is_uploaded
     from vitviz.probe.snapshot import HeldOut

@@ -16,7 +16,8 @@ from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, errors, start_b
 from tests.robustness.test_own_sets import archive
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.data import uploaded_datasets
-from vitviz.data.datasets import load_dataset, validation_split
+from vitviz.data.dataset import validation_split
+from vitviz.data.datasets import load_dataset
 from vitviz.data.folder import load_zip
 from vitviz.models.presets import PRESETS, RGB_32
 from vitviz.training.run_config import RunConfig
