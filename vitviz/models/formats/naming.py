@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -17,6 +19,9 @@ from vitviz.models.pretrained_list import PretrainedError
 State = dict[str, Tensor]
 Rules = tuple[tuple[str, str], ...]  # (pattern, replacement), applied in this order
 
+_STATED = tomllib.loads(Path(__file__).with_name("names.toml").read_text("utf-8"))
+RULES: dict[str, Rules] = {name: tuple(map(tuple, rules)) for name, rules in _STATED["rules"].items()}
+UNSUPPORTED: Rules = tuple((entry["pattern"], entry["why"]) for entry in _STATED["unsupported"])
 HEAD_WIDTH = 64  # of nearly all ViTs
 _WIDE_HEADS = {1152: 16, 1280: 16, 1408: 16, 1664: 16, 1792: 16}  # SO400M, H, g, G, bigE: width -> heads
 

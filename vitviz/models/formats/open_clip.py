@@ -5,29 +5,13 @@ from __future__ import annotations
 from vitviz.config import ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes
-from vitviz.models.formats.naming import Format, State, describe_vit, rename
+from vitviz.models.formats.naming import RULES, Format, State, describe_vit, rename
 from vitviz.models.pretrained_list import PretrainedError
-
-_RULES = (
-    (r"^class_embedding$", "cls_token"),
-    (r"^positional_embedding$", "pos_embed"),
-    (r"^conv1\.", "patch_embed.proj."),
-    (r"^ln_pre\.", "norm_pre."),
-    (r"^ln_post\.", "norm."),
-    (r"^transformer\.resblocks\.", "blocks."),
-    (r"\.ln_([12])\.", r".norm\1."),
-    (r"\.ls_([12])\.", r".ls\1."),
-    (r"\.attn\.in_proj_", ".attn.qkv."),
-    (r"\.attn\.out_proj\.", ".attn.proj."),
-    (r"\.mlp\.c_fc\.", ".mlp.fc1."),
-    (r"\.mlp\.c_proj\.", ".mlp.fc2."),
-    (r"^proj$", "head.weight"),
-)
 
 
 def translate(state: State) -> State:
     """Return a visual tower's tensors under this project's names."""
-    state = rename(state, _RULES)
+    state = rename(state, RULES["open_clip"])
     for name, shape in (("cls_token", (1, 1, -1)), ("pos_embed", (1, *state["pos_embed"].shape))):
         if name in state:
             state[name] = state[name].reshape(shape)

@@ -21,7 +21,7 @@ from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings, check_labels
 from vitviz.models.formats.header import COMPUTED, Shapes
-from vitviz.models.formats.naming import Format, State
+from vitviz.models.formats.naming import UNSUPPORTED, Format
 from vitviz.models.formats.source import find_source
 from vitviz.models.formats.state_loading import check_shapes, load_into
 from vitviz.models.loaded_model import LoadedModel
@@ -47,32 +47,6 @@ _OTHER_PARTS = re.compile(  # beside an image encoder, without a part in its fea
     r"|criterion|loss|visual\.head|mask_token|decoder|lm_head)"
 )
 _HEAD = re.compile(r"(?:\w+\.)*?(?:head|classifier|fc)(?:\.\d)?\.(?:weight|bias)")
-_BIASES = "its attention has relative position biases (as BEiT's and SAM's), which this ViT lacks"
-_POOLS = "it pools its patches by attention (as SigLIP does), which this ViT lacks"
-_UNSUPPORTED = (  # patterns of a tensor's name, in order, and why its model does not open
-    (
-        r"lora_[AB]\.",
-        "it holds LoRA adapters only: merge them into their model (merge_and_unload) and save that",
-    ),
-    (
-        r"cpb_mlp|continuous_position_bias_mlp|attn\.logit_scale$",
-        "it is a Swin V2, whose attention is of cosines",
-    ),
-    (r"(?<!layers\.\d\.)blocks\.0\.attn\.(?:relative_position_bias_table|rel_pos)", _BIASES),
-    (r"rel_pos_[hw]$|layer\.0\.attention\..*relative_position_bias", _BIASES),
-    (r"attn_pool\.|(?:^|\.)head\.(?:probe$|attention\.)|attentional_pool", _POOLS),
-    (r"attn_out_proj\.|blocks\.0\.attns\.", "its blocks compute attention and MLP in parallel"),
-    (r"attn\.lambda_[qk]1$", "its attention is differential: the difference of two softmaxes"),
-    (r"patch_embed\.backbone\.", "its patches come from a convolutional network of timm's (a hybrid)"),
-    (r"blocks_token_only|cls_attn_blocks", "its [CLS] joins after other blocks (as CaiT's does)"),
-    (r"decoder_blocks\.|decoder\.decoder_layers", "it is an autoencoder (MAE): save its encoder alone"),
-    (
-        r"conv_stem|stem\.conv|conv_dw|layers\.0\.dwconv\.|layer1\.0\.conv1\.|downsample_layers\.",
-        "it is a convolutional network",
-    ),
-    (r"mixer|token_mixing", "it has no attention"),
-    (r"embed_tokens|(?:^|\.)h\.0\.attn|wte|word_embeddings", "it is a language model"),
-)
 
 
 @dataclass(frozen=True)
@@ -127,7 +101,7 @@ def open_model(
     state = found.read()
     load_into(
         model,
-        _translate(layout, {name: state[full] for name, full in recognised.names.items()}),
+        layout.translate({name: state[full] for name, full in recognised.names.items()}),
         layout.title,
     )
     return LoadedModel(
@@ -163,7 +137,7 @@ def recognise(shapes: Shapes, settings: Settings) -> Recognised:
     Raises:
         PretrainedError: if it is none that opens here, or holds several models or unknown parts.
     """
-    for pattern, why in _UNSUPPORTED:
+    for pattern, why in UNSUPPORTED:
         if any(re.search(pattern, name) for name in shapes):
             raise PretrainedError(f"this checkpoint cannot be opened: {why}")
     for layout in FORMATS:
@@ -233,7 +207,7 @@ def _describe(
     try:
         with torch.device("meta"):
             state = {name: torch.empty(shapes[full]) for name, full in recognised.names.items()}
-        translated = {name: tuple(tensor.shape) for name, tensor in _translate(layout, state).items()}
+        translated = {name: tuple(tensor.shape) for name, tensor in layout.translate(state).items()}
         config = layout.describe(translated, settings)
         _check_size(config, len(shapes))
     except PretrainedError as error:
@@ -258,10 +232,6 @@ def _check_size(config: ModelConfig, tensors: int) -> None:
     """Check what the model computes beside its tensors; the head's width is that of a tensor."""
     assert isinstance(config, ViTConfig | SwinConfig)
     check_buildable(replace(config, num_classes=min(config.num_classes, 1)), tensors)
-
-
-def _translate(layout: Format, state: State) -> State:
-    return layout.translate(state)
 
 
 def _title(layout: Format, config: ViTConfig | SwinConfig) -> str:

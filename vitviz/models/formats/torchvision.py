@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
-from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models.formats.checkpoint_settings import Settings
-from vitviz.models.formats.header import Shapes
-from vitviz.models.formats.naming import Format, State, describe_swin, describe_vit, rename
-
-_VIT = (
-    (r"^class_token$", "cls_token"),
-    (r"^encoder\.pos_embedding$", "pos_embed"),
-    (r"^conv_proj\.", "patch_embed.proj."),
-    (r"^encoder\.layers\.encoder_layer_(\d+)\.", r"blocks.\1."),
-    (r"\.ln_([12])\.", r".norm\1."),
-    (r"\.self_attention\.in_proj_", ".attn.qkv."),
-    (r"\.self_attention\.out_proj\.", ".attn.proj."),
-    (r"\.mlp\.(?:0|linear_1)\.", ".mlp.fc1."),
-    (r"\.mlp\.(?:3|linear_2)\.", ".mlp.fc2."),
-    (r"^encoder\.ln\.", "norm."),
-    (r"^heads\.head\.", "head."),
-)
-_SWIN = (
-    (r"^features\.0\.0\.", "patch_embed.proj."),
-    (r"^features\.0\.2\.", "patch_embed.norm."),
-    (r"\.mlp\.0\.", ".mlp.fc1."),
-    (r"\.mlp\.3\.", ".mlp.fc2."),
-    (r"^head\.", "head.fc."),
-)
+from vitviz.models.formats.naming import RULES, Format, State, describe_swin, describe_vit, rename
 
 
 def translate_vit(state: State) -> State:
     """Return a torchvision ViT's tensors under this project's names."""
-    return rename(state, _VIT)
-
-
-def describe_torchvision_vit(shapes: Shapes, settings: Settings) -> ViTConfig:
-    """Return the config of a torchvision ViT."""
-    return describe_vit(shapes, settings)
+    return rename(state, RULES["torchvision_vit"])
 
 
 def translate_swin(state: State) -> State:
@@ -50,26 +22,21 @@ def translate_swin(state: State) -> State:
 
     return {
         re.sub(r"^features\.(\d{1,3})\.", renamed, name): tensor
-        for name, tensor in rename(state, _SWIN).items()
+        for name, tensor in rename(state, RULES["torchvision_swin"]).items()
     }
-
-
-def describe_torchvision_swin(shapes: Shapes, settings: Settings) -> SwinConfig:
-    """Return the config of a torchvision Swin."""
-    return describe_swin(shapes, settings, "torchvision")
 
 
 VIT = Format(
     "a torchvision ViT",
     r"^(?P<prefix>(?:[\w-]+\.)*?)encoder\.layers\.encoder_layer_0\.self_attention\.in_proj_weight$",
     translate_vit,
-    describe_torchvision_vit,
+    describe_vit,
     needs=r"^conv_proj\.weight$",
 )
 SWIN = Format(
     "a torchvision Swin",
     r"^(?P<prefix>(?:[\w-]+\.)*?)features\.1\.0\.attn\.qkv\.weight$",
     translate_swin,
-    describe_torchvision_swin,
+    partial(describe_swin, convention="torchvision"),
     needs=r"^features\.0\.0\.weight$",
 )

@@ -6,6 +6,7 @@ from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes
 from vitviz.models.formats.naming import (
+    RULES,
     Format,
     State,
     describe_swin,
@@ -17,48 +18,10 @@ from vitviz.models.formats.naming import (
 from vitviz.models.formats.timm import translate_swin as move_mergings
 from vitviz.models.pretrained_list import PretrainedError
 
-_EMBEDDINGS = (
-    (r"^embeddings\.cls_token$", "cls_token"),
-    (r"^embeddings\.class_embedding$", "cls_token"),
-    (r"^embeddings\.distillation_token$", "dist_token"),
-    (r"^embeddings\.register_tokens$", "register_tokens"),
-    (r"^embeddings\.position_embeddings$", "pos_embed"),
-    (r"^embeddings\.position_embedding\.weight$", "pos_embed"),
-    (
-        r"^embeddings\.(?:patch_embeddings\.projection|patch_embeddings|patch_embedding)\.",
-        "patch_embed.proj.",
-    ),
-    (r"^embeddings\.norm\.", "patch_embed.norm."),
-    (r"^pre_layrnorm\.", "norm_pre."),
-    (r"^(?:layernorm|post_layernorm|norm)\.", "norm."),
-    (r"^(?:classifier|cls_classifier|visual_projection)\.", "head."),
-    (r"^distillation_classifier\.", "head_dist."),
-)
-_BLOCKS = (
-    (r"^(?:encoder\.layers?|layers?|model\.layer)\.(\d+)\.(?!blocks|downsample)", r"blocks.\1."),
-    (r"^encoder\.layers\.", "layers."),
-    (r"\.(?:layernorm_before|layer_norm1)\.", ".norm1."),
-    (r"\.(?:layernorm_after|layer_norm2)\.", ".norm2."),
-    (r"\.(?:attention\.attention|attention\.self|attention|self_attn)\.(query|key|value)\.", r".attn.\1."),
-    (r"\.(?:attention|self_attn)\.(q|k|v)_proj\.", r".attn.\1_proj."),
-    (r"\.(?:attention\.output\.dense|attention\.o_proj|self_attn\.out_proj)\.", ".attn.proj."),
-    (
-        r"\.attention\.(?:self\.|relative_position_bias\.)?relative_position_bias_table$",
-        ".attn.relative_position_bias_table",
-    ),
-    (
-        r"\.attention\.(?:self|relative_position_bias)\.relative_position_index$",
-        ".attn.relative_position_index",
-    ),
-    (r"\.(?:intermediate\.dense|mlp\.weights_in)\.", ".mlp.fc1."),
-    (r"\.(?:output\.dense|mlp\.weights_out|mlp\.down_proj)\.", ".mlp.fc2."),
-    (r"\.layer_scale([12])\.lambda1$", r".ls\1.gamma"),
-)
-
 
 def translate(state: State) -> State:
     """Return a ViT's or Swin's tensors under this project's names."""
-    state = rename(rename(state, _EMBEDDINGS), _BLOCKS)
+    state = rename(rename(state, RULES["transformers_embeddings"]), RULES["transformers_blocks"])
     for parts in (("query", "key", "value"), ("q_proj", "k_proj", "v_proj")):
         state = join(state, "qkv", parts)
     if any(".mlp.gate_proj." in name for name in state):

@@ -5,29 +5,15 @@ from __future__ import annotations
 from vitviz.config import ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes
-from vitviz.models.formats.naming import Format, State, describe_vit, rename
+from vitviz.models.formats.naming import RULES, Format, State, describe_vit, rename
 from vitviz.models.pretrained_list import PretrainedError
 
-_RULES = (
-    (r"^pos_embedding$", "pos_embed"),
-    (r"^to_patch_embedding\.1\.", "patch_embed.norm_pixels."),
-    (r"^to_patch_embedding\.2\.", "patch_embed.proj."),
-    (r"^to_patch_embedding\.3\.", "patch_embed.norm."),
-    (r"^transformer\.norm\.", "norm."),
-    (r"^transformer\.layers\.(\d+)\.0\.norm\.", r"blocks.\1.norm1."),
-    (r"^transformer\.layers\.(\d+)\.0\.to_qkv\.", r"blocks.\1.attn.qkv."),
-    (r"^transformer\.layers\.(\d+)\.0\.to_out\.0\.", r"blocks.\1.attn.proj."),
-    (r"^transformer\.layers\.(\d+)\.1\.net\.0\.", r"blocks.\1.norm2."),
-    (r"^transformer\.layers\.(\d+)\.1\.net\.1\.", r"blocks.\1.mlp.fc1."),
-    (r"^transformer\.layers\.(\d+)\.1\.net\.4\.", r"blocks.\1.mlp.fc2."),
-    (r"^mlp_head\.", "head."),
-)
 _CHANS = 3  # a linear map does not say how its inputs divide into channels and pixels
 
 
 def translate(state: State) -> State:
     """Return a ViT's tensors: pixels in the order of a convolution's kernel (C, P, P) instead of (P, P, C)."""
-    state = rename(state, _RULES)
+    state = rename(state, RULES["vit_pytorch"])
     if "cls_token" in state and 0 in state["cls_token"].shape:
         del state["cls_token"]
     for name in ("cls_token", "pos_embed"):
