@@ -78,14 +78,22 @@ def group_curves(
         rows: each with 'model', 'images', 'augmented', 'seed' and `key`; one that diverged has no `key`.
         key: the accuracy that is read, in [0, 1].
     """
+    half = [row for row in rows if row["augmented"] == augmented]
+    return group_by_size(half, titles, "model", "pictures", key)
+
+
+def group_by_size(
+    rows: Sequence[Row], titles: Mapping[str, str], name: str, size: str, key: str = "test"
+) -> list[Curve]:
+    """Return a curve of `key` over the number in the field `size` for every value of the field `name`."""
     curves = []
-    for name, title in titles.items():
+    for value, title in titles.items():
         by_size: dict[int, list[float]] = {}
         for row in rows:
-            if row["model"] == name and row["augmented"] == augmented and key in row:
-                by_size.setdefault(int(row["pictures"]), []).append(float(row[key]))
+            if row[name] == value and key in row:
+                by_size.setdefault(int(row[size]), []).append(float(row[key]))
         if by_size:
-            curves.append(create_curve(name, title, by_size))
+            curves.append(create_curve(value, title, by_size))
     return curves
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vitviz.analysis.data_size import Curve, Lead, create_curve, find_leads
+from vitviz.analysis.data_size import Curve, Lead, find_leads, group_by_size
 from vitviz.text import percent, plural, signed
 
 Row = Mapping[str, Any]
@@ -22,15 +22,7 @@ def group_method_curves(rows: Sequence[Row], source: str, titles: Mapping[str, s
     Args:
         rows: each with 'source', 'method', 'a_class', 'seed' and 'test'.
     """
-    curves = []
-    for name, title in titles.items():
-        by_size: dict[int, list[float]] = {}
-        for row in rows:
-            if row["source"] == source and row["method"] == name and "test" in row:
-                by_size.setdefault(int(row["a_class"]), []).append(float(row["test"]))
-        if by_size:
-            curves.append(create_curve(name, title, by_size))
-    return curves
+    return group_by_size([row for row in rows if row["source"] == source], titles, "method", "a_class")
 
 
 def describe_leads(curves: Sequence[Curve]) -> str:
