@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -23,26 +24,8 @@ class Sample:
     source: str
 
 
-_SAMPLES = (
-    Sample("cat", "Chelsea the cat", "chelsea.png", "Stéfan van der Walt, CC0"),
-    Sample("astronaut", "Astronaut Eileen Collins", "astronaut.png", "NASA, public domain"),
-    Sample("coffee", "A cup of coffee", "coffee.png", "Rachel Michetti, CC0"),
-    Sample("rocket", "Rocket on the pad", "rocket.jpg", "SpaceX, public domain"),
-    Sample("motorcycle", "Motorcycle in a garage", "motorcycle_left.png", "Middlebury Stereo 2014, CC0"),
-    Sample("cameraman", "Photographer, grey", "camera.png", "Lav Varshney, CC0"),
-    Sample("clock", "Clock, moved while taken", "clock_motion.png", "Stéfan van der Walt, public domain"),
-    Sample("coins", "Greek coins from Pompeii", "coins.png", "Brooklyn Museum, no known restrictions"),
-    Sample("horse", "Silhouette of a horse", "horse.png", "Andreas Preuss, CC0"),
-    Sample("retina", "Retina of an eye", "retina.jpg", "Häggström 2014, CC0"),
-    Sample("tissue", "Stained tissue", "ihc.png", "Human Protein Atlas, no known restrictions"),
-    Sample("galaxies", "Hubble's deep field", "hubble_deep_field.jpg", "NASA, public domain"),
-    Sample("moon", "Surface of the Moon", "moon.png", "scikit-image's own collection"),
-    Sample("colours", "Colour wheel", "color.png", "scikit-image's own collection"),
-    Sample("bricks", "Brick wall", "brick.png", "CC0Textures, CC0"),
-    Sample("grass", "Grass", "grass.png", "linolafett, CC0"),
-    Sample("page", "A scanned page", "page.png", "scikit-image's own collection"),
-    Sample("chessboard", "Chessboard", "chessboard_GRAY.png", "scikit-image's own collection"),
-)
+NOTES = tomllib.loads(Path(__file__).with_name("notes.toml").read_text("utf-8"))
+_SAMPLES = tuple(Sample(**entry) for entry in NOTES["samples"])
 
 
 def pictures_folder() -> Path | None:
