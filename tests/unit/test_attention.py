@@ -50,8 +50,6 @@ def test_the_mask_keeps_the_fewest_patches_that_hold_the_share() -> None:
     assert kept_by_mass(weights, 0.6).tolist() == [[False, True, True, False], [True, True, True, False]]
     assert kept_by_mass(weights, 0.7)[0].tolist() == [False, True, True, False]
     assert kept_by_mass(weights, 1.0).all()
-    with pytest.raises(ValueError, match="share"):
-        kept_by_mass(weights, 0.0)
 
 
 def test_the_mask_is_per_map_whatever_its_scale() -> None:
@@ -94,5 +92,3 @@ def test_padded_slots_of_a_window_are_no_tokens() -> None:
     rows = rows_of_windows(_attention(1, 2, 4, 4), index)
     assert rows.rows.shape == (2, 3, 4)
     assert map_of_token(rows, 1).shape == (2, 3)
-    with pytest.raises(ValueError, match="window_index must be"):
-        rows_of_windows(_attention(1, 2, 4, 4), index[:, :3])

@@ -1,7 +1,6 @@
 import io
 
 import numpy as np
-import pytest
 from PIL import Image
 
 from vitviz.plots.attention_images import Drawn, attention_image, own_size, png, sheet, veiled_image, webp
@@ -55,8 +54,6 @@ def test_files_open_again() -> None:
     assert page.size == (2 * 48 + 8, 2 * 76 + 8)
     film = Image.open(io.BytesIO(webp(tiles)))
     assert film.n_frames == 3 and film.size == (40, 40)
-    with pytest.raises(ValueError, match="at least one frame"):
-        webp([])
 
 
 PHOTO = np.random.default_rng(0).integers(0, 256, (301, 301, 3), dtype=np.uint8)

@@ -68,8 +68,6 @@ def test_patches_go_in_the_order_of_the_map() -> None:
     ]
     assert (plan.insertion == ~plan.deletion).all()
     np.testing.assert_allclose(plan.fraction, [0, 0.25, 0.5, 0.75, 1])
-    with pytest.raises(ValueError, match=r"steps must lie in 1\.\.4, received 5"):
-        create_schedule(np.zeros(4), 5)
 
 
 def test_blanked_patches_are_the_mean_colour_and_no_other_pixel_changes() -> None:
@@ -81,8 +79,6 @@ def test_blanked_patches_are_the_mean_colour_and_no_other_pixel_changes() -> Non
     expected = image.copy()
     expected[:, :2, 4:6] = 0
     np.testing.assert_array_equal(copies[1], expected)
-    with pytest.raises(ValueError, match="6 patches"):
-        blank_patches(image, shown[:, :5], (2, 3))
 
 
 def test_areas_and_the_words_about_them() -> None:

@@ -60,8 +60,3 @@ def test_a_model_without_attention_gives_feature_maps() -> None:
     assert captured["layers.0.blocks.0"].shape == (5, 4, 16, 16)
     with pytest.raises(ValueError, match="no block's attention was recorded; recorded: layers.0.blocks.0"):
         captured.attention()
-
-
-def test_images_must_be_a_batch() -> None:
-    with pytest.raises(ValueError, match=r"images must be \(B, C, H, W\), received shape \(3, 16, 16\)"):
-        capture(create_model(VIT, seed=0), IMAGES[0])

@@ -28,11 +28,6 @@ def test_it_is_the_attention_so_far_renormalised() -> None:
     assert (kept.sum(axis=1)[:-1] < 1).all()
 
 
-def test_scores_must_be_square() -> None:
-    with pytest.raises(ValueError, match=r"received \(2, 3\)"):
-        causal_attention(np.zeros((2, 3)))
-
-
 def test_the_sentence_s_he_looks_most_at_the_dog() -> None:
     assert " ".join(SENTENCE) == "Bark is a dog and he is cute" and len(MEANINGS) == len(SENTENCE)
     for causal in (False, True):

@@ -28,11 +28,6 @@ def test_disagreement_counts_pairs_of_pictures() -> None:
     assert found == pytest.approx(np.array([[0, 0.25, 0.5], [0.25, 0, 0.25], [0.5, 0.25, 0]]))
 
 
-def test_disagreement_needs_pictures() -> None:
-    with pytest.raises(ValueError, match=r"received shape \(2, 0\)"):
-        disagreement(np.zeros((2, 0), dtype=int))
-
-
 def test_discordance_counts_pictures_that_exactly_one_gets_right() -> None:
     """Five pictures: both right, only the first, only the second, both wrong alike, both wrong differently."""
     labels = np.array([0, 1, 2, 3, 4])

@@ -24,8 +24,6 @@ def test_whole_cells_move_and_half_cells_lie_between() -> None:
     assert shift_map(row, 1)[0, :, 0].tolist() == [0, 2, 4]
     assert shift_map(row, 0.5)[0, :, 0].tolist() == [1, 3, 6]
     assert shift_map(row, 1.25)[0, :, 0].tolist() == [1.5, 3.5]
-    with pytest.raises(ValueError, match="0..3"):
-        shift_map(row, 3.5)
 
 
 def test_equal_maps_are_at_zero_and_unrelated_ones_at_one() -> None:
@@ -33,8 +31,6 @@ def test_equal_maps_are_at_zero_and_unrelated_ones_at_one() -> None:
     b = np.array([1.0, 1.0, -1.0, -1.0]).reshape(2, 2, 1)  # without correlation
     assert unlikeness(a, a) == 0 and unlikeness(a, b) == 1
     assert unlikeness(a, -a) == pytest.approx(np.sqrt(2)) and unlikeness(0 * a, 0 * a) == 0
-    with pytest.raises(ValueError, match="one shape"):
-        unlikeness(a, MAP)
 
 
 def test_a_map_that_is_moved_has_no_error_and_one_that_stays_has_nothing_but() -> None:

@@ -124,8 +124,6 @@ def test_rebuilding_error_is_what_it_says() -> None:
     k = 11
     rebuilt = found.mean + np.einsum("nk,kcyx->ncyx", found.coefficients[:, :k], found.basis[:k])
     assert found.error[k] == pytest.approx(np.sqrt(((patches - rebuilt) ** 2).mean()))
-    with pytest.raises(ValueError, match="the basis must have tiles of"):
-        filters.rebuild_patches(patches, filters.dct_basis(1, 4))
 
 
 def test_an_answer_adds_up() -> None:
@@ -133,13 +131,6 @@ def test_an_answer_adds_up() -> None:
     found = filters.apply_filter(patch, weights, np.arange(6.0), 4)
     assert found.value == pytest.approx(float(patch.ravel() @ weights[4].ravel()) + 4.0)
     assert filters.apply_filter(patch, weights, None, 4).value == pytest.approx(found.value - 4.0)
-
-
-def test_bad_samples_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"received \(5, 4\)"):
-        filters.principal_components(np.zeros((5, 4)))
-    with pytest.raises(ValueError, match="expected components"):
-        filters.align_signs(random_filters(2), random_filters(3))
 
 
 def test_waves_are_told_from_noise() -> None:

@@ -47,12 +47,6 @@ def test_the_sinusoidal_grid_of_the_paper_s_base_uses_its_whole_scale() -> None:
     assert (told["lo"], told["hi"]) == pytest.approx((0.74, 0.98), abs=0.005)  # an eighth of -1 to 1
 
 
-def test_a_matrix_must_fit_its_grid() -> None:
-    panel = plots.Panel("wrong", "", (2, 2), np.zeros((1, 3, 3)))
-    with pytest.raises(ValueError, match=r"wrong needs similarities \(4, 4\), received \(3, 3\)"):
-        plots.mosaic([panel], SHOWN, (0.5, 0.5))
-
-
 def test_tiles_travel_with_their_ranges() -> None:
     maps = np.random.default_rng(0).standard_normal((2, 5, 1, 4, 4))
     told = header(filter_plots.tiles([filter_plots.Sheet("one", "", maps)], 7))

@@ -115,8 +115,6 @@ def test_how_far_a_part_moved_is_of_its_own_length() -> None:
     }  # [CLS] began at nothing
     still = {"head.w": np.ones(2), "bn.running_mean": np.zeros(2)}
     assert measure_weight_changes(still, still | {"bn.running_mean": np.ones(2)}) == {"head": 0.0}
-    with pytest.raises(ValueError, match="the same weights"):
-        measure_weight_changes(before, {})
 
 
 def test_what_moved_is_said_from_the_numbers() -> None:

@@ -97,8 +97,6 @@ def test_wishes_on_a_line_of_codes() -> None:
 def test_prefix_rows_are_dropped() -> None:
     table = np.arange(15.0).reshape(1, 5, 3)
     np.testing.assert_array_equal(position_similarity.patch_rows(table, (2, 2)), table[0, 1:])
-    with pytest.raises(ValueError, match="needs 9 positions, received 5"):
-        position_similarity.patch_rows(table, (3, 3))
 
 
 def test_wavelengths_run_from_two_pi_to_the_base() -> None:
@@ -110,8 +108,6 @@ def test_wavelengths_run_from_two_pi_to_the_base() -> None:
 
 
 def test_bad_shapes_and_names_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"\(6, 6\), received \(4, 4\)"):
-        position_similarity.measure_structure(np.eye(4), (2, 3))
     with pytest.raises(ValueError, match="received 'spiral'"):
         position_similarity.encode("spiral", (2, 2), 8)  # type: ignore[arg-type]
 

@@ -34,11 +34,6 @@ def test_a_linear_map_does_not_read_what_is_not_linear() -> None:
     assert p.class_probe(more, labels).share > 0.9
 
 
-def test_one_class_cannot_be_probed() -> None:
-    with pytest.raises(ValueError, match="2 classes"):
-        p.class_probe(np.ones((4, 2)), np.zeros(4, int))
-
-
 def test_parts_hold_each_class_alike_and_need_not_hold_them_all() -> None:
     labels = np.repeat([0, 1, 2], [9, 6, 1])
     part = p.split_parts(labels, 3)

@@ -72,11 +72,3 @@ def test_a_swins_first_block_reads_its_window_only() -> None:
     first, second = (maps[name][0] for name in ("layers.0.blocks.0", "layers.0.blocks.1"))
     assert not first[:8].any() and not first[:, :8].any() and (first[8:, 8:] > 0).all()
     assert (second > 0).sum() > (first > 0).sum()
-
-
-def test_sequences_are_refused() -> None:
-    from vitviz.config import ViTConfig
-
-    model = create_model(ViTConfig(depth=1), seed=0).eval()
-    with pytest.raises(ValueError, match=r"must be a feature map, received shape \(1, 65, 96\)"):
-        gradient_maps(model, np.zeros((1, 3, 32, 32), np.float32), ["blocks.0"])

@@ -122,11 +122,3 @@ def test_values_are_summed_over_each_patch() -> None:
     sums = sum_by_patch(pixels, 2)
     assert sums.shape == (2, 6)
     assert sums[1, 4] == pixels[1, :, 2:4, 2:4].sum()
-
-
-def test_what_is_refused() -> None:
-    model, images = _model(), _images(2)
-    with pytest.raises(ValueError, match="one class each"):
-        class_relevance(model, images, np.array([0]))
-    with pytest.raises(ValueError, match=r"classes must lie in 0\.\.3"):
-        class_relevance(model, images, np.array([0, 4]))

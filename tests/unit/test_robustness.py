@@ -75,11 +75,6 @@ def test_what_speaks_for_a_class_is_summed_over_channels_and_cells() -> None:
     assert summed(pixels, 2).tolist() == [[[5, 0], [0, 0]]]
 
 
-def test_pictures_of_another_size_are_refused() -> None:
-    with pytest.raises(ValueError, match="16, 16, 3"):
-        sweep(loaded(VIT), np.zeros((1, 8, 8, 3), np.uint8))
-
-
 def test_every_picture_has_a_shuffle_of_its_own() -> None:
     one = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
     found = experiment.all_changed(np.stack([one, one]), "shuffle", 1.0)

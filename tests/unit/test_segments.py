@@ -27,11 +27,6 @@ def test_no_other_assignment_of_the_result_is_nearer() -> None:
     assert (cluster_tokens(tokens, 5) == centres).all()
 
 
-def test_there_are_no_more_clusters_than_tokens() -> None:
-    with pytest.raises(ValueError, match=r"1\.\.3, the number of tokens, received 4"):
-        cluster_tokens(np.eye(3), 4)
-
-
 def test_the_foreground_is_the_side_of_the_component_that_the_border_is_not_on() -> None:
     inside = np.zeros((6, 6), bool)
     inside[2:4, 2:5] = True

@@ -219,13 +219,6 @@ def test_parts_of_a_model_are_its_own() -> None:
         merging_norm(model, 0)
 
 
-def test_the_stepper_refuses_a_pin_outside_the_grid() -> None:
-    found = analysis.create_layout((4, 4), 2, 1)
-    shown = np.zeros((8, 8, 3), np.uint8)
-    with pytest.raises(ValueError, match="pin must lie below 16, received 16"):
-        plots.stepper(shown, found, analysis.compare_masks(shown, found), 16)
-
-
 def test_block_titles_say_which_blocks_shift() -> None:
     assert plots.block_title("layers.0.blocks.0") == "Stage 1, block 1"
     assert plots.block_title("layers.2.blocks.5") == "Stage 3, block 6 · shifted"

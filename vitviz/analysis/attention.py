@@ -65,12 +65,7 @@ def kept_by_mass(weights: FloatArray, share: float) -> NDArray[np.bool_]:
 
     Returns:
         (..., patches), True where a patch is kept.
-
-    Raises:
-        ValueError: if the share lies outside (0, 1].
     """
-    if not 0 < share <= 1:
-        raise ValueError(f"share must lie in (0, 1], received {share!r}")
     order = np.argsort(-weights, axis=-1, kind="stable")
     ranked = np.take_along_axis(weights, order, axis=-1)
     total = ranked.sum(axis=-1, keepdims=True)
@@ -152,13 +147,8 @@ def rows_of_windows(attn: FloatArray, window_index: NDArray[np.integer[Any]]) ->
     Args:
         attn: (windows, heads, query slot, key slot) of one image.
         window_index: (windows, slots), the token of each slot in reading order, -1 for padding.
-
-    Raises:
-        ValueError: if the windows' shapes disagree.
     """
     windows, _, slots, _ = attn.shape
-    if window_index.shape != (windows, slots):
-        raise ValueError(f"window_index must be {(windows, slots)}, received {window_index.shape}")
     tokens = int(window_index.max()) + 1
     window, slot = np.nonzero(window_index >= 0)
     token = window_index[window, slot]

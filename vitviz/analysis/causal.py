@@ -30,13 +30,8 @@ def causal_attention(scores: FloatArray) -> FloatArray:
 
     Args:
         scores: (..., tokens, tokens), the input of the softmax.
-
-    Raises:
-        ValueError: if the last two axes differ.
     """
     tokens = scores.shape[-1]
-    if scores.ndim < 2 or scores.shape[-2] != tokens:
-        raise ValueError(f"scores must be (..., tokens, tokens), received {scores.shape}")
     later = np.triu(np.ones((tokens, tokens), dtype=bool), k=1)
     return softmax(np.where(later, -np.inf, scores))
 

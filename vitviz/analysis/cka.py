@@ -21,12 +21,7 @@ def gram(features: FloatArray) -> Gram:
 
     Returns:
         (n, n).
-
-    Raises:
-        ValueError: if there are fewer than 4 images.
     """
-    if features.ndim < 2 or len(features) < FEWEST:
-        raise ValueError(f"features must be (n, ...) of at least {FEWEST} images, received {features.shape}")
     rows = features.reshape(len(features), -1).astype(np.float64)
     rows -= rows.mean(axis=0)  # alignment ignores the mean; without it the products lose fewer digits
     return np.asarray(rows @ rows.T)
@@ -67,13 +62,7 @@ def cka(one: Sequence[Gram], other: Sequence[Gram], *, debiased: bool = False) -
 
     Returns:
         (layers of one, layers of other); 0 where a layer says the same of every image.
-
-    Raises:
-        ValueError: if the matrices are not over as many images.
     """
-    sizes = {kernel.shape for kernel in (*one, *other)}
-    if len(sizes) != 1:
-        raise ValueError(f"all layers must be seen over the same images, received kernels of {sorted(sizes)}")
     form = centre_gram_unbiased if debiased else centre_gram
     rows, columns = (_directions([form(kernel) for kernel in side]) for side in (one, other))
     return np.asarray(rows @ columns.T)

@@ -34,15 +34,8 @@ def create_schedule(relevance: FloatArray, steps: int) -> Schedule:
     Args:
         relevance: (patches,); higher is blanked earlier.
         steps: at most the number of patches.
-
-    Raises:
-        ValueError: if relevance is not one map, or the steps do not fit it.
     """
-    if relevance.ndim != 1:
-        raise ValueError(f"relevance must be (patches,), received {relevance.shape}")
     patches = len(relevance)
-    if not 1 <= steps <= patches:
-        raise ValueError(f"steps must lie in 1..{patches}, received {steps}")
     rank = np.empty(patches, dtype=np.int64)
     rank[np.argsort(-relevance, kind="stable")] = np.arange(patches)
     counts = np.round(np.linspace(0, patches, steps + 1)).astype(np.int64)
@@ -59,13 +52,8 @@ def blank_patches(image: FloatArray, shown: BoolArray, grid: tuple[int, int]) ->
 
     Returns:
         (copies, C, H, W).
-
-    Raises:
-        ValueError: if the masks do not have one entry per patch.
     """
     rows, cols = grid
-    if shown.shape[1] != rows * cols:
-        raise ValueError(f"shown must have {rows * cols} patches, received {shown.shape[1]}")
     C, H, W = image.shape
     cut = image.reshape(1, C, rows, H // rows, cols, W // cols)
     mask = shown.reshape(-1, 1, rows, 1, cols, 1)
@@ -115,12 +103,6 @@ def describe_scores(scores: list[Score], random: list[Score]) -> str:
 
 
 def split_curves(probabilities: NDArray[Any], steps: int, maps: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Split the class probabilities of one batched pass, deletions then insertions, into (maps, steps + 1) each.
-
-    Raises:
-        ValueError: if their number is not 2 maps (steps + 1).
-    """
-    if probabilities.shape != (2 * maps * (steps + 1),):
-        raise ValueError(f"expected {2 * maps * (steps + 1)} probabilities, received {probabilities.shape}")
+    """Split the class probabilities of one batched pass, deletions then insertions, into (maps, steps + 1) each."""
     deletion, insertion = probabilities.reshape(2, maps, steps + 1)
     return deletion, insertion

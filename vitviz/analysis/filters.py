@@ -29,14 +29,9 @@ def principal_components(samples: FloatArray, count: int | None = None) -> Compo
     Args:
         samples: (D, C, P, P).
         count: at most so many components; None for all that D samples of C P^2 values can have.
-
-    Raises:
-        ValueError: if samples are not (D, C, P, P) with D of at least 2.
     """
     from sklearn.decomposition import PCA
 
-    if samples.ndim != 4 or len(samples) < 2:
-        raise ValueError(f"samples must be (D, C, P, P) with D of at least 2, received {samples.shape}")
     flat = np.asarray(samples, dtype=np.float64).reshape(len(samples), -1)
     most = min(len(flat) - 1, flat.shape[1])
     fitted = PCA(n_components=most, svd_solver="full").fit(flat)
@@ -50,8 +45,6 @@ def align_signs(maps: FloatArray, previous: FloatArray) -> FloatArray:
 
     A component's sign is arbitrary; without this a film of training flickers.
     """
-    if maps.shape != previous.shape:
-        raise ValueError(f"expected components of shape {previous.shape}, received {maps.shape}")
     agreement = (maps * previous).sum(axis=(1, 2, 3), keepdims=True)
     return np.where(agreement < 0, -maps, maps)
 
@@ -197,12 +190,7 @@ def rebuild_patches(patches: FloatArray, basis: FloatArray, scale: FloatArray | 
         basis: (k, C, P, P).
         scale: (C,), differences of a channel are multiplied by it before the error is taken: 255 * std gives
             grey levels of a normalised image. None: 1.
-
-    Raises:
-        ValueError: if patches and basis differ in shape.
     """
-    if patches.shape[1:] != basis.shape[1:]:
-        raise ValueError(f"the basis must have tiles of {patches.shape[1:]}, received {basis.shape[1:]}")
     mean = patches.mean(axis=0)
     rest = (patches - mean).reshape(len(patches), -1)
     flat = basis.reshape(len(basis), -1)

@@ -48,15 +48,8 @@ def normalise(tokens: FloatArray, norm: str, at: tuple[int, int, int], groups: i
         norm: of `NORMS`.
         at: (image, token, channel) of the number that is asked about.
         groups: of channels, for group norm; it divides D.
-
-    Raises:
-        ValueError: if there is no such norm, or the groups do not divide the channels.
     """
     images, count, channels = tokens.shape
-    if norm not in NORMS:
-        raise ValueError(f"norm must be one of {', '.join(NORMS)}, received {norm!r}")
-    if channels % groups:
-        raise ValueError(f"{groups} groups do not divide {channels} channels")
     sets = _sets(images, count, channels, norm, groups)
     number = int(sets.max()) + 1
     flat, sizes = tokens.astype(np.float64).ravel(), np.bincount(sets.ravel(), minlength=number)

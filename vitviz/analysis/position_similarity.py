@@ -80,15 +80,9 @@ def wavelengths(kind: Encoding, dim: int, base: float = 10000.0) -> FloatArray:
 
 
 def patch_rows(table: FloatArray, grid: Grid) -> FloatArray:
-    """Return the patches' rows (N, D) of a table (P + N, D) or (1, P + N, D): prefix tokens dropped.
-
-    Raises:
-        ValueError: if the table has fewer rows than the grid has patches.
-    """
+    """Return the patches' rows (N, D) of a table (P + N, D) or (1, P + N, D): prefix tokens dropped."""
     rows = np.asarray(table).reshape(-1, np.asarray(table).shape[-1])
     count = grid[0] * grid[1]
-    if len(rows) < count:
-        raise ValueError(f"a {grid[0]} x {grid[1]} grid needs {count} positions, received {len(rows)}")
     return rows[len(rows) - count :]
 
 
@@ -141,12 +135,7 @@ class Structure:
 
 
 def measure_structure(similarity: FloatArray, grid: Grid) -> Structure:
-    """Average a similarity matrix (N, N) over all pairs of equal distance, along rows and along columns.
-
-    Raises:
-        ValueError: if the matrix does not fit the grid.
-    """
-    _check(similarity, grid)
+    """Average a similarity matrix (N, N) over all pairs of equal distance, along rows and along columns."""
     down, right = (np.abs(part) for part in offsets(grid))
 
     def mean(mask: NDArray[np.bool_]) -> float:
@@ -189,12 +178,8 @@ def score_encoding(table: FloatArray, grid: Grid) -> EncodingScores:
     relative is 1 - (variance within pairs of one offset) / (variance of all pairs), over different positions:
     1 when similarity depends on the step from one patch to the other alone. Where all pairs are equally
     similar it is NaN, and so is `near`: there is nothing to explain. Of one position only `distinct` is a number.
-
-    Raises:
-        ValueError: if the table does not fit the grid.
     """
     similarity = cosine_similarity(table)
-    _check(similarity, grid)
     if len(table) == 1:
         nan = float("nan")
         return EncodingScores(nan, _share_of_own_codes(table), nan, nan, nan)
@@ -230,11 +215,3 @@ def _same_code(table: FloatArray) -> NDArray[np.bool_]:
 
 def _share_of_own_codes(table: FloatArray) -> float:
     return float((~_same_code(table).any(axis=1)).mean())
-
-
-def _check(similarity: FloatArray, grid: Grid) -> None:
-    count = grid[0] * grid[1]
-    if similarity.shape != (count, count):
-        raise ValueError(
-            f"a {grid[0]} x {grid[1]} grid needs similarities ({count}, {count}), received {similarity.shape}"
-        )

@@ -51,10 +51,8 @@ def rollout(
         (B, query, key); every row sums to 1.
 
     Raises:
-        ValueError: if attn has another number of axes, or the fusion or the discard is unknown.
+        ValueError: if the fusion or the discard is unknown.
     """
-    if attn.ndim != 5:
-        raise ValueError(f"attn must be (depth, B, heads, query, key), received {attn.shape}")
     eye = np.eye(attn.shape[-1])
     flow: NDArray[Any] | None = None
     for layer in attn:

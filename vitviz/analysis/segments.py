@@ -25,12 +25,7 @@ def cluster_tokens(tokens: FloatArray, count: int) -> NDArray[np.float64]:
 
     Returns:
         (count, D).
-
-    Raises:
-        ValueError: if there are fewer tokens than centres.
     """
-    if not 1 <= count <= len(tokens):
-        raise ValueError(f"count must lie in 1..{len(tokens)}, the number of tokens, received {count}")
     x = np.asarray(tokens, np.float64)
     chosen = [int(_squared_distances(x, x.mean(axis=0)[None])[:, 0].argmin())]
     while len(chosen) < count:

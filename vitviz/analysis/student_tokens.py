@@ -39,12 +39,7 @@ def disagreement(decisions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
 
     Returns:
         (classifiers, classifiers), symmetric, zero on the diagonal.
-
-    Raises:
-        ValueError: if there are no images.
     """
-    if decisions.ndim != 2 or not decisions.shape[1]:
-        raise ValueError(f"decisions must be (classifiers, images >= 1), received shape {decisions.shape}")
     differs: NDArray[np.float64] = (decisions[:, None] != decisions[None]).mean(axis=-1)
     return differs
 

@@ -48,13 +48,7 @@ class Components:
 
 
 def fit_components(tokens: FloatArray) -> Components:
-    """Return the three directions of most variance (Pearson 1901), of tokens (n, D); zeros where D is less than 3.
-
-    Raises:
-        ValueError: if there are fewer than 2 tokens.
-    """
-    if tokens.ndim != 2 or len(tokens) < 2:
-        raise ValueError(f"tokens must be (n, D) with n of at least 2, received {tokens.shape}")
+    """Return the three directions of most variance (Pearson 1901), of tokens (n, D); zeros where D is less than 3."""
     x = tokens.astype(np.float64)
     mean = x.mean(axis=0)
     values, axes = np.linalg.eigh(np.cov(x - mean, rowvar=False, bias=True).reshape(x.shape[1], -1))

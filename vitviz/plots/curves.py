@@ -71,24 +71,14 @@ def payload(
     """Return the curves' message.
 
     Args:
-        series: what they recorded; a metric that METRICS does not name is an error.
+        series: what they recorded, of METRICS.
         moment: its marked step, None for none.
         view: axis, smoothing, log, log_x and extra, as the image starts.
         film: what came after the marked moment is drawn faintly.
-
-    Raises:
-        ValueError: if a metric is unknown, or x and values do not have one length.
     """
-    known = {metric["name"] for metric in METRICS}
     arrays: dict[str, NDArray[np.float32]] = {}
     most = MOST_POINTS // max(1, len(runs))
     for i, part in enumerate(series):
-        if not known.issuperset(part.values):
-            raise ValueError(
-                f"metrics must be of {', '.join(sorted(known))}, received {', '.join(part.values)}"
-            )
-        if part.x.shape[0] != 3 or any(v.shape != part.x.shape[1:] for v in part.values.values()):
-            raise ValueError(f"x must be (3, n) and every value (n,), received x {part.x.shape}")
         rows = np.vstack([part.x, *part.values.values()])
         arrays[f"series{i}"] = thin(rows, most).astype(np.float32)
     header = {

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vitviz.analysis.one_change import Variant
 from vitviz.plots.blob import pack
-from vitviz.plots.theme import VARIANTS, variant_colors
+from vitviz.plots.theme import variant_colors
 
 ROOM = 0.02  # of the scale beside the outermost dots
 CONCEALED = "#8A8A8A"
@@ -33,12 +33,7 @@ def payload(
         chance: accuracy of guessing, in [0, 1].
         epochs: length of a training.
         concealed: True draws the lowest and the highest curve in grey and no seeds.
-
-    Raises:
-        ValueError: if there are more variants than colours.
     """
-    if len(variants) > len(VARIANTS):
-        raise ValueError(f"at most {len(VARIANTS)} models can be told apart, received {len(variants)}")
     racers = [
         {
             "name": one.name,

@@ -35,11 +35,6 @@ def _levels(panel: Panel) -> int:
 
 
 def _quantise(panel: Panel, limit: float) -> NDArray[Any]:
-    count = panel.grid[0] * panel.grid[1]
-    if panel.similarity.shape[1:] != (count, count):
-        raise ValueError(
-            f"{panel.title} needs similarities ({count}, {count}), received {panel.similarity.shape[1:]}"
-        )
     levels = _levels(panel)
     stored = np.round((panel.similarity / limit + 1) / 2 * levels)
     return stored.astype(np.uint16 if levels == SHORT_RANGE else np.uint8)
@@ -83,9 +78,6 @@ def mosaic(
         own_scale: each panel has a scale of its values of different positions, symmetric about zero where some are
             negative; else one scale, from -1 to 1 or of all dot products.
         key: (x, y) of the position that is compared with the pinned one at first; None for the most alike.
-
-    Raises:
-        ValueError: if a matrix does not fit its grid.
     """
     limit = 1.0
     if raw:

@@ -8,7 +8,7 @@ import numpy as np
 
 from vitviz.analysis.race import Racer, align_racers, measured_span
 from vitviz.plots.blob import pack
-from vitviz.plots.theme import VARIANTS, variant_colors
+from vitviz.plots.theme import variant_colors
 
 
 def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str = "") -> bytes:
@@ -18,12 +18,7 @@ def payload(racers: Sequence[Racer], chance: float, epochs: float, waiting: str 
         racers: in the order of their colours, eight at most.
         chance: accuracy of guessing, in [0, 1].
         epochs: length of the whole race, which fixes the axis.
-
-    Raises:
-        ValueError: if there are more racers than colours.
     """
-    if len(racers) > len(VARIANTS):
-        raise ValueError(f"at most {len(VARIANTS)} models can be told apart, received {len(racers)}")
     colors = variant_colors([racer.family for racer in racers])
     measured = align_racers(racers)
     compared = {racer.name: racer.measured for racer in measured}

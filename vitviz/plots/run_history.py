@@ -86,15 +86,8 @@ class Book:
 
 
 def cut(images: Sequence[Picture], count: int) -> Book:
-    """Cut the images of the snapshots into leaves.
-
-    Raises:
-        ValueError: if an image has another number of frames.
-    """
+    """Cut the images of the snapshots into leaves."""
     shown = [(picture, picture.frames) for picture in images if picture.frames is not None]
-    for image, frames in shown:
-        if len(frames) != count:
-            raise ValueError(f"{image.name} must have {count} frames, received {len(frames)}")
     return Book(
         tuple(Leaf(_describe_leaf(picture)) for picture in images),
         tuple(Leaf(None, picture.base) for picture in images if picture.base is not None),

@@ -28,13 +28,8 @@ def stepper(shown: PictureArray, found: Layout, attended: MaskComparison, pin: i
         attended: who looks at whom in them.
         pin: index of the chosen patch.
         begin: the stage that it goes to first, from 0.
-
-    Raises:
-        ValueError: if there is no such patch.
     """
     rows, cols = found.grid
-    if not 0 <= pin < rows * cols:
-        raise ValueError(f"pin must lie below {rows * cols}, received {pin}")
     header = {
         "rows": rows,
         "cols": cols,

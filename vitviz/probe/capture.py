@@ -55,8 +55,6 @@ STREAMED = 16  # images at once whose attention is looked at and let go
 
 
 def _batches(model: nn.Module, images: FloatArray, batch_size: int) -> Iterable[Tensor]:
-    if images.ndim != 4:
-        raise ValueError(f"images must be (B, C, H, W), received shape {images.shape}")
     device = next(model.parameters()).device
     for start in range(0, len(images), batch_size):
         # A copy: torch must not share memory with an array that a cache may have frozen.
@@ -90,7 +88,7 @@ def capture(
     table, window indices) are kept once. `changes` are the model's own `head_mask`, `token_mask` and `replaced`.
 
     Raises:
-        ValueError: if images are not (B, C, H, W), or the model refuses them.
+        ValueError: if the model refuses the images.
     """
     request = record if isinstance(record, bool) else tuple(record)
     logits: list[NDArray[Any]] = []

@@ -39,8 +39,6 @@ def gradient_maps(
         out = {}
         for name in names:
             maps = record[name].movedim(-1, 1) if channels_last else record[name]
-            if maps.ndim != 4:
-                raise ValueError(f"{name} must be a feature map, received shape {tuple(record[name].shape)}")
             rows, cols = maps.shape[2:]
             center = maps[:, :, rows // 2, cols // 2]
             signs = torch.randn(center.shape, generator=torch.Generator().manual_seed(0)).sign()

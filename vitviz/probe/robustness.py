@@ -50,13 +50,7 @@ def inputs_of(model: LoadedModel, images: NDArray[np.uint8]) -> FloatArray:
 def sweep(model: LoadedModel, pictures: NDArray[np.uint8]) -> Sweep:
     """One pass over images (N, S, S, 3) of the model's own size; a model without rows over all tokens is asked for
     its gradient too.
-
-    Raises:
-        ValueError: if the images are not of the model's size.
     """
-    size = model.preparation.image_size
-    if pictures.ndim != 4 or pictures.shape[1:] != (size, size, 3):
-        raise ValueError(f"images must be (N, {size}, {size}, 3), received {pictures.shape}")
     images = inputs_of(model, pictures)
     with _one_thread() if len(pictures) <= FEW else nullcontext():
         if abilities(model.config).heads_over_all:
