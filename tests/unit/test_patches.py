@@ -17,6 +17,7 @@ from vitviz.models.zoo import create_model
 from vitviz.plots import patches as plots
 from vitviz.probe.capture import capture
 from vitviz.probe.embedding import Embedding
+from vitviz.softmax import softmax
 
 RNG = np.random.default_rng(0)
 
@@ -86,7 +87,7 @@ def test_without_positions_the_order_is_invisible() -> None:
     for positions, blind in (("none", True), ("sincos_2d_sum", False)):
         config = ViTConfig(patch_size=8, embed_dim=24, depth=2, num_heads=2, positions=positions)
         model = create_model(config, seed=0).eval()
-        p = patches.probabilities(capture(model, batch, ["logits"]).logits)
+        p = softmax(capture(model, batch, ["logits"]).logits)
         assert np.allclose(p.sum(axis=1), 1)
         assert (patches.largest_difference(p[0], p[1]) < 1e-6) is blind
 

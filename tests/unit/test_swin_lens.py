@@ -98,12 +98,6 @@ def test_mean_colours_by_hand() -> None:
     assert analysis.mean_colours(picture, 2, 2).tolist() == [[0, 0, 0], [8, 16, 24], [0, 0, 0], [0, 0, 0]]
 
 
-def test_merging_concatenates_and_normalises() -> None:
-    joined, normed = analysis.merging(np.arange(8.0).reshape(4, 2), np.ones(8), np.zeros(8), 0.0)
-    assert joined.tolist() == list(range(8))
-    assert np.allclose([normed.mean(), normed.std()], [0, 1], atol=1e-6)
-
-
 def test_a_merge_by_hand() -> None:
     """A grid of 3 x 3: the last column's group has two tokens and two of zeros."""
     before = np.arange(9, dtype=np.float32).reshape(3, 3, 1)

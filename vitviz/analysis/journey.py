@@ -292,10 +292,3 @@ def select_varied_channels(maps: FloatArray, count: int) -> IntArray:
     """Return up to `count` channels of (channels, positions …) with the largest variance, in descending order."""
     variance = maps.reshape(len(maps), -1).var(axis=-1)
     return np.argsort(-variance, kind="stable")[:count]
-
-
-def compute_cosines(table: FloatArray) -> FloatArray:
-    """Return the cosine similarities (T, T) of the rows of (T, D); 0 for zero rows."""
-    sizes = np.linalg.norm(table, axis=-1, keepdims=True)
-    unit = np.divide(table, sizes, out=np.zeros_like(table), where=sizes > 0)
-    return np.asarray(np.clip(unit @ unit.T, -1, 1))

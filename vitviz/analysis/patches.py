@@ -137,14 +137,6 @@ def scramble(image: NDArray[Any], patch_px: int, order: NDArray[np.int64]) -> ND
     return unpatchify(patchify(image, patch_px)[order], channels, (rows, cols))
 
 
-def probabilities(logits: FloatArray, already: bool = False) -> FloatArray:
-    """Return softmax(logits) over the last axis, or the logits if the model ends in a softmax (`already`)."""
-    if already:
-        return logits
-    exp = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(exp / exp.sum(axis=-1, keepdims=True), dtype=np.float32)
-
-
 def position_rows(table: FloatArray | None, num_tokens: int, dim: int) -> FloatArray:
     """Return E_pos as (tokens, D), zeros for prefix tokens without positions."""
     rows = np.zeros((num_tokens, dim), dtype=np.float32)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitviz import shifted_windows
+from vitviz.analysis.logit_lens import layer_norm
 from vitviz.shifted_windows import FloatArray, IntArray, Pair
+from vitviz.softmax import softmax
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +89,7 @@ def colour_attention(image: NDArray[np.uint8], found: Layout, masked: bool = Tru
     scores = inside @ inside.swapaxes(1, 2) / np.sqrt(tokens.shape[1])
     if masked:
         scores = scores + found.mask
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    attn: FloatArray = (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)
-    return attn
+    return softmax(scores).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,24 +127,6 @@ def leaked_share(found: Layout, unmasked: FloatArray) -> FloatArray:
     out = np.zeros(found.grid[0] * found.grid[1], np.float32)
     out[found.index.ravel()] = lost.ravel()
     return out
-
-
-def merging(
-    four: NDArray[Any], weight: NDArray[Any], bias: NDArray[Any], epsilon: float
-) -> tuple[FloatArray, FloatArray]:
-    """Concatenate 4 x C and apply LayerNorm: the first half of patch merging (Swin paper, section 3.1).
-
-    Args:
-        four: (4, C), in the order (0, 0), (1, 0), (0, 1), (1, 1) of (row, column).
-        weight, bias: (4 C,), of the LayerNorm.
-        epsilon: the LayerNorm's.
-
-    Returns:
-        The concatenation and its normalised form, (4 C,) each.
-    """
-    joined = np.asarray(four, np.float32).reshape(-1)
-    normed = (joined - joined.mean()) / np.sqrt(joined.var() + epsilon) * weight + bias
-    return joined, normed.astype(np.float32)
 
 
 ORDER = ((0, 0), (1, 0), (0, 1), (1, 1))  # (row, column) in a group of four, as merging concatenates them
@@ -187,7 +168,9 @@ def merge_at(
     row, col = token
     places = tuple((2 * row + down, 2 * col + across) for down, across in ORDER)
     four = np.stack([padded[place] for place in places])
-    return Merge(stage, places, token, four, merging(four, *norm)[1], after[row, col])
+    return Merge(
+        stage, places, token, four, layer_norm(four.reshape(-1), *norm).astype(np.float32), after[row, col]
+    )
 
 
 def log_slope(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:

@@ -25,9 +25,9 @@ from vitviz.analysis.journey import (
     Part,
     PooledVector,
     PrefixTokens,
-    compute_cosines,
     select_varied_channels,
 )
+from vitviz.analysis.position_similarity import cosine_similarity
 from vitviz.plots.map_words import ModelTraits, explain_positions, name_added_vector
 
 CHANNELS = 64  # channels of a vector that a strip shows
@@ -145,7 +145,7 @@ def _(content: AddedPositions, part: Part, journey: Journey, model: MapModel) ->
     table, prefix = content.table, len(part.tokens.prefix)
     row = model.token if content.on_prefix else max(model.token - prefix, 0)
     all_rows = len(table) ** 2 <= MOST_PAIRS
-    cosine = compute_cosines(table)
+    cosine = cosine_similarity(table)
     facts, vectors = quantise_vectors(table)
     return {
         "rows": len(table),

@@ -11,10 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.analysis.patches import probabilities, scramble
+from vitviz.analysis.patches import scramble
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models.vit import VisionTransformer
 from vitviz.probe.capture import as_array, capture
+from vitviz.softmax import softmax
 
 FloatArray = NDArray[np.float32]
 STAND_IN_DEPTH = 4  # what stands in shows a random E; the depth of a large model would only cost memory
@@ -86,5 +87,5 @@ def predict_shuffled(
     """Return the class probabilities of an image (C, S, S), original and with patch order[n] in place n."""
     batch = np.stack([values, scramble(values, model.config.patch_size, order)])
     logits = capture(model, batch, ["logits"]).logits
-    before, after = probabilities(logits, model.config.softmax_output)
+    before, after = logits if model.config.softmax_output else softmax(logits)
     return before, after

@@ -26,6 +26,7 @@ from vitviz.analysis.opened_part import (
     compute_norm,
     name_token,
 )
+from vitviz.analysis.window_attention import merge_at
 from vitviz.models.abilities import abilities, as_swin
 from vitviz.models.layer_order import stage_of
 from vitviz.models.loaded_model import LoadedModel
@@ -250,18 +251,12 @@ def open_merging(context: PartContext) -> OpenedPart:
     stage = content.stage - 1
     name = f"layers.{stage - 1}"
     grid = capture(model.swin, context.values[None], (name,))[name][0]
-    row, col = divmod(cell, tokens.grid[1])
-    padded = np.pad(grid, ((0, grid.shape[0] % 2), (0, grid.shape[1] % 2), (0, 0)))
-    places = [
-        (2 * row + r, 2 * col + c) for c in (0, 1) for r in (0, 1)
-    ]  # the order of the model's own columns
-    quad = np.stack([padded[place] for place in places])
-    inside = [r < grid.shape[0] and c < grid.shape[1] for r, c in places]
-    cells = [r * grid.shape[1] + c if valid else -1 for (r, c), valid in zip(places, inside, strict=True)]
-    gain, shift, eps = merging_norm(model.swin, stage)
-    flat = quad.reshape(-1)
-    after = layer_norm(flat, gain, shift, eps)
-    merged = content.vectors[cell]
+    after_merging = content.vectors.reshape(*tokens.grid, -1)
+    place = divmod(cell, tokens.grid[1])
+    merge = merge_at(grid, after_merging, stage, place, merging_norm(model.swin, stage))
+    rows, cols = grid.shape[:2]
+    cells = [r * cols + c if r < rows and c < cols else -1 for r, c in merge.four_at]
+    quad, flat, after, merged = merge.four, merge.four.reshape(-1), merge.normed, merge.merged
     operations = [
         Operation(
             "quad",
