@@ -16,7 +16,7 @@ SOURCE = {
     path: path.read_text("utf-8")
     for folder in ("pages", "vitviz")
     for path in (ROOT / folder).rglob("*.*")
-    if path.suffix in (".py", ".md")
+    if path.suffix in (".py", ".md", ".toml") and path.name != "papers.toml"
 }
 
 

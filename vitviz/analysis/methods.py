@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,31 +24,8 @@ class Method:
 
 
 METHODS = {
-    "raw": Method(
-        "Raw attention",
-        "mean over heads of A_L[readout, ·]",
-        r"r = \tfrac1H\sum_h A^{(L,h)}_{\text{readout},\,\cdot}",
-        "Last layer, as Caron et al. 2021 show it",
-    ),
-    "rollout": Method(
-        "Rollout",
-        "Π over layers of ½ A + ½ I",
-        r"R=\tilde A_L\cdots\tilde A_1,\quad \tilde A_l=\tfrac12\,\mathrm{fuse}_h A^{(l,h)}+\tfrac12 I",
-        "Abnar and Zuidema 2020",
-    ),
-    "gradient": Method(
-        "Gradient-weighted rollout",
-        "R ← R + mean over heads of (∇A ⊙ A)⁺ R",
-        r"R\leftarrow R+\bar A_l R,\quad \bar A_l=\tfrac1H\sum_h\bigl(\nabla A^{(l,h)}\odot A^{(l,h)}\bigr)^{+},"
-        r"\quad \nabla A=\partial y_c/\partial A",
-        "Chefer et al. 2021, gradient-only rule",
-    ),
-    "input": Method(
-        "Gradient × input",
-        "(sum over a patch's pixels of x ∂y/∂x)⁺",
-        r"r_n=\Bigl(\sum_{p\in n}x_p\,\partial y_c/\partial x_p\Bigr)^{+}",
-        "Shrikumar et al. 2016, a control that uses no attention",
-    ),
+    name: Method(**entry)
+    for name, entry in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
 }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 from vitviz.models.pretrained_list import PretrainedError
@@ -18,22 +20,7 @@ START_BYTES = 2**16  # of a file that is not safetensors: enough to tell what it
 _PICKLES = re.compile(rb"PK\x03\x04|\x80(?!.{7}\{)", re.DOTALL)  # a header of 128 bytes more begins so, too
 _LIGHTNING = b"pytorch-lightning_version"
 _FLOATS = ("BF16", "F16", "F32", "F64")
-_OTHERS = (  # first bytes -> what the file is and what to do
-    (
-        rb"\x89HDF\r\n\x1a\n",
-        "a Keras file (.h5)",
-        "load it with Keras and transformers' or timm's own conversion",
-    ),
-    (rb"GGUF", "a GGUF file", "take the safetensors file that it was made from"),
-    (rb"PK\x03\x04.{26,120}?\.npy", "a NumPy archive (.npz)", "let timm read it (checkpoint_path='….npz')"),
-    (rb"\x08.{0,12}(?:pytorch|onnx|tf2onnx)", "an ONNX file", "take the weights that it was exported from"),
-    (
-        rb"version https://git-lfs",
-        "a Git LFS pointer, not the weights",
-        "fetch the file itself with git lfs pull",
-    ),
-    (rb"\s*<(?:!DOCTYPE|html)", "a web page, not the weights", "download the file itself"),
-)
+_STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -47,25 +34,7 @@ class PickledWeightsError(PretrainedError):
             f"the file is {kind}, which can run code when it is opened, so it is not"
             " opened here: save its weights as safetensors on your own machine"
         )
-        self.convert = _CONVERT_LIGHTNING if lightning else _CONVERT
-
-
-_CONVERT = """\
-import torch
-from safetensors.torch import save_file
-
-state = torch.load("weights.pth", map_location="cpu", weights_only=True)
-state = state.get("model", state.get("state_dict", state))
-save_file({name: tensor.clone().contiguous() for name, tensor in state.items()}, "weights.safetensors")"""
-
-_CONVERT_LIGHTNING = """\
-import torch
-from safetensors.torch import save_file
-
-# weights_only=False runs code of the file: only for a checkpoint that you made yourself
-state = torch.load("model.ckpt", map_location="cpu", weights_only=False)["state_dict"]
-state = {name.removeprefix("model."): tensor.clone().contiguous() for name, tensor in state.items()}
-save_file(state, "model.safetensors")"""
+        self.convert: str = _STATED["convert_lightning" if lightning else "convert"]
 
 
 def check_header(raw: bytes, size: int | None = None) -> Shapes:
@@ -110,9 +79,9 @@ def header_bytes(raw: bytes) -> int:
 
 def _check_kind(start: bytes) -> None:
     """Refuse other formats by name."""
-    for pattern, kind, advice in _OTHERS:
-        if re.match(pattern, start, re.DOTALL):
-            raise PretrainedError(f"the file is {kind}, which is not opened here: {advice}")
+    for other in _STATED["others"]:
+        if re.match(other["start"].encode(), start, re.DOTALL):
+            raise PretrainedError(f"the file is {other['kind']}, which is not opened here: {other['advice']}")
     if _PICKLES.match(start):
         raise PickledWeightsError(_LIGHTNING in start)
 
