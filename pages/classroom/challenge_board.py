@@ -27,7 +27,6 @@ _STATE_LABELS = {"new": "waiting", "gone": "deleted"}  # other states are shown 
 
 
 def draw(member: Membership, state: ChallengeState) -> None:
-    """Draw the rules, the link to submit a run, and the board."""
     st.subheader("Challenge", anchor=False)
     st.markdown(TERMS)
     if state.ended:

@@ -87,7 +87,6 @@ def _sync_membership(slug: str) -> Membership | None:
 
 
 def _retry() -> None:
-    """Rerun the page after a while, because the class was unavailable."""
     context = get_script_run_ctx()
     if context is not None and context.fragment_ids_this_run:
         st.rerun()
@@ -247,7 +246,6 @@ def _share_image(image: str) -> None:
 
 
 def describe_attendance(attendance: Attendance) -> str:
-    """Return '3 of 4 following' for the learners who are present."""
     if not attendance.present:
         return "no learners yet"
     everybody = attendance.following == attendance.present

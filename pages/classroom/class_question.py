@@ -71,7 +71,6 @@ def draw_hidden_notice() -> None:
 
 
 def forget_offers() -> None:
-    """Forget the questions of the page before."""
     st.session_state[_OFFERED] = []
 
 
@@ -279,7 +278,6 @@ def _draw_answers(member: Membership, state: QuestionState, answer: Answer | Non
 
 
 def _draw_texts(state: QuestionState) -> None:
-    """Draw the texts that the teacher shows, the most frequent first."""
     shown = sorted((text for text in state.written if text.shown), key=lambda text: -text.count)
     lines = [f"- {plain(text.text)}" + (f" ({text.count})" if text.count > 1 else "") for text in shown]
     st.markdown("\n".join(lines) or "No text is shown yet.")
@@ -333,7 +331,6 @@ def _draw_teacher_buttons(member: Membership, state: QuestionState) -> None:
 
 
 def _draw_moderation(member: Membership, state: QuestionState) -> None:
-    """Draw the menu in which the teacher selects the texts that the class sees."""
     hidden = sum(not text.shown for text in state.written)
     with st.popover(f"Review texts ({hidden} hidden)"):
         st.caption(

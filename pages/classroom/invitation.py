@@ -25,7 +25,6 @@ def build_address(path: str) -> str:
 
 
 def build_link(code: str) -> str:
-    """Return the link to a class."""
     return build_address(f"{membership.SLUG}?{CLASS}={code}")
 
 

@@ -157,7 +157,6 @@ def revoke_key() -> None:
 
 
 def rejoin_class(code: str) -> None:
-    """Join a class of this browser again, in a callback."""
     with toast_errors("The class was not opened"):
         join_class(code)
 
@@ -204,7 +203,6 @@ def forget_images(member: Membership) -> None:
 
 
 def end_membership(member: Membership) -> None:
-    """Leave a class that is closed."""
     classes.forget_images(member.code)
     _drop_membership(CLASS_CLOSED)
 
@@ -290,7 +288,6 @@ def stop_following() -> None:
 
 
 def resume_following() -> None:
-    """Follow again, from the view that is shared now."""
     member = get_membership()
     if member is not None:
         member.follows, member.version, member.heartbeat_s = True, -1, -1e9
@@ -311,7 +308,6 @@ def send_heartbeat(member: Membership) -> None:
 
 
 def get_nickname() -> str:
-    """Return the user's nickname; '' for none."""
     return str(session.get_current().notes.get(_NAME, ""))
 
 
@@ -338,7 +334,6 @@ def publish_view(member: Membership, slug: str) -> None:
 
 
 def get_own_lesson_stop() -> open_lesson.OpenStop | None:
-    """Return the open stop, if its lesson is the user's own."""
     stop = open_lesson.get_open_stop()
     return stop if stop is not None and stop.name in _OWN_LESSONS else None
 

@@ -56,7 +56,6 @@ def read_key() -> None:
 
 
 def draw_key(member: Membership) -> None:
-    """Draw the menu that creates, shows and revokes the key."""
     with st.popover("Teacher's key", icon=":material/key:"):
         st.markdown(
             "Opens the lead on another device, or after this browser was closed. Whoever has it can lead the class."

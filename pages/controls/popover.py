@@ -69,5 +69,4 @@ def _read_open(container: PopoverContainer) -> bool:
 
 
 def is_closed() -> bool:
-    """Return True inside a closed popover."""
     return _closed.get()

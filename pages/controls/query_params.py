@@ -135,7 +135,6 @@ def keep_page_pending(page: str) -> None:
 
 
 def set_value(key: str, value: str) -> None:
-    """Set a key's value in the link of this run."""
     session_keys.get_dict(session_keys.OUTGOING)[key] = value
     context = get_script_run_ctx()
     # No end of the script follows a fragment that runs alone.
@@ -146,7 +145,6 @@ def set_value(key: str, value: str) -> None:
 
 
 def remove_value(key: str) -> None:
-    """Remove a key from the link."""
     session_keys.get_dict(session_keys.OUTGOING).pop(key, None)
     context = get_script_run_ctx()
     if context is not None and context.fragment_ids_this_run and key in st.query_params:

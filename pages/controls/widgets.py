@@ -67,7 +67,6 @@ class ControlValues:
 
     @classmethod
     def keys(cls) -> list[str]:
-        """Return the keys of all controls."""
         return [cls.key(field.name) for field in fields(cls)] if is_dataclass(cls) else []
 
     @classmethod
@@ -332,7 +331,6 @@ def slider(
 
 
 def reset_row() -> None:
-    """Forget the row of the page before."""
     _row.set(None)
 
 
@@ -441,7 +439,6 @@ def number(
     help: str | None = None,
     why_not: str | None = None,
 ) -> int:
-    """Draw an integer input from low to high."""
     start = _resolve_start(
         key, min(max(default, low), high), parse_int, lambda v: _is_within(v, int, low, high)
     )

@@ -15,8 +15,6 @@ from vitviz.text import plural
 
 @dataclass(frozen=True)
 class ExerciseControls(widgets.ControlValues, page="exercises"):
-    """Slug of the selected exercise."""
-
     task: str
 
 
@@ -42,7 +40,6 @@ def choose_exercise() -> Exercise:
 
 
 def draw_task(exercise: Exercise) -> None:
-    """Draw the task, the mistakes that its tests detect, and the downloads."""
     st.markdown(f"**{exercise.task}**")
     page.source(exercise.call)
     st.markdown(f"The tests detect these common mistakes: *{'; '.join(exercise.mistakes)}*.")

@@ -24,7 +24,6 @@ KEY = "exercises.right"
 
 
 def draw_solution(slug: str) -> str:
-    """Draw the figure of an exercise and return its caption."""
     return _FIGURES[slug]()
 
 

@@ -35,7 +35,6 @@ def forward(slug: str) -> None:
 
 
 def get_page(slug: str) -> StreamlitPage:
-    """Return the page at an address, for links."""
     context = get_script_run_ctx()
     return _build_page(slug, "" if context is None else context.main_script_path)
 

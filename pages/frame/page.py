@@ -158,7 +158,6 @@ def listing(text: str, name: str, height: int) -> None:
 
 
 def untrained_note(trained_on: str | None) -> None:
-    """Draw a badge if the model has random weights."""
     if trained_on is None:
         st.markdown(":orange-badge[:material/casino: random weights] Not trained.")
 
@@ -292,7 +291,6 @@ def list_open_drawers(key: str) -> list[str]:
 
 
 def _add_drawer(key: str, title: str, icon: str, content: Callable[[], object]) -> None:
-    """Add a drawer that reruns alone when it is opened."""
     st.fragment(_draw_drawer, key=key)(key, title, icon, content)
 
 

@@ -280,6 +280,5 @@ BY_SLUG = {entry.slug: entry for entry in PAGES}
 
 
 def get_neighbours(entry: PageEntry) -> tuple[PageEntry | None, PageEntry | None]:
-    """Return the previous and the next page; None at the ends."""
     at = PAGES.index(entry)
     return (PAGES[at - 1] if at else None), (PAGES[at + 1] if at + 1 < len(PAGES) else None)

@@ -66,5 +66,4 @@ class _CheckCapacity:
 
 
 def middleware() -> list[Middleware]:
-    """Return the middleware for `st.App`."""
     return [Middleware(_CheckCapacity)]

@@ -54,7 +54,6 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
 
 
 def start_warm_up() -> None:
-    """Start the thread once per server."""
     global _thread
     with _lock:
         if _thread is None:

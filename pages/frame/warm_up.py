@@ -36,7 +36,6 @@ class _WarmUpClient:
 
 
 def open_first_page() -> None:
-    """Open the start page, which needs no model."""
     with _connect() as (_, run):
         run("")
 

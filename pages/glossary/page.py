@@ -18,8 +18,6 @@ NO_BREAK = ",\N{NO-BREAK SPACE}"  # keeps a shape on one line
 
 @dataclass(frozen=True)
 class GlossaryControls(widgets.ControlValues, page="words"):
-    """Slug of the selected term."""
-
     word: str
 
 

@@ -16,7 +16,6 @@ _TURN, _ERROR = "lessons._turn", "lessons._error"
 
 
 def draw() -> None:
-    """Draw the uploader, its error, and the uploaded lesson."""
     key = f"lessons._file.{st.session_state.setdefault(_TURN, 0)}"
     st.html(Path(__file__).with_name("file_upload.css"))
     st.file_uploader(

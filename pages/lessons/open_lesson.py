@@ -62,7 +62,6 @@ def draw_link(name: str, lesson: Lesson, number: int, label: str, icon: str) -> 
 
 
 def get_open_stop() -> OpenStop | None:
-    """Return the open stop; None if no lesson is open."""
     opened = st.session_state.get(session_keys.LESSON)
     if opened is None:
         return None
@@ -115,7 +114,6 @@ def _open_stop(name: str, number: str | None) -> None:
 
 
 def _apply_link(opened: OpenStop, slug: str) -> None:
-    """Apply the stop's link to this page, or switch to its page."""
     link = opened.stop.link
     if link.slug == slug:
         query_params.apply_values(link.values)

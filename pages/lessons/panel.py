@@ -136,7 +136,6 @@ def _draw_question(opened: OpenStop) -> None:
 
 
 def _draw_links(opened: OpenStop, slug: str) -> None:
-    """Draw links to the previous and next stop, and to this one again."""
     own_slug, last = opened.stop.link.slug, len(opened.lesson.stops)
     question = opened.stop.question  # the next stop's text may name its answer
     hidden = question is not None and class_question.is_hidden(question.measure)

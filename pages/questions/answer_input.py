@@ -115,7 +115,6 @@ def _get_scale(kind: Drag) -> float:
 def _draw_options(
     key: str, label: str, options: Mapping[str, str], on_change: Callable[[], None] | None
 ) -> None:
-    """Draw the options of a multiple-choice question: Markdown by name."""
     st.pills(
         label,
         list(options),

@@ -199,7 +199,6 @@ def store_answer(key: str, prompt: str, guessed: str, measured: str) -> None:
 
 
 def draw_retry_button(key: str) -> None:
-    """Draw a button that reopens the question."""
     st.button(
         "Predict again", key=f"{key}.again", type="tertiary", on_click=widgets.set_control, args=(key, "")
     )

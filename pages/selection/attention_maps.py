@@ -52,7 +52,6 @@ class MapSelection:
 
 
 def name_head(head: Head) -> str:
-    """Return 'Head 3' or 'Mean of heads'."""
     return f"Head {head}" if isinstance(head, int) else f"{head.capitalize()} of heads"
 
 
@@ -107,7 +106,6 @@ def build_layers_view(subject: CapturedSubject, ground: Photo, pin: str) -> byte
 
 
 def describe_attention(subject: CapturedSubject, map_selection: MapSelection, pin: Pin) -> str:
-    """Return the caption of the pinned token."""
     layout = get_layer_layout(subject, map_selection.layer)
     token = pin.token(layout)
     lines = select_weights(subject, map_selection, pin)

@@ -143,7 +143,6 @@ def _get_width_px(pixels: np.ndarray) -> int:
 def _encode_thumbnail(
     image: str, preparation: Preparation, offset: cached.Offset, pin: Pin | None, mode: Mode
 ) -> str:
-    """Return the image with its crop and pin as a data URL."""
     pixels = cached.load_image(image)
     box = cached.prepare_image(image, preparation, offset).box
     return thumbnails.encode_image(thumbnails.draw_crop(pixels, box, pin, mode, _get_longer_side_px(pixels)))
@@ -212,7 +211,6 @@ def _draw_crop_slider(pixels: np.ndarray, model: ModelChoice) -> None:
 
 
 def _draw_sources(image: str, offered: bool) -> None:
-    """Draw the choice of another image."""
     kind = image.partition(":")[0]
     source = {"sample": "sample", "upload": "own"}.get(kind, "dataset")
     if st.session_state.get("nouns.shown_image") != image:  # selected by a link or a page
@@ -236,7 +234,6 @@ def _draw_sources(image: str, offered: bool) -> None:
 
 
 def _select_image(image: str) -> None:
-    """Select an image and centre its crop."""
     session_keys.get_control_values().update(image=image, crop=selection.Selection.crop, own=False)
     notices.clear_notice(session_keys.NOTICE)
 
@@ -341,7 +338,6 @@ def _name_upload_notice(place: str) -> str:
 
 
 def _store_file(key: str, place: str) -> None:
-    """Store an uploaded image and reset the uploader."""
     from vitviz.data.decoding import ImageError
 
     file = upload.take_file(key)

@@ -96,7 +96,6 @@ def _download_hub_model() -> None:
 
 
 def draw_published_models() -> None:
-    """Draw small models as rows, and the others in one list."""
     by_name = {offer.name: offer for offer in list_weights()}
     others = [name for name in by_name if name not in SMALL]
     st.markdown("**Photos: published models**")

@@ -175,7 +175,6 @@ def _needs_digits(model: ModelChoice, image: str) -> bool:
 
 
 def _get_need() -> str:
-    """Return the ability that the page requires of a model."""
     page = registry.BY_SLUG.get(st.session_state.get(session_keys.PAGE, ""))
     return registry.PAGES[0].need if page is None else page.need
 

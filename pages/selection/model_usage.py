@@ -38,14 +38,12 @@ def draw(choice: ModelChoice, step: int, key: str) -> None:
 
 
 def draw_lines(title: str, name: str, config: ModelConfig, key: str) -> None:
-    """Draw a folded drawer with the lines of a shipped or published model."""
     if drawer := _open_drawer(title, key):
         with drawer:
             page.source(write_usage(name, config))
 
 
 def _open_drawer(title: str, key: str) -> DeltaGenerator | None:
-    """Draw the drawer, and return it while it is open."""
     label = f"Use {plain(title)} in your code"
     drawer = st.expander(label, icon=":material/code:", key=f"{key}.usage", on_change="rerun")
     return drawer if drawer.open else None

@@ -106,7 +106,6 @@ def _draw_settings(chosen: str) -> None:
 
 
 def describe_preparation(preparation: Preparation) -> str:
-    """Describe the preprocessing of images."""
     mean, std = (
         ", ".join(f"{value:.3g}" for value in values) for values in (preparation.mean, preparation.std)
     )
@@ -143,7 +142,6 @@ def _remove_weights(key: str) -> None:
 
 
 def _open_file(key: str) -> None:
-    """Open the uploaded file and select its model, or store the error."""
     file = upload.take_file(key)
     if file is None:
         return

@@ -60,7 +60,6 @@ def _find_lab_model(selected: ModelChoice, choices: Mapping[str, ModelChoice]) -
 
 
 def _read_of_view(entry: PageEntry, texts: Mapping[str, str]) -> str:
-    """Return the text of the selected view of a page, or that of any other view."""
     key = f"{VIEW_PAGES.get(entry.slug, entry.slug)}.view"
     incoming = st.session_state.get(session_keys.INCOMING, {})
     stored = st.session_state.get(key, session_keys.get_control_values().get(key, ""))
@@ -68,7 +67,6 @@ def _read_of_view(entry: PageEntry, texts: Mapping[str, str]) -> str:
 
 
 def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str, ModelChoice]) -> Shown:
-    """Return the model that the page shows: the selected one, or the nearest that it can show."""
     if entry.slug == "live_lab":
         followed = _find_lab_model(selected, choices)
         return Shown(followed, "" if followed == selected.key else "The lab shows the model of this run.")

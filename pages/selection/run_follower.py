@@ -11,7 +11,6 @@ _KEY, _RUN = "nouns.follow", "nouns._followed"
 
 
 def follow_newest_step(model: ModelChoice) -> bool:
-    """Select the newest step if the user follows this run, and return True if so."""
     if not _is_training(model):
         return False
     if st.session_state.get(_RUN) != model.key:  # following starts off for each run

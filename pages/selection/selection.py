@@ -52,7 +52,6 @@ def list_models() -> Mapping[str, ModelChoice]:
 
 
 def refresh_models() -> Mapping[str, ModelChoice]:
-    """Return all models of this user by key, read anew."""
     models = catalogue.list_models(session.get_current())
     st.session_state[session_keys.MODELS] = (_identify_script_run(), models)
     return models
@@ -84,7 +83,6 @@ def is_default_model() -> bool:
 
 
 def prepare_image(preparation: Preparation) -> Prepared:
-    """Return the selected image preprocessed for a model."""
     current = get_current()
     return cached.prepare_image(current.image, preparation, current.offset)
 
@@ -96,7 +94,6 @@ def capture_image(model: ModelChoice, step: int | None, patterns: tuple[str, ...
 
 
 def get_theme() -> Mode:
-    """Return the user's theme, 'light' or 'dark'."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
@@ -159,7 +156,6 @@ def substitute(current: Selection, model: str, step: int, image: str) -> Selecti
 
 
 def override_image(image: str) -> None:
-    """Replace the image for the rest of this run."""
     st.session_state[session_keys.SELECTION] = replace(get_current(), image=image)
 
 

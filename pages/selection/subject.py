@@ -55,7 +55,6 @@ class Subject:
 
     @property
     def readout(self) -> str:
-        """Return 'cls', 'mean' or 'first_patch'."""
         return as_vit(self.model.config).readout if self.able.blocks else "mean"
 
     @property
@@ -112,7 +111,6 @@ def load_subject(
 
 
 def load_current() -> Subject:
-    """Load the sidebar's selection."""
     current = selection.get_current()
     return load_subject(selection.get_model_choice(), current.step, current.image)
 

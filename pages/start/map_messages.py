@@ -76,7 +76,6 @@ def build_mark(model_digest: str, shown: NDArray[np.uint8]) -> str:
 
 
 def _load_stored(name: str, choice: ModelChoice, step: int, shown: NDArray[np.uint8]) -> bytes | None:
-    """Return a stored message if it belongs to this model, step and image, else None."""
     file = catalogue.CHECKPOINTS / name
     if choice.path is None or not file.is_file():
         return None

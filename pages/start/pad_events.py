@@ -45,7 +45,6 @@ def _show_drawing() -> None:
 
 
 def _show_photo() -> None:
-    """Show a photo, with a model of photos in place of a model of digits."""
     if selection.get_model_choice().preparation.digit:
         st.session_state[session_keys.MODEL_CHOSEN] = False
     model_suggestion.suggest_for_image(PHOTO)

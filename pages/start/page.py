@@ -55,7 +55,6 @@ class MapControls(widgets.ControlValues, page="home"):
 
 
 def draw_lesson_link() -> None:
-    """Draw a link to the next lesson stop, unless a lesson is open."""
     stop = (
         None
         if open_lesson.get_open_stop()

@@ -51,7 +51,6 @@ def draw() -> None:
 
 
 def _choose_model() -> ModelChoice | None:
-    """Draw the selectbox; None if no second model is selected."""
     others = {
         key: choice for key, choice in selection.list_models().items() if key != selection.get_current().model
     }

@@ -47,7 +47,6 @@ class Background:
 
     @property
     def running(self) -> bool:
-        """Return True while the thread runs."""
         with self._lock:
             return self._thread is not None
 

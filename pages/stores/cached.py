@@ -57,7 +57,6 @@ class SharedCache(Generic[P, R]):
         return self._results.get(self.key(args), lambda: self._function(*args, **kwargs), self._saying)
 
     def key(self, args: tuple[Any, ...]) -> Hashable:
-        """Return the cache key of positional arguments."""
         counted = tuple(getattr(args[place], "cache_key", args[place]) for place in self._counted)
         try:
             hash(counted)
@@ -66,11 +65,9 @@ class SharedCache(Generic[P, R]):
         return counted
 
     def forget(self, *args: Any) -> None:
-        """Remove the result of these arguments."""
         self._results.forget(self.key(args))
 
     def clear(self) -> None:
-        """Remove every result."""
         self._results.clear()
 
 
@@ -122,7 +119,6 @@ class PerImageCache(Generic[P, R]):
         return uploads.STORE.computed(name, of, self._most, lambda: self._function(*args, **kwargs))
 
     def clear(self) -> None:
-        """Remove every result."""
         self._everybody.clear()
         uploads.STORE.forget_computed(self._kind)
 
@@ -289,7 +285,6 @@ def is_coloured(image: str) -> bool:
 
 @per_image(shared=64, upload=8)
 def prepare_image(image: str, preparation: Preparation, offset: Offset) -> Prepared:
-    """Return the preprocessed image, cropped at an offset in [0, 1]."""
     from vitviz.data.preparation import prepare
 
     return prepare(load_image(image), preparation, offset)
@@ -315,7 +310,6 @@ def capture_activations(
 
 @per_image(shared=24, upload=6)
 def capture_loaded(model: LoadedModel, image: str, patterns: tuple[str, ...], offset: Offset) -> Capture:
-    """Return the intermediates of a loaded model."""
     from vitviz.probe.capture import capture
 
     return capture(model.model, prepare_image(image, model.preparation, offset).input[None], record=patterns)

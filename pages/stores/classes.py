@@ -43,7 +43,6 @@ def get_classes() -> ClassStore:
 
 
 def has_classes() -> bool:
-    """Return True if a class was ever opened on this server."""
     return (runs.get_folder() / NAME).is_file()
 
 

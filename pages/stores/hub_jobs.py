@@ -105,12 +105,10 @@ _lock = threading.Lock()
 
 
 def get_job(user: UserSession) -> HubJob | None:
-    """Return the user's job, running or finished, or None."""
     return _jobs.get(user.token)
 
 
 def look_up(user: UserSession, hub_id: str) -> None:
-    """Look a hub id up for a user, in place of an earlier job."""
     cancel(user)
     with _lock:
         for token in [token for token, job in _jobs.items() if not job.active]:

@@ -94,7 +94,6 @@ def find_next_stop(user: UserSession, slugs: Collection[str]) -> tuple[str, Less
 
 
 def find_lesson(user: UserSession, name: str, slugs: Collection[str]) -> Lesson | None:
-    """Return the lesson of a name from a link, or None."""
     if name in (OPENED, MINE):
         return get_shelf(user).own.get(name)
     kind = CLASS if name.startswith(CLASS) else ""
@@ -111,7 +110,6 @@ def is_shipped(name: str) -> bool:
 
 
 def list_shipped(slugs: Collection[str]) -> dict[str, Lesson]:
-    """Return the shipped lessons in their recommended order."""
     lessons = {name: lesson for name, lesson in _read_folder(SHIPPED, slugs) if isinstance(lesson, Lesson)}
     return dict(
         sorted(lessons.items(), key=lambda item: (item[0] not in ORDER, _get_position(item[0]), item[0]))

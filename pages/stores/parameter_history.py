@@ -52,7 +52,6 @@ def compute_frames(shared: int, counts: list[int]) -> list[int]:
 
 
 def describe_steps(choice: ModelChoice, steps: list[int]) -> list[str]:
-    """Return labels of steps, with the epoch if the file records it."""
     per_step = _epochs_per_step(choice)
     if per_step is None:
         return [f"step {step:,}" for step in steps]

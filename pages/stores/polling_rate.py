@@ -40,10 +40,8 @@ _WATCHERS = Watchers()  # of this server
 
 
 def note_user(user: str) -> None:
-    """Record that this user has polled a run."""
     _WATCHERS.note(user)
 
 
 def get_slowness() -> float:
-    """Return the current factor on polling intervals."""
     return _WATCHERS.slowness()

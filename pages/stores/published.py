@@ -112,5 +112,4 @@ def start_download(name: str, user: str) -> None:
 
 
 def get_download(name: str) -> Download | None:
-    """Return the running or finished download of a file, or None."""
     return _downloads.get(name)

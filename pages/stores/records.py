@@ -11,8 +11,6 @@ Record = Mapping[str, Any]
 
 
 class Records:
-    """Training records by kind, in order."""
-
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.clear()
         for record in records:
@@ -32,7 +30,6 @@ class Records:
         return any(r.get("kind") == "step" and _to_float(r.get("step", 0)) <= last for r in records)
 
     def add(self, record: Record) -> None:
-        """Add one record."""
         kind = record.get("kind")
         place = tuple(_to_float(record.get(name) or 0.0) for name in ("step", "epoch", "seconds"))
         if not np.isfinite(place).all():  # written by a damaged disk, not by a trainer

@@ -162,7 +162,6 @@ def read_status(run: Run) -> Status:
 
 
 def may_change(user: UserSession, run: Run) -> bool:
-    """Return True if the user made the run or was granted editing."""
     from vitviz.training import permissions
 
     return permissions.may_change(run, user.owner)

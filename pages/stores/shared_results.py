@@ -86,12 +86,10 @@ class ResultCache(Generic[R]):
         return entry.value[0]
 
     def forget(self, key: Hashable) -> None:
-        """Remove one result."""
         with self._lock:
             self._entries.pop(key, None)
 
     def clear(self) -> None:
-        """Remove every result."""
         with self._lock:
             self._entries.clear()
 
@@ -114,6 +112,5 @@ def _make_room(newest: _Entry[Any]) -> None:
 
 
 def clear_caches() -> None:
-    """Clear every result cache."""
     for results in list(_caches):
         results.clear()

@@ -118,7 +118,6 @@ class Store(Generic[T]):
             self.entries = kept | {key: _Entry(content, user)}
 
     def get(self, key: str) -> T | None:
-        """Return the upload, or None if it has expired."""
         with self.lock:
             entry = self.entries.get(key)
             return None if entry is None else entry.content
@@ -145,7 +144,6 @@ class Store(Generic[T]):
         return make() if results is None else results.get(tuple(rest), make)
 
     def forget_computed(self, kind: str) -> None:
-        """Remove results of a kind from all uploads."""
         with self.lock:
             for entry in self.entries.values():
                 entry.computed.pop(kind, None)
@@ -155,7 +153,6 @@ class Store(Generic[T]):
             self.entries.pop(key, None)
 
     def forget(self, user: str) -> None:
-        """Remove a user's uploads."""
         with self.lock:
             for key in [key for key, entry in self.entries.items() if entry.user == user]:
                 del self.entries[key]
@@ -165,7 +162,6 @@ class Store(Generic[T]):
         self._mark(user, time.monotonic())
 
     def touch(self, user: str) -> None:
-        """End the grace period: the user is connected."""
         self._mark(user, None)
 
     def sweep(self) -> None:

@@ -94,7 +94,6 @@ def may_remove(user: UserSession, note: uploaded_datasets.UploadedNote) -> bool:
 
 
 def remove_dataset(user: UserSession, name: str) -> None:
-    """Remove a dataset from the server if the user uploaded it, else from the session only."""
     note = uploaded_datasets.read_note(name, runs.get_folder())
     if note is not None and may_remove(user, note):
         uploaded_datasets.remove(name, runs.get_folder())

@@ -61,7 +61,6 @@ def draw_cached(
 def _record_messages(
     context: ScriptRunContext, place: DeltaGenerator, path: tuple[int, ...], render: Callable[[], None]
 ) -> list[ForwardMsg]:
-    """Draw, and return a copy of each message that was sent."""
     messages: list[ForwardMsg] = []
     send = context.enqueue
 

@@ -44,7 +44,6 @@ class _Batch:
             return len(self._events) == 1
 
     def take(self) -> list[Event]:
-        """Return all events and begin a new batch."""
         with self._lock:
             events, self._events = self._events, []
         return events

@@ -94,7 +94,6 @@ def render_document(slug: str) -> str:
 
 
 def _list_meta_tags(title: str, question: str) -> list[str]:
-    """Return the tags that describe a shared link to the page."""
     said = {"description": question, "og:title": title, "og:description": question}
     return [f'<meta name="{escape(name)}" content="{escape(text)}">' for name, text in said.items()]
 
@@ -147,7 +146,6 @@ def _list_view_files(entry: PageEntry) -> list[Path]:
 
 
 def _follow_imports(files: Iterable[Path]) -> list[Path]:
-    """Return modules and their static imports, each once."""
     found: dict[Path, None] = {}
     waiting = [file.resolve() for file in files]
     while waiting:
@@ -160,6 +158,5 @@ def _follow_imports(files: Iterable[Path]) -> list[Path]:
 
 @cache
 def _list_imports(file: Path) -> list[Path]:
-    """Return a module's static imports; in Streamlit's bundles they stand first."""
     with file.open(encoding="utf-8") as text:
         return [(file.parent / name).resolve() for name in _IMPORT.findall(text.read(_HEAD))]

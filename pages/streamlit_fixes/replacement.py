@@ -27,11 +27,9 @@ class Replacement:
     by: Any = None
 
     def is_applied(self) -> bool:
-        """Return True if the replacement is in place."""
         return self.by is not None and vars(self.owner).get(self.name) is self.by
 
     def fits(self) -> bool:
-        """Return True if Streamlit has this function with the expected parameters."""
         current = getattr(self.owner, self.name, None)
         if self.parameters is None or isinstance(current, property):
             return self.parameters == (None if current is None else "")

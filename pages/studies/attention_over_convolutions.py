@@ -67,7 +67,6 @@ def create_evidence(stored: Result) -> Evidence:
 
 
 def describe_results(stored: Result) -> str:
-    """Return what attention adds to the convolutional net."""
     tests = {name: list_accuracies(stored, name) for name in MODELS if list_accuracies(stored, name)}
     if not {"written", "control"} <= tests.keys():
         return "The experiment is incomplete: the lecture's network or its control is missing."

@@ -28,7 +28,6 @@ _PX = 96
 
 
 def build(mode: Mode, dataset: str) -> View:
-    """Return the gains of all models by number of images."""
     gains = compute_augmentation_gains(data_grids.load_grids()[dataset].rows, data_size.TITLES)
     return View(
         picture=gain_figure(gains, mode) if gains else None,
@@ -44,7 +43,6 @@ def build(mode: Mode, dataset: str) -> View:
 
 
 def _ask(dataset: str, gains: Sequence[Curve]) -> Prediction | None:
-    """Ask which model gains most with the fewest images."""
     compared = find_leads(gains)
     if not compared:
         return None
@@ -117,14 +115,12 @@ def count_variants(train: TrainConfig) -> int:
 
 
 def _describe_passes(grid: data_size.Grid) -> str:
-    """Describe the number of epochs with the fewest and with the most images."""
     fewest, most = (f"{grid.trained_on(size).epochs or 0:,.3g}" for size in (grid.sizes[0], grid.sizes[-1]))
     few, many = grid.sizes[0], grid.sizes[-1]
     return f"Epochs: {fewest} with {few:,} images, {most} with {many:,}."
 
 
 def _describe_gains(gains: Sequence[Curve]) -> str:
-    """Describe the largest and the smallest gain."""
     places = [(gain, place) for gain in gains for place in range(len(gain.mean))]
     if len(places) == 1:
         return f"Only one gain from augmentation was measured: {_format_gain(*places[0])}."

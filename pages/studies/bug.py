@@ -25,7 +25,6 @@ CHANCE = {"digits": 0.1, "shapes": 0.25}
 
 
 def build(_mode: Mode, name: str, dataset: str) -> View:
-    """Return the curves and seeds with and without the bug, and the cost of all bugs."""
     bug = BUGS[name]
     above = partial(page.markdown, f"**{bug.title}** ({bug.where}). {bug.why}")
     live = partial(_draw_live, name, dataset)
@@ -56,14 +55,12 @@ def load_pair(stored: Result, name: str) -> tuple[list[Variant], list[Row]]:
 
 
 def create_race(stored: Result, sides: Sequence[Variant]) -> Race:
-    """Return the picture of a model with and without a bug."""
     dataset = stored.settings["dataset"]
     note = f"test images of {dataset}, evaluated once at the end"
     return Race(sides, CHANCE[dataset], float(stored.settings["epochs"]), note, known=[sides[0].name])
 
 
 def write_question(name: str, dataset: str) -> Question:
-    """Return the prediction question that precedes a bug's cost."""
     return Question(
         f"{BUGS[name].title}: how does it change the test accuracy on {dataset}?",
         BugCost(name, dataset),
@@ -112,7 +109,6 @@ def _note_shorter_run(name: str) -> str:
 
 
 def _draw_live(name: str, dataset: str) -> None:
-    """Draw the form of a live run and the run."""
     config = bugs.build_run_config(dataset, name)
     with page.row():
         label = f"Train both models, {plural(len(bugs.LIVE_SEEDS), 'seed')} each"

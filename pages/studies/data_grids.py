@@ -31,17 +31,14 @@ class Grid:
 
     @property
     def rows(self) -> list[Row]:
-        """The trainings with, or without, augmentation."""
         return self.stored.where(augmented=self.augmented)
 
 
 def load_grids() -> dict[str, Result]:
-    """Load the results of every measured dataset."""
     return {name: stored for name in GRIDS if (stored := read_result_if_any(f"data_size_{name}")) is not None}
 
 
 def list_datasets() -> dict[str, str]:
-    """Return the titles of the measured datasets."""
     return {name: DATASETS[name].title for name in load_grids()}
 
 
@@ -72,7 +69,6 @@ CHOICES = (
 
 
 def create_evidence(grid: Grid) -> Evidence:
-    """Return the provenance of a dataset's results."""
     stored = grid.stored
     settings = stored.settings
     return Evidence(

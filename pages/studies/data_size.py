@@ -44,7 +44,6 @@ def load_stopped(grid: Grid) -> Result | None:
 
 
 def list_budgets(dataset: str, augmented: bool) -> dict[str, str]:
-    """Return the measured training budgets."""
     stopped = load_stopped(Grid(dataset, augmented))
     return {name: title for name, title in BUDGETS.items() if name != STOPPED or stopped is not None}
 
@@ -93,7 +92,6 @@ def create_stopped_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
 
 
 def _ask(grid: Grid, lead: Lead, lines: Sequence[Curve]) -> Prediction:
-    """Ask which model is best with the fewest images."""
     candidates = {line.name: line for line in lines if line.find_size(lead.pictures) is not None}
     return ask_options(
         GUESS,

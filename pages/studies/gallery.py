@@ -13,7 +13,6 @@ COLUMNS = 4
 
 
 def draw(studies: Sequence[Study]) -> None:
-    """Draw the cards in rows."""
     for start in range(0, len(studies), COLUMNS):
         for place, study in zip(st.columns(COLUMNS), studies[start : start + COLUMNS], strict=False):
             with place, st.container(border=True, height="stretch", gap="xxsmall"):

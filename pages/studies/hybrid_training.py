@@ -51,7 +51,6 @@ def list_axes() -> dict[str, str]:
 
 
 def build(mode: Mode, over: str) -> View:
-    """Return validation accuracy over one of `AXES`."""
     headers, unit = load_headers(), UNITS[over]
     courses = [build_course(family, header, over) for family, header in headers.items()]
     by_family = {course.family: course for course in courses}
@@ -76,7 +75,6 @@ def build(mode: Mode, over: str) -> View:
 
 
 def build_course(family: str, header: Header, over: str) -> Course:
-    """Return the validation accuracy that the training recorded, over one of `AXES`."""
     records = [r for r in header.history if r.get("kind") == "evaluation" and r.get("split") == "validation"]
     batch = 1 if header.train is None else header.train.batch_size
     x = [float(r["seconds"]) if over == "seconds" else float(r["step"] * batch) for r in records]
@@ -84,7 +82,6 @@ def build_course(family: str, header: Header, over: str) -> Course:
 
 
 def _ask(hybrid: Course, vit: Course, unit: str) -> Prediction:
-    """Ask when the hybrid reaches the ViT's best accuracy."""
     best = float(vit.accuracy.max())
     vit_x, hybrid_x = (time_to_accuracy(course.x, course.accuracy, best) for course in (vit, hybrid))
     return ask_options(

@@ -53,8 +53,6 @@ MAX_LENGTH = 60
 
 @dataclass(frozen=True)
 class HyperparameterControls(widgets.ControlValues, page="experiments"):
-    """The live form, and its run."""
-
     knob_set: str
     knob_values: str
     knob_picked: tuple[str, ...]
@@ -65,7 +63,6 @@ class HyperparameterControls(widgets.ControlValues, page="experiments"):
 
 
 def build(_mode: Mode, name: str) -> View:
-    """Return the curves and seeds of every value, and the form that trains them."""
     hyperparameter, stored = HYPERPARAMETERS[name], read_result_if_any(EXPERIMENT)
     findings, live = f"hyperparameter.{name}", partial(_draw_live, hyperparameter)
     variants = [] if stored is None else list_hyperparameter_variants(stored, hyperparameter)
@@ -93,7 +90,6 @@ def build(_mode: Mode, name: str) -> View:
 
 
 def write_question(hyperparameter: Hyperparameter) -> Question:
-    """Return the prediction question that precedes a hyperparameter's results."""
     return Question(
         f"Which value of '{hyperparameter.title}' has the highest mean accuracy on the digits?",
         BestHyperparameterValue(hyperparameter.name),
@@ -106,7 +102,6 @@ def write_question(hyperparameter: Hyperparameter) -> Question:
 
 
 def get_base_name(hyperparameter: Hyperparameter) -> str:
-    """Return the name of the base variant."""
     return f"{hyperparameter.base(BASES['digits'])}"
 
 
@@ -132,7 +127,6 @@ def build_columns(variants: Sequence[Variant], base: str) -> Columns:
 
 
 def _draw_live(hyperparameter: Hyperparameter) -> None:
-    """Draw the form of a live run and the run."""
     dataset, config = _draw_form(hyperparameter)
     with page.row():
         live_runs.draw_start_button(
@@ -184,7 +178,6 @@ def _describe_variants(hyperparameter: Hyperparameter, dataset: str, variants: S
 
 
 def _draw_form(hyperparameter: Hyperparameter) -> tuple[str, RunConfig | ValueError]:
-    """Draw the live form; return the dataset and the run's configuration, or the error in the form."""
     with page.row():
         datasets = live_runs.list_datasets(BASES)
         dataset = widgets.segmented(

@@ -57,7 +57,6 @@ def build(mode: Mode, source: str) -> View:
 
 
 def create_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
-    """Return the provenance of fine-tuned models."""
     settings = stored.settings
     return Evidence(
         stored,
@@ -77,7 +76,6 @@ def describe_rates(plan: Plan, source: str) -> str:
 
 
 def _ask(source: str, lead: Lead, curves: Sequence[Curve]) -> Prediction:
-    """Ask which method is best with the fewest images."""
     methods = {curve.name: curve for curve in curves if curve.find_size(lead.pictures) is not None}
     return ask_options(
         GUESS,

@@ -18,7 +18,6 @@ GUESS = "studies.lecture_guess"
 
 
 def build(mode: Mode) -> View | None:
-    """Return every seed's test accuracy beside the printed one."""
     stored = read_result_if_any(NAME)
     if stored is None:
         return None
@@ -63,7 +62,6 @@ def build(mode: Mode) -> View | None:
 
 
 def list_accuracies(stored: Result, preset: str) -> list[float]:
-    """Return the test accuracy of every seed of a preset."""
     return [float(row["test"]) for row in stored.where(preset=preset) if "test" in row]
 
 
@@ -92,7 +90,6 @@ def describe_gaps(gaps: dict[str, float]) -> str:
 
 
 def _draw_links() -> None:
-    """Draw a link that trains each preset live, folded."""
     presets = dict.fromkeys(name for printed in ACCURACIES for name in (printed.written, *printed.improved))
     with st.expander("Train a recipe live", icon=":material/experiment:"):
         for preset in presets:

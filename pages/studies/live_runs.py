@@ -37,8 +37,6 @@ DescribeVariants = Callable[[Sequence[Variant]], str]
 
 
 class RunPanels(NamedTuple):
-    """The figure and the caption of a run."""
-
     message: bytes  # for `pages.views.race`
     caption: str  # describes the results
     has_test_results: bool  # True if any model was tested

@@ -34,7 +34,6 @@ def get_model() -> ModelChoice:
 
 
 def get_images(model: ModelChoice) -> str:
-    """Return the dataset whose test images are normalised."""
     return default_pictures(model.trained_on, model.preparation.in_chans)
 
 
@@ -66,7 +65,6 @@ def build(mode: Mode, image: int, token: int, channel: int) -> View:
 
 
 def _describe_conditions(tokens: np.ndarray, at: tuple[int, int, int], groups: int) -> str:
-    """Describe which model, images and part of the tokens the picture shows."""
     model = get_model()
     images = get_images(model)
     return (
@@ -104,7 +102,6 @@ def describe_prediction(moves: Mapping[str, float], guess: str) -> str:
 
 
 def describe_batch_dependence(names: list[str], moves: list[float]) -> str:
-    """Describe which norms make an image depend on the others of its batch."""
     moved = [
         f"{name} (by {move:.2g} standard deviations)" for name, move in zip(names, moves, strict=True) if move
     ]

@@ -30,7 +30,6 @@ _LECTURE_ACCURACY = 97.04  # percent on MNIST's test images, as printed in the l
 
 
 def build(_mode: Mode) -> View:
-    """Return the image as a token, and its attention weights."""
     selected = selection.get_current()
     net = _compute_attention(selected.image, selected.offset)
     return View(

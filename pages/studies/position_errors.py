@@ -16,7 +16,6 @@ NEAR = 0.02  # of an accuracy that reproduces the printed one
 
 
 def list_models() -> dict[str, str]:
-    """Return the models that were measured."""
     stored = read_result_if_any(NAME)
     return {name: model.title for name, model in MODELS.items() if stored and stored.where(model=name)}
 
@@ -64,7 +63,6 @@ def build(mode: Mode, model: str) -> View:
 
 
 def describe_closest(means: dict[str, float], epochs: float) -> str:
-    """Describe the table whose accuracy is closest to the printed one."""
     name = min(means, key=lambda table: abs(means[table] - POOR))
     title, reached = ERRORS[name].title, f"{percent(means[name])} after {epochs:g} epochs"
     if abs(means[name] - POOR) <= NEAR:

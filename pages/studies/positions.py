@@ -92,7 +92,6 @@ def _build_race_view(name: str) -> View:
 
 
 def list_racers(race: StoredRace) -> list[Racer]:
-    """Return the models of a stored race."""
     return [
         create_racer(run["positions"], CODES[run["positions"]], np.array(run["curve"]).T, [run["measured"]])
         for run in race["runs"]
@@ -113,7 +112,6 @@ def _ask(dataset: str, epochs: float, reached: Mapping[str, float]) -> Predictio
 
 
 def describe_prediction(points: float, guess: str) -> str:
-    """Compare the predicted range with the measured gap in points."""
     right = next((name for name, (most, _) in GAP_RANGES.items() if points <= most), "more")
     verdict = "right" if guess == right else "wrong"
     side = "below" if points >= 0 else "above"

@@ -21,7 +21,6 @@ NEVER = "never"  # the answer that no ViT leads after any dataset
 
 
 def build(mode: Mode) -> View:
-    """Return the cited curves."""
     return View(
         pretraining_figure(ACCURACY, tuple(MILLIONS_OF_IMAGES.values()), mode),
         describe_leaders(),

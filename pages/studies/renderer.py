@@ -17,7 +17,6 @@ from vitviz.text import plain, plural, split_sentence
 
 
 def draw(study: Study) -> None:
-    """Draw a study with the selection of its controls."""
     with page.row():
         values = study.choose()
     view = None if values is None else study.build(selection.get_theme(), *values)
@@ -54,7 +53,6 @@ def draw(study: Study) -> None:
 
 
 def draw_missing_note(experiments: tuple[str, ...]) -> None:
-    """Draw the commands that measure what is missing."""
     commands = " and ".join(f"`python -m vitviz.experiment {name}`" for name in experiments)
     text = (
         f"No results are stored here. Run {commands}."
@@ -65,7 +63,6 @@ def draw_missing_note(experiments: tuple[str, ...]) -> None:
 
 
 def draw_picture(view: View, key: str, answered: bool) -> None:
-    """Draw the picture, or the range of all its curves before the prediction."""
     picture = view.picture
     if isinstance(picture, Race):
         shape = picture.chance, picture.epochs

@@ -94,7 +94,6 @@ def describe_accuracies(stored: Result) -> str:
 
 
 def _draw_initial_gradients() -> None:
-    """Draw the gradient norms of untrained models on request."""
     help_text = "Random weights; takes a few seconds."
     if not widgets.toggle(GradientControls.key("here"), "Compute at initialisation", help=help_text):
         return
@@ -110,7 +109,6 @@ def _draw_initial_gradients() -> None:
 
 @cached.shared(max_entries=32)
 def _compute_initial_norms(variant: str, depth: int) -> NDArray[np.float64]:
-    """Compute the gradient norms (depth,) at initialisation."""
     import torch
 
     from vitviz.data.preparation import prepare_batch

@@ -31,7 +31,6 @@ DEFAULT = "noise"  # it separates the models most
 
 
 def list_changes() -> dict[str, str]:
-    """Return the measured changes."""
     stored = read_result_if_any(NAME)
     return {
         name: change.title
@@ -41,7 +40,6 @@ def list_changes() -> dict[str, str]:
 
 
 def build(mode: Mode, change: str) -> View:
-    """Return test accuracy over the strength of a change."""
     stored = read_result(NAME)
     losses, images = collect_losses(stored, change, FAMILIES), int(stored.settings["pictures"])
     names = [strength_words(change, strength, IMAGE_PX) for strength in losses.strengths]

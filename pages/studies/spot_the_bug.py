@@ -52,7 +52,6 @@ def _rank_separation(stored: Result, name: str) -> tuple[bool, float]:
 
 
 def describe_prediction(bug: Bug, line: int) -> str:
-    """Compare the predicted line, counted from 0, with the wrong ones."""
     return f"Your prediction: line {line + 1}: {'right' if line in bug.wrong else 'wrong'}."
 
 

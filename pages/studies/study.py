@@ -185,11 +185,9 @@ class Study:
         return values
 
     def load_code(self) -> list[Callable[..., object]]:
-        """Return the functions and classes whose source is shown."""
         return [_load(entry) if isinstance(entry, str) else entry for entry in self.code]
 
     def build_example(self, mode: Mode = "light") -> View | None:
-        """Return the view of the default options; None without results."""
         values = self.choose(draw=False)
         return None if values is None else self.build(mode, *values)
 

@@ -51,7 +51,6 @@ def list_augmentations(dataset: str, *_: object) -> dict[bool, str]:
 
 
 def load_methods(dataset: str) -> Result | None:
-    """Load the methods of distillation that were compared on a dataset."""
     return read_result_if_any(f"teaching_{dataset}")
 
 
@@ -96,7 +95,6 @@ def build(mode: Mode, dataset: str, picture: str, size: int, augmented: bool) ->
 
 
 def _ask_winner(grid: Grid, fewest: Duel) -> Prediction:
-    """Ask which model is better with the fewest images."""
     options = {key: text for key, text in PREDICTIONS.items() if key != "even" or fewest.verdict != "one"}
     return ask_options(
         GUESS,

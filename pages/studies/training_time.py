@@ -39,7 +39,6 @@ def find_most(dataset: str, augmented: bool) -> int | None:
 
 
 def build(mode: Mode, dataset: str, augmented: bool, pictures: int) -> View:
-    """Return validation accuracy over core-seconds of the trainings on one machine."""
     grid = Grid(dataset, augmented)
     rows = [row for row in grid.rows if row["pictures"] == pictures and row.get("curve")]
     comparable = select_one_machine(rows, grid.stored.machine_of)
@@ -60,7 +59,6 @@ def build(mode: Mode, dataset: str, augmented: bool, pictures: int) -> View:
 
 
 def _ask(grid: Grid, lines: Lines) -> Prediction | None:
-    """Ask which model is best when the fastest finishes."""
     last = read_common_end(lines)
     if last is None:
         return None

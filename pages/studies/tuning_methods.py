@@ -28,7 +28,6 @@ GUESS = "fine_tuning.way_guess"
 
 
 def list_backbones() -> dict[str, str]:
-    """Return the backbones for which the methods were compared."""
     return {source: title for source, title in PLAN.sources.items() if list_sizes(source)}
 
 
@@ -45,7 +44,6 @@ def find_middle_size(source: str) -> int:
 
 
 def build(_mode: Mode, source: str, pictures: int) -> View:
-    """Return the learning curves and test accuracies of all methods."""
     stored = read_result(NAME)
     variants = load_variants(stored, source, pictures)
     means = {variant.name: variant.mean for variant in variants if variant.test}
@@ -78,7 +76,6 @@ def build(_mode: Mode, source: str, pictures: int) -> View:
 
 
 def load_variants(stored: Result, source: str, pictures: int) -> list[Variant]:
-    """Load the measured methods, in the plan's order."""
     variants = []
     for name, way in WAYS.items():
         rows = list(stored.where(source=source, a_class=pictures, way=name))

@@ -21,7 +21,6 @@ def read_fields(value: object) -> dict[str, Any]:
 
 
 def read_list(value: object) -> list[Any]:
-    """Return a list; [] for any other value."""
     return value if isinstance(value, list) else []
 
 

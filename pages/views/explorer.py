@@ -42,7 +42,6 @@ def draw_explorer(data: bytes, strip: Strip, *, key: str, on_change: Callable[[]
 
 
 def send_strip(strip: Strip, *, key: str) -> None:
-    """Send the strip to the explorer of this key; draws nothing."""
     _strip(strip.data, key=f"{key}.strip")
 
 
@@ -61,5 +60,4 @@ def read_picks(key: str) -> dict[str, Any]:
 
 
 def send_options(group: str, pin: str, options: ExplorerOptions) -> None:
-    """Send the view options to the explorers of a group."""
     _options(pack({"group": group, "pin": pin} | asdict(options)), key=f"{group}.options")

@@ -191,7 +191,6 @@ def _serve_files() -> None:
 
 
 def _find_file(component_root: str, relative_url_path: str) -> str | None:
-    """Return the file of a component; of the checkout only the views' files."""
     if Path(component_root).resolve() == ROOT and not _SERVED.fullmatch(relative_url_path):
         return None
     file: str | None = _find_any_file(component_root, relative_url_path)

@@ -27,7 +27,6 @@ def list_models() -> tuple[Entry, ...]:
 
 
 def _load_shipped(choice: ModelChoice) -> Entry | None:
-    """Return the entry of a checkpoint, from its header; None for one without a training dataset."""
     if choice.path is None or choice.trained_on is None:
         return None
     header = catalogue.read_header(choice.path)

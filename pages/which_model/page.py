@@ -18,8 +18,6 @@ VIEWS = {
 
 @dataclass(frozen=True)
 class PageControls(widgets.ControlValues, page="which_model"):
-    """The section that is shown, a key of `VIEWS`."""
-
     view: str
 
 

@@ -77,7 +77,6 @@ def _draw_transfers() -> None:
 
 
 def _ask_best_model(transfers: Sequence[Transfer], test_set: str) -> bool:
-    """Ask which family is more accurate, and at which cost; return True if the ViTs may be shown."""
     return prediction_gate.require_prediction(
         TableControls.key("papers_guess"),
         "papers",

@@ -105,7 +105,6 @@ def _choose_axis(name: str, label: str, default: str) -> str:
 def build_points(
     entries: Sequence[Entry], selected: Entry, x: Quantity, y: Quantity, known: Timings
 ) -> list[plots.Point]:
-    """Return the models that have both quantities, with the Pareto front marked."""
     complete = [
         (entry, x_value, y_value)
         for entry in entries

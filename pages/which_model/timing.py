@@ -16,7 +16,6 @@ _START_S = 0.15
 
 
 def draw_button(entries: Sequence[Entry], known: Timings) -> None:
-    """Draw the button that times all models without a timing; finished timings stay if it is interrupted."""
     waiting = select_untimed(entries, known)
     if not waiting:
         return

@@ -15,7 +15,6 @@ from vitviz.training.run_directory import Run
 
 
 def draw(run: Run | None) -> None:
-    """Draw the closed drawers, with the numbers of the displayed race."""
     page.drawers(
         "fine_tuning",
         math=page.read_math(__file__),
@@ -25,7 +24,6 @@ def draw(run: Run | None) -> None:
 
 
 def _draw_table(run: Run) -> None:
-    """Draw every model's test accuracy and initial weights, and the downloads."""
     from vitviz.data.uploaded_datasets import hide_secret_name
 
     columns: dict[str, list[object]] = {"model": [], "seed": [], "initial weights": [], "test accuracy": []}

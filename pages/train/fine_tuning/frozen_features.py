@@ -39,7 +39,6 @@ class LinearProbe:
         return Group("frozen", TITLE, (), (self.accuracy,))
 
     def describe(self) -> str:
-        """Return the accuracy as a sentence."""
         if self.patch_mean_accuracy is None:
             return f"A logistic regression on features of the frozen backbone: {percent(self.accuracy)}."
         return (

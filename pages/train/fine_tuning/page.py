@@ -16,8 +16,6 @@ VIEWS = {
 
 @dataclass(frozen=True)
 class FineTuningControls(widgets.ControlValues, page="fine_tuning"):
-    """The selected view of `VIEWS`."""
-
     view: str
 
 

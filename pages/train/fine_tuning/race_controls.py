@@ -63,8 +63,6 @@ class RaceControls(widgets.ControlValues, page="fine_tuning"):
 
 @dataclass(frozen=True)
 class MethodControls(widgets.ControlValues, page="fine_tuning"):
-    """The options of training."""
-
     body: str
     larger: int  # factor of the resolution
     rate: float
@@ -79,8 +77,6 @@ class MethodControls(widgets.ControlValues, page="fine_tuning"):
 
 @dataclass(frozen=True)
 class RaceSettings:
-    """The settings of a race."""
-
     source: ModelChoice
     step: int
     in_colour: bool  # True if the dataset's images have colour

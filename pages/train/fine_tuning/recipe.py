@@ -26,7 +26,6 @@ listed under *Start from*.
 
 
 def draw() -> None:
-    """Draw the recipe, its code, and the downloaded published weights."""
     st.markdown(RECIPE)
     titles = [entry.title for entry in published.list_downloaded()]
     listed = ", ".join(titles) or "none"

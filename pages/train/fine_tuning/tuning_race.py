@@ -40,7 +40,6 @@ _WATCHED = "fine_tuning._watched"
 
 
 def draw() -> None:
-    """Draw the settings, the prediction, and the displayed race."""
     race_selection.adopt_linked()
     chosen = race_controls.draw()
     stage = st.container()  # the race stands above the question and the plan
@@ -95,7 +94,6 @@ def _draw_recorded() -> None:
 
 
 def _draw_setup(chosen: RaceSettings) -> None:
-    """Draw the plan, the prediction and the start button."""
     if refusal := race_controls.explain_refusal(chosen):
         st.error(f"This cannot be trained: {plain(refusal)}.", icon=":material/block:")
         return
@@ -168,7 +166,6 @@ def _get_prediction_key(run: Run) -> str:
 
 
 def _draw_race(run: Run) -> None:
-    """Draw a race's status, curves and caption; poll while it runs."""
     try:
         _draw_stage(run)
     except (RunError, FileNotFoundError):

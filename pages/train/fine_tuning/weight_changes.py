@@ -45,7 +45,6 @@ class ChangeControls(widgets.ControlValues, page="fine_tuning"):
 
 
 def draw() -> None:
-    """Draw the weight changes and the attention maps of the displayed race."""
     race_selection.adopt_linked()
     notices.draw_notice(race_selection.NOTICE)
     run = race_selection.choose_race()

@@ -100,7 +100,6 @@ def _apply_limits(config: RunConfig | ValueError) -> RunConfig | ValueError:
 
 
 def _hand_in(run: Run) -> None:
-    """Enter the trained run into the ranking."""
     classroom = membership.get_membership()
     if classroom is None:
         return

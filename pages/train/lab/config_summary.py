@@ -35,7 +35,6 @@ def describe_differences(config: RunConfig, focus: Run | None) -> str:
 
 
 def describe_config(config: RunConfig) -> str:
-    """Return one line about what a configuration trains."""
     train, models = config.train, config.members
     sizes = [run_statistics.count_parameters(member.model) for member in models] or [
         run_statistics.count_parameters(config.model)
@@ -80,7 +79,6 @@ def _describe_stops(train: TrainConfig) -> str:
 
 
 def describe_model(config: ModelConfig) -> str:
-    """Return a model's architecture in a few words."""
     model_abilities = abilities(config)
     if model_abilities.receptive_field:
         cnn = as_cnn(config)

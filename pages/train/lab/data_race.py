@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def is_data_race(config: RunConfig) -> bool:
-    """Return True if a run is this experiment."""
     return config.preset == PRESET and bool(config.members)
 
 

@@ -15,7 +15,6 @@ _LONGEST_LIST = 40
 
 
 def select_settings(names: str) -> tuple[Setting, ...]:
-    """Return the settings of names separated by spaces."""
     return tuple(SETTINGS[name] for name in names.split())
 
 

@@ -59,7 +59,6 @@ def build_images(
 
 
 def require_all(values: Iterable[T | None]) -> list[T] | None:
-    """Return the values as a list, or None if one of them is missing."""
     entries = list(values)
     present = [entry for entry in entries if entry is not None]
     return present if len(present) == len(entries) else None
@@ -194,7 +193,6 @@ def _build_distance(config: ModelConfig, inside: Sequence[LearnedTables] | None)
 
 
 def _build_norms(config: ModelConfig, inside: Sequence[LearnedTables] | None) -> Picture:
-    """Build the norms of patches, [CLS] and registers after every block."""
     title, norms = "Token norms by block", require_all(weights.norms for weights in inside or ())
     if not inside or not norms:
         is_vit = abilities(config).heads_over_all

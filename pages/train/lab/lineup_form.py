@@ -194,7 +194,6 @@ def suggest_title(entries: tuple[Entry, ...], form: RunConfig) -> str:
 
 
 def make_unique(title: str, entries: tuple[Entry, ...]) -> str:
-    """Return the title, with a number if another model has it."""
     taken = {entry.title for entry in entries}
     names = (title if i == 1 else f"{title[: LONGEST - 2]} {i}" for i in range(1, MOST_MEMBERS + 2))
     return next(name for name in names if name not in taken)

@@ -99,7 +99,6 @@ def choose_base_config(family: str, model: ModelConfig) -> ModelConfig:
 
 
 def get_initial_values(family: str, model: ModelConfig) -> dict[str, Any]:
-    """Return the initial value of every control of a family, by key."""
     config = choose_base_config(family, model)
     return {get_key(setting): read_value(setting, config) for setting in _SETTINGS[family]}
 
@@ -183,7 +182,6 @@ def find_teachers(preparation: Preparation, dataset: str) -> dict[str, str]:
 
 
 def find_teacher_key(path: str) -> str | None:
-    """Return the key of the teacher at a path, or None."""
     return next((key for key, choice in _list_trained_models().items() if _get_path(choice) == path), None)
 
 

@@ -69,7 +69,6 @@ def select_matching_image(config: RunConfig) -> None:
 
 
 def show_run(run_id: str) -> None:
-    """Show a run, from the next run of the script on."""
     query_params.request_value(keys.StageControls.key("run"), run_id)
     notices.clear_notice(keys.NOTICE)
     keys.save_note(keys.MOMENT, None)
@@ -119,7 +118,6 @@ def _draw_start_button(config: RunConfig | ValueError) -> None:
 
 
 def _choose_run(visit_runs: list[Run]) -> Run | None:
-    """Draw the choice of the shown run; the newest is the default."""
     if not visit_runs:
         return None
     names = {run.id: run.config().name for run in visit_runs}
@@ -295,7 +293,6 @@ def _poll(draw: Callable[..., None], interval_s: float, *args: Any) -> None:
 
 
 def _link_to_distillation(student: Run) -> None:
-    """Link a trained student with a distillation token to the comparison with its teacher."""
     config = student.config()
     if config.train.distill_from is None or not abilities(config.model).distillation:
         return

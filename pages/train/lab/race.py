@@ -37,7 +37,6 @@ STAGE_VIEWS = {RACE: "Race", CURVES: "Curves"}
 
 
 def is_experiment(run: Run | None) -> bool:
-    """Return True if a run trains several models."""
     return run is not None and len(runs.list_models(run)) > 1
 
 
@@ -159,7 +158,6 @@ def draw_stage(run: Run) -> None:
 
 
 def _load_racers(run: Run) -> list[Racer]:
-    """Return the models of the race; models of the same name get their seeds."""
     names = {model.directory.name: runs.name_model(model) for model in runs.list_models(run)}
     return [replace(racer, title=names[racer.name]) for racer in list_racers(run)]
 

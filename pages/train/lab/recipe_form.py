@@ -29,7 +29,6 @@ _EMBEDDED = ("vit", "deit", "hybrid", "swin")
 
 
 def draw() -> RunConfig | ValueError:
-    """Draw the controls; return the configured run, or the reason why it is invalid."""
     _adopt_linked_dataset()
     _complete_link()
     columns = st.columns(2, vertical_alignment="bottom")
@@ -135,7 +134,6 @@ def _complete_link() -> None:
 
 
 def _shorten_link(preset: TrainingPreset, family: str) -> None:
-    """Remove values from the link that equal the recipe's."""
     params = query_params.get_values()
     for key, value in _get_initial_values(preset.model, preset.train, family).items():
         if params.get(key) == widgets.encode_value(value):

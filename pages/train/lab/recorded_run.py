@@ -97,7 +97,6 @@ def find_recording(key: str) -> Recording | None:
 
 
 def find_run(run_id: str) -> Run | Recording | None:
-    """Return the run or recording with this id."""
     return find_recording(run_id) if run_id.startswith(KEY) else runs.find_run(run_id)
 
 
@@ -124,7 +123,6 @@ def get_snapshot_path(run_id: str, step: int) -> Path:
 
 
 def get_model_key(run_id: str) -> str:
-    """Return the model key of a run or recording."""
     return run_id if run_id.startswith(KEY) else f"run:{run_id}"
 
 

@@ -16,7 +16,6 @@ VIEW = run_view.VIEW | {"log_x": True}
 
 
 def draw_stage(recording: Recording) -> None:
-    """Draw the recording's name and its curves."""
     st.markdown(f":violet-badge[:material/replay: recorded] **{recording.choice.shown}**")
     _draw_curves(recording)
 
@@ -50,7 +49,6 @@ def _draw_curves(recording: Recording) -> None:
 
 
 def _describe_recording(recording: Recording) -> str:
-    """Return the length, date and machine of the recorded training."""
     card, log = catalogue.read_header(recording.path).card, recording.records()
     seconds = max(float(table[2].max(initial=0.0)) for table in (log.training(), log.validation()))
     text = f"{recording.choice.last_step:,} steps in {run_view.format_duration(seconds)}"

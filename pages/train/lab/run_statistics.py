@@ -95,7 +95,6 @@ def get_parameter_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
 
 
 def count_parameters(model: ModelConfig) -> int:
-    """Return the number of trainable parameters."""
     return sum(parameters_by_part(get_parameter_shapes(model)).values())
 
 

@@ -49,7 +49,6 @@ class StateLabel:
 
     @property
     def badge(self) -> str:
-        """Return the badge as Markdown."""
         return f":{self.colour}-badge[:material/{self.icon}: {self.word}]"
 
 
@@ -72,7 +71,6 @@ def get_state_label(status: Status) -> StateLabel:
 
 
 def draw_curves(shown: list[Run], focus: Run | None) -> None:
-    """Draw the curves of runs; clicking them selects a step."""
     moment = keys.load_note(keys.MOMENT)
     selected_step = None
     if focus is not None and moment and moment["run"] == focus.id and not moment["follow"]:
@@ -108,7 +106,6 @@ def _load_printed_series(run: Run | None) -> list[Series]:
 
 
 def build_series(run_id: str, log: records.Records) -> list[Series]:
-    """Return the curves recorded by one training."""
     training, validation = log.training(), log.validation()
     return [
         Series(run_id, "train", training[:3], dict(zip(records.STEP_METRICS, training[3:], strict=True))),
@@ -163,7 +160,6 @@ def draw_run(shown: list[Run], run: Run) -> None:
 
 
 def draw_state(run: Run, status: Status) -> None:
-    """Draw the run's name, state and progress."""
     st.markdown(f"**{plain(run.config().name)}** {get_state_label(status).badge}")
     st.progress(min(max(status.progress, 0.0), 1.0), text=_describe_progress(run, status))
 

@@ -226,7 +226,6 @@ def _draw_uploader(show_run: Callable[[str], None]) -> None:
 
 
 def make_name_unique(config: RunConfig) -> RunConfig:
-    """Return the config under a name that none of the user's runs has."""
     taken = {run.config().name for run in runs.list_runs(session.get_current())}
     names = (config.name if i == 1 else f"{config.name} {i}" for i in range(1, 1000))
     return replace(config, name=next(name for name in names if name not in taken))

@@ -30,12 +30,10 @@ class Version(NamedTuple):
 
 
 def list_versions(run: Run | Recording) -> list[Version]:
-    """Return the snapshots of a run or recording, ascending."""
     return [Version(*entry) for entry in run.snapshot_times().items()]
 
 
 def describe_waiting(run: Run | Recording) -> str:
-    """Return the sentence shown while a run has no snapshot."""
     if isinstance(run, Recording) or runs.read_status(run).active:
         return "Waiting for the first snapshot…"
     return "The run ended before its first snapshot."
