@@ -28,7 +28,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -38,12 +38,26 @@ from pages.controls import popover, query_params, session_keys
 from vitviz.text import parse_float, parse_int
 
 T = TypeVar("T")
-Shown = Literal["visible", "hidden", "collapsed"]
 _MISSING: Any = object()  # the session has no value
 _SEPARATOR = ","  # between several options in a link
 _row: ContextVar[tuple[str | None, DeltaGenerator] | None] = ContextVar(
     "row", default=None
 )  # fragment and row
+
+
+class Options(TypedDict, total=False):
+    """What any control takes: a help, and the reason why it is disabled."""
+
+    help: str | None
+    why_not: str | None
+
+
+class ChoiceOptions(Options, total=False):
+    """What a choice takes, too."""
+
+    format_func: Callable[[Any], str]
+    label_visibility: Literal["visible", "hidden", "collapsed"]
+    width: Literal["content", "stretch"]
 
 
 class ControlValues:
@@ -171,8 +185,8 @@ def _draw_control(
     key: str,
     start: T,
     *arguments: object,
-    help: str | None,
-    why_not: str | None,
+    help: str | None = None,
+    why_not: str | None = None,
     **options: object,
 ) -> T:
     """Draw a widget and store its value; in a closed popover, use its start value instead."""
@@ -184,11 +198,12 @@ def _draw_control(
     return value
 
 
-def _name_options(
-    options: Sequence[T] | Mapping[T, str], format_func: Callable[[Any], str]
-) -> tuple[Sequence[T], Callable[[Any], str]]:
-    """Return the options and what names them; a mapping holds its options' names."""
-    return (tuple(options), options.__getitem__) if isinstance(options, Mapping) else (options, format_func)
+def _name_options(options: Sequence[T] | Mapping[T, str], more: ChoiceOptions) -> Sequence[T]:
+    """Return the options; the names that a mapping gives them go into `more`."""
+    if not isinstance(options, Mapping):
+        return options
+    more["format_func"] = options.__getitem__
+    return tuple(options)
 
 
 def _find_index(value: object, options: Sequence[Any]) -> int:
@@ -204,26 +219,13 @@ def select(
     label: str,
     options: Sequence[T] | Mapping[T, str],
     default: T | None = None,
-    *,
-    format_func: Callable[[Any], str] = str,
-    help: str | None = None,
-    why_not: str | None = None,
+    **more: Unpack[ChoiceOptions],
 ) -> T:
     """Draw a list of options, or of a mapping's keys under their names; the first is the default."""
-    options, format_func = _name_options(options, format_func)
+    options = _name_options(options, more)
     start = resolve_option(key, options, default)
-    _refresh_renamed_option(key, start, format_func(start))
-    return _draw_control(
-        st.selectbox,
-        key,
-        start,
-        label,
-        options,
-        index=_find_index(start, options),
-        format_func=format_func,
-        help=help,
-        why_not=why_not,
-    )
+    _refresh_renamed_option(key, start, more.get("format_func", str)(start))
+    return _draw_control(st.selectbox, key, start, label, options, index=_find_index(start, options), **more)
 
 
 def segmented(
@@ -231,42 +233,19 @@ def segmented(
     label: str,
     options: Sequence[T] | Mapping[T, str],
     default: T | None = None,
-    *,
-    format_func: Callable[[Any], str] = str,
-    help: str | None = None,
-    why_not: str | None = None,
-    label_visibility: Shown = "visible",
-    width: Literal["content", "stretch"] = "content",
+    **more: Unpack[ChoiceOptions],
 ) -> T:
     """Draw two to five options, or a mapping's keys under their names, side by side; one is always selected."""
-    options, format_func = _name_options(options, format_func)
+    options = _name_options(options, more)
     start = resolve_option(key, options, default)
+    selected = options[_find_index(start, options)]
     return _draw_control(
-        st.segmented_control,
-        key,
-        start,
-        label,
-        options,
-        default=options[_find_index(start, options)],
-        required=True,
-        format_func=format_func,
-        help=help,
-        why_not=why_not,
-        label_visibility=label_visibility,
-        width=width,
+        st.segmented_control, key, start, label, options, default=selected, required=True, **more
     )
 
 
 def select_slider(
-    key: str,
-    label: str,
-    options: Sequence[T],
-    default: T | None = None,
-    *,
-    format_func: Callable[[Any], str] = str,
-    help: str | None = None,
-    why_not: str | None = None,
-    label_visibility: Shown = "visible",
+    key: str, label: str, options: Sequence[T], default: T | None = None, **more: Unpack[ChoiceOptions]
 ) -> T:
     """Draw a slider over ordered options that need not be evenly spaced, such as snapshot steps."""
     start = resolve_option(key, options, default)
@@ -274,18 +253,8 @@ def select_slider(
         store_value(key, options[0])
         return options[0]
     _preserve_value(key, tuple(options))
-    return _draw_control(
-        st.select_slider,
-        key,
-        start,
-        label,
-        options,
-        value=options[_find_index(start, options)],
-        format_func=format_func,
-        help=help,
-        why_not=why_not,
-        label_visibility=label_visibility,
-    )
+    selected = options[_find_index(start, options)]
+    return _draw_control(st.select_slider, key, start, label, options, value=selected, **more)
 
 
 def slider(
@@ -297,8 +266,7 @@ def slider(
     step: float | None = None,
     *,
     format: str | None = None,
-    help: str | None = None,
-    why_not: str | None = None,
+    **more: Unpack[Options],
 ) -> Any:
     """Draw a slider from low to high; integer if low, high and default are integers."""
     if low > high:
@@ -325,8 +293,7 @@ def slider(
         value=start,
         step=None if step is None else kind(step),
         format=format,
-        help=help,
-        why_not=why_not,
+        **more,
     )
 
 
@@ -429,68 +396,30 @@ def _store_clicked(key: str, row: str) -> None:
         set_control(key, option)
 
 
-def number(
-    key: str,
-    label: str,
-    low: int,
-    high: int,
-    default: int,
-    *,
-    help: str | None = None,
-    why_not: str | None = None,
-) -> int:
+def number(key: str, label: str, low: int, high: int, default: int, **more: Unpack[Options]) -> int:
     start = _resolve_start(
         key, min(max(default, low), high), parse_int, lambda v: _is_within(v, int, low, high)
     )
-    return _draw_control(
-        st.number_input, key, start, label, low, high, value=start, step=1, help=help, why_not=why_not
-    )
+    return _draw_control(st.number_input, key, start, label, low, high, value=start, step=1, **more)
 
 
-def real(
-    key: str,
-    label: str,
-    default: float,
-    step: float,
-    *,
-    help: str | None = None,
-    why_not: str | None = None,
-) -> float:
+def real(key: str, label: str, default: float, step: float, **more: Unpack[Options]) -> float:
     """Draw an input for any finite number; its user validates it."""
     start = _resolve_start(key, float(default), parse_float, lambda v: type(v) is float and math.isfinite(v))
-    return _draw_control(
-        st.number_input, key, start, label, value=start, step=step, format="%g", help=help, why_not=why_not
-    )
+    return _draw_control(st.number_input, key, start, label, value=start, step=step, format="%g", **more)
 
 
-def text(
-    key: str,
-    label: str,
-    default: str,
-    max_length: int,
-    *,
-    help: str | None = None,
-    why_not: str | None = None,
-) -> str:
+def text(key: str, label: str, default: str, max_length: int, **more: Unpack[Options]) -> str:
     """Draw a text input of limited length; its user validates it."""
     start = _resolve_start(
         key, default, str, lambda value: isinstance(value, str) and len(value) <= max_length
     )
-    return _draw_control(
-        st.text_input, key, start, label, start, max_chars=max_length, help=help, why_not=why_not
-    )
+    return _draw_control(st.text_input, key, start, label, start, max_chars=max_length, **more)
 
 
-def toggle(
-    key: str,
-    label: str,
-    default: bool = False,
-    *,
-    help: str | None = None,
-    why_not: str | None = None,
-) -> bool:
+def toggle(key: str, label: str, default: bool = False, **more: Unpack[Options]) -> bool:
     start = _resolve_start(key, default, {"1": True, "0": False}.get, lambda value: isinstance(value, bool))
-    return _draw_control(st.toggle, key, start, label, start, help=help, why_not=why_not)
+    return _draw_control(st.toggle, key, start, label, start, **more)
 
 
 def _is_within(value: Any, kind: type[int] | type[float], low: float, high: float) -> bool:

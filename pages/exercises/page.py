@@ -1,6 +1,5 @@
 """Exercises page: each task with its files, and a figure of the correct output."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
@@ -13,17 +12,12 @@ from vitviz.exercises import BY_SLUG, EXERCISES, Exercise, create_notebook, zip_
 from vitviz.text import plural
 
 
-@dataclass(frozen=True)
-class ExerciseControls(widgets.ControlValues, page="exercises"):
-    task: str
-
-
 def choose_exercise() -> Exercise:
     select_column, download_column, notebook_column = st.columns([4, 1, 1], vertical_alignment="bottom")
     order = list(BY_SLUG)
     with select_column:
         slug = widgets.select(
-            ExerciseControls.key("task"),
+            "exercises.task",
             "Exercise",
             order,
             format_func=lambda slug: f"{order.index(slug) + 1}  {BY_SLUG[slug].title}",

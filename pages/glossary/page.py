@@ -1,6 +1,5 @@
 """Glossary page: each term with a sentence, symbol, shape in the selected model, page and source."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
@@ -16,11 +15,6 @@ from vitviz.text import plain, plural
 NO_BREAK = ",\N{NO-BREAK SPACE}"  # keeps a shape on one line
 
 
-@dataclass(frozen=True)
-class GlossaryControls(widgets.ControlValues, page="words"):
-    word: str
-
-
 def format_shape(sizes: tuple[str, ...] | tuple[int, ...]) -> str:
     """Return a shape as text: '(T, D)'."""
     return f"({NO_BREAK.join(str(size) for size in sizes)})"
@@ -28,9 +22,7 @@ def format_shape(sizes: tuple[str, ...] | tuple[int, ...]) -> str:
 
 def choose_word() -> Term:
     order = sorted(BY_SLUG, key=lambda slug: BY_SLUG[slug].word.strip("[").lower())
-    slug = widgets.select(
-        GlossaryControls.key("word"), "Term", order, "token", format_func=lambda slug: BY_SLUG[slug].word
-    )
+    slug = widgets.select("words.word", "Term", order, "token", format_func=lambda slug: BY_SLUG[slug].word)
     return BY_SLUG[slug]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,21 +44,15 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
 
 EXPERIMENT = "one_knob_digits"
-GUESS = "experiments.knob_guess"
+GUESS, RUN, LOOK = "experiments.knob_guess", "experiments.knob_run", "experiments.knob_look"
+DATASET, SEED_COUNT, EPOCHS = "experiments.knob_set", "experiments.knob_seeds", "experiments.knob_epochs"
+VALUES, PICKED = (
+    "experiments.knob_values",
+    "experiments.knob_picked",
+)  # of a numeric hyperparameter, or of names
 SHUFFLED, SEEDS = "shuffled", "seeds"
 PANELS = {SHUFFLED: "Shuffled patches", SEEDS: "Every seed"}
 MAX_LENGTH = 60
-
-
-@dataclass(frozen=True)
-class HyperparameterControls(widgets.ControlValues, page="experiments"):
-    knob_set: str
-    knob_values: str
-    knob_picked: tuple[str, ...]
-    knob_seeds: int
-    knob_epochs: float
-    knob_run: str
-    knob_look: str
 
 
 def build(_mode: Mode, name: str) -> View:
@@ -129,14 +122,10 @@ def build_columns(variants: Sequence[Variant], base: str) -> Columns:
 def _draw_live(hyperparameter: Hyperparameter) -> None:
     dataset, config = _draw_form(hyperparameter)
     with page.row():
-        live_runs.draw_start_button(
-            config, "studies.hyperparameter", "Train all values", HyperparameterControls.key("knob_run")
-        )
+        live_runs.draw_start_button(config, "studies.hyperparameter", "Train all values", RUN)
         if not isinstance(config, ValueError):
             page.caption(describe_run(config))
-    run = live_runs.find_shown_run(
-        HyperparameterControls.key("knob_run"), f"{hyperparameters.PRESET}:{hyperparameter.name}", dataset
-    )
+    run = live_runs.find_shown_run(RUN, f"{hyperparameters.PRESET}:{hyperparameter.name}", dataset)
     if run is not None:
         live_runs.draw(run, _choose_panel(hyperparameter, dataset))
 
@@ -146,8 +135,7 @@ def _choose_panel(hyperparameter: Hyperparameter, dataset: str) -> live_runs.Bui
     by_seeds = live_runs.build_seed_panels(partial(_describe_variants, hyperparameter, dataset))
     if not hyperparameter.shuffled:
         return by_seeds
-    key = HyperparameterControls.key("knob_look")
-    panel = widgets.segmented(key, "Beside the curves", tuple(PANELS), format_func=PANELS.__getitem__)
+    panel = widgets.segmented(LOOK, "Beside the curves", tuple(PANELS), format_func=PANELS.__getitem__)
     return by_seeds if panel == SEEDS else partial(live_runs.build_shuffled_panels, hyperparameter)
 
 
@@ -180,17 +168,10 @@ def _describe_variants(hyperparameter: Hyperparameter, dataset: str, variants: S
 def _draw_form(hyperparameter: Hyperparameter) -> tuple[str, RunConfig | ValueError]:
     with page.row():
         datasets = live_runs.list_datasets(BASES)
-        dataset = widgets.segmented(
-            HyperparameterControls.key("knob_set"),
-            "Dataset",
-            tuple(datasets),
-            format_func=datasets.__getitem__,
-        )
+        dataset = widgets.segmented(DATASET, "Dataset", tuple(datasets), format_func=datasets.__getitem__)
         text = _type_values(hyperparameter, dataset) if hyperparameter.numeric else ""
         epochs = _choose_epochs(hyperparameter, float(BASES[dataset].train.epochs or 1.0))
-        seeds = widgets.segmented(
-            HyperparameterControls.key("knob_seeds"), "Seeds", (1, 2, 3), 1, help="For each value."
-        )
+        seeds = widgets.segmented(SEED_COUNT, "Seeds", (1, 2, 3), 1, help="For each value.")
     picked = () if hyperparameter.numeric else _pick_values(hyperparameter, dataset)
     try:
         values = hyperparameter.parse(text) if hyperparameter.numeric else picked
@@ -200,17 +181,17 @@ def _draw_form(hyperparameter: Hyperparameter) -> tuple[str, RunConfig | ValueEr
 
 
 def _choose_epochs(hyperparameter: Hyperparameter, start: float) -> float:
-    widgets.follow_default(HyperparameterControls.key("knob_epochs"), start)
+    widgets.follow_default(EPOCHS, start)
     why_not = "Set by each value of the hyperparameter." if hyperparameter.name == "epochs" else None
-    return widgets.real(HyperparameterControls.key("knob_epochs"), "Epochs", start, 1.0, why_not=why_not)
+    return widgets.real(EPOCHS, "Epochs", start, 1.0, why_not=why_not)
 
 
 def _type_values(hyperparameter: Hyperparameter, dataset: str) -> str:
     """Draw the text input for the values of a numeric hyperparameter."""
     offered = ", ".join(hyperparameter.label(value) for value in hyperparameter.offered(BASES[dataset]))
-    widgets.follow_default(HyperparameterControls.key("knob_values"), offered)
+    widgets.follow_default(VALUES, offered)
     limits = f"2 to {MOST_VALUES} values, separated by commas."
-    return widgets.text(HyperparameterControls.key("knob_values"), "Values", offered, MAX_LENGTH, help=limits)
+    return widgets.text(VALUES, "Values", offered, MAX_LENGTH, help=limits)
 
 
 def _pick_values(hyperparameter: Hyperparameter, dataset: str) -> tuple[Value, ...]:
@@ -222,7 +203,7 @@ def _pick_values(hyperparameter: Hyperparameter, dataset: str) -> tuple[Value, .
         f"{hyperparameter.name}.{widgets.encode_value(value).replace(',', '-')}": value for value in values
     }
     names = widgets.pills(
-        HyperparameterControls.key("knob_picked"),
+        PICKED,
         "Values",
         tuple(by_name),
         tuple(by_name),
@@ -252,7 +233,7 @@ STUDY = Study(
             lambda: "Type part of a name to find it.",
         ),
     ),
-    keys=(GUESS, *HyperparameterControls.keys()),
+    keys=(GUESS, DATASET, VALUES, PICKED, SEED_COUNT, EPOCHS, RUN, LOOK),
     math=page.read_math(__file__),
     code=(Hyperparameter.with_value, hyperparameters.build_run_config),
 )

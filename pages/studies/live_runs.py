@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import notices, query_params, session_keys, widgets
-from pages.frame import page, run_start
+from pages.frame import page, run_polling, run_start
 from pages.selection import selection
-from pages.stores import cached, polling_rate, runs, session
+from pages.stores import cached, runs, session
 from pages.views.race import draw_race
 from vitviz.analysis import race
 from vitviz.analysis.one_change import Variant
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run, Status
 
-POLL_S = 0.5
 NOTICE, LINK_NOTICE = "studies._notice", "studies._link_notice"
 RUN_MISSING = "The run of this link was deleted or has expired on this server."
-WATCHED = "studies._watched"  # True if a run was active at the last script run
 DescribeVariants = Callable[[Sequence[Variant]], str]
 
 
@@ -161,35 +159,16 @@ def average_seeds(hyperparameter: Hyperparameter, racers: Sequence[Racer]) -> tu
 
 def draw(run: Run, build: BuildPanels) -> None:
     """Draw a run's status, curves and panels; poll while it trains."""
-    active = st.session_state[WATCHED] = runs.read_status(run).active
-    slowness = polling_rate.get_slowness()
-    st.fragment(_draw_run, run_every=POLL_S * slowness if active else None)(run, build)
-
-
-def _draw_run(run: Run, build: BuildPanels) -> None:
-    from vitviz.training.run_directory import RunError
-
-    try:
-        _draw_panels(run, build)
-    except (RunError, FileNotFoundError):
-        if run.exists():
-            raise
-        st.rerun()  # deleted meanwhile
+    run_polling.follow(run, lambda run: _draw_panels(run, build))
 
 
 def _draw_panels(run: Run, build: BuildPanels) -> None:
-    user = session.get_current()
-    runs.mark_active(user)
-    polling_rate.note_user(user.token)
     status = runs.read_status(run)
     st.progress(min(max(status.progress, 0.0), 1.0), text=_describe_status(run, status))
     message, caption, has_test_results = build(run, runs.describe_missing_curve(status))
     draw_race(message, key="studies.live.race")
     page.caption(_describe_run(run, status, caption, has_test_results))
     _draw_buttons(run, status.active)
-    if st.session_state.get(WATCHED) and not status.active:
-        st.session_state[WATCHED] = False
-        st.rerun()
 
 
 def _describe_run(run: Run, status: Status, caption: str, has_test_results: bool) -> str:

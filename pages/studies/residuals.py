@@ -1,7 +1,5 @@
 """Study the gradient norm by block with and without residual connections."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
@@ -25,20 +23,13 @@ from vitviz.text import percent, plural
 
 DEPTHS = (2, 4, 8, 12, 16, 24)
 GUESS = "experiments.gradient_guess"
+LIVE, LIVE_DEPTH = "experiments.here", "experiments.deep"
 QUESTION = Question(
     f"After {EARLY_UPDATES} updates of a ViT of {DEPTH} blocks, which of the {len(VARIANTS)}"
     " variants has the smallest gradient norm in the first block, relative to the last block?",
     WeakestGradient(),
     (("studies.study", "residuals"), (GUESS, prediction_gate.SKIPPED)),
 )
-
-
-@dataclass(frozen=True)
-class GradientControls(widgets.ControlValues, page="experiments"):
-    """If untrained models are measured live, and their depth."""
-
-    here: bool
-    deep: int
 
 
 def list_marks() -> dict[int, str]:
@@ -95,9 +86,9 @@ def describe_accuracies(stored: Result) -> str:
 
 def _draw_initial_gradients() -> None:
     help_text = "Random weights; takes a few seconds."
-    if not widgets.toggle(GradientControls.key("here"), "Compute at initialisation", help=help_text):
+    if not widgets.toggle(LIVE, "Compute at initialisation", help=help_text):
         return
-    depth = widgets.select_slider(GradientControls.key("deep"), "Blocks", DEPTHS, DEPTH)
+    depth = widgets.select_slider(LIVE_DEPTH, "Blocks", DEPTHS, DEPTH)
     with st.spinner("Computing the gradient …"):
         norms = [
             Norms(name, title, values := _compute_initial_norms(name, depth), values, values, 1)
@@ -132,7 +123,7 @@ STUDY = Study(
     experiments=(NAME,),
     build=build,
     choices=(Choice("experiments.updates", "Updates", list_marks, EARLY_UPDATES, widgets.select_slider),),
-    keys=(GUESS, *GradientControls.keys()),
+    keys=(GUESS, LIVE, LIVE_DEPTH),
     math=page.read_math(__file__),
     code=(
         "vitviz.probe.gradients:measure_gradient_norms",

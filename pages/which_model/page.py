@@ -1,7 +1,5 @@
 """Compare models: cost and accuracy of all models, published results, cost over tokens, and a guide."""
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from pages.controls import widgets
@@ -16,13 +14,6 @@ VIEWS = {
 }
 
 
-@dataclass(frozen=True)
-class PageControls(widgets.ControlValues, page="which_model"):
-    view: str
-
-
 page.header("which_model")
-widgets.keep_pending(
-    scoreboard.BoardControls, paper_tables.TableControls, token_cost.CostControls, token_cost.GrowthPrediction
-)
-st.fragment(lambda: widgets.choose_section(PageControls.key("view"), VIEWS)())()
+widgets.keep_pending(scoreboard.BoardControls, paper_tables.TableControls, token_cost.CostControls)
+st.fragment(lambda: widgets.choose_section("which_model.view", VIEWS)())()

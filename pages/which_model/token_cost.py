@@ -29,19 +29,13 @@ WIDTHS = {size.name.partition("/")[0]: size.width for size in published_results.
 
 
 @dataclass(frozen=True)
-class GrowthPrediction(widgets.ControlValues, page="which_model"):
-    """The predicted growth of the attention products, one of `FACTORS`."""
-
-    times: str
-
-
-@dataclass(frozen=True)
 class CostControls(widgets.ControlValues, page="which_model"):
-    """The model size, which sets the width, and the sides of patch and image in px."""
+    """The model size, which sets the width, the sides of patch and image in px, and the prediction of `FACTORS`."""
 
     size: str
     patch_px: int
     image_px: int
+    times: str = ""
 
     @property
     def width(self) -> int:
@@ -93,7 +87,7 @@ def _ask_growth(controls: CostControls) -> bool:
     """Ask how the cost of attention grows with the image; return True if its curve may be shown."""
     doubled = replace(controls, image_px=2 * controls.image_px)
     return prediction_gate.require_prediction(
-        GrowthPrediction.key("times"),
+        CostControls.key("times"),
         "length",
         f"Twice the image side gives {doubled.token_count:,} instead of {controls.token_count:,} tokens. By which"
         " factor do the multiply-adds of QKᵀ and AV grow?",
@@ -130,10 +124,7 @@ def _draw_formula(controls: CostControls, predicted: bool) -> None:
         plots.lines_figure(
             tokens=tokens,
             lines=lines,
-            labels=[
-                f"{side**2:,}\n{side}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}{side}" if not i % 2 else ""
-                for i, side in enumerate(SIDES)
-            ],
+            labels=["" if i % 2 else _label_tokens(side) for i, side in enumerate(SIDES)],
             titles=("tokens N, and side", "multiply-adds", ""),
             mode=selection.get_theme(),
             height_px=360,

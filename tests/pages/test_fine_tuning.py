@@ -8,12 +8,14 @@ import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from pages.frame import run_polling
 from pages.stores import user_datasets
 from pages.train.fine_tuning import tuning_race
 from tests.messages import body, message, unpack
@@ -287,13 +289,14 @@ def test_a_race_that_was_resumed_is_polled_again(
     monkeypatch: pytest.MonkeyPatch, before: bool, state: str, again: bool
 ) -> None:
     """'Resume' ran the fragment alone, whose polling had ended: 'waiting for a free slot' stood there for good."""
-    kept, reruns = {tuning_race._WATCHED: before}, []
-    monkeypatch.setattr(tuning_race.st, "session_state", kept)
-    monkeypatch.setattr(tuning_race.st, "rerun", lambda: reruns.append(1))
-    monkeypatch.setattr(tuning_race, "_draw_stage", lambda run: None)
-    monkeypatch.setattr(tuning_race.runs, "read_status", lambda run: Status(state))
-    tuning_race._draw_race(object())  # type: ignore[arg-type]
-    assert bool(reruns) == again and kept[tuning_race._WATCHED] == Status(state).active
+    kept, reruns = {run_polling.WATCHED: before}, []
+    monkeypatch.setattr(run_polling.st, "session_state", kept)
+    monkeypatch.setattr(run_polling.st, "rerun", lambda: reruns.append(1))
+    monkeypatch.setattr(run_polling, "session", MagicMock())
+    monkeypatch.setattr(run_polling.runs, "mark_active", lambda user: None)
+    monkeypatch.setattr(run_polling.runs, "read_status", lambda run: Status(state))
+    run_polling.draw_followed(object(), lambda run: None)
+    assert bool(reruns) == again and kept[run_polling.WATCHED] == Status(state).active
 
 
 def test_random_weights_are_said(open_app: OpenApp, shipped: Path) -> None:

@@ -1,7 +1,5 @@
 """Assemble the fine-tuning page: a pretrained backbone against the same model from scratch."""
 
-from dataclasses import dataclass
-
 from pages.controls import widgets
 from pages.frame import page
 from pages.selection import selection
@@ -14,18 +12,13 @@ VIEWS = {
 }
 
 
-@dataclass(frozen=True)
-class FineTuningControls(widgets.ControlValues, page="fine_tuning"):
-    view: str
-
-
 page.header("fine_tuning")
 widgets.keep_pending(
     race_controls.RaceControls,
     race_controls.MethodControls,
     weight_changes.ChangeControls,
 )
-widgets.choose_section(FineTuningControls.key("view"), VIEWS)()
+widgets.choose_section("fine_tuning.view", VIEWS)()
 with page.row():
     selection.link_to("studies", "Fine-tuning on few images", **{"studies.study": "image_count"})
     selection.link_to("studies", "Fine-tuning methods", **{"studies.study": "tuning_methods"})

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from pages.controls import notices, query_params
-from pages.frame import page, run_start
+from pages.frame import page, run_polling, run_start
 from pages.selection import selection
-from pages.stores import cached, catalogue, own_weights, polling_rate, runs, session
+from pages.stores import cached, catalogue, own_weights, runs, session
 from pages.train.fine_tuning import (
     drawers,
     frozen_features,
@@ -25,10 +25,9 @@ from vitviz.text import plain, plural, reason
 from vitviz.training.executor import ExecutorError
 from vitviz.training.fine_tuning_race import TITLES, Source, race
 from vitviz.training.run_config import RunConfig
-from vitviz.training.run_directory import Run, RunError, Status
+from vitviz.training.run_directory import Run, Status
 from vitviz.training.start_weights import start_file
 
-POLL_S = 0.5
 RECORDED_IMAGES = 200  # of the stored race: 20 per class
 GUESSES = {"tuned": "Fine-tuned", "scratch": "From scratch", "neither": "No clear difference"}
 STORED = "Training stores your weights on this server until you delete the run in the live lab's table."
@@ -36,7 +35,6 @@ RANDOM = (
     "At this step the weights are random. Choose a later step in the sidebar to fine-tune a pretrained model."
 )
 _GUESS = "fine_tuning._guess"
-_WATCHED = "fine_tuning._watched"
 
 
 def draw() -> None:
@@ -59,10 +57,7 @@ def _draw_shown_race() -> Run | None:
     if run is None:
         _draw_recorded()
     else:
-        active = runs.read_status(run).active
-        st.session_state[_WATCHED] = active
-        slowness = polling_rate.get_slowness()
-        st.fragment(_draw_race, run_every=POLL_S * slowness if active else None)(run)
+        run_polling.follow(run, _draw_race)
     return run
 
 
@@ -166,23 +161,6 @@ def _get_prediction_key(run: Run) -> str:
 
 
 def _draw_race(run: Run) -> None:
-    try:
-        _draw_stage(run)
-    except (RunError, FileNotFoundError):
-        if run.exists():
-            raise
-        st.rerun()  # deleted meanwhile: the page shows a warning
-    active = runs.read_status(run).active
-    # If the race has ended or was resumed here, polling must stop or start.
-    if active != st.session_state.get(_WATCHED):
-        st.session_state[_WATCHED] = active
-        st.rerun()
-
-
-def _draw_stage(run: Run) -> None:
-    user = session.get_current()
-    runs.mark_active(user)
-    polling_rate.note_user(user.token)
     status, config = runs.read_status(run), run.config()
     _draw_status(run, status)
     tuned, scratch = race_results.load_groups(run)

@@ -21,6 +21,9 @@ POLLING = "live_lab._watched"  # True if the last script run saw an active run
 FRAMES_PENDING = "live_lab._growing"  # True if the timeline polls only for missing frames
 FOLLOWED = "live_lab._followed"  # id of the run whose model the sidebar shows, or cannot show
 SLOWNESS = "live_lab._slowness"  # factor on the polling intervals in the last script run
+LINEUP = (
+    "live_lab.lineup"  # URL control: the models of a run of several, as `vitviz.training.lineup` encodes them
+)
 LOADED_RECIPE = "live_lab._loaded"  # recipe that last filled the form
 LOADED_RACE = "live_lab._race_loaded"  # dataset whose number of epochs was last put into the form
 SHELF = "live_lab._shelf"  # flip-book leaves that this session's browser holds
@@ -64,13 +67,6 @@ class RaceControls(widgets.ControlValues, page="live_lab"):
     race: str  # a dataset
     race_epochs: float
     race_seed: int
-
-
-@dataclass(frozen=True)
-class LineupControls(widgets.ControlValues, page="live_lab"):
-    """The models of a run of several, as encoded by `vitviz.training.lineup`."""
-
-    lineup: str
 
 
 @dataclass(frozen=True)

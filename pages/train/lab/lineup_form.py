@@ -10,7 +10,7 @@ from pages.controls import popover, query_params, widgets
 from pages.frame import page
 from pages.stores import session, user_datasets
 from pages.train.lab import keys, model_form, recipe_form, settings
-from pages.train.lab.keys import LineupControls
+from pages.train.lab.keys import LINEUP
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import name_fields
 from vitviz.data import uploaded_datasets
@@ -58,13 +58,11 @@ def _draw_lineup(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> No
 
 def load_entries() -> tuple[Entry, ...]:
     """Return the lineup of the link, else of the session; warn about entries that cannot be loaded."""
-    key = LineupControls.key("lineup")
-    link_text = query_params.take_value(key)
+    link_text = query_params.take_value(LINEUP)
     if link_text is not None:
-        widgets.set_control(key, link_text)
-    text = st.session_state.get(key, "")
+        widgets.set_control(LINEUP, link_text)
     try:
-        entries = lineup.decode(text)
+        entries = _decode_stored()
     except ValueError as error:
         keys.set_notice(f"The models of this link cannot be used: {name_fields(str(error))}.")
         entries = ()
@@ -79,10 +77,14 @@ def load_entries() -> tuple[Entry, ...]:
     return available
 
 
+def _decode_stored() -> tuple[Entry, ...]:
+    return lineup.decode(st.session_state.get(LINEUP, ""))
+
+
 def _save_entries(entries: tuple[Entry, ...]) -> None:
-    widgets.set_control(LineupControls.key("lineup"), text := lineup.encode(entries))
+    widgets.set_control(LINEUP, text := lineup.encode(entries))
     if text:
-        query_params.set_value(LineupControls.key("lineup"), text)
+        query_params.set_value(LINEUP, text)
 
 
 def fill_form(config: RunConfig) -> bool:
@@ -123,7 +125,7 @@ def _draw_models(entries: tuple[Entry, ...]) -> None:
 
 
 def _remove_entry(place: int) -> None:
-    entries = lineup.decode(st.session_state.get(LineupControls.key("lineup"), ""))
+    entries = _decode_stored()
     _save_entries(entries[:place] + entries[place + 1 :])
 
 
@@ -178,7 +180,7 @@ def _describe_preparation(preparation: Preparation) -> str:
 
 
 def _add_entry(form: RunConfig, title: str) -> None:
-    entries = lineup.decode(st.session_state.get(LineupControls.key("lineup"), ""))
+    entries = _decode_stored()
     recipe = form.preset if form.preset in TRAINING_PRESETS else recipe_form.FIRST
     entry = Entry(str(recipe), make_unique(clean_name(title)[:LONGEST], entries), form.model, form.train)
     _save_entries((*entries, entry))

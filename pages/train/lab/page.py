@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import notices, popover, query_params, session_keys, widgets
 from pages.frame import page, race_question, registry, run_start
+from pages.frame.run_polling import rerun_if_deleted
 from pages.lessons import open_lesson
 from pages.selection import selection
 from pages.stores import catalogue, polling_rate, runs, session
@@ -29,7 +30,6 @@ from pages.train.lab import (
 )
 from pages.train.lab.browser_views import mount_timeline, requests_resend
 from pages.train.lab.flip_book_images import MISTAKES_TITLE
-from pages.train.lab.polling import rerun_if_deleted
 from pages.train.lab.recorded_run import Recording
 from pages.views.event_values import read_index
 from vitviz.config import name_fields
