@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from html import escape
 from pathlib import Path
@@ -323,11 +324,13 @@ def _draw_teacher_buttons(member: Membership, state: QuestionState) -> None:
         if isinstance(state.question.kind, Write):
             _draw_moderation(member, state)
         if state.stage == "open":
-            st.button("Show answers", key="class.show_answers", on_click=_show_answers, args=(member, state))
+            show = ("The answers are still hidden", question_store.reveal_answers, member.code, state.number)
+            st.button("Show answers", key="class.show_answers", on_click=_change, args=show)
         reveal = "Show the correct answer" if authored else "Measure and show"
         if state.stage != "measured" and st.button(reveal, key="class.measure"):
             _measure_answer(member, state)
-        st.button("End question", key="class.end", type="tertiary", on_click=_end_question, args=(member,))
+        end = ("The question is still open", question_store.end_question, member.code)
+        st.button("End question", key="class.end", type="tertiary", on_click=_change, args=end)
 
 
 def _draw_moderation(member: Membership, state: QuestionState) -> None:
@@ -341,24 +344,22 @@ def _draw_moderation(member: Membership, state: QuestionState) -> None:
                 plain(text.text),
                 text.shown,
                 key=f"class.text.{state.number}.{text.text}",
-                on_change=_show_text,
-                args=(member, state, text.text, not text.shown),
+                on_change=_change,
+                args=(
+                    "The text is unchanged",
+                    question_store.show_text,
+                    member.code,
+                    state.number,
+                    text.text,
+                    not text.shown,
+                ),
             )
 
 
-def _show_text(member: Membership, state: QuestionState, text: str, shown: bool) -> None:
-    with membership.toast_errors("The text is unchanged"):
-        question_store.show_text(membership.get_class_store(), member.code, state.number, text, shown)
-
-
-def _show_answers(member: Membership, state: QuestionState) -> None:
-    with membership.toast_errors("The answers are still hidden"):
-        question_store.reveal_answers(membership.get_class_store(), member.code, state.number)
-
-
-def _end_question(member: Membership) -> None:
-    with membership.toast_errors("The question is still open"):
-        question_store.end_question(membership.get_class_store(), member.code)
+def _change(consequence: str, change: Callable[..., object], *args: object) -> None:
+    """Change the question in the store of classes; a toast says the consequence if that fails."""
+    with membership.toast_errors(consequence):
+        change(membership.get_class_store(), *args)
 
 
 def _measure_answer(member: Membership, state: QuestionState) -> None:

@@ -197,11 +197,6 @@ def hide_proof(question: ClassQuestion, view: SharedView | None, slug: str) -> N
             incoming[key] = other
 
 
-def forget_images(member: Membership) -> None:
-    """Remove shared images from this process's memory, after they were deleted from disk."""
-    classes.forget_images(member.code)
-
-
 def end_membership(member: Membership) -> None:
     classes.forget_images(member.code)
     _drop_membership(CLASS_CLOSED)

@@ -1,18 +1,16 @@
 """Draw the teacher's view of a class: invitation, attendance, challenge, and the buttons to end it."""
 
-from functools import partial
-
 import streamlit as st
 
 from pages.classroom import challenge_board, invitation, membership, teacher_key
 from pages.classroom.class_bar import describe_attendance
 from pages.classroom.membership import Membership
 from pages.frame import page
-from pages.stores import session
-from vitviz.classes import challenge, question_store, teacher_images
+from pages.stores import classes, session
+from vitviz.classes import challenge, teacher_images
 from vitviz.classes.challenge import TERMS
-from vitviz.classes.class_store import ClassStore
 from vitviz.classes.database import ClassError
+from vitviz.classes.question_store import list_results, tabulate_results
 from vitviz.tables import csv_text
 from vitviz.text import plain, plural
 
@@ -24,10 +22,11 @@ def draw(member: Membership) -> None:
     page.caption("Open any page, and your learners follow you there. Press P to present this page.")
     st.fragment(_draw_attendance, key="class_room.here", run_every=ATTENDANCE_S)(member.code)
     draw_challenge(member)
+    store = membership.get_class_store()
     with st.container(horizontal=True):
         page.download(
             "Results of all questions (CSV)",
-            partial(_build_results, membership.get_class_store(), member.code),
+            lambda: csv_text(tabulate_results(list_results(store, member.code))),
             f"class_{member.code}.csv",
             "class_room.results",
         )
@@ -43,10 +42,6 @@ def draw(member: Membership) -> None:
         with st.popover("Close class", icon=":material/logout:"):
             st.markdown("Questions, board and shared images are deleted; runs stay with their owners.")
             st.button("Close class now", key="class_room.close", on_click=_close_class)
-
-
-def _build_results(store: ClassStore, code: str) -> str:
-    return csv_text(question_store.tabulate_results(question_store.list_results(store, code)))
 
 
 def draw_challenge(member: Membership) -> None:
@@ -94,7 +89,7 @@ def _delete_images() -> None:
         with membership.toast_errors("The images are still shared"):
             teacher_images.delete_images(membership.get_class_store(), member.code)
             member.images.clear()
-            membership.forget_images(member)
+            classes.forget_images(member.code)
 
 
 def _close_class() -> None:
@@ -102,5 +97,5 @@ def _close_class() -> None:
     if member is not None:
         with membership.toast_errors("The class is still open"):
             membership.get_class_store().close(member.code, session.get_current().owner)
-            membership.forget_images(member)
+            classes.forget_images(member.code)
             membership.leave_class()

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import streamlit as st
 
+from pages.classroom.membership import toast_errors
 from pages.controls import session_keys
 from pages.frame import registry
 from pages.lessons import open_lesson
 from pages.stores import lessons, session
 from vitviz.lessons.lesson import Lesson, Stop
 from vitviz.lessons.task_checks import PageOpen
-from vitviz.text import plain
 
 TITLE = "My lesson"
 WORDS = "What do you see here?"
@@ -37,15 +37,10 @@ def add_page() -> None:
     own_lessons = lessons.get_shelf(session.get_current()).own
     page = registry.BY_SLUG[st.session_state.get(session_keys.PAGE) or "home"]
     lesson = own_lessons.get(lessons.MINE)
-    try:
+    with toast_errors("The page cannot be added"):  # too many stops, or a control that no link can hold
         stop = Stop(page.title, open_lesson.link_page(), WORDS, TASK, PageOpen(page.slug))
         own_lessons[lessons.MINE] = (
             Lesson(TITLE, (stop,)) if lesson is None else replace(lesson, stops=(*lesson.stops, stop))
         )
-    except ValueError as error:  # too many stops, or a control that no link can hold
-        st.toast(
-            f"The page cannot be added: {plain(str(error))}.", icon=":material/info:", duration="infinite"
-        )
-        return
-    count = len(own_lessons[lessons.MINE].stops)
-    st.toast(f"Added as stop {count}. Edit it on the page 'Lessons'.", icon=":material/bookmark_added:")
+        count = len(own_lessons[lessons.MINE].stops)
+        st.toast(f"Added as stop {count}. Edit it on the page 'Lessons'.", icon=":material/bookmark_added:")

@@ -10,11 +10,6 @@ from vitviz.lessons.lesson import Lesson
 from vitviz.text import plain, plural
 
 
-def draw(by_name: Mapping[str, Lesson]) -> None:
-    for name, lesson in by_name.items():
-        draw_card(name, lesson)
-
-
 def draw_class_lessons(by_name: Mapping[str, Lesson | str]) -> None:
     """Draw the lessons of the operator's folder, and the errors of its invalid files."""
     if not by_name:

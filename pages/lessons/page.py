@@ -44,7 +44,8 @@ def _format_answer(answer: StoredAnswer) -> tuple[str, str, str, str]:
 
 
 page.header("lessons")
-cards.draw(lessons.list_shipped(registry.BY_SLUG))
+for name, lesson in lessons.list_shipped(registry.BY_SLUG).items():
+    cards.draw_card(name, lesson)
 cards.draw_class_lessons(lessons.list_class_lessons(registry.BY_SLUG))
 file_upload.draw()
 st.subheader("My lesson", anchor=False)

@@ -12,16 +12,17 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
 from pages.classroom import class_question, membership
-from pages.controls import notices, session_keys
+from pages.controls import notices, query_params, session_keys
 from pages.frame import glossary_terms, registry
-from pages.lessons import open_lesson, panel_selection
+from pages.lessons import open_lesson
 from pages.lessons.open_lesson import OpenStop
 from pages.questions import prediction
-from pages.selection import selection
-from pages.stores import lessons
+from pages.selection import image_picker, run_follower, selection
+from pages.stores import cached, catalogue, lessons
 from pages.stores.lessons import StoredAnswer
 from pages.views.register import register
 from vitviz.classes.shared_view import LessonText
+from vitviz.lessons.task_checks import ImageChosen, StepInRange
 from vitviz.plots.blob import pack
 from vitviz.plots.theme import PALETTES
 from vitviz.text import plain, unbroken
@@ -29,6 +30,7 @@ from vitviz.text import plain, unbroken
 KEY = "lesson_panel"
 LESSONS_SLUG = "lessons"
 _panel_foot = register(__file__, "panel_foot")
+_step_view = register(__file__, "panel_step")
 BACKGROUND = "<style>.st-key-lesson_task, .st-key-lesson_ways {{ background: {}; }}</style>"
 STYLE = Path(__file__).with_name("panel.css")
 
@@ -91,7 +93,7 @@ def _draw_task_and_links(slug: str) -> None:
     if opened is None:
         return
     _draw_task(opened)
-    panel_selection.draw(opened)
+    _draw_selection(opened)
     if opened.stop.question is not None and slug == opened.stop.link.slug:
         _draw_question(opened)
     _draw_links(opened, slug)
@@ -180,3 +182,46 @@ def _draw_stop_link(
             help=hover,
             query_params=opened.query(number),
         )
+
+
+# ------------------------------------------- the step or the image, as phones and presentations hide the sidebar
+
+
+def _draw_selection(opened: OpenStop) -> None:
+    """Draw the sidebar's control that the stop's task needs, if any; it changes the sidebar's selection."""
+    check = opened.stop.check
+    if isinstance(check, StepInRange):
+        _draw_step_slider()
+    elif isinstance(check, ImageChosen) and not opened.stop.link.values.get("image", "").startswith(
+        "drawing:"
+    ):
+        if not check.key:  # any other image completes the task
+            _draw_upload()
+        _draw_next_button()
+
+
+def _draw_step_slider() -> None:
+    model, step = selection.get_model_choice(), selection.get_current().step
+    if len(model.steps) == 1 or run_follower.follow_newest_step(model):
+        return
+    payload = pack({"steps": list(model.steps), "at": model.steps.index(step)})
+    new_step = _step_view(payload, key="lesson.step", triggers=("step",)).step
+    if new_step in model.steps and new_step != step:  # messages from the browser are untrusted
+        query_params.request_value("step", str(new_step))
+        st.rerun()
+
+
+def _draw_upload() -> None:
+    """Draw the upload; a new image reruns the page, because the panel's fragment runs alone."""
+    image_picker.draw_upload("lesson")
+    if session_keys.get_control_values().get("image") != selection.get_current().image:
+        st.rerun()
+
+
+def _draw_next_button() -> None:
+    name, _, index = selection.get_current().image.partition(":")
+    if name not in catalogue.list_datasets():
+        return
+    if st.button("Next test image", icon=":material/skip_next:", key="lesson.picture"):
+        selection.set_image(f"{name}:{(int(index) + 1) % cached.count_test_images(name)}")
+        st.rerun()

@@ -104,7 +104,7 @@ def draw(model: ModelChoice, chosen: selection.Selection) -> None:
         ),
         _draw_image,
         _encode_thumbnail(chosen.image, model.preparation, chosen.offset, pin, selection.get_theme()),
-        _get_width_px(pixels),
+        max(1, round(_get_longer_side_px(pixels) * pixels.shape[1] / max(pixels.shape[:2]))),
         pixels.shape[0] == pixels.shape[1],
         selection.get_image_title(chosen.image),
         describe_crop(
@@ -131,12 +131,6 @@ def _get_longer_side_px(pixels: np.ndarray) -> int:
     """Return the thumbnail's longer side, which grows for elongated images."""
     height, width = pixels.shape[:2]
     return _WIDE_PX if width > 2 * height else _TALL_PX if height > 2 * width else _IMAGE_PX
-
-
-def _get_width_px(pixels: np.ndarray) -> int:
-    height, width = pixels.shape[:2]
-    width_px: int = max(1, round(_get_longer_side_px(pixels) * width / max(height, width)))
-    return width_px
 
 
 @cached.per_image(shared=256, upload=16)

@@ -129,32 +129,19 @@ def _select_published_model(name: str) -> None:
         st.session_state[session_keys.MODEL_DIALOG] = False
 
 
-def draw_button() -> None:
-    st.button(
-        "More models",
-        icon=":material/add:",
-        key="nouns.more",
-        on_click=_set_open,
-        args=(True,),
-        width="stretch",
-    )
+def draw_button(label: str = "More models", icon: str = "add", key: str = "nouns.more") -> None:
+    st.button(label, icon=f":material/{icon}:", key=key, on_click=_set_open, args=(True,), width="stretch")
 
 
 def draw_published_button(key: str) -> None:
-    st.button(
-        "Photos: published models",
-        icon=":material/photo_library:",
-        key=key,
-        on_click=_set_open,
-        args=(True,),
-        width="stretch",
-    )
+    draw_button("Photos: published models", "photo_library", key)
 
 
 def draw(chosen: ModelChoice, step: int) -> None:
     """Draw the dialog while it is open; it stays open when a file arrives."""
     if st.session_state.get(session_keys.MODEL_DIALOG):
-        st.dialog("More models", width="medium", on_dismiss=_close)(_draw_content)(chosen, step)
+        close = partial(_set_open, False)
+        st.dialog("More models", width="medium", on_dismiss=close)(_draw_content)(chosen, step)
 
 
 def _draw_content(chosen: ModelChoice, step: int) -> None:
@@ -177,7 +164,3 @@ def _draw_own(chosen: ModelChoice, step: int) -> None:
 
 def _set_open(is_open: bool) -> None:
     st.session_state[session_keys.MODEL_DIALOG] = is_open
-
-
-def _close() -> None:
-    _set_open(False)

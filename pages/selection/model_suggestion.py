@@ -6,12 +6,14 @@ import streamlit as st
 
 from pages.controls import session_keys, widgets
 from pages.frame import registry
-from pages.selection import photo_offer, selection
-from pages.stores import cached, catalogue
+from pages.selection import download_button, model_dialog, selection
+from pages.stores import cached, catalogue, published
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.pretrained_list import PRETRAINED
+from vitviz.models.published_weights import SMALL, WITHOUT_HUB, describe_weights
 from vitviz.pin import Pin
-from vitviz.text import percent
+from vitviz.text import percent, plain
 
 _PHOTOS = ("cifar10", "cifar100")  # datasets of colour photos
 _DIGITS = ("digits", "mnist")
@@ -26,6 +28,7 @@ _DATASETS = {  # kind of image: datasets of the models that fit it
     "drawing": _DIGITS,
 }
 _OWN_IMAGES = ("upload", "sample")
+_OFFERED = (SMALL[0], WITHOUT_HUB)  # the smallest of the model hub, and one that needs no hub
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ def suggest_for_image(image: str) -> None:
     model = _get_replaced_model()
     if model is None or st.session_state.get(session_keys.MODEL_CHOSEN) or not cached.is_coloured(image):
         return
-    photo_model = photo_offer.find_photo_model(_get_need())
-    if photo_offer.is_photo_model(model) or (photo_model is None and not _needs_colour(model, image)):
+    photo_model = find_photo_model(_get_need())
+    if is_photo_model(model) or (photo_model is None and not _needs_colour(model, image)):
         return
     target = photo_model or _find_fitting_model(model, image)
     if target is None:
@@ -70,9 +73,14 @@ def _switch(target: ModelChoice, previous: PreviousModel) -> None:
     selection.set_model(target.key)
     st.session_state[session_keys.MODEL_CHOSEN] = False
     st.session_state[session_keys.PREVIOUS_MODEL] = previous
-    if abilities(target.config).blocks:
-        for key, _ in previous.layers:
-            widgets.set_control(key, as_vit(target.config).depth)
+    _open_last_layer(target)
+
+
+def _open_last_layer(model: ModelChoice) -> None:
+    if abilities(model.config).blocks:
+        for entry in registry.PAGES:
+            if entry.layer:
+                widgets.set_control(entry.layer, as_vit(model.config).depth)
 
 
 def draw(model: ModelChoice, image: str) -> bool:
@@ -87,11 +95,7 @@ def draw(model: ModelChoice, image: str) -> bool:
         if not (is_own and cached.is_coloured(image)):
             return False
         accuracy = "" if model.accuracy is None else f" ({percent(model.accuracy)} test accuracy)"
-        reason = (
-            "A photo model is on this server"
-            if photo_offer.is_photo_model(model)
-            else _explain_grey(previous)
-        )
+        reason = "A photo model is on this server" if is_photo_model(model) else _explain_grey(previous)
         _draw_note(f"{reason}: {model.shown} is shown instead{accuracy}.")
         st.button(
             f"Back to {previous.shown}",
@@ -102,7 +106,9 @@ def draw(model: ModelChoice, image: str) -> bool:
         )
     else:
         needs_colour = _needs_colour(model, image)
-        target = _find_fitting_model(model, image) if needs_colour or _needs_digits(model, image) else None
+        is_digit = _DATASETS.get(image.partition(":")[0]) == _DIGITS
+        needs_grey = model.preparation.in_chans == 3 and is_digit
+        target = _find_fitting_model(model, image) if needs_colour or needs_grey else None
         if target is None:
             return is_own and cached.is_coloured(image) and _draw_offer(model)
         _draw_note(
@@ -122,9 +128,9 @@ def draw(model: ModelChoice, image: str) -> bool:
 
 def _draw_offer(model: ModelChoice) -> bool:
     """Offer photo models unless one is shown; return True if they are offered."""
-    if photo_offer.is_photo_model(model):
+    if is_photo_model(model):
         return False
-    photo_offer.draw()
+    _draw_photo_offer()
     return True
 
 
@@ -170,10 +176,6 @@ def _needs_colour(model: ModelChoice, image: str) -> bool:
     return model.preparation.in_chans == 1 and cached.is_coloured(image)
 
 
-def _needs_digits(model: ModelChoice, image: str) -> bool:
-    return model.preparation.in_chans == 3 and _DATASETS.get(image.partition(":")[0]) == _DIGITS
-
-
 def _get_need() -> str:
     page = registry.BY_SLUG.get(st.session_state.get(session_keys.PAGE, ""))
     return registry.PAGES[0].need if page is None else page.need
@@ -205,3 +207,49 @@ def _find_fitting_model(model: ModelChoice, image: str) -> ModelChoice | None:
         return choice.trained_on == kind, same_family, choice.accuracy or 0.0
 
     return max(candidates, key=rank, default=None)
+
+
+# ---------------------------------------------------------------- photo models
+
+
+def is_photo_model(choice: ModelChoice) -> bool:
+    return choice.key.startswith(published.KEY)
+
+
+def find_photo_model(need: str) -> ModelChoice | None:
+    """Return the first downloaded photo model that has an ability, small ones first."""
+    models = selection.list_models()
+    for name in SMALL:
+        choice = models.get(f"{published.KEY}{name}")
+        if choice is not None and getattr(abilities(choice.config), need):
+            return choice
+    return None
+
+
+def _draw_photo_offer() -> None:
+    """Draw the offered models with their size, source and what they know, one button each."""
+    st.markdown("**See it with a photo model**")
+    for name in _OFFERED:
+        offer = describe_weights(PRETRAINED[name])
+        licence = f" ({plain(offer.licence)})" if offer.licence else ""
+        st.caption(
+            f"**{plain(offer.title)}**: {plain(offer.knows)}; {offer.megabytes:,.0f} MB from"
+            f" {plain(offer.source)}{licence}."
+        )
+        download_button.draw(offer, "offer", open_model)
+    model_dialog.draw_published_button("nouns.published_offer")
+
+
+def open_model(name: str) -> None:
+    """Select a photo model at its last layer, with [CLS] as query and the page's default head."""
+    key = f"{published.KEY}{name}"
+    models = selection.refresh_models()
+    if key not in models:
+        return
+    selection.set_model(key)
+    values = session_keys.get_control_values()
+    values["pin"] = Pin(None, "cls")
+    for control in ("attention.head", session_keys.PREVIOUS_MODEL):
+        values.pop(control, None)
+        st.session_state.pop(control, None)
+    _open_last_layer(models[key])

@@ -30,12 +30,8 @@ def take_file(key: str) -> UploadedFile | None:
     if file is None or read is None:
         return None
     received = UploadedFile(str(file.name), read())
-    _forget(file)
-    return received
-
-
-def _forget(file: object) -> None:
     context, file_id = get_script_run_ctx(), getattr(file, "file_id", None)
     if context is not None and file_id is not None:
         files: Any = context.uploaded_file_mgr  # the server's own; the protocol does not name `remove_file`
         files.remove_file(context.session_id, file_id)
+    return received

@@ -5,19 +5,22 @@ from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
+from torch import nn
 
 from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction
 from pages.selection import model_usage, selection
-from pages.stores import timings
+from pages.stores import cached, timings
 from pages.views.chart import draw_chart
-from pages.which_model import captions, models, timing
+from pages.which_model import captions, models
 from vitviz.analysis.scoreboard import (
     QUANTITIES,
     Entry,
     Quantity,
+    Timing,
     Timings,
+    by_formula,
     on_one_machine,
     pareto,
     sort_entries,
@@ -36,6 +39,9 @@ QUESTION = Question(
     MoreMultiplyAdds("vit_small_16", "swin_tiny"),
 )
 SORT_KEYS = ("title", *QUANTITIES)
+ROUGH_ADDS_PER_S = 6e10  # only to estimate the duration of the measurement
+_CALLS = 6  # of a large model: warm-up, repeats, and the call whose memory is measured
+_START_S = 0.15
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ def _draw_board(all_entries: Sequence[Entry]) -> None:
     listed = list(entries.values())
     with left:
         _draw_points(listed, entries[key], (QUANTITIES[x], QUANTITIES[y]), known)
-        timing.draw_button(listed, known)
+        _draw_timing_button(listed, known)
     _draw_table(listed, known)
 
 
@@ -159,7 +165,7 @@ def draw_model(entry: Entry, known: Timings) -> None:
         f"**{entry.parameters:,}** parameters",
         f"**{entry.multiply_adds / 1e6:,.1f} million** multiply-adds at {entry.side_px} px"
         + ("" if length is None else f", {plural(length, 'token')}"),
-        timing.describe_timing(entry, known),
+        describe_timing(entry, known),
         "no accuracy: the model has no classifier head"
         if entry.accuracy is None
         else f"**{percent(entry.accuracy, 2)}** on {models.get_title(entry.test_set)}, {entry.source}",
@@ -218,7 +224,7 @@ def build_columns(entries: Sequence[Entry], known: Timings) -> Columns:
         "Parameters": [entry.parameters for entry in entries],
         "Multiply-adds": [entry.multiply_adds for entry in entries],
         "ms per image": [QUANTITIES["ms"].value(entry, known) for entry in entries],
-        "ms, range": [timing.format_range(entry, known.get(entry.shape)) for entry in entries],
+        "ms, range": [format_range(entry, known.get(entry.shape)) for entry in entries],
         "Memory, MB": [QUANTITIES["memory"].value(entry, known) for entry in entries],
         "px": [entry.side_px for entry in entries],
         "Trained on": [entry.trained_on for entry in entries],
@@ -237,3 +243,77 @@ def build_columns(entries: Sequence[Entry], known: Timings) -> Columns:
             parameter_count.parameters(entry.config).get(part, 0) for entry in entries
         ]
     return columns
+
+
+# ---------------------------------------------------------------- timing
+
+
+def _draw_timing_button(entries: Sequence[Entry], known: Timings) -> None:
+    waiting = select_untimed(entries, known)
+    if not waiting:
+        return
+    seconds = sum(_START_S + _CALLS * entry.multiply_adds / ROUGH_ADDS_PER_S for entry in waiting)
+    hint = (
+        f"Takes about {max(1, seconds):,.0f} s, one image at a time in fp32. Missing weights are replaced by random"
+        " ones, which take the same time."
+    )
+    if large := sum(entry.too_large for entry in entries):
+        hint += f" Estimated by formula: {plural(large, 'model')} of more than 100 million parameters."
+    label = f"Measure the time of {plural(len(waiting), 'model')}"
+    if st.button(label, key="which_model.time", icon=":material/timer:", help=hint):
+        _time_models(waiting)
+        st.rerun()
+
+
+def select_untimed(entries: Sequence[Entry], known: Timings) -> list[Entry]:
+    """Return one entry per shape that has no timing and is not too large, cheapest first."""
+    waiting = {entry.shape: entry for entry in entries if not entry.too_large and entry.shape not in known}
+    return sorted(waiting.values(), key=lambda entry: entry.multiply_adds)
+
+
+def _time_models(waiting: Sequence[Entry]) -> None:
+    bar = st.progress(0.0)
+    for number, entry in enumerate(waiting):
+        bar.progress(number / len(waiting), f"{entry.title}, {number + 1} of {len(waiting)}")
+        time_model(entry)
+    bar.empty()
+
+
+def time_model(entry: Entry) -> Timing:
+    """Time a model with its own weights, or with random weights if they are missing."""
+    choice = selection.list_models().get(entry.key)
+    if choice is not None:
+        return timings.time_model(entry.shape, lambda: cached.load_model(choice).model, random=False)
+    return timings.time_model(entry.shape, lambda: _create_random_model(entry), random=True)
+
+
+def _create_random_model(entry: Entry) -> nn.Module:
+    """Return an untrained model; it is not cached because it may be large."""
+    from vitviz.models.zoo import create_model
+
+    return create_model(entry.config, seed=0).eval().requires_grad_(False)
+
+
+def describe_timing(entry: Entry, known: Timings) -> str:
+    """Return the time per image with its range and memory, an estimate, or why there is none."""
+    timing = known.get(entry.shape)
+    if timing is not None:
+        weights = ", random weights" if timing.random else ""
+        return (
+            f"**{1000 * timing.median_s:,.1f} ms** per image on this server, median of {timing.repeats}"
+            f" ({format_range(entry, timing)} ms) on {plural(timing.threads, 'thread')}{weights};"
+            f" {timing.held_bytes / 1e6:,.1f} MB beside the weights"
+        )
+    if not entry.too_large:
+        return "not timed yet"
+    estimate = by_formula(entry, known)
+    return (
+        "too large to time" if estimate is None else f"too large to time: about {estimate:,.0f} ms by formula"
+    )
+
+
+def format_range(entry: Entry, timing: Timing | None) -> str | None:
+    """Return '12.1 to 13.4', 'by formula' for an estimate, or None without a timing."""
+    if timing is None:
+        return "by formula" if entry.too_large else None
+    return f"{1000 * timing.low_s:,.1f} to {1000 * timing.high_s:,.1f}"

@@ -1,5 +1,7 @@
 """Run the race: fine-tuning against training from scratch, predicted first and then trained live."""
 
+from functools import partial
+
 import streamlit as st
 
 from pages.controls import notices, query_params
@@ -7,7 +9,6 @@ from pages.frame import page, run_polling, run_start
 from pages.selection import selection
 from pages.stores import cached, catalogue, own_weights, runs, session
 from pages.train.fine_tuning import (
-    drawers,
     frozen_features,
     kept_parameters,
     race_controls,
@@ -20,10 +21,13 @@ from vitviz.analysis import fine_tuning as analysis
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.experiments.result import read_result_if_any
+from vitviz.models.transfer import transferred
+from vitviz.models.vit import resize_positions
 from vitviz.plots import fine_tuning as plots
-from vitviz.text import plain, plural, reason
+from vitviz.text import percent, plain, plural, reason
 from vitviz.training.executor import ExecutorError
-from vitviz.training.fine_tuning_race import TITLES, Source, race
+from vitviz.training.fine_tuning_race import TITLES, Source, race, recipes
+from vitviz.training.optimizers import rate_scales
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
 from vitviz.training.start_weights import start_file
@@ -47,7 +51,7 @@ def draw() -> None:
         _draw_setup(chosen)
     with stage:
         run = _draw_shown_race()
-    drawers.draw(run)
+    _draw_drawers(run)
 
 
 def _draw_shown_race() -> Run | None:
@@ -260,3 +264,38 @@ def _describe_prediction(run: Run, verdict: str | None) -> str:
         return ""
     seeds = " with one seed" if len(run.members()) == len(TITLES) else ""
     return f"Your prediction: {GUESSES[guess].lower()}. Measured{seeds}: {GUESSES[verdict].lower()}."
+
+
+def _draw_drawers(run: Run | None) -> None:
+    page.drawers(
+        "fine_tuning",
+        math=page.read_math(__file__),
+        code=(transferred, resize_positions, rate_scales, recipes),
+        numbers=None if run is None else partial(_draw_table, run),
+    )
+
+
+def _draw_table(run: Run) -> None:
+    from vitviz.data.uploaded_datasets import hide_secret_name
+
+    columns: dict[str, list[object]] = {"model": [], "seed": [], "initial weights": [], "test accuracy": []}
+    curves: dict[str, list[object]] = {"model": [], "seed": [], "epoch": [], "validation accuracy": []}
+    for group in race_results.load_groups(run):
+        for seed, points in enumerate(group.curves):
+            config = race_results.find_member(run, group.name, seed).config()
+            columns["model"].append(group.title)
+            columns["seed"].append(seed)
+            columns["initial weights"].append(config.train.start_from or "random weights")
+            columns["test accuracy"].append(group.tests[seed] if group.tests else None)
+            for epoch, accuracy in points.T:
+                row = (group.title, seed, float(epoch), float(accuracy))
+                for name, cell in zip(curves, row, strict=True):
+                    curves[name].append(cell)
+    styled = page.style_table(columns, {"test accuracy": percent})
+    st.dataframe(styled, hide_index=True, placeholder=page.MISSING)
+    train = run.config().train
+    page.caption(
+        f"Dataset: {hide_secret_name(train.dataset)}. Digest of the backbone: {train.start_digest or 'none'}."
+    )
+    page.csv("Test accuracies (CSV)", columns, "fine_tuning_test.csv", "fine_tuning.csv_test")
+    page.csv("Curves (CSV)", curves, "fine_tuning_curves.csv", "fine_tuning.csv_curves")

@@ -15,7 +15,6 @@ from pages.stores import catalogue, polling_rate, runs, session
 from pages.train.lab import (
     challenge,
     config_summary,
-    drawers,
     flip_book,
     image_prediction,
     keys,
@@ -23,7 +22,6 @@ from pages.train.lab import (
     race,
     recipe_form,
     recorded_run,
-    replay,
     run_statistics,
     run_view,
     runs_table,
@@ -31,13 +29,21 @@ from pages.train.lab import (
 from pages.train.lab.browser_views import mount_timeline, requests_resend
 from pages.train.lab.flip_book_images import MISTAKES_TITLE
 from pages.train.lab.recorded_run import Recording
+from pages.views import race as race_view
 from pages.views.event_values import read_index
 from vitviz.config import name_fields
 from vitviz.data.datasets import first_number
+from vitviz.experiments import data_size
 from vitviz.models.abilities import abilities
+from vitviz.plots.curves import RunLabel
+from vitviz.plots.theme import family_colors
 from vitviz.text import plain, plural
+from vitviz.training.loop import Trainer, make_update
+from vitviz.training.races import POSITIONS_RACE, positions_race
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
+from vitviz.training.schedule import learning_rate_factor
+from vitviz.training.shuffling import shuffle_patches
 
 RESTART_RATIO = 1.5  # rerun the page if the polling interval should change by this factor
 STAGE_POLL_S = 0.1  # a poll costs about 6 ms; a browser shows 7 to 8 per second (benchmarks/live_updates.md)
@@ -311,10 +317,12 @@ def _draw_recording(recording: Recording) -> None:
     with _draw_above_mistakes_toggle(pictures):
         st.fragment(_draw_timeline, run_every=TIMELINE_POLL_S if growing else None)(recording)
     with side:
-        replay.draw_stage(recording)
+        _draw_recorded_curves(recording)
         _draw_prediction_title(recording)
         _draw_prediction(recording)
-        replay.draw_provenance(recording)
+        test = run_view.describe_test(recording.records())
+        st.caption(f"{test} 'Start training' shows your run instead.".strip())
+        page.provenance(_describe_recording(recording))
     runs_table.draw_upload(show_run)
     _draw_drawers(recording.config().preset)
 
@@ -324,10 +332,15 @@ def _draw_prediction_title(focus: Run | Recording) -> None:
 
 
 def _draw_drawers(preset: str | None, draw_numbers: Callable[[], None] | None = None) -> None:
+    """Draw the drawers: of an experiment its own mathematics and what defines it, else those of training."""
+    experiments = {POSITIONS_RACE: positions_race, data_size.PRESET: data_size.race}
+    shared = (
+        (make_update, shuffle_patches) if preset in experiments else (Trainer.advance, learning_rate_factor)
+    )
     page.drawers(
         "live_lab",
-        math=drawers.choose_mathematics(preset),
-        code=drawers.choose_code(preset),
+        math=page.read_math(*[race_view.__file__] * (preset == POSITIONS_RACE), __file__),
+        code=(*(define for name, define in experiments.items() if name == preset), *shared),
         numbers=draw_numbers,
     )
 
@@ -339,6 +352,25 @@ def _draw_empty() -> None:
     )
     runs_table.draw_upload(show_run)
     _draw_drawers(None)
+
+
+def _draw_recorded_curves(recording: Recording) -> None:
+    st.markdown(f":violet-badge[:material/replay: recorded] **{recording.choice.shown}**")
+    best = recording.records().best()
+    (color,) = family_colors([recording.choice.config.family])
+    label = RunLabel(recording.id, recording.choice.title, color, {}, None if best is None else best[0])
+    series = run_view.build_series(recording.id, recording.records())
+    # Snapshots are spaced evenly on a logarithmic axis, so playback moves at a constant speed along it.
+    view = run_view.VIEW | {"log_x": True}
+    run_view.draw_series([label], series, recording.id, view, "live_lab.recorded", film=True)
+
+
+def _describe_recording(recording: Recording) -> str:
+    card, log = catalogue.read_header(recording.path).card, recording.records()
+    seconds = max(float(table[2].max(initial=0.0)) for table in (log.training(), log.validation()))
+    text = f"{recording.choice.last_step:,} steps in {run_view.format_duration(seconds)}"
+    date, machine = (plain(str(card.get(name, ""))) for name in ("date", "machine"))
+    return text + (f" on {date}" if date else "") + (f" ({machine}, one seed)" if machine else "")
 
 
 main()

@@ -12,10 +12,12 @@ from pages.frame import page
 from pages.selection import selection
 from pages.stores import cached, runs
 from pages.stores.runs import list_racers
-from pages.train.lab import data_race, lineup_form, run_view
-from pages.train.lab.keys import LOADED_RACE, RaceControls, RecipeControls, StageControls
+from pages.train.lab import lineup_form, run_view
+from pages.train.lab.keys import LOADED_RACE, DataRaceControls, RaceControls, RecipeControls, StageControls
 from pages.views.race import draw_race
 from vitviz.analysis import race as results
+from vitviz.experiments import data_size
+from vitviz.experiments.data_size import GRIDS, SEEDS
 from vitviz.plots import race as plots
 from vitviz.text import plain
 from vitviz.training.races import CODES, POSITIONS_RACE, RACES, TITLE, positions_race
@@ -67,10 +69,11 @@ def draw_form(mode: str) -> RunConfig | ValueError:
     """Draw the form of a mode of several models; return the configured run, or the reason why it is invalid."""
     if mode == SEVERAL:
         return lineup_form.draw_form()
-    if mode == DATA:
-        return data_race.draw_form()
-    controls = _draw_controls()
     try:
+        if mode == DATA:
+            data = _draw_data_controls()
+            return data_size.race(data.data_race, data.race_pictures, data.race_draw, data.race_augmented)
+        controls = _draw_controls()
         return positions_race(controls.race, epochs=controls.race_epochs, seed=controls.race_seed)
     except ValueError as error:
         return error
@@ -113,10 +116,10 @@ def fill_form(config: RunConfig) -> bool:
         RaceControls.change(train=SEVERAL)
         return True
     experiment = config.preset == POSITIONS_RACE and bool(config.members)
-    data = data_race.is_data_race(config)
+    data = _is_data_race(config)
     RaceControls.change(train=EXPERIMENT if experiment else DATA if data else ONE_MODEL)
     if data:
-        data_race.fill_form(config)
+        _fill_data_form(config)
     if experiment:
         train = config.train
         st.session_state[LOADED_RACE] = train.dataset
@@ -153,8 +156,16 @@ def draw_stage(run: Run) -> None:
     # Titles and classes of an uploaded run come from another user.
     escaped = [replace(racer, title=plain(racer.title)) for racer in competitors]
     page.caption(results.describe_race(escaped, tuple(map(plain, _load_classes(run)))) or chance_text)
-    if data_race.is_data_race(config) and status.state == "done":
-        selection.link_to("data", "Compare with the stored results", **data_race.build_link_params(config))
+    if _is_data_race(config) and status.state == "done":
+        selection.link_to(
+            "data",
+            "Compare with the stored results",
+            **{
+                "data.view": "sizes",
+                "data.dataset": config.train.dataset,
+                "data.augmented": bool(config.train.shift_px),
+            },
+        )
 
 
 def _load_racers(run: Run) -> list[Racer]:
@@ -207,3 +218,51 @@ def get_shown_model(run: Run) -> Run:
     """Return an experiment's selected model, or any other run itself."""
     models = {model.directory.name: model for model in runs.list_models(run)}
     return models.get(st.session_state.get(StageControls.key("member"), ""), list(models.values())[-1])
+
+
+# ---------------------------------------------------------------- the experiment on dataset size
+
+
+def _is_data_race(config: RunConfig) -> bool:
+    return config.preset == data_size.PRESET and bool(config.members)
+
+
+def _draw_data_controls() -> DataRaceControls:
+    from vitviz.data.datasets import DATASETS, available_datasets
+
+    available = tuple(name for name in GRIDS if name in available_datasets())
+    with page.row():
+        dataset = widgets.segmented(
+            DataRaceControls.key("data_race"),
+            "Dataset",
+            available,
+            format_func=lambda name: DATASETS[name].title,
+        )
+        with st.container(width=216):
+            pictures = widgets.select_slider(
+                DataRaceControls.key("race_pictures"),
+                "Training images",
+                GRIDS[dataset].sizes,
+                GRIDS[dataset].sizes[1],
+                format_func=lambda size: f"{size:,}",
+            )
+        augmented = widgets.toggle(DataRaceControls.key("race_augmented"), "Augmented", True)
+        seed_help = "All four models share the seed of the initial weights and the order of images."
+        seed = widgets.segmented(DataRaceControls.key("race_draw"), "Seed", SEEDS, help=seed_help)
+    page.caption(
+        f"Four models, one recipe, {GRIDS[dataset].updates:,} updates each: the settings of the stored results in"
+        " 'How much data?'."
+    )
+    return DataRaceControls(dataset, pictures, augmented, seed)
+
+
+def _fill_data_form(config: RunConfig) -> None:
+    """Set the form to a run's settings; call it in a callback."""
+    train = config.train
+    sizes = GRIDS[train.dataset].sizes
+    DataRaceControls.change(
+        data_race=train.dataset,
+        race_pictures=GRIDS[train.dataset].size_of(train) or sizes[1],
+        race_augmented=bool(train.shift_px),
+        race_draw=train.seed if train.seed in SEEDS else SEEDS[0],
+    )

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -70,35 +70,42 @@ def get_state_label(status: Status) -> StateLabel:
     return STATES.get(status.state, StateLabel("unknown"))
 
 
-def draw_curves(shown: list[Run], focus: Run | None) -> None:
-    moment = keys.load_note(keys.MOMENT)
-    selected_step = None
-    if focus is not None and moment and moment["run"] == focus.id and not moment["follow"]:
-        selected_step = moment["step"]
-    view, marked_step = mount_curves(
-        payload(
-            _build_labels(shown),
-            [series for run in shown for series in build_series(run.id, runs.open_log(run.id).read())]
-            + _load_printed_series(focus),
-            None if focus is None else focus.id,
-            selected_step,
-            read_like(keys.load_note(keys.VIEW), VIEW),
-        ),
-        key="live_lab.curves",
-    )
-    if view:
+def draw_curves(shown: list[Run], focus: Run) -> None:
+    series = [series for run in shown for series in build_series(run.id, runs.open_log(run.id).read())]
+    series += _load_printed_series(focus)
+    settings = read_like(keys.load_note(keys.VIEW), VIEW)
+    if view := draw_series(_build_labels(shown), series, focus.id, settings, "live_lab.curves"):
         keys.save_note(keys.VIEW, view)
-    if marked_step is not None and focus is not None:
-        keys.save_note(keys.MOMENT, {"run": focus.id, "step": marked_step, "follow": False})
 
 
-def _load_printed_series(run: Run | None) -> list[Series]:
+def draw_series(
+    labels: list[RunLabel],
+    series: list[Series],
+    run_id: str,
+    view: dict[str, Any],
+    key: str,
+    film: bool = False,
+) -> dict[str, Any] | None:
+    """Draw curves and store the step that a click selects; return the toolbar's state once it was changed.
+
+    Args:
+        run_id: of the run whose step is selected.
+        view: the toolbar's state at first.
+        film: True for a recording, whose curves are faint after the selected step.
+    """
+    moment = keys.load_note(keys.MOMENT)
+    step = moment["step"] if moment and moment["run"] == run_id and not moment["follow"] else None
+    changed_view, marked_step = mount_curves(payload(labels, series, run_id, step, view, film=film), key=key)
+    if marked_step is not None:
+        keys.save_note(keys.MOMENT, {"run": run_id, "step": marked_step, "follow": False})
+    return changed_view
+
+
+def _load_printed_series(run: Run) -> list[Series]:
     """Return the lecture's printed results for an unchanged recipe, else nothing."""
-    printed = None if run is None else find_printed_line(run.config())
-    if run is None or printed is None:
-        return []
-    status, epochs = runs.read_status(run), run.config().train.epochs
-    if not status.total_steps or not epochs:
+    printed, epochs = find_printed_line(run.config()), run.config().train.epochs
+    status = runs.read_status(run)
+    if printed is None or not status.total_steps or not epochs:
         return []
     epoch = np.arange(1, len(printed.values) + 1, dtype=np.float64)
     x = np.stack([epoch * status.total_steps / epochs, epoch, np.full(len(epoch), np.nan)])
