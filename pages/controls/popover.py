@@ -10,13 +10,9 @@ drawn beside them is discarded.
 from __future__ import annotations
 
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-
-if TYPE_CHECKING:
-    from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 _closed: ContextVar[bool] = ContextVar("closed", default=False)
 _DISCARD = DeltaGenerator(root_container=None)  # accepts elements and sends nothing to the browser
@@ -39,33 +35,20 @@ class Popover:
         _closed.reset(self._token)
 
 
-def draw_popover(
-    label: str,
-    icon: str,
-    key: str,
-    *,
-    width: Literal["content", "stretch"] = "content",
-    disabled: bool = False,
-) -> Popover:
+def draw_popover(label: str, icon: str, key: str) -> Popover:
     """Draw the button; opening it reruns the page or the fragment around it.
 
     Args:
         icon: name of a Material Symbol.
         key: session key of the open state, such as 'filters.options'.
     """
-    container = st.popover(
-        label, icon=f":material/{icon}:", width=width, disabled=disabled, key=key, on_change="rerun"
-    )
-    return Popover(container, _read_open(container))
+    container = st.popover(label, icon=f":material/{icon}:", width="content", key=key, on_change="rerun")
+    return Popover(container, bool(container.open))
 
 
 def discard() -> Popover:
     """Return a container that computes controls, with linked or stored values, and draws nothing."""
     return Popover(_DISCARD, False)
-
-
-def _read_open(container: PopoverContainer) -> bool:
-    return bool(container.open)
 
 
 def is_closed() -> bool:

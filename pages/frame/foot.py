@@ -58,7 +58,9 @@ def _draw_links(before: PageEntry | None, after: PageEntry | None, _query: Hasha
 def render_strip(parts: tuple[str, ...]) -> str:
     """Return HTML of a ViT's parts with this page's marked; contains only our own words."""
     cells = "".join(_render_part(number, part, part in parts) for number, part in enumerate(registry.PARTS))
-    body = f'<div class="vv-way" style="{_render_colours()}">{describe_parts(parts)}<ol>{cells}</ol></div>'
+    palette = PALETTES[selection.get_theme()]
+    colours = f"--way-line:{palette.line};--way-muted:{palette.muted};--way-ink:{palette.ink};--way-here:{palette.primary}"
+    body = f'<div class="vv-way" style="{colours}">{describe_parts(parts)}<ol>{cells}</ol></div>'
     return f"<style>{_read_style()}</style>{body}"
 
 
@@ -71,11 +73,6 @@ def describe_parts(parts: tuple[str, ...]) -> str:
 def _render_part(number: int, part: str, is_marked: bool) -> str:
     marked = ' class="vv-here"' if is_marked else ""
     return f'<li{marked} data-part="{part}"><i class="vv-part-{number}"></i><span>{part}</span></li>'
-
-
-def _render_colours() -> str:
-    palette = PALETTES[selection.get_theme()]
-    return f"--way-line:{palette.line};--way-muted:{palette.muted};--way-ink:{palette.ink};--way-here:{palette.primary}"
 
 
 @cache

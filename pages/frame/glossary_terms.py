@@ -81,11 +81,6 @@ def _link(text: str, but: Collection[str], between: Callable[[str], str]) -> str
     return linked
 
 
-def write_question(text: str) -> None:
-    """Draw the page's question, with all new terms linked."""
-    st.markdown(f":gray[{link_new_terms(text, ())}]")
-
-
 def write_remaining_terms(slug: str) -> None:
     """Draw the page's terms that it has not linked yet, in one line."""
     seen = _get_linked_terms().words

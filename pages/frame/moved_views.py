@@ -30,17 +30,12 @@ STUDIES: dict[str, dict[str, str]] = {
 MOVED_PAGES = ("data", "experiments")
 
 
-def find_study(slug: str, query: Mapping[str, str]) -> str | None:
-    """Return the study that an address of an earlier version shows; None if its page still draws it."""
-    views = STUDIES.get(slug, {})
-    default = next(iter(views.values())) if slug in MOVED_PAGES else None
-    return views.get(query.get(f"{slug}.view", ""), default)
-
-
 def translate(slug: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Return today's address of an address of any version."""
-    study = find_study(slug, query)
-    if study is None:
+    views = STUDIES.get(slug, {})
+    default = next(iter(views.values())) if slug in MOVED_PAGES else None
+    study = views.get(query.get(f"{slug}.view", ""), default)
+    if study is None:  # the page still draws the view
         return slug, dict(query)
     rest = {key: value for key, value in query.items() if key not in (f"{slug}.view", "hybrids.results")}
     if query.get("hybrids.results") == "1":  # the results were a toggle, not a prediction

@@ -81,7 +81,7 @@ def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
     with row:
         st.title(title or entry.title, anchor=False, width="content")
         if text := question if title else entry.question:
-            glossary_terms.write_question(text)
+            st.markdown(f":gray[{glossary_terms.link_new_terms(text, ())}]")
     return row
 
 

@@ -88,8 +88,14 @@ def ask_highest(
     values: Mapping[str, float],
     format_value: Callable[[float], str],
     titles: Mapping[str, str] | None = None,
-) -> Prediction:
-    """Return the question for the option with the highest value; `titles` by option, by default its name."""
+) -> Prediction | None:
+    """Return the question for the option with the highest value; None unless there are two.
+
+    Args:
+        titles: by option, by default its name.
+    """
+    if len(values) < 2:
+        return None
     labels = {name: name if titles is None else titles[name] for name in values}
     best = max(values, key=values.__getitem__)
 

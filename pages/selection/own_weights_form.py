@@ -136,7 +136,7 @@ def _change_model(key: str) -> None:
 
 
 def _remove_weights(key: str) -> None:
-    own_weights.remove_weights(key)
+    own_weights.STORE.remove(key.removeprefix(own_weights.KEY))
     session_keys.get_control_values().pop("model", None)
     st.session_state[session_keys.MODEL_DIALOG] = False
 

@@ -222,11 +222,12 @@ def _explain_missing(key: object, choices: Mapping[str, ModelChoice]) -> str:
     """Return why a well-formed model key of a link is unavailable, or ''."""
     from vitviz.models.parameter_count import too_large
     from vitviz.models.pretrained_list import PRETRAINED
+    from vitviz.training.run_directory import is_id
 
     if not isinstance(key, str) or key in choices:
         return ""
     kind, _, name = key.partition(":")
-    if kind == "run" and runs.is_run_id(name):
+    if kind == "run" and is_id(name):
         return RUN_DELETED if runs.find_run(name) is None else RUN_EMPTY
     if own_weights.is_expired(key):
         return WEIGHTS_EXPIRED

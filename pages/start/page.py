@@ -1,7 +1,6 @@
 """Start page: the map of the whole model for the selected image, and links to every page."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.controls import query_params, widgets
+from pages.controls import query_params
 from pages.frame import glossary_terms, page, registry
 from pages.frame.registry import PageEntry
 from pages.lessons import open_lesson
@@ -46,14 +45,6 @@ GLOSSARY_FORMS = {
 """Kind of a part -> words that the map writes -> their glossary terms."""
 
 
-@dataclass(frozen=True)
-class MapControls(widgets.ControlValues, page="home"):
-    """Open part of the map ('': none) and the view's request."""
-
-    part: str
-    asked: str
-
-
 def draw_lesson_link() -> None:
     stop = (
         None
@@ -76,13 +67,8 @@ def draw_lesson_link() -> None:
 def draw() -> None:
     """Draw the map, its open part and its caption; a drawing or an opened part reruns only this fragment."""
     pad_events.apply_events(VIEW)
-    message = MapFrame(
-        VIEW,
-        MapControls.key("part"),
-        MapControls.key("asked"),
-        selection.get_model_choice(),
-        selection.get_current(),
-    ).draw()
+    choice, current = selection.get_model_choice(), selection.get_current()
+    message = MapFrame(VIEW, "home.part", "home.asked", choice, current).draw()
     header, _ = open_blob(message)
     page.caption(plain(header["caption"]))
     st.session_state[TERMS] = find_terms(header)

@@ -1,7 +1,5 @@
 """Show a second model's map below the first, for the same image."""
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from pages.controls import query_params, widgets
@@ -14,16 +12,8 @@ from vitviz.plots.blob import open_blob
 from vitviz.text import plain
 
 VIEW = "home.map2"
+MODEL, PART = "home.beside", "home.beside_part"  # the second model's key ('': none) and its open part
 NONE = ""
-
-
-@dataclass(frozen=True)
-class SecondMapControls(widgets.ControlValues, page="home"):
-    """Key of the second model ('': none), its open part and the view's request."""
-
-    beside: str
-    beside_part: str
-    beside_asked: str
 
 
 @st.fragment
@@ -31,8 +21,8 @@ def draw() -> None:
     """Draw the choice of a second model and its map; opening a part reruns only this fragment."""
     second = _choose_model()
     if second is None:
-        for name in ("beside", "beside_part"):
-            query_params.remove_value(SecondMapControls.key(name))
+        for key in (MODEL, PART):
+            query_params.remove_value(key)
         return
     image, note = nearest_model.choose_image(second)
     current = selection.get_current()
@@ -41,8 +31,8 @@ def draw() -> None:
         st.markdown(f":gray[{note}]")
     message = MapFrame(
         VIEW,
-        SecondMapControls.key("beside_part"),
-        SecondMapControls.key("beside_asked"),
+        PART,
+        "home.beside_asked",
         second,
         second_selection,
         {"model": second.key, "step": str(second.last_step), "image": image},
@@ -56,7 +46,7 @@ def _choose_model() -> ModelChoice | None:
     }
     with page.row(), st.container(width=360):
         key = widgets.select(
-            SecondMapControls.key("beside"),
+            MODEL,
             "Compare with another model",
             [NONE, *model_list.sort_models(others.values())],
             NONE,

@@ -333,7 +333,9 @@ def get_image_title(image: str) -> str:
     if kind == "upload":
         return "An uploaded image"
     if kind == "sample":
-        return catalogue.get_sample_title(name)
+        from vitviz.data.samples import sample
+
+        return sample(name).title
     if kind == "drawing":
         return "A drawing"
     data, index = load_dataset(kind), int(name)

@@ -190,12 +190,6 @@ def list_samples() -> tuple[str, ...]:
     return tuple(sample_names())
 
 
-def get_sample_title(name: str) -> str:
-    from vitviz.data.samples import sample
-
-    return sample(name).title
-
-
 def find_weights_file(choice: ModelChoice, step: int) -> Path | None:
     """Return the file with the weights at a step, or None; a run has one file for each step."""
     run = choice.key.removeprefix("run:")

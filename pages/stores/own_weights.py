@@ -166,10 +166,6 @@ def change_model(user: UserSession, key: str, labels: tuple[str, ...], preparati
     STORE.lend(name, replace(entry, model=changed), user.token)
 
 
-def remove_weights(key: str) -> None:
-    STORE.remove(key.removeprefix(KEY))
-
-
 def list_choices(user: UserSession) -> tuple[ModelChoice, ...]:
     # Another user's upload may have evicted an entry since it was listed.
     entries = ((name, STORE.get(name)) for name in list_weights(user))

@@ -39,9 +39,5 @@ class Watchers:
 _WATCHERS = Watchers()  # of this server
 
 
-def note_user(user: str) -> None:
-    _WATCHERS.note(user)
-
-
-def get_slowness() -> float:
-    return _WATCHERS.slowness()
+note_user = _WATCHERS.note
+get_slowness = _WATCHERS.slowness

@@ -111,13 +111,6 @@ def find_run(run_id: str) -> Run | None:
     return run
 
 
-def is_run_id(run_id: str) -> bool:
-    """Return True if the text has the form of an id of a run or of an experiment's member."""
-    from vitviz.training.run_directory import is_id
-
-    return is_id(run_id)
-
-
 def list_models(run: Run) -> list[Run]:
     """Return an experiment's members, or any other run itself."""
     from vitviz.training.run_directory import RunError
@@ -203,27 +196,6 @@ def describe_progress(config: RunConfig, status: Status) -> str:
         return of_each(status.progress)
     total = f" of {status.total_steps:,}" if status.total_steps else ""
     return f"step {status.step:,}{total} · epoch {status.epoch:.1f}"
-
-
-def share_run(run: Run) -> str:
-    """Return a new key that grants editing, and revoke earlier keys."""
-    from vitviz.training import permissions
-
-    return permissions.share(run)
-
-
-def unshare_run(run: Run) -> None:
-    """Revoke the key and everybody's access but the maker's."""
-    from vitviz.training import permissions
-
-    permissions.unshare(run)
-
-
-def is_shared(run: Run) -> bool:
-    """Return True if others may edit the run or hold a valid key."""
-    from vitviz.training import permissions
-
-    return permissions.is_shared(run)
 
 
 def join_run(user: UserSession, run_id: str, key: str) -> bool:

@@ -50,9 +50,7 @@ def build(mode: Mode) -> View | None:
             "Which recipe of the lectures, trained as written, differs most from its printed accuracy?",
             {recipe: abs(gap) for recipe, gap in gaps.items()},
             lambda points: f"{points:.1f} points",
-        )
-        if len(gaps) > 1
-        else None,
+        ),
         (Evidence(stored, stored.rows, "each recipe with its own epochs; one thread"),),
         "Each printed accuracy is of one run without a stated seed. Recipe F does not state which two position tables"
         " it compares.",

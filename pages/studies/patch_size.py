@@ -39,9 +39,7 @@ def build(mode: Mode) -> View | None:
             at_fewest,
             percent,
             TITLES,
-        )
-        if len(at_fewest) > 1
-        else None,
+        ),
         (create_stopped_evidence(sides, sides.rows), create_stopped_evidence(usual, patch_4)),
         describe_missing_sizes(curves, PATCH_SIZES.sizes, TITLES),
         create_curve_table(curves, "images", "patch_size.csv"),

@@ -62,9 +62,7 @@ def build(_mode: Mode, source: str, pictures: int) -> View:
             means,
             percent,
             {name: way.title for name, way in WAYS.items()},
-        )
-        if len(means) > 1
-        else None,
+        ),
         (create_evidence(stored, stored.where(source=source, a_class=pictures)),),
         table=Table(
             build_columns(variants, source),

@@ -52,12 +52,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study, line = walk("**A new study**", "## Train from the shell")
     (made / "pages/studies/one_seed.py").write_text(study, "utf-8")
     catalogue = made / "pages/studies/catalogue.py"
-    entries = catalogue.read_text("utf-8").replace(
-        "from pages.studies import (\n", "from pages.studies import (\n    one_seed,\n"
-    )
-    catalogue.write_text(
-        entries.replace("        data_size.STUDY,\n", "        data_size.STUDY,\n" + line), "utf-8"
-    )
+    entries = catalogue.read_text("utf-8")
+    catalogue.write_text(entries.replace('    "data_size",\n', '    "data_size",\n' + line), "utf-8")
     return made
 
 

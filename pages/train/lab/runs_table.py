@@ -13,6 +13,7 @@ from pages.stores import runs, session
 from pages.train.lab import keys, race, recipe_form, run_view, settings
 from vitviz.analysis.milestones import time_to_accuracy
 from vitviz.text import percent, plain, reason
+from vitviz.training import permissions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,14 +119,14 @@ def _draw_sharing(run: Run) -> None:
         st.button("Create an editing link", key="live_lab._share", on_click=_create_edit_link, args=(run,))
         if edit_key is not None and edit_key[0] == run.id:
             page.source(f"live_lab?live_lab.run={run.id}&live_lab.edit={edit_key[1]}")
-        if runs.is_shared(run):
+        if permissions.is_shared(run):
             st.button("Revoke editing", key="live_lab._unshare", on_click=_revoke_edit_link, args=(run,))
 
 
 def _create_edit_link(run: Run) -> None:
     if runs.may_change(session.get_current(), run):
         try:
-            st.session_state[keys.EDIT_KEY] = (run.id, runs.share_run(run))
+            st.session_state[keys.EDIT_KEY] = (run.id, permissions.share(run))
         except OSError as error:
             keys.set_notice(f"The run could not be shared ({reason(error)}).")
 
@@ -133,7 +134,7 @@ def _create_edit_link(run: Run) -> None:
 def _revoke_edit_link(run: Run) -> None:
     if runs.may_change(session.get_current(), run):
         try:
-            runs.unshare_run(run)
+            permissions.unshare(run)
         except OSError as error:
             keys.set_notice(f"Editing could not be revoked ({reason(error)}).")
         else:
