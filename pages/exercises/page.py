@@ -73,7 +73,7 @@ with task_column:
     draw_task(exercise)
 with figure_column:
     st.markdown("**Output of a correct solution**")
-    page.caption(solution_figures.draw_solution(exercise.slug))
+    page.caption(solution_figures.FIGURES[exercise.slug]())
 draw_files(exercise)
 page.caption(
     f"{plural(len(EXERCISES), 'exercise')} from the lecture notebooks. Run them on your computer with Python, torch and"

@@ -23,10 +23,6 @@ SHOWN_TOKENS, SHOWN_CHANNELS = 50, 64
 KEY = "exercises.right"
 
 
-def draw_solution(slug: str) -> str:
-    return _FIGURES[slug]()
-
-
 def _load_subject() -> CapturedSubject:
     """Load the selected model if it is a plain ViT, else the most similar one with an image of its dataset."""
     if nearest_model.is_plain_vit(selection.get_model_choice().config):
@@ -184,7 +180,8 @@ def _draw_curves() -> str:
     )
 
 
-_FIGURES: dict[str, Callable[[], str]] = {
+# By slug: draws the figure and returns its caption.
+FIGURES: dict[str, Callable[[], str]] = {
     "patchify": _draw_patches,
     "positions": _draw_positions,
     "one_head": _draw_one_head,

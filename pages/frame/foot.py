@@ -59,7 +59,8 @@ def render_strip(parts: tuple[str, ...]) -> str:
     """Return HTML of a ViT's parts with this page's marked; contains only our own words."""
     cells = "".join(_render_part(number, part, part in parts) for number, part in enumerate(registry.PARTS))
     palette = PALETTES[selection.get_theme()]
-    colours = f"--way-line:{palette.line};--way-muted:{palette.muted};--way-ink:{palette.ink};--way-here:{palette.primary}"
+    names = {"line": palette.line, "muted": palette.muted, "ink": palette.ink, "here": palette.primary}
+    colours = ";".join(f"--way-{name}:{colour}" for name, colour in names.items())
     body = f'<div class="vv-way" style="{colours}">{describe_parts(parts)}<ol>{cells}</ol></div>'
     return f"<style>{_read_style()}</style>{body}"
 

@@ -6,7 +6,6 @@ import inspect
 import json as json_text
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache, partial
 from html import escape
 from pathlib import Path, PurePath
@@ -193,17 +192,6 @@ def download(
     )
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A table, compared by its text."""
-
-    text: str
-    columns: dict[str, list[object]] = field(compare=False)
-    formatters: Formatters = field(compare=False)
-    formats: dict[str, Any] = field(compare=False)
-    key: str = field(compare=False)
-
-
 def table(columns: Columns, formatters: Formatters, formats: dict[str, Any], key: str) -> None:
     """Draw a public table, cached by its content; missing values are en dashes.
 
@@ -214,18 +202,13 @@ def table(columns: Columns, formatters: Formatters, formats: dict[str, Any], key
         formats: Streamlit's column configuration.
     """
     listed = {name: [*values] for name, values in columns.items()}
-    text = repr((listed, formatters, formats, key))
-    element_cache.draw_cached(st.container(), _draw_table, _Table(text, listed, formatters, formats, key))
+    content = (listed, formatters, formats, key)
+    element_cache.draw_cached(st.container(), _draw_table, *content, key=repr(content))
 
 
-def _draw_table(content: _Table) -> None:
-    st.dataframe(
-        style_table(content.columns, content.formatters),
-        hide_index=True,
-        placeholder=MISSING,
-        column_config=content.formats,
-        key=content.key,
-    )
+def _draw_table(columns: Columns, formatters: Formatters, formats: dict[str, Any], key: str) -> None:
+    shown = style_table(columns, formatters)
+    st.dataframe(shown, hide_index=True, placeholder=MISSING, column_config=formats, key=key)
 
 
 def style_table(columns: Any, formatters: Formatters) -> Any:

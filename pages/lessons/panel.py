@@ -19,7 +19,6 @@ from pages.lessons.open_lesson import OpenStop
 from pages.questions import prediction
 from pages.selection import image_picker, run_follower, selection
 from pages.stores import cached, catalogue, lessons
-from pages.stores.lessons import StoredAnswer
 from pages.views.register import register
 from vitviz.classes.shared_view import LessonText
 from vitviz.lessons.task_checks import ImageChosen, StepInRange
@@ -124,17 +123,9 @@ def _draw_task(opened: OpenStop) -> None:
 
 def _draw_question(opened: OpenStop) -> None:
     assert opened.stop.question is not None
-    answers, number = opened.progress.answers, opened.number
-
-    def store_answer(answer: StoredAnswer | None) -> None:
-        if answer is None:
-            answers.pop(number, None)
-        else:
-            answers[number] = answer
-
     with st.container(border=True):
-        key = f"lesson.{opened.name}.{number}"
-        prediction.draw(opened.stop.question, key, answers.get(number), store_answer)
+        key = f"lesson.{opened.name}.{opened.number}"
+        prediction.draw(opened.stop.question, key, opened.progress.answers, opened.number)
 
 
 def _draw_links(opened: OpenStop, slug: str) -> None:

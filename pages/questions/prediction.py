@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
@@ -20,24 +20,26 @@ from vitviz.text import plain
 if TYPE_CHECKING:
     from pages.selection.subject import Subject
 
-StoreAnswer = Callable[[StoredAnswer | None], None]
+Name = TypeVar("Name")
 
 
 def draw(
     question: Question,
     key: str,
-    answer: StoredAnswer | None,
-    store: StoreAnswer,
+    answers: MutableMapping[Name, StoredAnswer],
+    name: Name,
     at: Subject | None = None,
+    is_open: bool = False,
 ) -> None:
     """Draw the question with its form, or with the prediction and the measured answer.
 
     Args:
         key: prefix of the widgets' keys.
-        answer: the earlier answer; None while the question is open.
-        store: stores the answer, or None if the user predicts again; called while the page runs.
+        answers: the user's, where the answer is stored under `name`.
         at: the model, step and image to measure; by default the sidebar's.
+        is_open: True asks again although there is an answer.
     """
+    answer = None if is_open else answers.get(name)
     prompt = f":material/quiz: **{plain(question.prompt)}**"
     if class_question.is_hidden(question.measure):  # the class bar shows the prompt
         class_question.draw_hidden_notice()
@@ -47,7 +49,7 @@ def draw(
         st.session_state.pop(get_moved_key(f"{key}.guess"), None)
         _draw_answer(answer)
         if st.button("Predict again", key=f"{key}.again", type="tertiary"):
-            store(None)
+            answers.pop(name, None)
             st.rerun()
         return
     at = load_subject() if at is None else at
@@ -68,9 +70,9 @@ def draw(
 
         with st.spinner("Measuring …"):
             measured = question.measure.measure_answer(capture_attention(at))
-        store(_build_answer(question, kind, kind.validate(guess), measured, at))
-        for name, value in question.proof:
-            query_params.request_value(name, value)
+        answers[name] = _build_answer(question, kind, kind.validate(guess), measured, at)
+        for control, value in question.proof:
+            query_params.request_value(control, value)
         st.rerun()  # the whole page, which shows the proof
     class_question.offer_question(question, at, first=key.startswith("lesson."))
 
@@ -84,21 +86,8 @@ def ask_question(question: Question, key: str, at: Subject | None = None) -> Non
     """
     at = load_subject() if at is None else at
     answers = lessons.get_answers(session.get_current())
-    answer = answers.get(key)
-
-    def store(new: StoredAnswer | None) -> None:
-        if new is None:
-            answers.pop(key, None)
-        else:
-            answers[key] = new
-
-    draw(
-        question,
-        key,
-        answer if answer is not None and answer.where == _describe_context(at) else None,
-        store,
-        at,
-    )
+    is_open = key in answers and answers[key].where != _describe_context(at)
+    draw(question, key, answers, key, at, is_open)
 
 
 def load_subject() -> Subject:

@@ -21,7 +21,11 @@ _messages: ResultCache[list[ForwardMsg]] = ResultCache(1024)
 
 
 def draw_cached(
-    place: DeltaGenerator, render: Callable[..., None], *args: Hashable, private: bool = False
+    place: DeltaGenerator,
+    render: Callable[..., None],
+    *args: object,
+    private: bool = False,
+    key: Hashable = None,
 ) -> None:
     """Draw `render(*args)` into a new, empty container, from the cache where it was drawn before.
 
@@ -31,6 +35,7 @@ def draw_cached(
         place: the container.
         render: a function of a module or of a page's script.
         private: True if an argument belongs to one session; nothing is cached then.
+        key: stands for the arguments if they are not hashable.
 
     Raises:
         ValueError: if `render` draws outside of the container.
@@ -50,7 +55,8 @@ def draw_cached(
 
     # By name: the functions of a page's script are new objects in every run.
     name = f"{render.__module__}.{render.__qualname__}"
-    messages = _messages.get((name, args, path, thread.active_script_hash, thread.fragment_id), record)
+    content = args if key is None else key
+    messages = _messages.get((name, content, path, thread.active_script_hash, thread.fragment_id), record)
     if not is_drawn:
         for message in messages:
             copied = ForwardMsg()

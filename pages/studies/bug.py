@@ -121,7 +121,7 @@ def _draw_live(name: str, dataset: str) -> None:
         )
     run = live_runs.find_shown_run(RUN, f"{bugs.PRESET}:{name}", dataset)
     if run is not None:
-        live_runs.draw(run, live_runs.build_seed_panels(_describe_run))
+        live_runs.draw(run, partial(live_runs.build_seed_panels, _describe_run))
     selection.link_to("live_lab", "Open the lectures' recipes in the live lab", **{"live_lab.train": "one"})
 
 

@@ -132,7 +132,7 @@ def _draw_live(hyperparameter: Hyperparameter) -> None:
 
 def _choose_panel(hyperparameter: Hyperparameter, dataset: str) -> live_runs.BuildPanels:
     """Draw the selection of the panel beside the curves, if there are several; return its builder."""
-    by_seeds = live_runs.build_seed_panels(partial(_describe_variants, hyperparameter, dataset))
+    by_seeds = partial(live_runs.build_seed_panels, partial(_describe_variants, hyperparameter, dataset))
     if not hyperparameter.shuffled:
         return by_seeds
     panel = widgets.segmented(LOOK, "Beside the curves", tuple(PANELS), format_func=PANELS.__getitem__)

@@ -119,16 +119,12 @@ def find_shown_run(key: str, preset: str, dataset: str) -> Run | None:
     return fitting[run_id]
 
 
-def build_seed_panels(describe: DescribeVariants) -> BuildPanels:
-    """Return a builder of curves and a dot per seed; `describe` writes the caption."""
-
-    def build(run: Run, waiting: str) -> RunPanels:
-        config, variants = run.config(), group_variants(run)
-        chance, note = 1 / config.model.num_classes, "on the test images, evaluated once at the end"
-        message = payload(variants, chance, config.longest or 1.0, note, waiting)
-        return RunPanels(message, describe(variants), any(variant.test for variant in variants))
-
-    return build
+def build_seed_panels(describe: DescribeVariants, run: Run, waiting: str) -> RunPanels:
+    """Build curves and a dot per seed; `describe` writes the caption, `waiting` replaces a curve."""
+    config, variants = run.config(), group_variants(run)
+    chance, note = 1 / config.model.num_classes, "on the test images, evaluated once at the end"
+    message = payload(variants, chance, config.longest or 1.0, note, waiting)
+    return RunPanels(message, describe(variants), any(variant.test for variant in variants))
 
 
 def build_shuffled_panels(hyperparameter: Hyperparameter, run: Run, waiting: str) -> RunPanels:

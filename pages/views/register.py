@@ -1,46 +1,8 @@
 """Register views: figures drawn in the browser, which respond to the pointer without the server.
 
-A view is a JavaScript module beside the Python module that mounts it, with an optional style sheet of the same name.
-`swatch.py`:
-
-    from pages.views.register import register
-    from vitviz.plots.blob import pack
-
-    _swatch = register(__file__, "swatch")
-
-    def swatch(values: np.ndarray, *, key: str) -> int | None:
-        # Draw a heat map of values (rows, cols) float32; return the cell that was clicked in this run.
-        payload = pack({"label": "Similarity", "lo": -1.0, "hi": 1.0}, values=values)
-        return _swatch(payload, key=key, triggers=("pick",)).pick
-
-and `swatch.js`, with imports from the kit (vitviz/browser/kit):
-
-    import { canvas, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
-    import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-    import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
-    import { DIVERGING_LUT } from '../../../vitviz/browser/kit/ramp.js';
-
-    export default function swatch({ root, trigger }) {
-      const map = canvas(root), tip = tooltip(root), say = live(root);
-      let last = null;                                    // the latest message
-      gridNavigation(map.node, {
-        label: 'Similarity map',
-        rows: () => last.arrays.values.shape[0],
-        cols: () => last.arrays.values.shape[1],
-        hover(i, event) {
-          if (i < 0) return tip.hide();
-          say(`cell ${i}: ${last.arrays.values.data[i].toFixed(2)}`);
-          if (event) tip.show(event.offsetX, event.offsetY, last.arrays.values.data[i].toFixed(2));
-        },
-        pick: (i) => trigger('pick', i),
-      });
-      return (message) => {                              // {header, arrays, colors, width}
-        last = message;
-        const { data, shape: [rows, cols] } = last.arrays.values, side = Math.min(last.width, 320);
-        const ctx = map.size(side, (side * rows) / cols);
-        blit(ctx, heat(data, rows, cols, DIVERGING_LUT, last.header.lo, last.header.hi), 0, 0, map.width, map.height);
-      };
-    }
+A view is a JavaScript module beside the Python module that mounts it, with an optional style sheet of the same name;
+CONTRIBUTING.md shows one. Its function receives {root, trigger, send, onUnmount} and returns a function that draws a
+message {header, arrays, colors, width}. The kit (vitviz/browser/kit) draws what views share.
 
 Rules: one `bytes` payload, an explicit key, text only through `el`, `tip` and `say` (never innerHTML), `trigger` and
 `send` only for user input. The root carries `data-component` and, once drawn, `data-ready="true"`.
@@ -56,10 +18,11 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
@@ -81,8 +44,14 @@ _OF_THE_FRAME = ("pages/frame/", "pages/lessons/", "pages/classroom/")
 _HEIGHTS = Path(__file__).with_name("heights.json")
 
 
-class View(Protocol):
-    """A registered view; its result has an attribute per state and per trigger (None without an event)."""
+@dataclass(frozen=True)
+class View:
+    """A registered view, known by the beginning of its messages.
+
+    Its result has an attribute per state and per trigger (None without an event).
+    """
+
+    files: bytes
 
     def __call__(
         self,
@@ -93,7 +62,15 @@ class View(Protocol):
         states: tuple[str, ...] = (),
         triggers: tuple[str, ...] = (),
         on_change: Callable[[], None] | None = None,
-    ) -> Any: ...
+    ) -> Any:
+        callbacks: dict[str, Any] = {
+            f"on_{event}_change": on_change or _ignore_event for event in (*states, *triggers)
+        }
+        if not read_files(self.files)[0].startswith(_OF_THE_FRAME):
+            get_messages()[key] = self.files + data
+        _serve_files()
+        initial_height = get_reserved_height(key) if height == "content" else height
+        return _create_component()(data=self.files + data, key=key, height=initial_height, **callbacks)
 
 
 def hash_files(*folders: Path) -> str:
@@ -126,28 +103,7 @@ def encode_address(beside: str, name: str, *styles: str) -> bytes:
 
 def register(beside: str, name: str, *styles: str) -> View:
     """Register the view NAME.js beside a file, with the named style sheets, or NAME.css if it exists."""
-    files = encode_address(beside, name, *styles)
-    is_of_the_frame = read_files(files)[0].startswith(_OF_THE_FRAME)
-
-    def mount(
-        data: bytes,
-        *,
-        key: str,
-        height: Height = "content",
-        states: tuple[str, ...] = (),
-        triggers: tuple[str, ...] = (),
-        on_change: Callable[[], None] | None = None,
-    ) -> Any:
-        callbacks: dict[str, Any] = {
-            f"on_{event}_change": on_change or _ignore_event for event in (*states, *triggers)
-        }
-        if not is_of_the_frame:
-            get_messages()[key] = files + data
-        _serve_files()
-        initial_height = get_reserved_height(key) if height == "content" else height
-        return _create_component()(data=files + data, key=key, height=initial_height, **callbacks)
-
-    return mount
+    return View(encode_address(beside, name, *styles))
 
 
 def get_messages() -> dict[str, bytes | Callable[[], bytes]]:

@@ -39,7 +39,7 @@ def test_every_exercise_shows_what_a_right_solution_gives(open_app: OpenApp, slu
 
 
 def test_pictures_are_made_of_the_model_at_hand_or_a_vit(open_app: OpenApp) -> None:
-    assert set(solution_figures._FIGURES) == {exercise.slug for exercise in EXERCISES}
+    assert set(solution_figures.FIGURES) == {exercise.slug for exercise in EXERCISES}
     for model in ("preset:swin_digits", "preset:deit_digits", "preset:recipe_a"):
         app = open_app(PAGE, model=model, image="digits:3", exercises__task="one_head")
         assert any("1.00" in text.value for text in app.main.caption)
