@@ -10,9 +10,13 @@ drawn beside them is discarded.
 from __future__ import annotations
 
 from contextvars import ContextVar, Token
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+
+if TYPE_CHECKING:
+    from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 _closed: ContextVar[bool] = ContextVar("closed", default=False)
 _DISCARD = DeltaGenerator(root_container=None)  # accepts elements and sends nothing to the browser
@@ -43,12 +47,16 @@ def draw_popover(label: str, icon: str, key: str) -> Popover:
         key: session key of the open state, such as 'filters.options'.
     """
     container = st.popover(label, icon=f":material/{icon}:", width="content", key=key, on_change="rerun")
-    return Popover(container, bool(container.open))
+    return Popover(container, _read_open(container))
 
 
 def discard() -> Popover:
     """Return a container that computes controls, with linked or stored values, and draws nothing."""
     return Popover(_DISCARD, False)
+
+
+def _read_open(container: PopoverContainer) -> bool:
+    return bool(container.open)
 
 
 def is_closed() -> bool:
