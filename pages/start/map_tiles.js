@@ -1,5 +1,6 @@
 // Draw the tile of each part from its activations.
 
+import { fit } from '../../vitviz/browser/kit/dom.js';
 import { blit, colour, heat, offscreen } from '../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut } from '../../vitviz/browser/kit/ramp.js';
 import { percent, tokenName } from '../../vitviz/browser/kit/words.js';
@@ -318,7 +319,7 @@ function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
     ctx.font = font(best ? 600 : 400);
     ctx.fillStyle = best ? colors.ink : colors.muted;
     ctx.textAlign = 'left';
-    ctx.fillText(short(ctx, text, name - 6), 0, y);
+    ctx.fillText(fit(ctx, text, name - 6), 0, y);
     const tall = Math.min(12, step * 0.6);
     ctx.fillStyle = colors.panel;
     ctx.fillRect(name, y - tall / 2, track, tall);
@@ -328,12 +329,6 @@ function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
     ctx.textAlign = 'right';
     ctx.fillText(percent(probabilities[i] * share), w, y);
   });
-}
-
-function short(ctx, text, room) {
-  let cut = text;
-  while (cut.length > 2 && ctx.measureText(`${cut}…`).width > room) cut = cut.slice(0, -1);
-  return ctx.measureText(text).width <= room ? text : `${cut}…`;
 }
 
 export const PAINTERS = {
