@@ -333,14 +333,15 @@ def _draw_prediction_title(focus: Run | Recording) -> None:
 
 def _draw_drawers(preset: str | None, draw_numbers: Callable[[], None] | None = None) -> None:
     """Draw the drawers: of an experiment its own mathematics and what defines it, else those of training."""
-    experiments = {POSITIONS_RACE: positions_race, data_size.PRESET: data_size.race}
-    shared = (
-        (make_update, shuffle_patches) if preset in experiments else (Trainer.advance, learning_rate_factor)
-    )
+    code: tuple[Callable[..., object], ...] = Trainer.advance, learning_rate_factor
+    if preset == POSITIONS_RACE:
+        code = positions_race, make_update, shuffle_patches
+    elif preset == data_size.PRESET:
+        code = data_size.race, make_update, shuffle_patches
     page.drawers(
         "live_lab",
         math=page.read_math(*[race_view.__file__] * (preset == POSITIONS_RACE), __file__),
-        code=(*(define for name, define in experiments.items() if name == preset), *shared),
+        code=code,
         numbers=draw_numbers,
     )
 

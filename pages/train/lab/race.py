@@ -163,7 +163,7 @@ def draw_stage(run: Run) -> None:
             **{
                 "data.view": "sizes",
                 "data.dataset": config.train.dataset,
-                "data.augmented": bool(config.train.shift_px),
+                "data.augmented": widgets.encode_value(bool(config.train.shift_px)),
             },
         )
 
