@@ -49,6 +49,12 @@ function addSkipLink() {
   document.body.prepend(link);
 }
 
+/** Give Streamlit's menu of narrow screens valid roles: its list holds groups of items, not items. */
+function markMenu() {
+  for (const node of document.querySelectorAll('[data-testid="stSidebarNavItems"], [data-testid="stSidebarNavItems"] li'))
+    node.role = node.matches('ul') ? 'group' : 'none';
+}
+
 export default function browser() {
   if (!window[STARTED]) {
     window[STARTED] = true;
@@ -60,5 +66,6 @@ export default function browser() {
   return ({ header, colors }) => {
     storeToken(header);
     setColours(colors);
+    markMenu();
   };
 }

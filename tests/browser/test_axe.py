@@ -55,3 +55,8 @@ def test_axe_is_there_and_finds_what_is_wrong(visit: Visit) -> None:
         "() => document.querySelector('[data-testid=stMain]').insertAdjacentHTML('beforeend', '<img src=/x.png>')"
     )
     assert any(said.startswith("image-alt") for said in found(page))
+
+
+def test_axe_finds_nothing_in_the_menu_of_a_phone(visit: Visit) -> None:
+    page = visit("patches", width=390)
+    assert found(page) == []
