@@ -44,7 +44,7 @@ from vitviz.training.session import Session  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parent
 BATCH = 500
-SNAPSHOTS = 4  # of a checkpoint
+SNAPSHOTS = 2  # of a checkpoint
 
 
 @dataclass(frozen=True)
