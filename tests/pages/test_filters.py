@@ -24,7 +24,7 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.lessons.weight_measures import EmbeddingShare
 from vitviz.models.abilities import abilities
-from vitviz.models.presets import GREY_32, PRESETS, RGB_32, VIT_DIGITS, VIT_SHAPES
+from vitviz.models.presets import GREY_32, PRESETS, RGB_32, VIT_DIGITS
 from vitviz.models.zoo import create_model
 
 PAGE = "pages/lenses/filters/page.py"
@@ -57,7 +57,7 @@ def array(found: tuple[dict[str, Any], bytes], name: str) -> np.ndarray:
 @pytest.fixture
 def trained(no_shipped_checkpoints: Path) -> str:
     """Save a checkpoint of three snapshots whose E turns from noise into cosine waves."""
-    state = create_model(VIT_SHAPES, seed=1).state_dict()
+    state = create_model(PRESETS["vit_shapes"].config, seed=1).state_dict()
     name = "patch_embed.proj.weight"
     noise = state[name].numpy().copy()
     waves = filters.dct_basis(3, 4, 8)
@@ -68,7 +68,12 @@ def trained(no_shipped_checkpoints: Path) -> str:
         mixed = noise + share * np.einsum("dk,kcyx->dcyx", mixing, waves)
         snapshots[step][name] = state[name].new_tensor(mixed)
     checkpoint = Checkpoint(
-        VIT_SHAPES, RGB_32, TrainConfig(dataset="shapes"), ("a", "b", "c", "d"), [], snapshots
+        PRESETS["vit_shapes"].config,
+        RGB_32,
+        TrainConfig(dataset="shapes"),
+        ("a", "b", "c", "d"),
+        [],
+        snapshots,
     )
     save_checkpoint(no_shipped_checkpoints / "test_vit.safetensors", checkpoint)
     return "checkpoint:test_vit"

@@ -16,7 +16,7 @@ from tests.messages import first_view, message, unpack
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.download import weights_file
-from vitviz.models.presets import RGB_32, VIT_SHAPES
+from vitviz.models.presets import PRESETS, RGB_32
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
 from vitviz.torchvision_fix import import_torchvision
@@ -36,9 +36,15 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_shipped_checkpoi
     target = weights_file(DEIT)
     target.parent.mkdir(parents=True)
     save_file(timm.create_model("deit_tiny_patch16_224").state_dict(), target)
-    states = {step: create_model(VIT_SHAPES, seed=step + 1).state_dict() for step in (0, 9)}
+    states = {step: create_model(PRESETS["vit_shapes"].config, seed=step + 1).state_dict() for step in (0, 9)}
     checkpoint = Checkpoint(
-        VIT_SHAPES, RGB_32, TrainConfig(dataset="shapes"), tuple("abcd"), [], states, {"title": "Ours"}
+        PRESETS["vit_shapes"].config,
+        RGB_32,
+        TrainConfig(dataset="shapes"),
+        tuple("abcd"),
+        [],
+        states,
+        {"title": "Ours"},
     )
     save_checkpoint(no_shipped_checkpoints / "test_vit.safetensors", checkpoint)
     return f"pretrained:{DEIT.name}"

@@ -75,5 +75,4 @@ def _read_presets() -> dict[str, Preset]:
 
 PRESETS = _read_presets()
 VIT_DIGITS = cast(ViTConfig, PRESETS["vit_digits"].config)
-VIT_SHAPES = cast(ViTConfig, PRESETS["vit_shapes"].config)
 SWIN_DIGITS = cast(SwinConfig, PRESETS["swin_digits"].config)
