@@ -30,8 +30,8 @@ SLOW = """() => {
 def film(page: Page) -> tuple[object, object]:
     """The button that plays the lab's recording, and the slider of its moment."""
     view = page.locator('[data-component="timeline"]')
-    return view.locator("button", has_text="play").or_(
-        view.locator("button", has_text="pause")
+    return view.locator("button", has_text="▶ Play").or_(
+        view.locator("button", has_text="❚❚ Pause")
     ), view.locator(".timeline-track")
 
 
@@ -39,7 +39,7 @@ def film(page: Page) -> tuple[object, object]:
 def test_a_recording_plays_by_itself_for_who_wants_motion(visit: Visit, calm: bool) -> None:
     page = visit("live_lab", reduced_motion="reduce" if calm else "no-preference")
     play, track = film(page)
-    expect(play).to_have_text("play" if calm else "pause")
+    expect(play).to_have_text("▶ Play" if calm else "❚❚ Pause")
     last = track.get_attribute("max")
     assert (
         track.input_value() == last
@@ -47,7 +47,7 @@ def test_a_recording_plays_by_itself_for_who_wants_motion(visit: Visit, calm: bo
     if calm:
         assert page.evaluate(SLOW) == []
         play.click()
-        expect(play).to_have_text("pause")  # at once: a short recording is soon over
+        expect(play).to_have_text("❚❚ Pause")  # at once: a short recording is soon over
         expect(track).not_to_have_value(last)
 
 

@@ -244,9 +244,9 @@ def test_a_click_on_the_curves_moves_the_timeline_and_keys_step_it(
     page.mouse.up()
     expect(page.locator(".timeline-where")).to_contain_text("step 0 ")
 
-    page.get_by_role("button", name="play", exact=True).click()
+    page.get_by_role("button", name="▶ Play").click()
     expect(page.locator(".timeline-where")).to_contain_text(f"snapshot {len(steps)} of", timeout=WAIT_MS)
-    expect(page.get_by_role("button", name="play", exact=True)).to_be_visible()  # it stops at the end
+    expect(page.get_by_role("button", name="▶ Play")).to_be_visible()  # it stops at the end
 
 
 @pytest.mark.slow

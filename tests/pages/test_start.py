@@ -464,4 +464,4 @@ def test_a_newcomer_is_offered_the_first_lesson_and_a_learner_the_stop_that_was_
 
 def test_an_open_lesson_is_not_offered_beside_itself(open_app: OpenApp) -> None:
     app = open_app(lesson="fifteen", stop="1")
-    assert not [way for way in _ways(app) if "New here" in way[0]]
+    assert not [way for way in _ways(app) if "Start the lesson" in way[0]]
