@@ -64,10 +64,6 @@ def _measure(file: Path, device: str) -> dict[str, Any]:
     }
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
-
-
 _SHOWN = 6  # validations listed per training
 INTRODUCTION = """# Checkpoints
 
@@ -114,7 +110,7 @@ def _card(file: Path, header: Header) -> str:
         **({"teacher": f"`{card['teacher'][:16]}`"} if card.get("teacher") else {}),
         "snapshots": "steps " + ", ".join(map(str, header.steps)),
         "licence": card["licence"],
-        "not for": card["not_for"],
+        "use": card["not_for"].replace("anything but teaching:", "teaching only, because"),
         "digest": f"`{header.digest[:16]}`",
     }
     body = "\n".join(f"- {name}: {text}" for name, text in facts.items())
@@ -136,3 +132,7 @@ def _confusion(header: Header) -> str:
         for name, row in zip(names, header.card["confusion"], strict=True)
     ]
     return "\n".join([head, *rows])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

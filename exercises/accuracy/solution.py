@@ -13,13 +13,13 @@ def train(budget: Budget) -> nn.Module:
     start = model.positions.clone()
     del model.positions
     model.positions = nn.Parameter(start * 0.1)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=4e-3, weight_decay=0.05)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3, weight_decay=0.05)
     steps = budget.left // 64
     for step in range(steps):
-        for group in optimiser.param_groups:
+        for group in optimizer.param_groups:
             group["lr"] = 4e-3 * min((step + 1) / 60, (steps - step) / (steps - 60))
         images, labels = budget.batch(64)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         nn.functional.cross_entropy(model(images), labels).backward()
-        optimiser.step()
+        optimizer.step()
     return model

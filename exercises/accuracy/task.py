@@ -14,10 +14,10 @@ def train(budget: Budget) -> nn.Module:
     """
     torch.manual_seed(0)
     model = ViT((1, 8, 8), n_patches=4)
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.005)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.005)
     for _ in range(budget.left // 128):
         images, labels = budget.batch(128)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         nn.functional.cross_entropy(model(images), labels).backward()
-        optimiser.step()
+        optimizer.step()
     return model

@@ -1,4 +1,4 @@
-"""Exercise 4: multi-head attention on slices of d."""
+"""Exercise 4: multi-head attention on slices of the channels."""
 
 from torch import Tensor, nn
 

@@ -32,7 +32,7 @@ def test_patches_are_squares():
     images = torch.arange(2 * 3 * 12 * 12.0).reshape(2, 3, 12, 12)
     columns, last = cut_patches(images, 3, columns_first=True), cut_patches(images, 3, channels_last=True)
     mistakes = {
-        "reshape for patchify: it cuts rows of pixels, not squares": images.reshape(2, 9, -1),
+        "reshape instead of patchify: it cuts rows of pixels, not squares": images.reshape(2, 9, -1),
         "columns before rows: patches must run row by row": columns,
         "channels last: a patch's values run C, row, column": last,
         "rows and columns swapped inside a patch: its values run C, row, column": cut_patches(

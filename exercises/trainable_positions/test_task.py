@@ -37,8 +37,8 @@ def test_positions_are_parameters():
     model, _, _ = make_inputs()
     listed = "positions" in dict(model.named_parameters())
     if model.positions.requires_grad:
-        expect(listed, "requires_grad on a buffer: an optimiser receives only parameters, use nn.Parameter")
-    expect(listed, "positions are no parameter: assign an nn.Parameter")
+        expect(listed, "requires_grad on a buffer: an optimizer receives only parameters, use nn.Parameter")
+    expect(listed, "positions is not a parameter: assign an nn.Parameter")
     expect(model.positions.requires_grad, "requires_grad is False: the positions are not trained")
 
 
@@ -51,9 +51,9 @@ def test_the_other_parameters_are_still_trained():
 
 def test_a_step_updates_all_positions():
     model, before, images = make_inputs()
-    optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     loss = nn.functional.cross_entropy(call(model, images), torch.tensor([0, 1, 2, 3]))
     call(loss.backward)
-    optimiser.step()
+    optimizer.step()
     moved = (model.positions.detach() - before).abs().amax(dim=1) > 0
     expect(bool(moved.all()), f"{int((~moved).sum())} of {len(moved)} positions were not updated")

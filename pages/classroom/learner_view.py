@@ -34,7 +34,7 @@ def draw_nickname_field(on_change: Callable[[], None] | None = None) -> None:
         key=_NAME,
         max_chars=MAX_NAME_LENGTH,
         on_change=on_change,
-        help="Shown only beside your runs on the board of a challenge.",
+        help="Shown only beside the runs that you submit to a challenge.",
     )
 
 

@@ -281,7 +281,7 @@ def _draw_test_images(image: str) -> None:
         count - 1,
         key="nouns.index",
         step=1,
-        help="The index among the dataset's test images, as in the address and in Python.",
+        help="Number of the image in the test set; the page's URL and Python use the same number.",
         on_change=select_index,
     )
 

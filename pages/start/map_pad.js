@@ -77,7 +77,7 @@ export class MapPad {
     this.seen = canvas(band, { class: 'mp-seen', 'aria-hidden': 'true' });
     put(this.seen.node, { x: box.seen.x, y: box.seen.y });
     this.side = box.seen.w;
-    const label = el(band, 'span', { class: 'mp-shape mp-seen-label', 'aria-hidden': 'true' }, 'the model sees');
+    const label = el(band, 'span', { class: 'mp-shape mp-seen-label', 'aria-hidden': 'true' }, 'model input');
     put(label, { x: box.seen.x + box.seen.w / 2, y: box.seen.y + box.seen.w + 36 });
     this.face();
   }

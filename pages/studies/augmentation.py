@@ -128,12 +128,9 @@ def _describe_gains(gains: Sequence[Curve]) -> str:
     least = min(places, key=lambda at: at[0].mean[at[1]])
     seeds = sorted({int(count) for gain in gains for count in gain.seeds})
     pairs = "one seed each, other seeds may differ" if seeds == [1] else "mean over seeds"
-    first = "helps" if best[0].mean[best[1]] > 0 else "harms"
-    last = "helps" if least[0].mean[least[1]] > 0 else "harms"
     return (
-        f"Augmentation {first} {_format_gain(*best)} {'most' if first == 'helps' else 'least'} and {last}"
-        f" {_format_gain(*least)} {'least' if last == 'helps' else 'most'}. Gain: test accuracy with minus without"
-        f" augmentation, paired by seed; {pairs}."
+        f"The gain from augmentation is largest for {_format_gain(*best)} and smallest for {_format_gain(*least)}."
+        f" Gain: test accuracy with augmentation minus that without, paired by seed; {pairs}."
     )
 
 

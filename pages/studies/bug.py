@@ -1,4 +1,4 @@
-"""Study the cost of each bug of the lectures' code against the corrected model."""
+"""Study the cost of each bug of the lecture's code against the corrected model."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -122,7 +122,7 @@ def _draw_live(name: str, dataset: str) -> None:
     run = live_runs.find_shown_run(RUN, f"{bugs.PRESET}:{name}", dataset)
     if run is not None:
         live_runs.draw(run, partial(live_runs.build_seed_panels, _describe_run))
-    selection.link_to("live_lab", "Open the lectures' recipes in the live lab", **{"live_lab.train": "one"})
+    selection.link_to("live_lab", "Open the lecture's recipes in the live lab", **{"live_lab.train": "one"})
 
 
 def _describe_run(variants: Sequence[Variant]) -> str:

@@ -85,9 +85,9 @@ def create_stopped_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
     return Evidence(
         stored,
         rows,
-        f"each model trained until validation accuracy had not improved for {settings['patience_evaluations']}"
-        f" evaluations of {int(rows[0]['evaluated_every'])} updates, at most {settings['most_updates']:,}"
-        f" ({plural(ceiling, 'run')} reached this limit); {min(passes):.0f} to {max(passes):.0f} epochs",
+        f"each model trained until its validation accuracy, measured every {int(rows[0]['evaluated_every'])} updates,"
+        f" had not improved {settings['patience_evaluations']} times in a row, for at most {settings['most_updates']:,}"
+        f" updates ({plural(ceiling, 'run')} reached this limit); {min(passes):.0f} to {max(passes):.0f} epochs",
     )
 
 

@@ -21,10 +21,10 @@ CHECKPOINTS = {  # by family
     "Swin": "cifar10_swin",
 }
 PREDICTIONS = {
-    "never": "Later, or never",
-    "1": "Up to twice as soon",
-    "2": "2 to 4 times as soon",
-    "4": "More than 4 times as soon",
+    "never": "100 % or more, or it never reaches it",
+    "1": "50 to 100 %",
+    "2": "25 to 50 %",
+    "4": "Less than 25 %",
 }
 GUESS = "hybrids.sooner"
 AXES = {"seconds": "Seconds", "pictures": "Images seen"}
@@ -88,7 +88,7 @@ def _ask(hybrid: Course, vit: Course, unit: str) -> Prediction:
         GUESS,
         unit,
         f"The ViT reaches {percent(best)} after {vit_x or 0:,.0f}\N{NO-BREAK SPACE}{unit}."
-        " When does the hybrid reach it?",
+        " What share of that does the hybrid need?",
         PREDICTIONS,
         lambda prediction: judge_prediction(vit_x or 0.0, hybrid_x, prediction, unit),
     )
@@ -124,8 +124,8 @@ def describe_curves(courses: Sequence[Course], unit: str) -> str:
 
 
 def describe_speed(vit: float, hybrid: float) -> str:
-    """Return '3.1 times as soon' or '1.5 times as late', from what each model needs."""
-    return f"{vit / hybrid:.1f} times as soon" if hybrid <= vit else f"{hybrid / vit:.1f} times as late"
+    """Return what the hybrid needs as a share of what the ViT needs: '32 % of what the ViT needs'."""
+    return f"{percent(hybrid / vit, 0)} of what the ViT needs"
 
 
 def describe_trainings(headers: Mapping[str, Header], machines: Sequence[str]) -> str:

@@ -89,7 +89,7 @@ def _ask(source: str, lead: Lead, curves: Sequence[Curve]) -> Prediction:
 STUDY = Study(
     "image_count",
     "Fine-tuning on few images",
-    "From how many images on does training from scratch match fine-tuning?",
+    "How many images does training from scratch need to match fine-tuning?",
     4,
     tuple(PLANS),
     build=build,

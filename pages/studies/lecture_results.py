@@ -100,8 +100,8 @@ def _draw_links() -> None:
 
 STUDY = Study(
     NAME,
-    "The lectures' accuracies",
-    "Do the lectures' recipes, trained as written, reach their printed accuracies?",
+    "The lecture's accuracies",
+    "Do the lecture's recipes, trained as written, reach their printed accuracies?",
     4,
     (NAME,),
     build,

@@ -52,8 +52,8 @@ def build(mode: Mode, image: int, token: int, channel: int) -> View:
         ask_options(
             GUESS,
             "norms",
-            "Bright values share their mean with the framed value. Under which norm does image 1 depend on the other"
-            f" {PICTURES - 1} images of its batch?",
+            "Bright values are averaged together with the framed value. Under which norm does image 1 depend on the"
+            f" other {PICTURES - 1} images of its batch?",
             {**NORMS, NONE: "None of them"},
             partial(describe_prediction, moves),
         ),
@@ -69,7 +69,7 @@ def _describe_conditions(tokens: np.ndarray, at: tuple[int, int, int], groups: i
     images = get_images(model)
     return (
         f"Input of block 1 of {model.shown} for the first {plural(PICTURES, 'test image')} of"
-        f" {find_note(images).title}{_note_other_dataset(model.trained_on, images)}. Drawn are the first"
+        f" {find_note(images).title}{_note_other_dataset(model.trained_on, images)}. The figure shows the first"
         f" {min(TOKENS, tokens.shape[1])} of {plural(tokens.shape[1], 'token')} and"
         f" {min(CHANNELS, tokens.shape[2])} of {tokens.shape[2]} channels; GroupNorm has {plural(groups, 'group')};"
         f" the framed value is {signed(float(tokens[at]), 3)}."
@@ -106,9 +106,9 @@ def describe_batch_dependence(names: list[str], moves: list[float]) -> str:
         f"{name} (by {move:.2g} standard deviations)" for name, move in zip(names, moves, strict=True) if move
     ]
     rest = [name for name, move in zip(names, moves, strict=True) if not move]
+    unmoved = f", but not under {join_words(rest).replace(' and ', ' or ')}" if rest else ""
     return (
-        f"Other images of the batch change image 1 under {join_words(moved) or 'none'}, but not under"
-        f" {join_words(rest) or 'none'}."
+        f"Other images of the batch change image 1 under {join_words(moved) if moved else 'none'}{unmoved}."
     )
 
 

@@ -57,7 +57,7 @@ def describe_change(curves: list[Curve]) -> str:
         f"{abs(gap):.1f} points {'more' if gap >= 0 else 'less'} accurate with {plural(size, 'image')}"
         for size, gap in gaps.items()
     )
-    return f"Compared with patches of {large.title}, a ViT with patches of {small.title} is {words}."
+    return f"Compared with a ViT with patches of {large.title}, one with patches of {small.title} is {words}."
 
 
 def _measure_gap(small: Curve, large: Curve, size: int) -> float:

@@ -27,7 +27,7 @@ def build(mode: Mode) -> View:
         ask_options(
             GUESS,
             "papers",
-            f"{next(iter(ACCURACY))} is a CNN. From which pretraining dataset on is the best ViT more accurate?",
+            f"{next(iter(ACCURACY))} is a CNN. What is the smallest pretraining dataset with which a ViT exceeds it?",
             {name: f"{name}, {size:g} million images" for name, size in MILLIONS_OF_IMAGES.items()}
             | {NEVER: "None of them"},
             describe_prediction,

@@ -80,7 +80,7 @@ def build(mode: Mode, dataset: str, picture: str, size: int, augmented: bool) ->
         caption=describe_duels(duels),
         prediction=_ask_winner(grid, duels[0]) if duels else None,
         evidence=(data_grids.create_evidence(grid),),
-        notes="Student and twin share seed, images and number of updates. The teacher, a CNN of the same images,"
+        notes="Student and twin share seed, images and number of updates. The teacher, a CNN trained on them,"
         " provides hard labels. 'More than the seed spread': the mean difference exceeds its range over the seeds.",
         table=create_curve_table(lines, "images", "teacher.csv"),
         below=partial(_draw_link, grid),

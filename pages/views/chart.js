@@ -204,7 +204,8 @@ class Chart {
     const drawn = this.all.filter((trace) => !isSkipped(trace));
     const lines = drawn.map((trace) => describeTrace(trace)).filter(Boolean);
     const more = lines.length > MOST_LINES ? `, and ${plural(lines.length - MOST_LINES, 'more line')}` : '';
-    return `${titles.length ? titles.join(' over ') : 'Figure'}: ${lines.length ? '' : this.describeConcealed()}${lines.slice(0, MOST_LINES).join('; ')}${more}`;
+    const title = this.layout.meta ?? (titles.join(' over ') || 'Figure');
+    return [title, lines.slice(0, MOST_LINES).join('; ') + more || this.describeConcealed()].filter(Boolean).join(': ');
   }
 }
 

@@ -24,13 +24,13 @@ def describe_front(points: Sequence[Point], count: int, axes: tuple[Quantity, Qu
     better = [f"{'more' if q.more_is_better else 'fewer'} {q.title}" for q in axes]
     cited = sum(p.hollow for p in points)
     sentences = [
-        f"No model here has both {better[0]} and {better[1]} than those of the Pareto front: {names}{more}."
+        f"Pareto front: {names}{more}. No model here has both {better[0]} and {better[1]} than one of these."
     ]
     if QUANTITIES["accuracy"] in axes:
         sentences.append(describe_sources(len(points) - cited, cited))
     if any(p.y_error for p in points):
         sentences.append(
-            "Bars: two standard errors from the number of test images, without variation over seeds."
+            "Bars: two standard errors due to the limited number of test images; seeds are not varied."
         )
     if missing := count - len(points):
         sentences.append(f"Missing numbers: {plural(missing, 'model')} of this test set.")

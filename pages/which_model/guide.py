@@ -74,7 +74,7 @@ def draw() -> None:
     st.caption(
         "The lecture: a CNN is local and translation-equivariant, needs less data, and its cost grows with the number"
         " of pixels. A ViT is global from the first layer, needs more data, and its cost grows with the square of the"
-        " tokens. Numbers are those of the three shipped CIFAR-10 models unless a row names others."
+        " number of tokens. Numbers are those of the three shipped CIFAR-10 models unless a row names others."
     )
     st.subheader("The lecture's guide", anchor=False)
     st.markdown(write_lesson_guide())
@@ -296,7 +296,7 @@ def _advise_cifar10(entries: tuple[Entry, ...]) -> Advice | None:
         percent_difference(best["Hybrid"].accuracy or 0, vit.accuracy or 0) if "Hybrid" in best else 0.0
     )
     stem = (
-        f"; a convolutional stem gains the ViT {regained:.1f} of the {gap:.1f} points"
+        f"; a convolutional stem closes {regained:.1f} of the {gap:.1f} points between them"
         if 0 < regained < gap
         else ""
     )
@@ -367,7 +367,10 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
     duels, selected = load_duels(), [duel.verdict for duel in load_selected_duels()]
     verdicts = [duel.verdict for by_size in duels.values() for duel in by_size]
     wins, loses = verdicts.count("wins"), verdicts.count("loses")
-    best = f" (with the best method by validation accuracy: {selected.count('wins') or 'none'} of {len(selected)})"
+    best = (
+        "; the distillation method with the best validation accuracy helps that much at"
+        f" {selected.count('wins') or 'none'} of {len(selected)}"
+    )
     small = (
         f"on small datasets, hard labels help by more than the seed spread at {wins or 'none'} of"
         f" {len(verdicts)} sizes{f' and harm at {loses}' if loses else ''}{best if selected else ''}"

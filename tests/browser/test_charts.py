@@ -82,7 +82,7 @@ AXES = {"xaxis": {"title": {"text": "depth"}}, "yaxis": {"title": {"text": "shar
                     "marker": {"color": "red"},
                 }
             ],
-            "Figure: most 3: q. Arrow keys read values.",
+            "Figure: maximum at 3: q. Arrow keys read values.",
         ),
         (
             {},

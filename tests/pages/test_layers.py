@@ -257,7 +257,7 @@ def test_how_many_are_of_one_class_waits_for_a_guess(open_app: OpenApp) -> None:
 def test_how_far_nearness_counts_waits_for_a_guess(open_app: OpenApp) -> None:
     app = open_app(PAGE, **DIGITS, layers__view="token")
     assert (
-        "Neighbouring" not in read_captions(app)
+        "of neighbouring patches" not in read_captions(app)
         and "(cosine " in read_captions(app)
         and not has_numbers_drawer(app)
     )
@@ -266,7 +266,7 @@ def test_how_far_nearness_counts_waits_for_a_guess(open_app: OpenApp) -> None:
         float(v) for v in re.findall(r"([−\d.]+) in (?:the|layer)", read_verdict(app).replace("−", "-"))
     )
     assert ("is correct" in read_verdict(app)) == (last - first <= -token_similarity.MIN_CHANGE)
-    assert "Neighbouring" in read_captions(app) and has_numbers_drawer(app)
+    assert "of neighbouring patches" in read_captions(app) and has_numbers_drawer(app)
 
 
 @pytest.mark.parametrize(("leads", "right"), [((0.1, 0.2), 0), ((0.1, 0.9, 0.14), 1), ((0.4, 0.1), 2)])

@@ -194,9 +194,9 @@ def test_the_recipe_that_differs_most_from_its_lecture_is_named() -> None:
 
 def test_the_table_closest_to_the_lectures_accuracy_is_named() -> None:
     apart = position_errors.describe_closest({"none": 0.92, "random_1": 0.97}, 2)
-    assert apart.startswith("None of 2 variants") and "'No positions' with 92.0 % after 2 epochs" in unbroken(
-        apart
-    )
+    assert apart.startswith(
+        "None of the 2 variants"
+    ) and "'No positions' with 92.0 % after 2 epochs" in unbroken(apart)
     near = position_errors.describe_closest({"none": 0.92, "random_100": 0.69}, 10)
     assert (
         "'Random, deviation 100' gives 69.0 % after 10 epochs" in unbroken(near) and "within 2 points" in near

@@ -216,7 +216,7 @@ def test_grid_and_window_are_one_choice_for_both_sections(open_app: OpenApp) -> 
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ([0, 0, 0, 0, 9, 0, 0, 0, 0], "is 9.000 in head 1, for a token and itself"),
+        ([0, 0, 0, 0, 9, 0, 0, 0, 0], "is 9.000 in head 1, for a query at the position of its key"),
         ([0, 0, 0, 0, 0, 0, 0, -9, 0], "−9.000 in head 1, for a query 1 below its key"),
         ([9, 0, 0, 0, 0, 0, 0, 0, 0], "for a query 1 above and 1 left of its key"),
         ([1] * 9, "of a token to itself is at the table’s mean"),

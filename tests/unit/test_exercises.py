@@ -27,7 +27,7 @@ from vitviz.exercises import (
 # Slug -> (named mistake, replaced code of the solution, replacement): at least eight wrong solutions an exercise.
 MISTAKES: dict[str, list[tuple[str, str, str]]] = {
     "patchify": [
-        ("reshape for patchify", "cut.permute(0, 2, 4, 1, 3, 5)", "images"),
+        ("reshape instead of patchify", "cut.permute(0, 2, 4, 1, 3, 5)", "images"),
         ("columns before rows", "permute(0, 2, 4, 1, 3, 5)", "permute(0, 4, 2, 1, 3, 5)"),
         ("channels last", "permute(0, 2, 4, 1, 3, 5)", "permute(0, 2, 4, 3, 5, 1)"),
         ("rows and columns swapped inside a patch", "permute(0, 2, 4, 1, 3, 5)", "permute(0, 2, 4, 1, 5, 3)"),
@@ -123,7 +123,7 @@ MISTAKES: dict[str, list[tuple[str, str, str]]] = {
         ("positions are reinitialised", "nn.Parameter(start)", "nn.Parameter(torch.randn_like(start))"),
         ("missing return", "    return model", "    model"),
         ("returns a Parameter, expected the model", "return model", "return model.positions"),
-        ("positions are no parameter",
+        ("positions is not a parameter",
          "model.positions = nn.Parameter(start)", "model.register_buffer('positions', start)"),
         ("requires_grad is False", "nn.Parameter(start)", "nn.Parameter(start, requires_grad=False)"),
         (

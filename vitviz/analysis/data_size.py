@@ -333,7 +333,7 @@ def describe_crossings(lines: Lines) -> str:
     places = 0 if end >= LONG_S else 1  # several lines of a short race may cross within one second
     first = f"At equal training time {titles[order[0]]} leads from {start:.{places}f} s"
     if not len(changes):
-        return f"{first} to {end:.{places}f} s, when the fastest model ends."
+        return f"{first} to {end:.{places}f} s, when the fastest model has finished."
     later = [f"{titles[order[at]]} from {moments[at]:.{places}f} s" for at in changes[:MOST_CHANGES]]
     more = ", and so on" if len(changes) > MOST_CHANGES else ""
     return f"{first}; then {', '.join(later)}{more}."

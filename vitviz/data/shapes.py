@@ -1,4 +1,4 @@
-"""`shapes`: where does the warm object lie relative to the cool one? No bag of patches can answer that.
+"""`shapes`: where is the warm-coloured object relative to the cool-coloured one? A bag of patches cannot tell.
 
 The 32 x 32 image is a 4 x 4 board of cells of 8 px. Each object is drawn inside one cell; its form, size,
 colour and place within the cell are chosen without regard to the class. The class decides which two cells

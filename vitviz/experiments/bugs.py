@@ -1,4 +1,4 @@
-"""Define the bugs of the lectures' code, each compared with the model without it."""
+"""Define the bugs of the lecture's code, each compared with the model without it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIVE_SHARE = {"vit": 1.0, "swin": 0.4}  # of the stored epochs
 
 @dataclass(frozen=True)
 class Bug:
-    """One bug of the lectures' code.
+    """One bug of the lecture's code.
 
     Attributes:
         title: short name.

@@ -39,7 +39,7 @@ _POSITIONS = (
 
 
 def lecture_experiment() -> Experiment:
-    """Return the recipes behind the lectures' printed accuracies, over seeds."""
+    """Return the recipes behind the lecture's printed accuracies, over seeds."""
     cells: list[Cell] = [
         {"preset": name, "seed": seed}
         for names in (dict.fromkeys(_QUICK), _LONG)
@@ -47,7 +47,7 @@ def lecture_experiment() -> Experiment:
         for name in names
     ]
     settings = {"seeds": "of weights, order and dropout; the images are the same ones", "curve": CURVE}
-    return Experiment(lecture_results.NAME, "The lectures' accuracies", cells, measure_preset, settings)
+    return Experiment(lecture_results.NAME, "The lecture's accuracies", cells, measure_preset, settings)
 
 
 def measure_preset(cell: Cell, folder: Path) -> dict[str, Any]:

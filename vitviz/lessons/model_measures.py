@@ -213,7 +213,7 @@ class ShuffledPrediction(BaseMeasure):
     """The effect on the prediction of shuffling all patches of the image."""
 
     needs = ("blocks", "embedding", "class_head")
-    kind = Choose(("it changes", "it stays"))
+    kind = Choose(("it changes", "it stays the same"))
     seed: int = 0
 
     def __post_init__(self) -> None:

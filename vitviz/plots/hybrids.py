@@ -31,6 +31,7 @@ def field_figure(
     figure.shape(type="rect", x0=left, y0=top, x1=right, y1=bottom, line=line)
     side = len(image)
     figure.layout(
+        meta="image with an outlined square",  # its description for screen readers
         height=STAGE_PX,
         xaxis={"visible": False, "range": [-0.5, side - 0.5]},
         yaxis={"range": [side - 0.5, -0.5], **_SQUARE},
@@ -71,6 +72,7 @@ def sheet_figure(maps: NDArray[np.floating], cell: tuple[int, int], mode: theme.
         box = {"x0": left - 0.5, "x1": left + 0.5, "y0": top - 0.5, "y1": top + 0.5}
         figure.shape(type="rect", line={"color": theme.HEADS[4], "width": 1}, **box)
     figure.layout(
+        meta="feature maps of all channels, with one outlined position",
         height=STAGE_PX,
         xaxis={"visible": False},
         yaxis={"autorange": "reversed", **_SQUARE},

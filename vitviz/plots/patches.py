@@ -147,7 +147,7 @@ def separate_patches(shown: PictureArray, patch_px: int) -> PictureArray:
 
 
 def png(image: PictureArray) -> bytes:
-    """Return a PNG, enlarged by a whole factor to a side of at most `SIDE_PX`."""
+    """Return a PNG, enlarged by an integer factor to a side of at most `SIDE_PX`."""
     factor = max(1, SIDE_PX // max(image.shape[:2]))
     out = BytesIO()
     Image.fromarray(np.kron(image, np.ones((factor, factor, 1), np.uint8))).save(out, "PNG")

@@ -224,7 +224,7 @@ def slip_figure(
                 name=f"d = {d}",
                 line={"color": colour, "width": 1 if dots else 3, "dash": "dot" if dots else "solid"},
                 marker={"size": 5, "color": colour},
-                hovertemplate=f"{name}: %{{x}} and {d} further, %{{y:.4f}}",
+                hovertemplate=f"{name}: p = %{{x}}, d = {d}, %{{y:.4f}}",
             )
         figure.note(
             x=len(right) - 1,

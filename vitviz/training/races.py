@@ -11,7 +11,7 @@ from vitviz.training.run_config import Member, RunConfig
 POSITIONS_RACE = "positions_race"  # the preset's name in a RunConfig
 TITLE = "Do positions matter?"
 QUESTIONS = {
-    "shapes": "where is the warm object relative to the cool one?",
+    "shapes": "where is the warm-coloured object relative to the cool-coloured one?",
     "digits": "which digit is it?",
     "mnist": "which digit is it?",
 }

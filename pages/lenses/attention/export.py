@@ -31,7 +31,7 @@ TILE_PX = 280
 STEP_MS = 400
 SIZE = (
     f"The view has the size of the original crop, at most {CROP_PX} × {CROP_PX} px; images below 128 px are enlarged"
-    " by a whole factor."
+    " by an integer factor."
 )
 
 

@@ -89,7 +89,7 @@ def _read_count(model: LoadedModel, source: str, able: Abilities) -> int:
         "Image count",
         counts,
         min(DEFAULT_COUNT if is_small(model) else DEFAULT_COUNT_LARGE, counts[-1]),
-        help="Measures over the first images of the test set.",
+        help="The heads are measured on the first images of the test set.",
         why_not="Only for the test set's images." if source == SELECTED_IMAGE else None,
     )
     return count

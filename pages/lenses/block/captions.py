@@ -38,9 +38,8 @@ def describe_parameters(counts: dict[str, int], ratio: float) -> str:
     total, mlp = sum(counts.values()), counts[parameter_count.MLP]
     words = "two thirds" if round(100 * mlp / total) in (66, 67) else percent(mlp / total, 0)
     return (
-        f"The MLP holds {words} of a block's parameters ({mlp:,} of {total:,}). By formula, with MLP ratio"
-        f" r = {ratio:g} it is 2r / (4 + 2r) = {percent(2 * ratio / (4 + 2 * ratio), 1)} of the weights of all linear"
-        " maps."
+        f"The MLP holds {words} of a block's parameters ({mlp:,} of {total:,}). By formula, with MLP ratio r ="
+        f" {ratio:g} it holds 2r / (4 + 2r) = {percent(2 * ratio / (4 + 2 * ratio), 1)} of the weights of linear maps."
     )
 
 

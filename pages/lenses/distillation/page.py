@@ -90,7 +90,7 @@ def draw_attention(
                         f"{percent(share, 0)} of its attention goes to patches"
                         for share in on_patches.sum(axis=1)
                     ),
-                    f"own scale: orange [DIST], blue [CLS], up to {percent(float(np.abs(difference).max()))}",
+                    f"orange: more from [DIST], blue: more from [CLS], ±{100 * np.abs(difference).max():.1f} points",
                 ],
             ),
             key="distillation.maps",

@@ -22,7 +22,7 @@ def describe_tile(word: str) -> str:
 def describe_shares(shares: FloatArray) -> str:
     """Describe the shares of the variance (k,) that k components explain."""
     total, first = percent(shares.sum(), 0), percent(shares[0], 0)
-    return f"{total} of the variance, the first {first}"
+    return f"{total} of the variance in total; first component: {first}"
 
 
 def describe_filters(
@@ -72,9 +72,9 @@ def describe_reconstruction(model: Rebuilding, optimal: Rebuilding, cosines: Reb
         [count_components(basis, share) for basis in (model, optimal, cosines)] for share in (0.5, 0.1)
     )
     return (
-        f"The error of the mean patch ({start:.1f} grey levels) falls to a half with {half[0]} components of E,"
-        f" {half[1]} of the PCA of these patches and {half[2]} of the DCT,"
-        f" to a tenth with {tenth[0]}, {tenth[1]} and {tenth[2]}."
+        f"With {half[0]} components of E, {half[1]} of the PCA of these patches or {half[2]} of the DCT, the error is"
+        f" half that of the mean patch alone ({start:.1f} grey levels); with {tenth[0]}, {tenth[1]} or {tenth[2]},"
+        " a tenth."
     )
 
 

@@ -231,7 +231,7 @@ export default class TilesView {
     sheet.told = el(box, 'div', { class: 'ti-told' });
     this.sheets[s] = sheet;
     gridNavigation(sheet.map.node, {
-      label: `Tiles of sheet ${s + 1}`,
+      label: `Tiles of panel ${s + 1}`,
       rows: () => this.rowsOf(s),
       cols: () => this.columnsOf(s),
       start: () => (s === this.active ? this.tile : 0),

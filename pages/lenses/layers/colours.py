@@ -200,7 +200,8 @@ def _ask_best_layer(coloured: ColouredLayers) -> bool:
         f" {percent(explained[least])}.",
     )
     prompt = (
-        f"In which layer of {coloured.model.title} do three components explain most of the tokens' variance?"
+        f"In which layer of {coloured.model.title} do three components explain the largest share of the tokens'"
+        " variance?"
     )
     return layer_questions.ask_before_reveal("layers.colours_guess", prompt, layer_options.options, answer)
 

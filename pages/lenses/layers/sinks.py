@@ -216,15 +216,17 @@ def describe_missing(missing: Sequence[str]) -> str:
 
 def _ask_longest(compared: Subject, last: TokenNorms) -> bool:
     """Ask for the largest norm of the last layer; return True if that layer may be shown."""
-    options = [f"under {BANDS[0]:g} times", *(f"{low:g} to {high:g} times" for low, high in pairwise(BANDS))]
+    options = [f"under {BANDS[0]:g}", *(f"{low:g} to {high:g}" for low, high in pairwise(BANDS))]
 
     answer = MeasuredAnswer(
         int(np.searchsorted(BANDS, last.times, side="right")),
         f"The largest norm is {last.longest:.1f}, the median {last.median:.1f}: {last.times:.1f} times.",
     )
-    prompt = f"In the last layer of {compared.title}, how many times the median is the largest token norm?"
+    prompt = (
+        f"In the last layer of {compared.title}, what is the ratio of the largest token norm to the median?"
+    )
     return layer_questions.ask_before_reveal(
-        "layers.sinks_guess", prompt, [*options, f"{BANDS[-1]:g} times or more"], answer
+        "layers.sinks_guess", prompt, [*options, f"{BANDS[-1]:g} or more"], answer
     )
 
 

@@ -158,7 +158,7 @@ def describe_similarity(pair: Sequence[LayerCosines], selected: int) -> str:
 def describe_leads(pair: Sequence[LayerCosines]) -> str:
     """Return a caption on the similarity of neighbouring patches in first and last layers."""
     leads = "; ".join(f"{_format_leads(model)} ({model.model.safe_title})" for model in pair)
-    return f"Neighbouring patches are more similar than others by {leads}."
+    return f"The cosine similarity of neighbouring patches exceeds that of other pairs by {leads}."
 
 
 def _format_leads(model: LayerCosines) -> str:

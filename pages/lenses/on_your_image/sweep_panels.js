@@ -88,7 +88,7 @@ export class Panels {
         ? truth < 0
           ? 'unchanged image'
           : first === truth
-            ? 'right'
+            ? 'correct'
             : `wrong, the class is ${classes[truth]}`
         : `${top === first ? 'still' : 'no longer'} ${classes[first]}: ${percent(before[first])} → ${percent(now[first])}`;
     this.bars(panel.bars, classes, now, first);

@@ -84,7 +84,7 @@ def describe_table(table: PositionTable, base: float) -> str:
     periodic = percent(float(np.mean(waves <= longest)), 0)
     return (
         f"{name}: wavelengths range from {waves.min():.2f} to {waves.max():,.0f} positions; {periodic} of the {dim}"
-        " dimensions complete a period on this grid, and only slower ones separate distant positions."
+        " dimensions complete a period on this grid; each alone cannot distinguish positions one wavelength apart."
     )
 
 

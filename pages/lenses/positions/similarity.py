@@ -121,7 +121,7 @@ def _draw_controls() -> tuple[list[PositionTable], bool, bool]:
             "positions.stretched",
             "Separate colour scales",
             True,
-            help="On: each panel's range over different positions. Off: −1 to 1 for both panels.",
+            help="On: each panel has its own scale, from its pairs of different positions. Off: −1 to 1 for both.",
         )
         seed = widgets.number(
             "positions.seed",

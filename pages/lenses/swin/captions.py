@@ -59,7 +59,7 @@ def describe_gradients(allowed: token_reach.BoolArray, gradients: NDArray[np.flo
     agreeing, count = int((allowed == nonzero).all(axis=1).sum()), len(allowed)
     return (
         f"In {agreeing} of {plural(count, 'block')} the gradient is non-zero on exactly the patches that windows, masks"
-        f" and merging allow (outlined): {allowed[0].sum():,} to {allowed[-1].sum():,} of {allowed.shape[1]:,}."
+        f" and merging allow (outlined: {allowed[0].sum():,} to {allowed[-1].sum():,} of {allowed.shape[1]:,} patches)."
         f" Gradients below {NOTHING:.0e} times the largest count as zero."
     )
 
@@ -75,9 +75,9 @@ def describe_bias(table: NDArray[np.float32], window: tuple[int, int]) -> str:
     side = f"{abs(to_itself):.3f} {'above' if to_itself > 0 else 'below'}" if abs(to_itself) >= 5e-4 else "at"
     return (
         f"(2·{window[0]} − 1)(2·{window[1]} − 1) = {rows:,} biases per head cover all {pairs:,} query–key pairs of a"
-        f" window; this block has {rows * heads:,} biases. The largest is {signed(float(table[head, entry]), 3)}"
-        f" in head {head + 1}, for {describe_offset(down, right)}. The mean bias of a token to itself is"
-        f" {side} the table’s mean."
+        f" window; this block has {rows * heads:,} biases. The bias furthest from 0 is"
+        f" {signed(float(table[head, entry]), 3)} in head {head + 1}, for {describe_offset(down, right)}."
+        f" The mean bias of a token to itself is {side} the table’s mean."
     )
 
 
@@ -88,7 +88,7 @@ def describe_offset(down: int, right: int) -> str:
         parts.append(f"{abs(down)} {'below' if down > 0 else 'above'}")
     if right:
         parts.append(f"{abs(right)} {'right' if right > 0 else 'left'} of")
-    return f"a query {' and '.join(parts)} its key" if parts else "a token and itself"
+    return f"a query {' and '.join(parts)} its key" if parts else "a query at the position of its key"
 
 
 def describe_hierarchy(config: SwinConfig, grid: tuple[int, int]) -> str:

@@ -29,7 +29,7 @@ def draw() -> None:
         math=page.read_math(__file__),
         code=(global_attention_cost, window_attention_cost, measure),
         ask=Question(
-            "56 × 56 patches of width 96: how many times as much does global attention cost as windows of 7?",
+            "By what factor does global attention cost more than windows of 7 × 7, for 56 × 56 patches of width 96?",
             formula_measures.WindowCost(56, 7),
         ),
     )

@@ -60,7 +60,7 @@ def draw_tables(layout: analysis.Layout) -> None:
     """Draw region ids, windows and masked pairs as downloads; indices count from 1."""
     count, cells = layout.index.shape
     st.markdown(
-        f"Region ids of the rolled grid; {count:,} windows of {cells:,} slots (patches count from 1)."
+        f"Region ids of the rolled grid; {count:,} windows of {cells:,} slots (patches are numbered from 1)."
     )
     ids = columns_of(layout.ids, (f"column_{i + 1}" for i in range(layout.grid[1])))
     slots = columns_of(layout.index + 1, (f"slot_{i + 1}" for i in range(cells)))

@@ -19,7 +19,7 @@ export function drawMini(view, { kind, head, map: mini, note }) {
   for (let p = 0; p < view.count(); p++) drawMiniPatch(view, ctx, p, keys.get(p), kind === 'shifted', step);
   const patch = view.active();
   frame(ctx, (patch % cols) * step, Math.floor(patch / cols) * step, step, step);
-  head.textContent = kind === 'shifted' ? `Shifted by ${shift}: SW-MSA` : 'Regular: W-MSA';
+  head.textContent = kind === 'shifted' ? `Windows shifted by ${shift}` : 'Regular windows';
   note.textContent = describeKeys([...keys.values()], kind === 'shifted', view.leaking);
   mini.node.setAttribute('role', 'img');
   mini.node.setAttribute('aria-label', `${head.textContent}: patch ${patch + 1} ${note.textContent}`);

@@ -35,10 +35,10 @@ export function describeStage(stage, { rows, cols, window: M, shift }) {
   const windows = (rows * cols) / M ** 2;
   const sentences = [
     `${rows} × ${cols} tokens of C values each, in reading order.`,
-    `First block of the pair, W-MSA: partition into ${windows} windows of ${M} × ${M}. ` +
+    `First block of the pair, window attention (W-MSA): partition into ${windows} windows of ${M} × ${M}. ` +
       'Each token attends only inside its window.',
     shift
-      ? `Second block, SW-MSA: torch.roll(x, (−${shift}, −${shift})). All patches move ${shift} up and left ` +
+      ? `Second block, shifted-window attention (SW-MSA): torch.roll(x, (−${shift}, −${shift})). All patches move ${shift} up and left ` +
         'and wrap around the edges.'
       : 'Shift 0: no roll, both blocks use the same windows.',
     shift

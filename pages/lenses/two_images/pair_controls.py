@@ -66,6 +66,6 @@ def choose_foreground(pair: ImagePair, default: str) -> Foreground:
         0.9,
         0.6,
         0.05,
-        why_not=None if method == "attention" else "Only the foreground by attention has a share.",
+        why_not=None if method == "attention" else "Only the foreground by attention uses this share.",
     )
     return Foreground(method, float(share))

@@ -63,9 +63,9 @@ def _read_controls(pair: ImagePair) -> tuple[str, str, int]:
     with st.container(width="content"):
         target = widgets.segmented(
             "two_images.target",
-            "Class predicted for the",
+            "Predicted class",
             ["first", "second"],
-            format_func="{} image".format,
+            format_func="of the {} image".format,
             help="The figure shows changes of the probability of this class.",
         )
     return part, target, layer

@@ -321,7 +321,7 @@ def _draw_recording(recording: Recording) -> None:
         _draw_prediction_title(recording)
         _draw_prediction(recording)
         test = run_view.describe_test(recording.records())
-        st.caption(f"{test} 'Start training' shows your run instead.".strip())
+        st.caption(f"{test} This run is recorded; 'Start training' starts yours.".strip())
         page.provenance(_describe_recording(recording))
     runs_table.draw_upload(show_run)
     _draw_drawers(recording.config().preset)

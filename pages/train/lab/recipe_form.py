@@ -82,7 +82,7 @@ def _choose_recipe() -> TrainingPreset:
         list(TRAINING_PRESETS),
         FIRST,
         format_func=lambda key: TRAINING_PRESETS[key].title,
-        help="Sets model, data and optimizer. 'Lecture A' to 'G' are the accompanying course's seven recipes.",
+        help="Sets model, data and optimizer. 'Lecture A' to 'G' are the lecture's seven recipes.",
     )
     preset = TRAINING_PRESETS[name]
     if st.session_state.get(LOADED_RECIPE, name) != name:
