@@ -367,10 +367,8 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
     duels, selected = load_duels(), [duel.verdict for duel in load_selected_duels()]
     verdicts = [duel.verdict for by_size in duels.values() for duel in by_size]
     wins, loses = verdicts.count("wins"), verdicts.count("loses")
-    best = (
-        "; the distillation method with the best validation accuracy helps that much at"
-        f" {selected.count('wins') or 'none'} of {len(selected)}"
-    )
+    chosen = selected.count("wins") or "none"
+    best = f"; the method with the best validation accuracy helps that much at {chosen} of {len(selected)}"
     small = (
         f"on small datasets, hard labels help by more than the seed spread at {wins or 'none'} of"
         f" {len(verdicts)} sizes{f' and harm at {loses}' if loses else ''}{best if selected else ''}"

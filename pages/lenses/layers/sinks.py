@@ -223,7 +223,7 @@ def _ask_longest(compared: Subject, last: TokenNorms) -> bool:
         f"The largest norm is {last.longest:.1f}, the median {last.median:.1f}: {last.times:.1f} times.",
     )
     prompt = (
-        f"In the last layer of {compared.title}, what is the ratio of the largest token norm to the median?"
+        f"In the last layer of {compared.title}, what is the ratio of the largest to the median token norm?"
     )
     return layer_questions.ask_before_reveal(
         "layers.sinks_guess", prompt, [*options, f"{BANDS[-1]:g} or more"], answer

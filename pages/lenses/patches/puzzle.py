@@ -115,7 +115,6 @@ def _predict_cached(
 def _list_bars(image: EmbeddedImage, prediction: ShuffledPrediction) -> dict[str, Any]:
     top = np.argsort(-prediction.before, kind="stable")[:TOP_CLASSES]
     rows = [[format_class(image, i), float(prediction.before[i]), float(prediction.after[i])] for i in top]
-    note = (
-        f"{prediction.note} · largest change {format_probability(prediction.change).replace('%', 'points')}"
-    )
+    change = format_probability(prediction.change).replace("%", "points")
+    note = f"{prediction.note} · largest change {change}"
     return {"title": prediction.title, "note": note, "rows": rows}

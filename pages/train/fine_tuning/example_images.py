@@ -12,9 +12,7 @@ from vitviz.text import plain, reason
 
 MAX_MB = 64
 SIDE_PX = 32
-ZIP = (
-    "A zip with one folder per class, or with the folders *train* and *test*, each with one folder per class"
-)
+ZIP = "A zip with one folder per class, or with folders *train* and *test* that hold one folder per class"
 _REFUSED = "fine_tuning._refused"
 _UPLOADS = "fine_tuning._turn"  # files read so far: a new widget key empties the uploader
 
