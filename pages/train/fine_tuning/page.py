@@ -20,10 +20,10 @@ The lecture fine-tunes `vit_small_patch16_224`, pretrained on ImageNet, on CIFAR
    weight decay 0.01, batch size 32, cosine schedule over ten epochs.
 
 `python -m vitviz.fine_tune vit_small_patch16_224 --out checkpoints/small.safetensors` runs this recipe if the weights
-can be downloaded; the app then lists the checkpoint as a model. At 224 px, ten epochs of 50,000 images would take days on
-two cores (estimated, not measured); the code is tested on sixty images with random weights. On this page the same steps
-run with small backbones in a minute; downloaded weights of up to 15 million parameters (ViT-Ti/16, DeiT-Ti/16) are
-listed under *Start from*.
+can be downloaded; the app then lists the checkpoint as a model. At 224 px, ten epochs of 50,000 images would take days
+on two cores (estimated, not measured); the code is tested on sixty images with random weights. On this page the same
+steps run with small backbones in a minute; downloaded weights of up to 15 million parameters (ViT-Ti/16, DeiT-Ti/16)
+are listed under *Start from*.
 """
 
 
