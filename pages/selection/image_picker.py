@@ -228,14 +228,15 @@ def _draw_sources(image: str, offered: bool) -> None:
 
 
 def _select_image(image: str) -> None:
+    model_suggestion.keep_model(image)
     session_keys.get_control_values().update(image=image, crop=selection.Selection.crop, own=False)
     notices.clear_notice(session_keys.NOTICE)
 
 
 def _select_own_image(image: str) -> None:
     """Select an upload or a sample, and suggest a model that fits it."""
-    _select_image(image)
     model_suggestion.suggest_for_image(image)
+    _select_image(image)
 
 
 def _draw_samples(image: str) -> None:

@@ -44,8 +44,8 @@ class PreviousModel:
 
 def suggest_for_image(image: str) -> None:
     """Switch from the default model to a photo model, or else to a colour model, when the user adds a colour image."""
-    model = _get_replaced_model()
-    if model is None or st.session_state.get(session_keys.MODEL_CHOSEN) or not cached.is_coloured(image):
+    model = selection.get_model_choice()
+    if st.session_state.get(session_keys.MODEL_CHOSEN) or not cached.is_coloured(image):
         return
     photo_model = find_photo_model(_get_need())
     if is_photo_model(model) or (photo_model is None and not _needs_colour(model, image)):
@@ -55,17 +55,23 @@ def suggest_for_image(image: str) -> None:
         return
     current, values = selection.get_current(), session_keys.get_control_values()
     layers = tuple((entry.layer, values.get(entry.layer)) for entry in registry.PAGES if entry.layer)
-    step = current.step if model.key == current.model else model.last_step
-    _switch(target, PreviousModel(model.key, step, current.pin, layers, target.key))
+    _switch(target, PreviousModel(model.key, current.step, current.pin, layers, target.key))
     values["pin"] = Pin(None, "cls") if abilities(target.config).cls_readout else Pin()
 
 
-def _get_replaced_model() -> ModelChoice | None:
-    """Return the model that would read an added image: the app's default, as a page's own holds only without one."""
-    if session_keys.PREVIOUS_MODEL in st.session_state:
-        return selection.list_models().get(selection.get_current().model)
-    page = st.session_state.get(session_keys.PAGE, "")
-    return selection.list_models().get(catalogue.get_default_model(page))
+def keep_model(image: str) -> None:
+    """Keep a page's own default model for an image that it can read: the app's default would replace it."""
+    model = selection.get_model_choice()
+    default = catalogue.get_default_model(st.session_state.get(session_keys.PAGE, ""))
+    if (
+        not selection.is_default_model()
+        or session_keys.PREVIOUS_MODEL in st.session_state
+        or model.key == default
+    ):
+        return
+    is_digit = _DATASETS.get(image.partition(":")[0]) == _DIGITS
+    if not _needs_colour(model, image) and is_digit == (model.preparation.in_chans == 1):
+        selection.set_model(model.key, selection.get_current().step)
 
 
 def _switch(target: ModelChoice, previous: PreviousModel) -> None:

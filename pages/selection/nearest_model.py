@@ -1,6 +1,7 @@
 """Choose a substitute where a page cannot use the selected model or image, and say so."""
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 
 from pages.controls import session_keys
 from pages.selection import selection
@@ -13,6 +14,9 @@ from vitviz.models.abilities import abilities
 from vitviz.text import plain
 
 RANDOM = ":orange-badge[:material/casino: random weights] Not trained."
+_read_input = attrgetter(
+    "trained_on", "config.num_classes", "config.image_size", "preparation.in_chans", "preparation.digit"
+)
 LARGEST_PX = 64  # side of an automatically chosen model's images, to stay fast
 
 
@@ -20,6 +24,11 @@ def is_plain_vit(config: ModelConfig) -> bool:
     """Return True for a patch ViT with learned positions, a [CLS] readout and a single head."""
     able = abilities(config)
     return bool(able.embedding and able.learned_positions and able.cls_readout and not able.distillation)
+
+
+def is_comparable(model: ModelChoice, other: ModelChoice) -> bool:
+    """Return True if another model classifies the same images of the same dataset; a model is comparable to itself."""
+    return _read_input(model) == _read_input(other) and bool(abilities(other.config).class_head)
 
 
 def find_nearest_model(

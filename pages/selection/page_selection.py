@@ -11,7 +11,12 @@ import streamlit as st
 
 from pages.controls import query_params, session_keys
 from pages.frame.registry import PageEntry
-from pages.selection.nearest_model import describe_training, find_matching_image, find_nearest_model
+from pages.selection.nearest_model import (
+    describe_training,
+    find_matching_image,
+    find_nearest_model,
+    is_comparable,
+)
 from pages.stores import catalogue, runs, session
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
@@ -76,6 +81,12 @@ def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str,
         return [able.why_not for name in required if not (able := getattr(abilities(config), name))]
 
     missing = list_missing(selected.config)
+    if entry.slug == "on_your_picture":
+        models = choices.values()
+        compared = {one.key: one for one in models if sum(is_comparable(one, other) for other in models) > 1}
+        if compared and selected.key not in compared:
+            missing = missing or [f"No other model has the input format of {selected.shown}."]
+            choices = compared
     if not missing:
         return Shown(selected.key)
     nearest = find_nearest_model(lambda config: not list_missing(config), selected, choices)

@@ -115,10 +115,15 @@ def test_a_photo_takes_a_grey_vit_that_nobody_chose_to_the_best_that_is_no_plain
     assert button(app, "nouns.fitting").label.replace(FOREIGN, "") == "Show CIFAR\\-10 hybrid instead"
 
 
-def test_a_photo_leaves_the_page_s_own_model_as_well(open_app: OpenApp) -> None:
+def test_a_page_s_own_model_stays_for_an_image_that_it_reads(open_app: OpenApp) -> None:
     app = open_app(ATTENTION)
     assert app.query_params["model"] == VIT
-    assert upload(app, png()).query_params["model"] == HYBRID
+    number = next(box for box in app.number_input if box.label.startswith("Test image"))
+    app = number.set_value(number.value + 1).run()
+    assert (app.query_params["model"], sentences(app)) == (VIT, "")
+    assert upload(app, png()).query_params["model"] == VIT
+    app = upload(open_app(ATTENTION), png())
+    assert app.query_params["model"] == VIT and "is shown instead" not in sentences(app)
 
 
 def test_a_plain_vit_is_gone_to_where_nothing_else_fits(open_app: OpenApp, checkpoints: Path) -> None:
@@ -215,7 +220,8 @@ def test_a_model_chosen_by_hand_stays_and_the_other_is_offered(open_app: OpenApp
     assert not app.exception and not sentences(app)
 
 
-def test_a_reload_is_no_choice_and_somebody_else_s_link_is(open_app: OpenApp) -> None:
+def test_a_reload_is_no_choice_and_somebody_else_s_link_is(open_app: OpenApp, checkpoints: Path) -> None:
+    (checkpoints / "cifar10_vit.safetensors").unlink()
     app = open_app(ATTENTION)
     reloaded = opened_again(app, app.session_state["_visit"])
     reloaded = upload(reloaded, png())
@@ -224,7 +230,14 @@ def test_a_reload_is_no_choice_and_somebody_else_s_link_is(open_app: OpenApp) ->
         opened_again(reloaded, app.session_state["_visit"]), "nouns.undo"
     )  # the way back survives too
     theirs = upload(opened_again(app, UserSession("somebody-else")), png())
-    assert theirs.query_params["model"] == VIT
+    assert theirs.query_params["model"] == GREY
+
+
+def test_a_model_without_a_rival_gives_way_to_one_that_has_one(open_app: OpenApp) -> None:
+    app = open_app("pages/lenses/on_your_image/page.py", model=GREY)
+    assert not app.exception
+    assert app.sidebar.selectbox(key="model").value.startswith("checkpoint:cifar10_")
+    assert app.query_params["model"] == GREY
 
 
 def test_a_grey_photo_moves_nothing(open_app: OpenApp) -> None:

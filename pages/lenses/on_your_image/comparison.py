@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from pages.controls import popover, widgets
 from pages.selection import selection
+from pages.selection.nearest_model import is_comparable
 from pages.stores import cached, catalogue
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig, Preparation
 from vitviz.data.preparation import seen_crop
-from vitviz.models.abilities import abilities
 from vitviz.plots.photo import Photo, encode_photo
 
 MIN_MODELS, MAX_MODELS = 2, 5
@@ -112,21 +112,7 @@ ORDER = (*FAMILIES.values(), "other")
 
 def list_peers(anchor: ModelChoice) -> list[ModelChoice]:
     """Return all models with the anchor's input format and dataset, by family, the most accurate first."""
-
-    def is_peer(other: ModelChoice) -> bool:
-        return (
-            (other.trained_on, other.config.num_classes, other.preparation.in_chans, other.config.image_size)
-            == (
-                anchor.trained_on,
-                anchor.config.num_classes,
-                anchor.preparation.in_chans,
-                anchor.config.image_size,
-            )
-            and other.preparation.digit == anchor.preparation.digit
-            and bool(abilities(other.config).class_head)
-        )
-
-    peers = [choice for choice in selection.list_models().values() if is_peer(choice)]
+    peers = [choice for choice in selection.list_models().values() if is_comparable(anchor, choice)]
     peers.sort(key=lambda choice: (ORDER.index(find_family(choice.config)), -(choice.accuracy or 0.0)))
     return peers[:MAX_OFFERED] if anchor in peers[:MAX_OFFERED] else [*peers[: MAX_OFFERED - 1], anchor]
 
