@@ -229,7 +229,7 @@ def test_a_stop_that_asks_for_another_picture_takes_ones_own(open_app: OpenApp) 
 def test_the_first_lessons_digit_hangs_on_few_patches() -> None:
     """[CLS] attends to a few patches, masking the four that stop 10 names takes the 8, and the drawn 8 is an 8."""
     by_name = {stop.title: stop for stop in SHIPPED[FIRST].stops}
-    masked = by_name["Does the prediction depend on it?"]
+    masked = by_name["Does the prediction depend on what [CLS] attends to?"]
     (choice,) = [one for one in catalogue.list_checkpoints() if one.key == masked.link.values["model"]]
     model = cached.load_model(choice)
 

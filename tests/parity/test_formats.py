@@ -405,7 +405,7 @@ def test_timms_own_folder_states_the_preparation(tmp_path: Path) -> None:
     preparation = opened.preparation
     assert (preparation.mean, preparation.std) == ((0.5,) * 3, (0.5,) * 3)
     assert (preparation.crop_fraction, preparation.interpolation) == (0.9, "bicubic")
-    assert opened.notes == ("The file does not state its number of heads: 3 of 64 values each are assumed.",)
+    assert opened.notes == ("The file does not state its number of heads: assuming 3 heads of 64 values.",)
 
 
 def test_transformers_image_processors_state_the_preparation(tmp_path: Path) -> None:

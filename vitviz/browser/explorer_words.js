@@ -32,7 +32,7 @@ export function linesOf(header, chosen, n, row) {
 }
 
 export function hintOf(name) {
-  return name === EFFECTIVE ? '2 to the power of the entropy of the weights in bits' : '';
+  return name === EFFECTIVE ? 'Number of equally weighted tokens with the same entropy: 2^entropy' : '';
 }
 
 export function formulaOf(header, token, chosen, n, row) {

@@ -36,7 +36,7 @@ function scale(view, { header, colors }) {
     return shares ? `${(100 * shares[c]).toFixed(0)} % of the variance, ${component}` : component;
   });
   words.forEach((text, c) => {
-    const y = 8 + 18 * c;
+    const y = 8 + 18 * (orders[c] - 1);
     const length = shares ? Math.max(2, (shares[c] / widest) * (side - 246)) : 10;
     ctx.fillStyle = ['#d62828', '#2a9d3f', '#2757d6'][c];
     ctx.fillRect(0, y - 5, length, 10);

@@ -43,7 +43,7 @@ export default class PatchesPuzzle {
 
   drawBars(part, { title, note, rows }, width, most) {
     part.title.textContent = title;
-    part.note.textContent = note;
+    part.note.textContent = `${note} · grey: in order, blue: shuffled`;
     const ctx = part.view.size(width, rows.length * 44);
     const { colors } = this.message;
     const name = Math.min(110, width * 0.32);

@@ -82,7 +82,7 @@ def list_compared_models(image: EmbeddedImage) -> list[ComparedModel]:
     added = "the second map of the pixels" if config.positions == "pixels" else "positions"
     models = [
         ComparedModel("", f"With {added}", "unchanged model", image.vit),
-        ComparedModel("", f"Without {added}", "same weights, nothing added", without_positions(image.vit)),
+        ComparedModel("", f"Without {added}", f"same weights, {added} removed", without_positions(image.vit)),
     ]
     if not (image.trained and image.original_image_size):
         return models

@@ -36,7 +36,7 @@ def describe_matches(
             for matched in (shown, other)
             if matched is not None
         ]
-        finding = f"{counts[0]} of the patches find their own place in the copy, within one patch,"
+        finding = f"{counts[0]} of the patches are most similar to their own copy (within one patch)"
     else:
         counts = [str(len(matched.matches)) for matched in (shown, other) if matched is not None]
         finding = f"{counts[0]} of {len(shown.cosines)} patches have a mutual nearest neighbour"

@@ -15,6 +15,7 @@ from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import MAX_CLASSES, Shapes
 from vitviz.models.pretrained_list import PretrainedError
+from vitviz.text import plural
 
 State = dict[str, Tensor]
 Rules = tuple[tuple[str, str], ...]  # (pattern, replacement), applied in this order
@@ -190,7 +191,7 @@ def _heads(settings: Settings, width: int, known: int | None) -> int:
         return heads
     heads = _WIDE_HEADS.get(width) or max(1, width // HEAD_WIDTH)
     settings.assume(
-        f"The file does not state its number of heads: {heads} of {width / heads:g} values each are assumed."
+        f"The file does not state its number of heads: assuming {plural(heads, 'head')} of {width / heads:g} values."
     )
     return heads
 

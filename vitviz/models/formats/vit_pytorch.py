@@ -7,6 +7,7 @@ from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes
 from vitviz.models.formats.naming import RULES, Format, State, describe_vit, rename
 from vitviz.models.pretrained_list import PretrainedError
+from vitviz.text import plural
 
 _CHANS = 3  # a linear map does not say how its inputs divide into channels and pixels
 
@@ -42,7 +43,7 @@ def describe(shapes: Shapes, settings: Settings) -> ViTConfig:
     if heads is None:
         heads = max(inner // per_head, 1)
         settings.assume(
-            f"The file does not state its number of heads: {heads} of {per_head} values each are assumed."
+            f"The file does not state its number of heads: assuming {plural(heads, 'head')} of {per_head} values."
         )
     return describe_vit(
         shapes,
