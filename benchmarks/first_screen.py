@@ -1,19 +1,26 @@
 """Measure every page's first screen at 1440 x 900: where its picture begins, how much it covers, words, smallest type.
 
-Against a running app: `python benchmarks/first_screen.py http://127.0.0.1:8501 > benchmarks/first_screen.md`; titles of
-pages behind the address measure those alone.
+    python benchmarks/first_screen.py [--small] [TITLE …]
+
+Titles of pages measure those alone, --small the first page; the table is printed.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+import tempfile
 from contextlib import suppress
 from math import isfinite
+from pathlib import Path
 
 from playwright.sync_api import Browser, TimeoutError, sync_playwright
 
-from pages.frame.registry import PAGES
-from pages.studies.catalogue import STUDIES
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from pages.frame.registry import PAGES  # noqa: E402
+from pages.studies.catalogue import STUDIES  # noqa: E402
+from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
 
 WIDTH_PX, HEIGHT_PX, DRAWN_MS = 1440, 900, 6000
 PHONE_PX = 390, 844
@@ -67,26 +74,40 @@ def measure(browser: Browser, address: str, width_px: int, height_px: int) -> li
     return measured
 
 
-def main(address: str, titles: list[str]) -> None:
-    """Print one row of a Markdown table per page, or per page with one of the titles."""
+def print_table(browser: Browser, address: str, pages: dict[str, str]) -> None:
+    """Print one row of a Markdown table per page."""
     print(f"First screen at {WIDTH_PX} × {HEIGHT_PX}; a canvas counts whole, its axes included.\n")
     print("| Page | Picture begins, px | Share, % | Words | Smallest type, px | Begins on a phone, px |")
     print("|---|---:|---:|---:|---:|---:|")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium-headless-shell", args=["--no-sandbox"]
+    for title, path in pages.items():
+        top, share, words, size = measure(browser, f"{address}/{path}", WIDTH_PX, HEIGHT_PX)
+        phone_top = measure(browser, f"{address}/{path}", *PHONE_PX)[0]
+        begins, on_phone = (
+            f"{at:.0f}" if at is not None and isfinite(at) else "none" for at in (top, phone_top)
         )
-        for title, path in list_addresses().items():
-            if titles and title not in titles:
-                continue
-            top, share, words, size = measure(browser, f"{address}/{path}", WIDTH_PX, HEIGHT_PX)
-            phone_top = measure(browser, f"{address}/{path}", *PHONE_PX)[0]
-            begins, on_phone = (
-                f"{at:.0f}" if at is not None and isfinite(at) else "none" for at in (top, phone_top)
-            )
-            row = (title, begins, f"{100 * (share or 0):.0f}", f"{words:.0f}", f"{size:.1f}", on_phone)
-            print(f"| {' | '.join(row)} |", flush=True)
+        row = (title, begins, f"{100 * (share or 0):.0f}", f"{words:.0f}", f"{size:.1f}", on_phone)
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
+def main() -> None:
+    """Measure the pages of the command line in a server of this script's own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("titles", nargs="*", metavar="TITLE")
+    parser.add_argument("--small", action="store_true", help="measure the first page alone")
+    args = parser.parse_args()
+    pages = list_addresses()
+    titles = list(pages)[:1] if args.small else args.titles or list(pages)
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        port = free_port()
+        env = {"VITVIZ_RUNS": f"{name}/runs", "VITVIZ_AHEAD": "0"}
+        server = start_server("app.py", port, Path(name) / "server.log", env)
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        try:
+            print_table(browser, f"http://127.0.0.1:{port}", {title: pages[title] for title in titles})
+        finally:
+            browser.close()
+            stop_server(server)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main()

@@ -1,7 +1,5 @@
 """Start the app of a checkout on one model."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -4,8 +4,6 @@ The file is safetensors: 8 bytes of header length, a JSON table of tensors, the 
 JSON document under 'vitviz' and a digest.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tomllib

@@ -1,7 +1,5 @@
 """Limit the size of a model that an untrusted config may ask for, before anything is built from it."""
 
-from __future__ import annotations
-
 from functools import singledispatch
 
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig

@@ -4,8 +4,6 @@ A model of colour opens on it. An image that the models take for something else,
 32 x 32 pixels, is a riddle more on a page that explains something else.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

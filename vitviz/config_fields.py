@@ -1,7 +1,5 @@
 """Declare a config's fields once: label, help, options, range, and when a field has no effect."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache

@@ -3,8 +3,6 @@
 Every config is hashable (it can key a cache) and checked once when it is made; `vitviz.config` writes and reads them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from math import inf

@@ -1,7 +1,5 @@
 """List the exercises of exercises.toml: their tasks, the common mistakes that their tests name, and their files."""
 
-from __future__ import annotations
-
 import io
 import json
 import tomllib

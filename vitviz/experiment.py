@@ -3,8 +3,6 @@
 The same command continues an interrupted measurement; every row is written at once.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

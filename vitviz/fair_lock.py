@@ -4,8 +4,6 @@
 would starve all others.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 

@@ -1,7 +1,5 @@
 """Download published weights into the app's folder: python -m vitviz.fetch deit_tiny_patch16_224."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

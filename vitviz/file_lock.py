@@ -1,7 +1,5 @@
 """Lock a file between threads and processes with the operating system's lock, which ends with its holder."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 The weights are downloaded once. The written file opens in the app if it is in `checkpoints/`.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -4,8 +4,6 @@ Shapes are products of named sizes (`SIZES`): a page inserts a model's numbers, 
 model's activations or weights (`record`).
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Collection

@@ -4,8 +4,6 @@ The first check uses the age of the heartbeat. Later checks use the monotonic cl
 recently is alive, one whose heartbeat did not change for too long is dead.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Open any Vision Transformer: a shipped or published name, a file, a folder, or a live module."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 Only glibc takes such orders; under another C library nothing happens.
 """
 
-from __future__ import annotations
-
 import ctypes
 from contextlib import suppress
 

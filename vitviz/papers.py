@@ -1,7 +1,5 @@
 """Cite papers and their findings from papers.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from functools import cache

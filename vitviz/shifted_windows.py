@@ -1,7 +1,5 @@
 """Swin's window bookkeeping as plain arrays: one source for the model and for its lens (Liu et al. 2021)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal

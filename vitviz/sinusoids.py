@@ -1,7 +1,5 @@
 """Sinusoidal position tables as arrays: one source for the models and for the lens."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

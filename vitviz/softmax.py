@@ -1,7 +1,5 @@
 """Compute a numerically stable softmax of arrays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers to take away: columns as comma-separated text."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence

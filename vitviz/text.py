@@ -1,7 +1,5 @@
 """Format numbers and user texts for the interface."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

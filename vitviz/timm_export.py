@@ -1,7 +1,5 @@
 """Write a model as a folder that timm and transformers open."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -6,8 +6,6 @@ transforms and datasets need none of them, so it is enough to declare the two na
 up; the operators themselves stay missing.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 import threading

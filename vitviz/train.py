@@ -3,8 +3,6 @@
 The same command continues an interrupted run.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

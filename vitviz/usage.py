@@ -1,7 +1,5 @@
 """Write the lines that open a model in timm, transformers, torchvision or vitviz, take features, and fine-tune it."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

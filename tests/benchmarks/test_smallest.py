@@ -39,8 +39,10 @@ SMALLEST = {
 }
 IN_BROWSER = {
     "attention_repaint": "--moves 3 --out {out}/table.md",
+    "drawing": "--small",
     "first_look": "--small",
     "first_paint": "--small",
+    "first_screen": "--small",
     "layout_shift": "--pages lessons",
     "live_updates": "--small",
     "message_bytes": "--small",

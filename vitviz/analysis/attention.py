@@ -1,7 +1,5 @@
 """Fuse heads, quantise attention rows for the browser and mask attention mass; arrays in and out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 

@@ -1,7 +1,5 @@
 """List the operations of one block with the numbers of one token."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

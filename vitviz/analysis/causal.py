@@ -1,7 +1,5 @@
 """Recompute attention with the causal mask of a text decoder; arrays in and out."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from vitviz.analysis.attention import FloatArray

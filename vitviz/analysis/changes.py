@@ -4,8 +4,6 @@ An image is what a model reads, so lengths are in the model's pixels. What comes
 into view from beyond the image has the mean colour of its border: a digit's black stays black.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Compute linear centred kernel alignment, the similarity of two representations of the same images."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

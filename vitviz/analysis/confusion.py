@@ -1,7 +1,5 @@
 """Count a classifier's confusions and select its worst mistakes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

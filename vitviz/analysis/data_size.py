@@ -1,7 +1,5 @@
 """Compare accuracies over the number of training images: means and spreads over seeds, and the leading models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Compute mean attention distances in pixels, streamed so that memory stays bounded."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

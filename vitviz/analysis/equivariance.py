@@ -1,7 +1,5 @@
 """Measure shift equivariance: the difference of a shifted image's map from the shifted and from the unshifted map."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

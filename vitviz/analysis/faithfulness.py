@@ -1,7 +1,5 @@
 """Measure the faithfulness of a relevance map by deletion and insertion of patches in its order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Analyse the patch embedding's filters: principal components, their signs over time, and reconstructions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compare a fine-tuned backbone with the same model from scratch: curves, spread over seeds, weight changes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

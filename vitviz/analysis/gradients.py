@@ -1,7 +1,5 @@
 """Compare gradient norms by block, over seeds, in deep models."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Hold the activations of one forward pass, part by part, and compute the statistics that the map shows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """Split a class logit into the shares of heads, MLPs, embedding and biases (direct logit attribution)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Apply the readout after every layer (nostalgebraist 2020, 'logit lens')."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

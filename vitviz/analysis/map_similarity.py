@@ -1,7 +1,5 @@
 """Compare two maps by rank correlation and shared mass."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

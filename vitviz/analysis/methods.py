@@ -1,7 +1,5 @@
 """Compute explanation methods of a Vision Transformer: one relevance per patch."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Measure the time a run takes to reach an accuracy, and count its parameters by part."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Track each validation image through training: learned, forgotten or never classified correctly."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

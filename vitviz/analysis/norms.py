@@ -1,7 +1,5 @@
 """Normalise tokens (images, tokens, channels) by layer, batch, instance and group norm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measure and describe the effect of one change of a model or its recipe, over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean

@@ -1,7 +1,5 @@
 """Cut an image into patches, map them to tokens, and reproduce common bugs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

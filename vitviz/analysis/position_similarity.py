@@ -1,7 +1,5 @@
 """Measure tables of positions: cosine similarities, structure along rows and columns, four desirable properties."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

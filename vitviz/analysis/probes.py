@@ -1,7 +1,5 @@
 """Train linear probes on a layer's features (Alain and Bengio 2017)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compare models trained side by side, on images and on images with shuffled patches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

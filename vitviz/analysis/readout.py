@@ -1,7 +1,5 @@
 """Compute the classifier head step by step, from the last block's tokens to the class probabilities."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Read the stored accuracies of models on changed test images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Compute attention rollout: attention multiplied through the layers, with the residual stream."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Segment an image by its tokens: clusters, and the foreground."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measure token norms of a layer, find outliers, and measure the contrast of their patches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -2,8 +2,6 @@
 2021).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compute the gain from a teacher: student minus twin, seed by seed, over the number of images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

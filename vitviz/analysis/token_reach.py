@@ -1,7 +1,5 @@
 """Compute which tokens can influence each other, from a model's windows, masks and mergings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

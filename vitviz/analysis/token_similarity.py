@@ -1,7 +1,5 @@
 """Compute cosine similarities between the tokens of a layer, and their decay with distance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

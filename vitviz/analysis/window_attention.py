@@ -1,7 +1,5 @@
 """Compute the attention pairs that Swin's windows and masks allow, and the leakage without a mask."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

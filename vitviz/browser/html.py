@@ -1,7 +1,5 @@
 """Write views as one self-contained HTML file: code, styles and data in it, no server and no network."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 from collections.abc import Sequence

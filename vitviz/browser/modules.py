@@ -1,7 +1,5 @@
 """Collect the JavaScript modules and style sheets that views need, for files and notebooks without a server."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

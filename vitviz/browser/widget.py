@@ -1,7 +1,5 @@
 """Show the attention explorer in a notebook."""
 
-from __future__ import annotations
-
 from vitviz.browser.modules import collect_modules, read_linker, read_styles
 from vitviz.plots.attention_message import EXPLORER_FILES
 

@@ -3,8 +3,6 @@
 Every function that uses the database raises ClassError if it cannot be read or written.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from vitviz.classes.class_store import ClassStore, clean_name

@@ -1,7 +1,5 @@
 """Define a question to a class and its JSON form, and summarize the answers in a histogram and a sentence."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ learner is stored as a hash of token and class, which identifies nobody in anoth
 after its teacher's last heartbeat. Every method raises ClassError if the database cannot be read or written.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

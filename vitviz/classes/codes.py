@@ -3,8 +3,6 @@
 There are 7.3 * 10^8 codes, each valid for hours. A code admits anyone, like a link.
 """
 
-from __future__ import annotations
-
 import secrets
 import threading
 import time

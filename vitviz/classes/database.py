@@ -5,8 +5,6 @@ second, so no page hangs. A file that was removed or replaced is reopened. Queri
 file changes.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

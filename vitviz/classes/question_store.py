@@ -6,8 +6,6 @@ Texts are hidden from the class until the teacher shows each.
 Every function raises ClassError if the database cannot be read or written.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

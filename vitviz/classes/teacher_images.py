@@ -3,8 +3,6 @@
 Every function that uses the database raises ClassError if it cannot be read or written.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Datasets as .npz files: found, checked on reading, written whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import zipfile

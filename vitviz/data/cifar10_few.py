@@ -4,8 +4,6 @@ The rule flatters no model: of each class the first 20 in the file's order, what
 `python -m vitviz.data.cifar10_few` writes the two files again from $VITVIZ_DATA/cifar10.npz.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

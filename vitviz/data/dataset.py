@@ -1,7 +1,5 @@
 """Hold a dataset as arrays in memory: checked once, labelled or not, split reproducibly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -4,8 +4,6 @@
 at, and always there.
 """
 
-from __future__ import annotations
-
 import gzip
 import threading
 from collections.abc import Callable

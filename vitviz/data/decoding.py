@@ -4,8 +4,6 @@ Everything that can be known from the header is checked before a pixel is decode
 decoded at a time: a hostile file costs little memory, and never the user's page.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re

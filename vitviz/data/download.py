@@ -1,7 +1,5 @@
 """Download MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100 with torchvision's addresses and checksums."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import sys

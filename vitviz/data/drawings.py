@@ -4,8 +4,6 @@ A stroke is a list of points on a grid of 512 × 512, three characters a point; 
 in permalinks. vitviz/browser/kit/pad.js writes it.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -4,8 +4,6 @@ Nothing is unpacked to disk. What is not an image is listed and left out; only w
 is an error.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Make copies of an image whose corresponding places are known: mirrored, shifted and enlarged."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

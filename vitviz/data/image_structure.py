@@ -4,8 +4,6 @@ Each scanner follows one format as Pillow does: chunks, segments, sub-blocks or 
 none is decoded. A scanner stops at its limit, so that 20 MB take a few hundredths of a second.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 `python -m vitviz.data.image_worker` is such a process: it reads files from its stdin and writes pixels to its stdout.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import math

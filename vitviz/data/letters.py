@@ -4,8 +4,6 @@ Every letter is a few strokes; each end moves a little, and the whole is turned,
 black as MNIST's digits are.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 

@@ -4,8 +4,6 @@ The ink is found first: on the even ground of a drawing, or on paper in a light 
 and put in its place.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ spread over it: they overlap. The crops are ordered by size, and each size goes 
 the first few of the set already show all of them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from PIL import Image
 

@@ -1,7 +1,5 @@
 """Images to begin with: those that scikit-image installs."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from functools import lru_cache

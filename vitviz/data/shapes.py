@@ -8,8 +8,6 @@ the transposed cells of 'left' and 'right': a position code that confuses (row, 
 is left, at 8 px, with 50 %.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@
 files only, read in one go to the size that the directory names, and all those sizes together have a limit.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import struct

@@ -1,7 +1,5 @@
 """Define the bugs of the lecture's code, each compared with the model without it."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

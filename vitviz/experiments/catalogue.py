@@ -1,7 +1,5 @@
 """The experiments that have a name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Measure attention whose queries, keys and values are convolutions (recipe G of the lecture)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Train CNN, hybrid, Swin, ViT and DeiT on growing numbers of the same images, at equal updates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The cells of 'How much data?': trained one by one, a DeiT with the CNN that saw the very same images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

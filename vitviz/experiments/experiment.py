@@ -1,7 +1,5 @@
 """Define an experiment, and run it cell by cell: resumable, on this machine or on a Dask cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

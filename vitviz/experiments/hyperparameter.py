@@ -1,7 +1,5 @@
 """Describe one hyperparameter: a field of a model or recipe config, its values and the base model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Define the hyperparameters that an experiment can vary, and the run that varies one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Store the accuracies and losses printed in the lectures, and name the recipes trained for comparison."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from vitviz.training.presets import TRAINING_PRESETS

@@ -1,7 +1,5 @@
 """Train the recipes of the lectures over seeds, and small models with wrong position tables."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The trainings behind 'One hyperparameter' and 'One bug': one base, one change, several seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

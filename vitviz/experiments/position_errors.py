@@ -1,7 +1,5 @@
 """Define wrong position tables on MNIST, to find what gives the 68 % that the lecture printed for a poor one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

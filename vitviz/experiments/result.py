@@ -1,7 +1,5 @@
 """Write and read files of results with their provenance."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

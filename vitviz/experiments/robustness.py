@@ -1,7 +1,5 @@
 """Measure CIFAR-10 models on images that are shifted, rotated, blurred, covered, lit or corrupted."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

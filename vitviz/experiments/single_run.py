@@ -1,7 +1,5 @@
 """One training of an experiment, to its last update or with early stopping; without a run directory."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

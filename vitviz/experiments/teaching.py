@@ -1,7 +1,5 @@
 """Measure hard and soft distillation of a DeiT at several temperatures and weights, against a ViT."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compare fine-tuning, frozen features and training from scratch on growing numbers of images."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

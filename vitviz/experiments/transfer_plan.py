@@ -1,7 +1,5 @@
 """The plan of the transfer experiments: one for every dataset that a backbone is fine-tuned on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from vitviz.training.fine_tuning_race import SCRATCH, TITLES, TUNED, Method

@@ -1,7 +1,5 @@
 """Measure ways to fine-tune one backbone on few images: learning rates, frozen layers, image size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Questions whose right answer their author gives: multiple choice, number, place, order, and free text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from vitviz.lessons.formula_measures import MAX_GRID, check_range

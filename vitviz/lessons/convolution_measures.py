@@ -1,7 +1,5 @@
 """Measure the lecture's open question from its stored experiment: does attention over convolutions help?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from statistics import mean
 

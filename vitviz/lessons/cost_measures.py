@@ -1,7 +1,5 @@
 """Measure the cost of models: multiply-adds by formula, and seconds on this machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from vitviz.lessons.question_kinds import AnswerKind, BaseMeasure, Choose, MeasuredAnswer, QuestionSubject

@@ -1,7 +1,5 @@
 """Measure answers from stored experiments on one hyperparameter, one bug and the gradients of deep models."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import isnan

@@ -1,7 +1,5 @@
 """Measure answers from a formula, a window layout or an attention mask, without a model."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Read lessons from untrusted TOML files, and write them."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -4,8 +4,6 @@ The list is closed: a file holds a measure's name and parameters, never code. On
 (`authored_measures`) hold their answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

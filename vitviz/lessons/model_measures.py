@@ -1,7 +1,5 @@
 """Measure a model on an image: its prediction, its attention and its blocks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

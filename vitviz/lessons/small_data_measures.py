@@ -1,7 +1,5 @@
 """Measure which model or method leads when training data is scarce, from stored experiments."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from vitviz.analysis.data_size import Lead, find_leads, group_curves

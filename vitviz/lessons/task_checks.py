@@ -3,8 +3,6 @@
 The list of checks is closed: a file holds a check's name and parameters, never code.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

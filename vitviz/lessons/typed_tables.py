@@ -1,7 +1,5 @@
 """Build frozen dataclasses from a file's tables, checking the type of every field."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, fields

@@ -1,7 +1,5 @@
 """Measure a model without an image: its weights and its test accuracy."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

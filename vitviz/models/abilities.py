@@ -5,8 +5,6 @@ if not supported.positions:
 st.info(supported.positions.why_not)
 """
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass, fields
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Define small convolutional networks: the baseline and DeiT's teacher."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

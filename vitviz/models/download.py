@@ -1,7 +1,5 @@
 """Download a file by its address once, with progress, cancellation, a checksum and an atomic rename."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

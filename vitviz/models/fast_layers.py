@@ -1,7 +1,5 @@
 """Faster forms, on a processor, of what the layers write out plainly; the same mathematics."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ The process prints one JSON object per line: {"done": bytes, "total": bytes or n
 such as {"path": …}, or {"error": …, "network": true or false}.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ The library's settings hold: HF_HOME and HF_HUB_CACHE for its cache, which other
 and HF_HUB_OFFLINE. `python -m vitviz.models.hub` is the process that `fetch_hub_file` starts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The hybrid's convolutional stem: early convolutions instead of one large patch projection."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """The layers of a Transformer in order of depth, from 1: their heads and their tokens, a ViT's or a Swin's alike."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import singledispatch
 

@@ -1,7 +1,5 @@
 """Building blocks that the transformers share; attribute names are timm's, so that weights map one to one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from math import sqrt

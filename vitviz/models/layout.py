@@ -1,7 +1,5 @@
 """Describe the tokens of a sequence: prefix tokens by name, then patches in reading order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

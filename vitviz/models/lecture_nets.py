@@ -1,7 +1,5 @@
 """Two small nets of the lecture: attention over convolutions (recipe G), over the flat image (recipe E)."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn import functional as F
 

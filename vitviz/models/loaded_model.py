@@ -1,7 +1,5 @@
 """Hold a loaded model with its config, classes and origin."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

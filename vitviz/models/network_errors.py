@@ -1,7 +1,5 @@
 """Describe failures of a download in one sentence: certificate, DNS, rate limit, timeout, sign-in page."""
 
-from __future__ import annotations
-
 import re
 
 _CERTIFICATE = re.compile(r"certificate|CERTIFICATE_VERIFY_FAILED|SSLError|\bTLS\b|\[SSL", re.IGNORECASE)

@@ -1,7 +1,5 @@
 """Parameters and multiply-adds in closed form, by part: known without torch and without weights, however large."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import singledispatch
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Stochastic depth is left to the training.
 """
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Published weights in this project's models: by name from their publisher, or from a local safetensors file."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from functools import lru_cache

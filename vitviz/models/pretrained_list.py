@@ -1,7 +1,5 @@
 """List the published weights that can be read: names as in timm and torchvision, and their preprocessing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

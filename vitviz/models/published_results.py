@@ -1,7 +1,5 @@
 """Read published accuracies and training costs, with their sources, from published_results.toml."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

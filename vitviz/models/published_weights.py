@@ -1,7 +1,5 @@
 """List and fetch the published weights that the app offers; listing needs neither torch nor a network."""
 
-from __future__ import annotations
-
 import json
 import os
 import zipfile

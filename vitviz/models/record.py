@@ -1,7 +1,5 @@
 """Hand out a model's intermediates by name, and put others in their place, without hooks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """The Swin Transformer: attention inside windows, shifted in every second block (Liu et al. 2021)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast

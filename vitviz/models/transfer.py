@@ -1,7 +1,5 @@
 """Transfer a trained backbone to a new head: kept, new and resized weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The Vision Transformer, and DeiT as the ViT with a second token and a second head."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import cast
 

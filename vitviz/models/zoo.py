@@ -1,7 +1,5 @@
 """Turn a config into a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pack an image in parts, and the models' predictions, for the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw attention as image files: one view, a sheet of all heads, an animation."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pack attention maps for the browser: stacks of quantised maps beside the image."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """Pack arrays for a client component into one message of bytes, without JSON lists or base64."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Sequence

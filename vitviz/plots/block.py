@@ -1,7 +1,5 @@
 """Draw the values that LayerNorm and BatchNorm average, and the norm of the residual stream over depth."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

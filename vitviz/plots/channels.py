@@ -1,7 +1,5 @@
 """Pack channels of a CNN's stages, with their strongest patches, for the browser."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Conceal which curve is whose: keep axes and legend, and draw the range of all curves as one grey band."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Draw costs over the number of tokens on two logarithmic axes, where a slope is a power."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Pack training curves of several runs, over three horizontal axes, for the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Draw accuracy over the number of training images, and over training time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

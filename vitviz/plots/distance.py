@@ -1,7 +1,5 @@
 """Attention distance as images: heads against depth, one head's distribution, reach per layer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw the similarity of [CLS] and [DIST], disagreement of classifiers, and gains from distillation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

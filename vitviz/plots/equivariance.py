@@ -1,7 +1,5 @@
 """Draw the equivariance of each layer over depth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from vitviz.plots.chart import Chart

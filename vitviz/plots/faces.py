@@ -1,7 +1,5 @@
 """Draw the share of faces still classified as faces, by how their parts are arranged."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from vitviz.plots.chart import Chart

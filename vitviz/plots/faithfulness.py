@@ -1,7 +1,5 @@
 """Draw deletion and insertion curves of several methods, against random orders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

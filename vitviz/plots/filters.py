@@ -1,7 +1,5 @@
 """Pack filters as tiles over training, and patches rebuilt from components, for the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw fine-tuning: kept weights, the live race, weight changes, and accuracy over the number of images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log10

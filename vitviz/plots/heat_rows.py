@@ -1,7 +1,5 @@
 """Pack rows of small maps and images with headings for the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """A hybrid's stem as sheets of maps, training over time of several models, and a net's spread over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil

@@ -1,7 +1,5 @@
 """Pack an image at every strength of a change, and the models' predictions, for the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

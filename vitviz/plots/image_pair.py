@@ -1,7 +1,5 @@
 """Pack two images with cells over them for the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Pack the layers of two models over one image for the browser."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw the shares of a class logit: layers by heads with the MLPs, and the sum layer by layer."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from vitviz.analysis.logit_attribution import Attribution, FloatArray

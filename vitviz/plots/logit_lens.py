@@ -1,7 +1,5 @@
 """Draw the logit lens: class probabilities over depth."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

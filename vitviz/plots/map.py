@@ -1,7 +1,5 @@
 """Pack a recorded forward pass into the map's message."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
 

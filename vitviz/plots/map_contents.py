@@ -1,7 +1,5 @@
 """Encode the content of each part for the map's message: header fields, and arrays of few bytes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any

@@ -1,7 +1,5 @@
 """Build the model's equations term by term, each linked to the parts of the map that it stands for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vitviz.analysis.journey import AddedPositions, Journey

@@ -1,7 +1,5 @@
 """Pack an opened part into the map's second message."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

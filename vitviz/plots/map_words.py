@@ -1,7 +1,5 @@
 """Describe the parts of the map in words: titles, symbols and one sentence with the image's own numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import singledispatch
 

@@ -1,7 +1,5 @@
 """Pack an attention matrix for the browser, between an image's tokens or a sentence's words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

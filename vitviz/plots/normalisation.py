@@ -1,7 +1,5 @@
 """Draw the effect of norms and residual connections."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

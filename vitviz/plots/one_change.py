@@ -1,7 +1,5 @@
 """Pack variants of one model for the race's view: curves, and every seed as a dot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil, floor
 

@@ -1,7 +1,5 @@
 """Pack the data of the patches lens for its views in the browser, and as PNG files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO

@@ -1,7 +1,5 @@
 """Encode images for the browser, so that a photograph is a small message."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
 from typing import Any

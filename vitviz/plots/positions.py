@@ -1,7 +1,5 @@
 """Draw position tables: the similarity mosaic, the table, similarity by distance, and resized tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw probe accuracies and token norms over depth."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Pack a race for the browser: accuracy over time, and whole against shuffled images."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

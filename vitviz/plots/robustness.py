@@ -1,7 +1,5 @@
 """Draw accuracy over the strength of an image change, one line per model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from vitviz.plots.chart import Chart

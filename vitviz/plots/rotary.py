@@ -1,7 +1,5 @@
 """Draw rotary positions: the score q·k over all offsets, and the turned pairs at one offset."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from vitviz.analysis.position_similarity import Grid, rotary_scores, rotary_turns

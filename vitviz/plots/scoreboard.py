@@ -1,7 +1,5 @@
 """Draw models as points over two quantities with the Pareto front, and one model's parts as bars."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

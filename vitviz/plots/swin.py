@@ -1,7 +1,5 @@
 """Pack the data of the Swin lens for its views in the browser, and draw its figures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Define the colours of all figures, safe for colour-blind readers, in light and dark mode."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Choose round ticks of a logarithmic axis."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil, floor, log10
 from typing import Any

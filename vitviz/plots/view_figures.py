@@ -1,7 +1,5 @@
 """Draw one image's attention maps, head distances and prediction as charts for a notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Put activations of one image into the run on another, and return the class probabilities."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

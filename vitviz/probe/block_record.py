@@ -1,7 +1,5 @@
 """Record the intermediates of one block of a ViT by short name, and the block's form."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numpy.typing import NDArray

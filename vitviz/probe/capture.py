@@ -1,7 +1,5 @@
 """Run a model on images and return its intermediates as fp32 arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

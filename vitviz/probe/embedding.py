@@ -1,7 +1,5 @@
 """Record the patch embedding of an image: patches, prefix tokens, and position embeddings."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import cast

@@ -1,7 +1,5 @@
 """Compute every explanation method's map of an image, and the class probability without patches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

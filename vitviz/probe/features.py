@@ -1,7 +1,5 @@
 """Compute the features that a classifier head reads."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

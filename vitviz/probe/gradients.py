@@ -1,7 +1,5 @@
 """Measure the gradient norm that reaches each block, with and without residual connections and norms."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,5 @@
 """Record one forward pass for the map: the activations of every part of the model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

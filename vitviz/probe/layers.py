@@ -1,7 +1,5 @@
 """Record every layer of any model in one form: prefix tokens and a grid of tokens or features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import singledispatch

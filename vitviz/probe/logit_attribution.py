@@ -1,7 +1,5 @@
 """Collect from a ViT or a Swin what direct logit attribution reads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

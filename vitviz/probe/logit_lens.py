@@ -1,7 +1,5 @@
 """Collect the inputs of the logit lens: a ViT's last LayerNorm, its heads, and the stream between its blocks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

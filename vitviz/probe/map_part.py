@@ -1,7 +1,5 @@
 """Open one part of the map: compute its operations with inputs and outputs for one token."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Record the attention of the lecture's flat net (recipe E), and the effect of its queries and keys."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Open a block for one token: its heads, one softmax row and both residual updates; and Swin's patch merging."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

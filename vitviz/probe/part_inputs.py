@@ -1,7 +1,5 @@
 """Collect the inputs of opened parts: context, patch embedding, and tokens around the final LayerNorm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Open convolutions: one value of a feature map as a sum over its receptive field, and all feature maps."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

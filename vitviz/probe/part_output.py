@@ -1,7 +1,5 @@
 """Open the output parts: final LayerNorm, pooling, classifier head and softmax."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Read a model's position embeddings, and resize them to another grid."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import NDArray

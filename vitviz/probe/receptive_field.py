@@ -1,7 +1,5 @@
 """Measure a layer's receptive field with gradients; holds tensors, returns arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, cast
 

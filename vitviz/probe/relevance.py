@@ -1,7 +1,5 @@
 """Compute class-specific relevance from gradients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

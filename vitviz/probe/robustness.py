@@ -1,7 +1,5 @@
 """Run models on an image while it changes, with their attention or activation maps."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Run a model for its attention layer by layer, and describe each layer for the explorer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Evaluate one snapshot of a training: validation predictions, learned tables, attention."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

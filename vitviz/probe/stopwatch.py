@@ -1,7 +1,5 @@
 """Measure the seconds and bytes of a call on this machine."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Read parts of a Swin's weights as arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

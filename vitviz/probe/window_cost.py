@@ -1,7 +1,5 @@
 """Measure seconds and bytes of global and windowed attention on this machine."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

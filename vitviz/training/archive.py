@@ -3,8 +3,6 @@
 The configs of an experiment's members are recreated from its own config.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

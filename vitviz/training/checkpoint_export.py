@@ -1,7 +1,5 @@
 """Export a finished run as one checkpoint file with a model card, and measure its accuracy."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from typing import Any

@@ -4,8 +4,6 @@ Every task starts one worker process, so that torch's random state and threads b
 whose machine was lost; the repetition marks the run as interrupted, and the user can resume it.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

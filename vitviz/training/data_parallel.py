@@ -4,8 +4,6 @@ A thread that works through a graph of its own waits for the others once a step;
 after every one. Batch norms average over the whole batch, so a model that trains some is computed whole.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Compute the distillation loss of DeiT (Touvron et al. 2021)."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -5,8 +5,6 @@ cluster that shares the runs' folder ($VITVIZ_DASK). A worker reads from a pipe 
 when its parent ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """Write files of a run directory atomically, and read growing ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Train a pretrained backbone and the same model from scratch in one run, on the same images and seeds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

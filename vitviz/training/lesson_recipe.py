@@ -1,7 +1,5 @@
 """Fine-tune published weights on CIFAR-10 as in the lecture: a new head, two learning rates, a cosine schedule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

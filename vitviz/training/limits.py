@@ -3,8 +3,6 @@
 A form, a link and an archive all use these checks; the session enforces the training time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch

@@ -1,7 +1,5 @@
 """Encode several models, each a preset with changes, as a short text for a link and as a run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ All randomness of an update is a function of (seed, update), so a resumed run eq
 runs that share a process do not disturb each other.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter, process_time

@@ -1,7 +1,5 @@
 """Train one model of a session and write its records, snapshots and status."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """Create, resume and summarise the models of a training session."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Open the server's executor, local or on a Dask cluster."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

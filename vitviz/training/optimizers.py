@@ -1,7 +1,5 @@
 """The optimisers: fused loops over the long fp32 vector, and Muon for the hidden matrices in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -5,8 +5,6 @@ serves. Only links created by the owner contain the editing key; the run's direc
 contain neither.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

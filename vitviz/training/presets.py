@@ -1,7 +1,5 @@
 """Read named trainings from presets.toml, each a preset in the lab and a command on the shell."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path

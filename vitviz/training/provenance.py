@@ -1,7 +1,5 @@
 """Record the code version and the machine of a trained file or a measured number."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Order the queue of runs fairly between users, and limit its length."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

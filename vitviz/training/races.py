@@ -1,7 +1,5 @@
 """Define the comparison of six position embeddings, used by the lab and the benchmark."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from vitviz.config import SETTINGS, Positions, Preparation, TrainConfig, ViTConfig

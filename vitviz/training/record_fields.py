@@ -3,8 +3,6 @@
 Unknown fields are dropped; an incomplete record is skipped with its reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import isfinite
 from typing import Any

@@ -1,7 +1,5 @@
 """Define the events of a training run, which are written as JSON lines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

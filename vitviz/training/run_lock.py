@@ -5,8 +5,6 @@ seconds; a lock not renewed for `STALE_S` is stale and can be taken over. Times 
 machines that share the folder agree on.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

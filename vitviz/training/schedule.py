@@ -1,7 +1,5 @@
 """Schedule the learning rate and the moments of snapshots, and stop a training early."""
 
-from __future__ import annotations
-
 from math import cos, pi
 
 import numpy as np

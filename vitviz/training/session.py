@@ -4,8 +4,6 @@ The models of an experiment are updated in turn, so that all have the same progr
 one makes more updates. A model that diverges stops alone. Commands and the saved state belong to the whole run.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import platform

@@ -1,7 +1,5 @@
 """Evaluate a model on images with shuffled patches, to see whether it relies on positions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Write and read the snapshots and the resume state of a run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Store and load the initial weights of a run, one file in its directory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from torch import Tensor

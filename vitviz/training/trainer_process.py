@@ -1,7 +1,5 @@
 """Control a trainer process from its parent: send orders, read replies, report how it ended."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

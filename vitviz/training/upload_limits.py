@@ -1,7 +1,5 @@
 """Limit the runs and datasets that may be uploaded, by session and by address."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

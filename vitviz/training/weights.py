@@ -4,8 +4,6 @@ A bf16 working copy saves autocast's casts at every operation, and one long vect
 fused loop: together about half of a small model's step on a CPU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby

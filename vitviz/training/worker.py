@@ -4,8 +4,6 @@ In: {"run": DIRECTORY, "control_at": BYTE, "claim": TOKEN}.
 Out: {"ready": true}, {"finished": DIRECTORY, "state": STATE}.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Read what a checkpoint's JSON files state: shape, labels and the preparation of images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

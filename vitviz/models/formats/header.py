@@ -1,7 +1,5 @@
 """Read tensor names and shapes from the header of a safetensors file, before any tensor is created."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Rename and join tensors of another project into this project's; shapes alone are enough (torch's meta device)."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Mapping

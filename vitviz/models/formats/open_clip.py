@@ -1,7 +1,5 @@
 """open_clip's (and OpenAI's) visual towers; a tower that is a timm model is read as timm's."""
 
-from __future__ import annotations
-
 from vitviz.config import ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes

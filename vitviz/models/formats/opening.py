@@ -1,7 +1,5 @@
 """Recognise a checkpoint by its tensors' names and open it as one of this project's models."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Find a checkpoint's tensors and settings: in a file, a folder, bytes, or a mapping of tensors."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Load tensors into a model completely, or name what does not fit and change nothing."""
 
-from __future__ import annotations
-
 import math
 
 import torch

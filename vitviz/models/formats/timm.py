@@ -3,8 +3,6 @@
 `describe_timm_model` is the way back: timm's architecture and arguments of a shape.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import fields, replace

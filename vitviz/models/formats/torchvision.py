@@ -1,7 +1,5 @@
 """torchvision's checkpoints of ViT and Swin."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

@@ -1,7 +1,5 @@
 """transformers' checkpoints: ViT, DeiT, DINOv2 and DINOv3 ViT, Swin, and the image side of CLIP."""
 
-from __future__ import annotations
-
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes

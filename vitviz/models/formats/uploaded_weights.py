@@ -1,7 +1,5 @@
 """Store uploaded weights on disk, as a file or an unpacked folder, and map the opened model's tensors from there."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import weakref

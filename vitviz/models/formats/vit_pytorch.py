@@ -1,7 +1,5 @@
 """vit-pytorch's ViT: linear maps of unfolded patches, two norms around them, heads of any width."""
 
-from __future__ import annotations
-
 from vitviz.config import ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
 from vitviz.models.formats.header import Shapes
