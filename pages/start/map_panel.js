@@ -8,7 +8,8 @@ import { paintPart } from './map_parts.js';
 import { buildSteps } from './map_steps.js';
 import { stationWords } from './map_words.js';
 
-const LARGE = 280; // px of the enlarged picture
+const LARGE = 280; // px of the picture beside a part's operations
+const ALONE = 560; // px of a picture without operations
 const ZOOM_MS = 260;
 
 export class Panel {
@@ -139,13 +140,27 @@ export class Panel {
   /** Draw the part's tile, enlarged. */
   picture(parent, part) {
     const { tile, lift = 0, ...box } = this.view.plan.boxes[this.id];
-    const scale = Math.min(LARGE / Math.max(tile.w, tile.h), 3);
+    const room = part.opens === false ? Math.min(ALONE, this.view.stage.clientWidth - 42) : LARGE;
+    const scale = Math.min(room / Math.max(tile.w, tile.h), 4);
     const large = { x: 0, y: 0, w: Math.round(tile.w * scale), h: Math.round(tile.h * scale) };
-    const view = canvas(parent, { class: 'mp-large', 'aria-hidden': 'true' });
+    const figure = el(parent, 'figure', { class: 'mp-large' });
+    const view = canvas(figure, { 'aria-hidden': 'true' });
     const seen = { ...this.view.view(), pad: null };
     paintPart(view, part, { ...box, lift, tile: large }, seen);
     const boxes = { [part.id]: { ...box, lift, tile: { ...large, y: lift } } };
     this.frame(view.ctx, { ...seen, plan: { boxes }, offsets: { [box.band]: 0 } }, part);
+    const shows = this.legend(part, seen.journeyPin);
+    if (shows) el(figure, 'figcaption', { class: 'vv-muted' }, shows);
+  }
+
+  /** Say what an enlarged picture shows if its title does not. */
+  legend(part, pin) {
+    const { model } = this.view;
+    if (part.kind === 'block') return `Attention of ${model.shortName(pin, part)}, mean over heads`;
+    if (part.kind === 'head') return 'Weights of each class';
+    if (part.kind === 'embed' && model.array(part, 'filters'))
+      return `${model.array(part, 'filters').shape[0]} of the filters of E`;
+    return part.kind === 'positions' && model.array(part, 'cosine') ? 'Cosine of each position with all others' : '';
   }
 
   /** Frame the followed token; in a layer, draw its attention instead of the readout's. */
@@ -164,9 +179,11 @@ export class Panel {
     const head = el(this.node, 'div', { class: 'mp-head' });
     el(head, 'h2', {}, part.title);
     const named = this.message?.header.part === this.id ? this.message.header.token_name : '';
-    if (named) el(head, 'span', { class: 'vv-muted' }, named);
+    const { model } = this.view;
+    const patch = named.startsWith('the ') ? model.nameOf(model.header.pin) : named;
+    if (named) el(head, 'span', { class: 'vv-muted' }, patch);
     const acts = el(head, 'div', { class: 'mp-acts' });
-    const { parts } = this.view.model;
+    const { parts } = model;
     for (const [face, step] of [
       ['‹', -1],
       ['›', 1],
