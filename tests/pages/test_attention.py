@@ -271,7 +271,7 @@ def test_training_data_are_named_beside_the_prediction():
 @pytest.fixture
 def headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Register a backbone like DINOv2 with registers: no head, four registers, layer scale."""
-    from vitviz.models import zoo
+    from vitviz.models import presets
 
     config = ViTConfig(
         image_size=32,
@@ -284,21 +284,21 @@ def headless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         position_on_prefix=False,
         layer_scale=1.0,
     )
-    preset = replace(zoo.PRESETS["vit_shapes"], name="headless", title="Headless", config=config)
-    monkeypatch.setitem(zoo.PRESETS, "headless", preset)
+    preset = replace(presets.PRESETS["vit_shapes"], name="headless", title="Headless", config=config)
+    monkeypatch.setitem(presets.PRESETS, "headless", preset)
     catalogue._list_presets.cache_clear()
     yield "preset:headless"
     catalogue._list_presets.cache_clear()
 
 
 def test_a_model_without_a_head_is_explained_in_every_view(open_app, headless):
-    from vitviz.models import zoo
+    from vitviz.models import presets
 
     for view in DRAWN:
         app = open_app(PAGE, model=headless, image="shapes:0", attention__view=view)
         texts = [node.value for node in (*app.caption, *app.info)]
         if view not in ("compare", "matrix"):
-            reason = abilities(zoo.PRESETS["headless"].config).class_head.why_not
+            reason = abilities(presets.PRESETS["headless"].config).class_head.why_not
             assert any(reason in text for text in texts), (view, texts)
     app = open_app(PAGE, model=headless, image="shapes:0", pin="reg2", attention__view="look")
     header, _ = message(app, "attention.explorer")
