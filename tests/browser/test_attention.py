@@ -98,7 +98,7 @@ def test_a_click_pins_and_the_pin_survives_layer_head_and_page(visit: Visit) -> 
     expect(page).to_have_url(re.compile(r"attention\.head=3"))
     expect(page).to_have_url(re.compile(r"attention\.layer=2"))
     page.goto(page.url.replace("/attention?", "/block?"))
-    expect(page.locator('[data-testid="stMain"]')).to_contain_text("the patch in row 3, column 6")
+    expect(page.locator('[data-testid="stMain"]')).to_contain_text("Token: patch in row 3, column 6")
 
 
 def test_a_pin_brings_its_caption_its_links_and_its_numbers(visit: Visit, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_the_block_page_says_each_value_and_a_key_becomes_the_token(visit: Visit
     frame = view.locator("[data-step=Softmax] .bl-frame").first
     frame.click(position=cell(frame, 7, 0))
     expect(page).to_have_url(re.compile(r"pin=0\.06[23]%2C0\.93[78]"))
-    expect(page.locator('[data-testid="stMain"]')).to_contain_text("the patch in row 8, column 1")
+    expect(page.locator('[data-testid="stMain"]')).to_contain_text("Token: patch in row 8, column 1")
 
 
 def test_what_is_shown_can_be_taken_along(visit: Visit, tmp_path: Path) -> None:
