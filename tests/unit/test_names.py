@@ -16,7 +16,7 @@ SUBJECTS = set(
     robustness rotary scoreboard sinks swin token_similarity transfer window_attention""".split()
 )
 # One role, in each lens for its own picture.
-ROLES = set("captions drawers page".split())
+ROLES = set("captions page".split())
 # Two things by one name, and why they keep it.
 EXCEPTIONS = {
     "layers": "building blocks in models, as in timm; what a model's layers say in probe and plots",

@@ -75,8 +75,6 @@ def test_a_linear_map_reads_what_is_there_and_no_more() -> None:
     noise = [dice.normal(size=(len(y), 2)) for y in (labels, wanted)]
     assert linear_accuracy(said[0], labels, said[1], wanted) > 0.99
     assert 0.4 < linear_accuracy(noise[0], labels, noise[1], wanted) < 0.6
-    with pytest.raises(ValueError, match="received one"):
-        linear_accuracy(said[0], np.zeros(60, np.int64), said[1], wanted)
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
