@@ -51,7 +51,9 @@ function addSkipLink() {
 
 /** Give Streamlit's menu of narrow screens valid roles: its list holds groups of items, not items. */
 function markMenu() {
-  for (const node of document.querySelectorAll('[data-testid="stSidebarNavItems"], [data-testid="stSidebarNavItems"] li'))
+  for (const node of document.querySelectorAll(
+    '[data-testid="stSidebarNavItems"], [data-testid="stSidebarNavItems"] li',
+  ))
     node.role = node.matches('ul') ? 'group' : 'none';
 }
 
