@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import WAIT_MS, lead, settle
+from tests.browser.test_class import FOLLOWING, ask, challenge, follow, press
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]
@@ -119,10 +120,19 @@ def learner(browser: Browser) -> Iterator[Page]:
 def test_a_class_from_opening_to_closing(visit: Visit, runs_folder: Path) -> None:
     teacher, code = open_class(visit)
     phone = visit(f"class_room?class={code}", width=390, height=844, has_touch=True)
-    learner = visit(f"class_room?class={code}", width=1366, height=768)
+    learner = visit("class_room", width=1366, height=768)
+    learner.get_by_label("Class code").focus()
+    learner.keyboard.type(code.lower())
+    press(learner, learner.get_by_role("button", name="Join", exact=True))
+    for page in (phone, learner):
+        expect(page.get_by_text(FOLLOWING)).to_be_visible()
     expect(teacher.get_by_text("2 following").first).to_be_visible()
+    follow(teacher, phone, learner)
+    ask(teacher, phone, learner)
     late = ask_a_stop(visit, teacher, phone, learner, code)
+    ask_own_questions(teacher, phone, learner)
     ask_an_own_text(teacher, phone, learner)
+    challenge(teacher, phone)
     take_the_lead_elsewhere(visit, teacher, runs_folder.parent)
     close(teacher, phone, learner, late)
 
@@ -180,14 +190,42 @@ def ask_a_stop(visit: Visit, teacher: Page, phone: Page, learner: Page, code: st
     return late
 
 
-def ask_an_own_text(teacher: Page, phone: Page, learner: Page) -> None:
-    """A text is shown to the class once the teacher selects it."""
+def ask_own(teacher: Page, kind: str, prompt: str, **fields: str) -> None:
     teacher.get_by_role("button", name="More questions").click()
     teacher.get_by_role("combobox", name="Answer").click()
-    teacher.get_by_role("option", name="own: short text").click()
-    teacher.get_by_label("Question", exact=True).fill("What is a token?")
+    teacher.get_by_role("option", name=kind).click()
+    teacher.get_by_label("Question", exact=True).fill(prompt)
+    for label, entry in fields.items():
+        teacher.get_by_label(label, exact=True).fill(entry)
+        teacher.keyboard.press("Tab")
     teacher.get_by_role("button", name="Ask this question").click()
     teacher.keyboard.press("Escape")
+
+
+def ask_own_questions(teacher: Page, phone: Page, learner: Page) -> None:
+    """A number is right within the teacher's tolerance; an option is chosen by a tap."""
+    ask_own(teacher, "own: number with tolerance", "How many tokens?", Value="65", Tolerance="1")
+    submit(phone, "64")
+    submit(learner, "60")
+    show_and_end(teacher, phone, "1 of 2")
+    ask_own(teacher, "own: multiple choice", "What mixes tokens?")
+    for page in (phone, learner):
+        page.locator(f"{QUESTION} button", has_text="attention").first.click()
+        page.locator(QUESTION).get_by_role("button", name="Submit answer").click()
+    show_and_end(teacher, phone, "attention")
+
+
+def show_and_end(teacher: Page, phone: Page, words: str) -> None:
+    expect(teacher.locator(QUESTION)).to_contain_text("2 answers, hidden")
+    teacher.get_by_role("button", name="Show the correct answer").click()
+    expect(phone.locator(QUESTION)).to_contain_text(words)
+    teacher.get_by_role("button", name="End question").click()
+    expect(phone.locator(QUESTION)).to_have_count(0)
+
+
+def ask_an_own_text(teacher: Page, phone: Page, learner: Page) -> None:
+    """A text is shown to the class once the teacher selects it."""
+    ask_own(teacher, "own: short text", "What is a token?")
     submit(phone, "a small square")
     submit(learner, "rude")
     teacher.get_by_role("button", name="Show answers").click()
@@ -225,7 +263,7 @@ def sleep_with_the_laptop(teacher: Page, phone: Page) -> None:
 
 def take_the_lead_elsewhere(visit: Visit, teacher: Page, server: Path) -> None:
     """The teacher's key leads on another machine, stands in no address there and in no log, and can be revoked."""
-    teacher.locator(".st-key-class_row").get_by_role("link", name="Class").click()
+    teacher.locator(".st-key-class_row").get_by_role("link", name="Challenge").click()
     teacher.wait_for_url(re.compile(r"/class_room\?"))
     settle(teacher)
     teacher.get_by_role("button", name="Teacher's key").click()
