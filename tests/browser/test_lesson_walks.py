@@ -24,6 +24,20 @@ PICTURES = (
     '[data-testid="stMain"] :is(.vv :is(canvas, svg, img, table), .js-plotly-plot .main-svg) >> visible=true'
 )
 
+ON_SCREEN = """all => all.some((one) => {
+  const { top, width, height } = one.getBoundingClientRect();
+  return width * height > 3600 && top >= 0 && top < innerHeight;
+})"""
+
+
+def wait_for_picture(page: Page) -> None:
+    """Wait until a picture, larger than a thumbnail, begins on the screen."""
+    for _ in range(150):
+        if page.locator(PICTURES).evaluate_all(ON_SCREEN):
+            return
+        page.wait_for_timeout(200)
+    raise AssertionError("no picture begins on the screen")
+
 
 def panel(page: Page) -> Locator:
     return page.locator(".st-key-lesson_panel")
@@ -37,7 +51,7 @@ def check_stop(page: Page, lesson: Lesson, number: int) -> None:
     expect(panel(page)).to_contain_text(f"Stop {number} of {len(lesson.stops)}")
     settle(page)
     if stop.link.slug not in NO_RUN_YET:
-        expect(page.locator(PICTURES).first).to_be_in_viewport()
+        wait_for_picture(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"stop {number} is too wide"
 
 
