@@ -110,7 +110,7 @@ def control_changes(page: Page, count: int) -> list[float]:
     times = []
     for turn in range(1, count + 1):
         page.locator(STEP_UP).first.wait_for()  # the sidebar is drawn after the first script has ended
-        done = f"document.querySelector('[data-testid=\"stSidebar\"]').innerText.includes('Digits {turn}:')"
+        done = f"document.querySelector('[data-testid=\"stSidebar\"]').innerText.includes('no. {turn}:')"
         times.append(page.evaluate(TIMED, [f"document.querySelector('{STEP_UP}').click()", done]))
         settled(page)
     return times
