@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError
 
 from pages.frame.registry import PAGES
 from pages.studies.catalogue import STUDIES
@@ -237,5 +238,15 @@ def read_popovers(reader: Reader, place: str, area: int | None = None) -> None:
         press(button)
         reader.page.locator(POPOVER).first.wait_for()
         reader.read(f"-- Popover: {name}", POPOVER, area)
+        close_popover(reader.page, button)
+
+
+def close_popover(page: Page, button: Locator) -> None:
+    """Close it by its button; a busy browser loses a click now and then."""
+    popover = page.locator(POPOVER).first
+    for _ in range(3):
         press(button)
-        reader.page.locator(POPOVER).first.wait_for(state="hidden")
+        with suppress(TimeoutError):
+            popover.wait_for(state="hidden", timeout=20_000)
+            return
+    raise AssertionError("the popover does not close")
