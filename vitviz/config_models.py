@@ -326,6 +326,12 @@ class CNNConfig:
                 f" received {self.pooled!r}, {self.widths!r} and {self.blocks!r}"
             )
 
+        if self.whitened and self.stage_side(self.image_size, len(self.widths) - 1) < 1:
+            raise ValueError(
+                f"image_size must be at least {2 ** (len(self.widths) - 1) + 1} for {len(self.widths)} stages of a CNN"
+                f" with whitened, received {self.image_size}"
+            )
+
     def stage_side(self, side_px: int, stage: int) -> int:
         """Return the side of a stage's map: each stage after the first halves it, rounding up; whitened: down."""
         return (side_px - 1) >> stage if self.whitened else -(-side_px >> stage)

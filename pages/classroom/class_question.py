@@ -377,6 +377,9 @@ def _measure_answer(member: Membership, state: QuestionState) -> None:
             loaded = subject.load_subject(
                 choice, question.step, question.image, (question.crop, question.crop)
             )
+            if why := question.measure.why_not(loaded):
+                st.warning(f"The question cannot be measured: {plain(why)}", icon=":material/info:")
+                return
             measured = question.measure.measure_answer(subject.capture_attention(loaded))
             question_store.store_measured_answer(
                 membership.get_class_store(), member.code, state.number, measured

@@ -18,6 +18,7 @@ from pages.controls import session_keys, session_restore
 _STALE_S = 0.7
 _MAX_LENGTH = 1024  # no value of this project is longer
 _LONG_LENGTH = 128  # longer values are omitted from a long link
+_MOST_PENDING, _LONGEST_KEY = 64, 64  # more controls than a page has, and a longer name
 _MAX_QUERY_LENGTH = 1800  # with the server's address, a link stays below 2,000 characters
 
 
@@ -129,9 +130,20 @@ def keep_pending(keys: Iterable[str]) -> None:
 
 
 def keep_page_pending(page: str) -> None:
-    """Keep all linked values of a page's controls in the address until its sections draw them."""
-    linked = (*session_keys.get_dict(session_keys.INCOMING), *session_keys.get_dict(session_keys.REQUESTED))
-    keep_pending([key for key in linked if key.startswith(f"{page}.")])
+    """Keep all linked values of a page's controls in the address until its sections draw them.
+
+    Of a link with names that no control has, no more than a page has controls are kept.
+    """
+    requested, incoming = (
+        session_keys.get_dict(session_keys.REQUESTED),
+        session_keys.get_dict(session_keys.INCOMING),
+    )
+    linked = [key for key in dict.fromkeys((*requested, *incoming)) if key.startswith(f"{page}.")]
+    pending = [key for key in linked if len(key) <= _LONGEST_KEY][:_MOST_PENDING]
+    for key in set(linked).difference(pending):
+        requested.pop(key, None)
+        incoming.pop(key, None)
+    keep_pending(pending)
 
 
 def set_value(key: str, value: str) -> None:

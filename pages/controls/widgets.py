@@ -46,14 +46,14 @@ _row: ContextVar[tuple[str | None, DeltaGenerator] | None] = ContextVar(
 
 
 class Options(TypedDict, total=False):
-    """What any control takes: a help, and the reason why it is disabled."""
+    """Hold the options of any control: its help, and the reason why it is disabled."""
 
     help: str | None
     why_not: str | None
 
 
 class ChoiceOptions(Options, total=False):
-    """What a choice takes, too."""
+    """Hold the options of a control with choices."""
 
     format_func: Callable[[Any], str]
     label_visibility: Literal["visible", "hidden", "collapsed"]

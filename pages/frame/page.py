@@ -79,7 +79,7 @@ def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     with row:
         st.title(title or entry.title, anchor=False, width="content")
-        if text := question if title else entry.question:
+        if text := question or ("" if title else entry.question):
             st.markdown(f":gray[{glossary_terms.link_new_terms(text, ())}]")
     return row
 

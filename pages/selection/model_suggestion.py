@@ -55,7 +55,9 @@ def suggest_for_image(image: str) -> None:
         return
     current, values = selection.get_current(), session_keys.get_control_values()
     layers = tuple((entry.layer, values.get(entry.layer)) for entry in registry.PAGES if entry.layer)
-    _switch(target, PreviousModel(model.key, current.step, current.pin, layers, target.key))
+    selected = selection.list_models().get(values.get("model", ""), model)  # the page may show a substitute
+    step = current.step if selected.key == current.model else selected.last_step
+    _switch(target, PreviousModel(selected.key, step, current.pin, layers, target.key))
     values["pin"] = Pin(None, "cls") if abilities(target.config).cls_readout else Pin()
 
 
@@ -64,7 +66,9 @@ def keep_model(image: str) -> None:
     model = selection.get_model_choice()
     default = catalogue.get_default_model(st.session_state.get(session_keys.PAGE, ""))
     if (
-        not selection.is_default_model()
+        model.key
+        != session_keys.get_control_values().get("model")  # a substitute, which the page alone shows
+        or not selection.is_default_model()
         or session_keys.PREVIOUS_MODEL in st.session_state
         or model.key == default
     ):

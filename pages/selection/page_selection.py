@@ -82,9 +82,13 @@ def resolve_model(entry: PageEntry, selected: ModelChoice, choices: Mapping[str,
 
     missing = list_missing(selected.config)
     if entry.slug == "on_your_picture":
-        models = choices.values()
-        compared = {one.key: one for one in models if sum(is_comparable(one, other) for other in models) > 1}
-        if compared and selected.key not in compared:
+
+        def has_rival(model: ModelChoice) -> bool:
+            return sum(is_comparable(model, other) for other in choices.values()) > 1
+
+        if not has_rival(selected) and (
+            compared := {one.key: one for one in choices.values() if has_rival(one)}
+        ):
             missing = missing or [f"No other model has the input format of {selected.shown}."]
             choices = compared
     if not missing:

@@ -57,3 +57,11 @@ def test_no_two_of_them_are_taken_for_one() -> None:
     assert set(told) == set(IDS)
     alike = {(a, b) for a in told for b in told if a < b and same(told[a], told[b])}
     assert not alike
+
+
+def test_a_link_s_names_that_no_control_has_are_bounded(open_app: OpenApp) -> None:
+    app = open_app("pages/lenses/swin/page.py", **{f"swin.junk{i}": "1" for i in range(300)})
+    app.query_params.update({f"swin.more{i}": "1" for i in range(300)} | {f"swin.{'x' * 200}": "1"})
+    app.run()
+    assert not app.exception
+    assert len(app.session_state["_wanted"]) <= 64 and max(map(len, app.session_state["_wanted"])) <= 64

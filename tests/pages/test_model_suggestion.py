@@ -336,6 +336,14 @@ def test_a_link_to_what_is_gone_says_so(
     assert not app.sidebar.warning
 
 
+def test_a_substitute_is_not_selected_by_another_image(open_app: OpenApp) -> None:
+    """The sidebar of Swin's page shows a Swin in place of the ViT: 'next image' made it the user's selection."""
+    app = open_app("pages/lenses/swin/page.py", image="digits:3")
+    selected = app.query_params["model"]
+    app.sidebar.number_input(key="nouns.index").set_value(4).run()
+    assert app.query_params["model"] == selected
+
+
 def test_models_are_looked_for_once_a_run(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     real = catalogue.list_models

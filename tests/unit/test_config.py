@@ -119,6 +119,11 @@ def test_valid_configs_run_train_and_travel(config: ModelConfig) -> None:
 
 WRONG: list[tuple[type, dict[str, Any], str]] = [
     (CNNConfig, {"whitened": True}, "must have pooled, widths of 24, … and blocks of 0, …, received False"),
+    (
+        CNNConfig,
+        {"image_size": 8, "widths": (24, 4, 4, 4), "blocks": (0, 1, 1, 1), "pooled": True, "whitened": True},
+        "image_size must be at least 9 for 4 stages of a CNN with whitened, received 8",
+    ),
     (ViTConfig, {"patch_size": 5}, "patch_size 5 does not divide image_size 32"),
     (ViTConfig, {"num_heads": 5}, "num_heads 5 does not divide embed_dim 96"),
     (ViTConfig, {"depth": 0}, "depth must be an integer of at least 1, received 0"),

@@ -143,3 +143,8 @@ def test_waves_are_told_from_noise() -> None:
     assert not blind.waves and blind.head == pytest.approx(1, abs=0.15)
     assert (seen.count, blind.count) == (28, 28) and blind.held < 0.8
     assert not filters.measure_filters(0.1 * mixed + noise).waves
+
+
+def test_one_filter_has_no_components() -> None:
+    with pytest.raises(ValueError, match="D of at least 2, received"):
+        filters.measure_filters(np.ones((1, 3, 2, 2), np.float32))

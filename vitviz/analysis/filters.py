@@ -27,9 +27,14 @@ def principal_components(samples: FloatArray, count: int | None = None) -> Compo
     Args:
         samples: (D, C, P, P).
         count: at most so many components; None for all that D samples of C P^2 values can have.
+
+    Raises:
+        ValueError: if D is below 2: uploaded models may have one filter, or images of one patch.
     """
     from sklearn.decomposition import PCA
 
+    if len(samples) < 2:
+        raise ValueError(f"samples must be (D, C, P, P) with D of at least 2, received {samples.shape}")
     flat = np.asarray(samples, dtype=np.float64).reshape(len(samples), -1)
     most = min(len(flat) - 1, flat.shape[1])
     fitted = PCA(n_components=most, svd_solver="full").fit(flat)
@@ -120,7 +125,7 @@ def measure_filters(filters: FloatArray) -> FilterStatistics:
     """Measure the filters (D, C, P, P).
 
     Raises:
-        ValueError: if they are not (D, C, P, P) with D of at least 2.
+        ValueError: if D is below 2.
     """
     found = principal_components(filters, _LOOKED_AT)
     rough = roughness(found.maps)

@@ -13,7 +13,6 @@ from vitviz.config import (
     ViTConfig,
 )
 from vitviz.config_models import mlp_width
-from vitviz.models import parameter_count
 
 EMBEDDING, POSITIONS, LAYERS, ATTENTION, HEAD = "embedding", "positions", "layers", "attention", "head"
 MLP, NORMS = "MLP", "norms"
@@ -330,7 +329,7 @@ MOST_MILLIONS = 100.0  # ViT-B; thirty users must not fill the server with ViT-H
 
 def millions(config: ModelConfig) -> float:
     """Return the parameters of the layers in millions, without positions, embedding and head."""
-    return parameter_count.parameters(config)[parameter_count.LAYERS] / 1e6
+    return parameters(config)[LAYERS] / 1e6
 
 
 def too_large(config: ModelConfig) -> bool:

@@ -86,10 +86,7 @@ class ShiftedMaps:
 
 def draw() -> None:
     with page.row():
-        with st.container(width=240):
-            shift_px = widgets.slider(
-                "on_picture.shift_px", "Shift to the right", 1, MOST_PX, FIRST_PX, format="%d px"
-            )
+        shifting = st.container(width=240)
         with st.container(width="content"):
             depth = widgets.segmented(
                 "on_picture.depth", "Drawn layer", DEPTHS, "middle", format_func=str.capitalize
@@ -97,6 +94,11 @@ def draw() -> None:
         compared = comparison.choose_models()
     if compared is None:
         return
+    most = min(MOST_PX, compared.crop.preparation.image_size // 2)  # so that a map of two columns keeps one
+    with shifting:
+        shift_px = widgets.slider(
+            "on_picture.shift_px", "Shift to the right", 1, most, min(FIRST_PX, most), format="%d px"
+        )
     models = run_models(compared, shift_px)
     if not models:
         st.info("None of these models has layers with a spatial feature map.")

@@ -1,5 +1,7 @@
 """Relative position bias: the table of every head, and how a query and a key index into it."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
@@ -62,9 +64,9 @@ def _load_tables_over_training(
     """Return steps and tables (steps, heads, rows); an untrained model has one step."""
     name = f"layers.{stage}.blocks.{block}.attn.relative_position_bias_table"
     trained = swin.choice.trained_on is not None
-    history = dict(parameter_history.read_parameter(swin.choice, name)) if trained else {}
+    steps = parameter_history.select_steps(swin.choice.steps, swin.step, MOST_STEPS)
+    choice = replace(swin.choice, steps=steps)
+    history = dict(parameter_history.read_parameter(choice, name)) if trained else {}
     if not history:
         return (swin.step,), position_bias_table(swin.model.swin, stage, block)[None]
-    shown = swin.step if swin.step in history else max(history)
-    steps = parameter_history.select_steps(tuple(history), shown, MOST_STEPS)
-    return steps, np.stack([history[step].T for step in steps])
+    return tuple(history), np.stack([table.T for table in history.values()])

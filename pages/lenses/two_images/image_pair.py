@@ -143,11 +143,15 @@ def build_pair(subject: Subject, first_title: str, second: ImageSource, second_t
     return ImagePair(subject, model, first, PairedImage(model, second, second_title))
 
 
-@cached.per_image(shared=32, upload=8)
 def prepare_source(source: ImageSource, preparation: Preparation) -> Prepared:
     """Return an image or a copy of its crop as the model takes it."""
     if not source.copy:
         return cached.prepare_image(source.image, preparation, source.offset)
+    return _prepare_copy(source, preparation)
+
+
+@cached.per_image(shared=32, upload=8)
+def _prepare_copy(source: ImageSource, preparation: Preparation) -> Prepared:
     return prepare(_copy_crop(source, preparation), replace(preparation, crop_fraction=1.0))
 
 
