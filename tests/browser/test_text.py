@@ -28,8 +28,9 @@ MAIN, SIDEBAR, HEADER = (f'[data-testid="{name}"]' for name in ("stMain", "stSid
 POPOVER = '[data-testid="stPopoverBody"]'
 SEGMENT = 'button[role="radio"]'
 MOST_GUESSES = 8  # of a view
-# A page whose texts come with polls: what stands there when the first has come, and a pause of about a poll.
-POLLED = {"live_lab": ('[data-component="timeline"] input[type="range"][aria-valuetext*="0"]', 1500)}
+# A page whose texts come with polls: what stands there when all have come (a recording that is complete has no newest
+# snapshot to follow), and a pause of about a poll.
+POLLED = {"live_lab": ('[data-component="timeline"] button[title^="Always show the newest"][hidden]', 1500)}
 ADDRESSES = {entry.slug: entry.slug for entry in PAGES} | {  # by the file of their texts
     f"study_{name}": f"studies?studies.study={name}" for name in STUDIES
 }
