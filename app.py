@@ -11,7 +11,7 @@ from pages.frame import browser, file_limits, foot, menu, session_capacity, sock
 from pages.frame.page import show_file_errors
 from pages.lessons import add_stop, open_lesson, panel
 from pages.selection import sidebar
-from pages.streamlit_fixes import installation, preload
+from pages.streamlit_fixes import installation, module_files, preload
 
 
 def draw() -> None:
@@ -38,9 +38,14 @@ def draw() -> None:
 if __name__ == "__main__":
     draw()
 else:
+    is_fixed = installation.is_enabled()
     app = st.App(
         __file__,
-        routes=[*teacher_key.list_routes(), *(preload.list_routes() if installation.is_enabled() else ())],
+        routes=[*teacher_key.list_routes(), *(preload.list_routes() if is_fixed else ())],
         lifespan=startup.lifespan,
-        middleware=[*session_capacity.middleware(), *socket_limits.middleware()],
+        middleware=[
+            *(module_files.middleware() if is_fixed else ()),
+            *session_capacity.middleware(),
+            *socket_limits.middleware(),
+        ],
     )

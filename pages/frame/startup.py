@@ -19,6 +19,7 @@ from streamlit import App
 from pages.frame import log_limits, script_share, session_capacity, warm_up
 from pages.selection.selection import Selection
 from pages.stores import board, cached, catalogue, classes, runs, uploads
+from pages.streamlit_fixes import installation, module_files
 from vitviz.data import image_worker, uploaded_datasets
 from vitviz.data.datasets import default_picture
 from vitviz.memory import give_back
@@ -67,6 +68,8 @@ def _warm_up() -> None:
         image_worker.WORKERS_OF_SERVER.warm()
     except OSError:  # an upload then shows the error
         logging.getLogger(__name__).warning("no process could be started to decode images", exc_info=True)
+    if installation.is_enabled():
+        module_files.compress_all()
     _import_all(_MODELS)
     try:
         warm_first_map()

@@ -1,0 +1,75 @@
+"""Send the browser's JavaScript and style sheets at once, and compressed as soon as the server has compressed them.
+
+Without this fix (Streamlit 1.67): each of a first visit's 150 files passes four middlewares and several threads, 1.6 ms
+of processor time, Streamlit's own 2.6 MB are never compressed, and every reload asks for our files again.
+"""
+
+import gzip
+import time
+from pathlib import Path
+
+import streamlit
+from starlette.middleware import Middleware
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from streamlit import config
+
+from pages.views import register
+
+_STREAMLIT = Path(streamlit.__file__).with_name("static") / "static"
+_KINDS = {".js": "application/javascript", ".css": "text/css; charset=utf-8"}
+_AS_SENT_HERE = (b"range", b"if-none-match", b"if-modified-since", b"if-range")  # Streamlit answers these
+_HEADERS = {
+    "Cache-Control": "public, immutable, max-age=31536000",
+    "Vary": "Accept-Encoding",
+}  # names hold a hash
+_compressed: dict[Path, bytes] = {}
+
+
+def middleware() -> list[Middleware]:
+    return [Middleware(_SendFiles)]
+
+
+def compress_all() -> None:
+    """Compress every file for later requests: 0.7 s of processor time, 8 MB."""
+    for file in sorted(set(_list_files().values())):
+        _compressed[file] = gzip.compress(file.read_bytes(), 6)
+        time.sleep(0.01)  # users first
+
+
+def _list_files() -> dict[str, Path]:
+    """Return the files by their path in an address."""
+    base = config.get_option("server.baseUrlPath").strip("/")
+    prefix = f"/{base}" if base else ""
+    streamlits = {
+        f"{prefix}/static/{file.parent.name}/{file.name}": file for file in _STREAMLIT.glob("*/*.*")
+    }
+    component = f"{prefix}/_stcore/bidi-components/{register.COMPONENT}"
+    ours = {
+        f"{component}/{file.relative_to(register.ROOT).as_posix()}": file
+        for folder in register.FOLDERS
+        for file in folder.rglob("*.*")
+    }
+    return {path: file for path, file in (streamlits | ours).items() if file.suffix in _KINDS}
+
+
+class _SendFiles:
+    """ASGI middleware: a GET of one of the files is answered here, all else by the app."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._files = _list_files()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        file = self._files.get(scope.get("path", ""))
+        if file is None or scope.get("method") != "GET":
+            return await self._app(scope, receive, send)
+        headers = dict(scope["headers"])
+        if any(name in headers for name in _AS_SENT_HERE):
+            return await self._app(scope, receive, send)
+        body, encoding = _compressed.get(file), {"Content-Encoding": "gzip"}
+        if body is None or b"gzip" not in headers.get(b"accept-encoding", b""):
+            body, encoding = file.read_bytes(), {}
+        response = Response(body, headers=_HEADERS | encoding, media_type=_KINDS[file.suffix])
+        await response(scope, receive, send)
