@@ -106,7 +106,7 @@ def on_sockets(attack: Callable[[int], Awaitable[int]]) -> Callable[[int], Await
 
 ATTACKS: dict[str, tuple[str, Callable[[int], Awaitable[int]]]] = {
     "none": ("none", rest),
-    "flood": ("10,000 reruns at once, again and again", flood),
+    "flood": ("10,000 reruns at once, repeatedly", flood),
     "floods": (f"the same on {SOCKETS} sockets", on_sockets(flood)),
     "pace": ("29 reruns per second", pace),
     "paces": (f"the same on {SOCKETS} sockets", on_sockets(pace)),
@@ -188,7 +188,7 @@ def main() -> int:
     print(f"\n{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}; {a.users} users\n")
     print(
         "| attacker | sockets closed | load before | cores of the server | page run, median | p95"
-        " | processor time, median | p95 | page runs per second | broken |"
+        " | processor time, median | p95 | page runs per second | errors |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|", *rows, sep="\n")
     return 0 if all(row.endswith("| 0 |") for row in rows) else 1

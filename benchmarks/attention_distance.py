@@ -83,17 +83,18 @@ def main() -> None:
     threads, share = torch.get_num_threads(), {name: value / bare for name, value in seconds.items()}
     times = seconds["plain"] / seconds["stream"]
     passed_mb = count * 12 * 6 * 197 * 197 * 4 / 2**20
-    table = f"""# Attention distance: ViT-S/16, 224 px, {count} pictures, batches of {BATCH}, {threads} threads
+    table = f"""# Attention distance: ViT-S/16, 224 px, {count} images, batches of {BATCH}, {threads} threads
 
 | | seconds | share of the forward passes |
 |---|---|---|
 | forward passes, nothing recorded | {bare:.2f} | 100 % |
 | vitviz: distance and prefix mass | {seconds["stream"]:.2f} | {share["stream"]:.1%} |
 | vitviz: the same and the mean attention of every head | {seconds["page"]:.2f} | {share["page"]:.1%} |
-| straightforward, per picture and head: distance alone | {seconds["plain"]:.2f} | {share["plain"]:.1%} |
+| straightforward, per image and head: distance only | {seconds["plain"]:.2f} | {share["plain"]:.1%} |
 
-Distance and prefix mass come {times:.1f} times faster than the straightforward distance alone, equal within
-{difference:.0e} (relative). Peak memory grew by {grown_mb:.0f} MB while {passed_mb:,.0f} MB of attention went by.
+Distance and prefix mass are computed {times:.1f} times faster than the distance alone in the straightforward
+way; the results are equal within {difference:.0e} (relative). Peak memory grew by {grown_mb:.0f} MB for {passed_mb:,.0f} MB of
+attention.
 """
     if not arguments.small:
         Path(__file__).with_suffix(".md").write_text(table)

@@ -152,7 +152,7 @@ def main() -> None:
         "",
         f"{processor()}, headless Chromium, 6 heads and 12 layers, {arguments.moves} moves, ms.",
         "",
-        "| grid | drawing, median | p95 | to the screen, median | p95 | layer change, median | worst |",
+        "| grid | drawing, median | p95 | until on the screen, median | p95 | layer change, median | slowest |",
         "|---|---|---|---|---|---|---|",
         *rows,
         "",

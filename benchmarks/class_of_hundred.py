@@ -286,8 +286,8 @@ def cpu_s(process: psutil.Process) -> float:
 def table(measured: list[Measured]) -> list[str]:
     """Return one row a class, and whether the aims are kept."""
     rows = [
-        "| learners | last has the state, median (largest) | last has the picture, median (largest) | asks every"
-        " | a poll, CPU | a poll, bytes | all have answered |",
+        "| learners | last learner has the state, median (largest) | last learner has the figure, median (largest)"
+        " | poll interval | CPU per poll | bytes per poll | all have answered |",
         "|---|---|---|---|---|---|---|",
     ]
     for one in measured:
@@ -299,10 +299,10 @@ def table(measured: list[Measured]) -> list[str]:
     rows.append("")
     for one in measured:
         if (aim := AIMS_S.get(one.learners)) is not None:
-            kept = "kept" if statistics.median(one.state) <= aim else "missed"
-            rows.append(f"- {one.learners} learners: the state within {aim:g} s is {kept} (median).")
-        kept = "kept" if one.poll_cpu_ms <= POLL_AIM_MS else "missed"
-        rows.append(f"- {one.learners} learners: {POLL_AIM_MS:g} ms a poll is {kept}.")
+            within = "within" if statistics.median(one.state) <= aim else "above"
+            rows.append(f"- {one.learners} learners: the median is {within} the aim of {aim:g} s for the state.")
+        within = "within" if one.poll_cpu_ms <= POLL_AIM_MS else "above"
+        rows.append(f"- {one.learners} learners: a poll is {within} the aim of {POLL_AIM_MS:g} ms.")
     return rows
 
 

@@ -145,7 +145,7 @@ async def learn(
             for _ in range(3):
                 await open_a_page(visitor, seen)
                 await rest(visitor, think, seen)
-            await act("board", visitor.run("class_room"))
+            await act("open the challenge", visitor.run("class_room"))
         await visitor.close()
     except Exception as error:  # a broken visit is a finding
         seen.broken.append(f"{type(error).__name__}: {error}"[:160])
@@ -288,14 +288,14 @@ async def measure_class(a: argparse.Namespace, runs: Path) -> list[str]:
     report(a, Seen(), seen)
     rows = [
         f"| {name} | {len(answers)} | {' | '.join(f'{1000 * measured:.0f} ms' for measured in columns(answers))} |"
-        for name, answers in {"a page": seen.pages, **seen.actions, "a poll": seen.polls}.items()
+        for name, answers in {"open a page": seen.pages, **seen.actions, "poll": seen.polls}.items()
     ]
     return [
         f"{a.visitors} learners, load {load:.1f} before; {states.count('done')} of {a.visitors} trainings ended in"
         f" {lasted:.0f} s; the server used {cores:.2f} of a core; memory: server {before_mb:.0f} → {peak_mb[0]:.0f} MB,"
-        f" trainers at most {peak_mb[1]:.0f} MB; broken: {len(seen.broken)}",
+        f" trainers at most {peak_mb[1]:.0f} MB; errors: {len(seen.broken)}",
         "",
-        "| click | count | clock, median | p95 | processor time, median | p95 |",
+        "| action | count | time, median | p95 | processor time, median | p95 |",
         "|---|---|---|---|---|---|",
         *rows,
     ]
@@ -375,8 +375,8 @@ def p95(values: list[float]) -> float:
 
 
 HEAD = (
-    "| visitors | processes | runs | load before | click, median | p95 | clicks a second | they keep"
-    " | bytes a page | a switch | a visitor | memory: before → with all → after | errors / broken |\n"
+    "| users | processes | runs | load before | click, median | p95 | clicks per second | training speed kept"
+    " | bytes per page | bytes per page switch | memory per user | memory: before → with all → after | errors |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
@@ -412,7 +412,7 @@ def main() -> int:
         print(
             f"\n{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}\n", *rows, sep="\n"
         )
-        return 0 if rows[0].endswith("broken: 0") else 1
+        return 0 if rows[0].endswith("errors: 0") else 1
     with tempfile.TemporaryDirectory() as folder:
         if a.runs:
             asyncio.run(count_runs(a, Path(folder) / "runs"))

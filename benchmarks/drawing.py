@@ -109,7 +109,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="three strokes; writes nothing")
     args = parser.parse_args()
     columns = list(zip(*measure(3 if args.small else args.strokes), strict=True))
-    names = ("from the lifted pen to the last bar", "processor time of the server", "and of the browser")
+    names = ("from the lifted pen to the last bar", "processor time of the server", "processor time of the browser")
     rows = [
         f"| {name} | {min(times):.0f} ms | {statistics.median(times):.0f} ms"
         f" | {statistics.quantiles(times, n=20, method='inclusive')[-1]:.0f} ms | {len(times)} |"
@@ -120,7 +120,7 @@ def main() -> None:
         f" {os.cpu_count()} cores of {processor()}, load {os.getloadavg()[0]:.1f} at the end.\n\n"
         "| one stroke, MNIST ViT, warm | min | median | p95 | n |\n|---|---|---|---|---|\n"
         + "\n".join(rows)
-        + "\n\nWanted: median at most 150 ms, p95 at most 250 ms.\n"
+        + "\n\nAim: median at most 150 ms, p95 at most 250 ms.\n"
     )
     if not args.small:
         (ROOT / "benchmarks/drawing.md").write_text(text)

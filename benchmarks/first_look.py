@@ -141,7 +141,8 @@ def cold_look(browser: Browser, folder: Path, page: str) -> Look:
 def table(warm: list[Look], cold: list[Look], plain_s: float) -> str:
     """Return a row a page: median, ratio to a two-line script and slowest of the models; the cold server's."""
     lines = [
-        "| page | warm: picture, median | ratio | slowest | with | all, median | slowest | cold: picture | all |",
+        "| page | warm server: figure, median | ratio | slowest | its model | complete page, median | slowest"
+        " | cold server: figure | complete page |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for page in dict.fromkeys(one.page for one in (*warm, *cold)):
@@ -193,12 +194,12 @@ def main() -> None:
     for one in (*cold, *warm):
         print(f"{one.page:20s} {one.model or '(cold)':20s} {one.picture_s:6.2f} {one.all_s:6.2f}")
     text = (
-        f"# First look\n\n`python benchmarks/first_look.py`, {time.strftime('%Y-%m-%d')}, Python"
+        f"# First visit of each page\n\n`python benchmarks/first_look.py`, {time.strftime('%Y-%m-%d')}, Python"
         f" {platform.python_version()}, {os.cpu_count()} cores of {processor()}, load"
         f" {os.getloadavg()[0]:.1f} at the end. Seconds from"
-        " the request, by a browser without a cache, to the page's first picture, and to all of it.\n\n"
-        f"{table(warm, cold, plain_s)}\n\nRatios are to a two-line script's page, {plain_s:.2f} s in the"
-        f" median.\n\nPictures: warm {within(warm, WARM_S)}, cold {within(cold, COLD_S)}.\n"
+        " the request of a browser without a cache to the page's first figure, and to the complete page.\n\n"
+        f"{table(warm, cold, plain_s)}\n\nRatios are to the page of a two-line script (median {plain_s:.2f} s)."
+        f"\n\nFigures: warm {within(warm, WARM_S)}, cold {within(cold, COLD_S)}.\n"
     )
     if not asked.small:
         (ROOT / "benchmarks/first_look.md").write_text(text)

@@ -173,12 +173,12 @@ def main() -> None:
         [
             "| what | min | median | p95 | unit | n |",
             "|---|---|---|---|---|---|",
-            row("a server starts, until it answers: two-line script", plain_start, "s", 2),
-            row("a server starts, until it answers: this app", our_start, "s", 2),
-            row("first visit of a server that has just answered: two-line script", plain_visit, "s", 2),
-            row("first visit of a server that has just answered: this app", our_visit, "s", 2),
-            row("switch of pages, warm", [elapsed for _, elapsed in switches], "ms", 0),
-            row("control to repaint (the picture's number)", changes, "ms", 0),
+            row("start of a server until it answers: two-line script", plain_start, "s", 2),
+            row("start of a server until it answers: this app", our_start, "s", 2),
+            row("first visit of a server that has just started: two-line script", plain_visit, "s", 2),
+            row("first visit of a server that has just started: this app", our_visit, "s", 2),
+            row("switch of pages, warm server", [elapsed for _, elapsed in switches], "ms", 0),
+            row("change of the image number until the page shows it", changes, "ms", 0),
         ]
     )
     load = os.getloadavg()[0]
@@ -186,8 +186,8 @@ def main() -> None:
         f"# First paint\n\n`python benchmarks/first_paint.py`, {time.strftime('%Y-%m-%d')},"
         f" Python {platform.python_version()}, {os.cpu_count()} cores of {processor()}, load {load:.1f} at the"
         f" end.\n\n{table}\n\n"
-        f"First visit, ratio of medians: **{ratio:.2f}** (wanted: at most 1.6).\n\n"
-        f"Switch to each page, median: {by_page(switches)}.\n"
+        f"First visit, ratio of medians: **{ratio:.2f}** (aim: at most 1.6).\n\n"
+        f"Median time of the switch to each page: {by_page(switches)}.\n"
     )
     if not args.small:
         (ROOT / "benchmarks/first_paint.md").write_text(text)

@@ -277,13 +277,13 @@ def main() -> None:
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     text = "\n".join(
         [
-            "# The live lab under watch",
+            "# The live lab with watching users",
             "",
             f"`python benchmarks/live_updates.py`, {date.today().isoformat()}, {os.cpu_count()} cores,"
             f" {processor()}, Python {platform.python_version()}, load {load} at the end;"
-            f" {arguments.seconds:g} s per measurement, server, trainer, browser and visits on the same cores.",
+            f" {arguments.seconds:g} s per measurement, server, trainer, browser and users on the same cores.",
             "",
-            "| what | measured | aim |",
+            "| quantity | measured | aim |",
             "|---|---|---|",
             *rows,
             "",
@@ -308,10 +308,10 @@ def measure(folder: Path, port: int, watchers: list[int], seconds: float) -> lis
             end(executor, run)
         run, _ = first_record_s(executor, 0)
         rate = asyncio.run(updates_seen(port, run, seconds))
-        rows.append(f"| updates of the curves seen in a browser | {rate:.1f} a second | ≥ 8 |")
+        rows.append(f"| updates of the curves in a browser | {rate:.1f} per second | ≥ 8 |")
         first_record_s(executor, 1)
         times = asyncio.run(other_page(port, seconds))
-        rows.append(f"| another page's run while two runs train | {spread(times)} | p95 ≤ 300 ms |")
+        rows.append(f"| page run of another page while two runs train | {spread(times)} | p95 ≤ 300 ms |")
         return rows
     finally:
         executor.close()
@@ -328,14 +328,14 @@ def rows_of(port: int, run: Run, count: int, seconds: float) -> list[str]:
     """Return what so many watchers cost a run, and what they see of it."""
     before, found, after = (asyncio.run(watched(port, run, some, seconds)) for some in (0, count, 0))
     speed, base = found.speed, statistics.mean((before.speed, after.speed))
-    slower = f"{100 * (1 - speed / base):.1f} %" if base else "not known: no record came in this time"
-    polls = spread(found.polls) if found.polls else "none was due"
+    slower = f"{100 * (1 - speed / base):.1f} %" if base else "unknown: no record in this time"
+    polls = spread(found.polls) if found.polls else "none"
     return [
-        f"| training slowed by {count} watching | {slower} ({speed:,.0f} against {base:,.0f} pictures/s)"
+        f"| slowdown of training, {count} watching | {slower} ({speed:,.0f} instead of {base:,.0f} images/s)"
         f" | {({1: '≤ 5 %', 30: '≤ 15 %'}).get(count, '')} |",
-        f"| one poll while {count} watch | {polls} | |",
-        f"| new curves for each of {count} | {statistics.median(found.updates):.1f} a second (median),"
-        f" {min(found.updates):.1f} (least) | {'≥ 1' if count == 30 else ''} |",
+        f"| one poll, {count} watching | {polls} | |",
+        f"| new curves per user, {count} watching | {statistics.median(found.updates):.1f} per second (median),"
+        f" {min(found.updates):.1f} (slowest) | {'≥ 1' if count == 30 else ''} |",
     ]
 
 

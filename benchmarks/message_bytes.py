@@ -132,8 +132,8 @@ def attention(page: Page, address: str, ear: Ear) -> Iterator[Row]:
 
     yield heard(page, ear, "first visit of Attention", visit)
     view = page.locator(".vv[data-query]").first
-    yield heard(page, ear, "a pin", lambda: view.locator(".ax-stage").click(position={"x": 40, "y": 60}))
-    yield heard(page, ear, "a change of layer", lambda: view.locator(".ax-layers button").first.click())
+    yield heard(page, ear, "pin a patch", lambda: view.locator(".ax-stage").click(position={"x": 40, "y": 60}))
+    yield heard(page, ear, "change the layer", lambda: view.locator(".ax-layers button").first.click())
 
 
 def lab(page: Page, address: str, ear: Ear, polls: int) -> Iterator[Row]:
@@ -146,8 +146,8 @@ def lab(page: Page, address: str, ear: Ear, polls: int) -> Iterator[Row]:
     while len(ear.polls) < polls:
         page.wait_for_timeout(200)
     size, code = (sum(part) // len(ear.polls) for part in zip(*ear.polls, strict=True))
-    yield f"a poll of the live lab that draws, mean of {len(ear.polls)}", size, code, 0
-    yield "the largest of them", *max(ear.polls), 0
+    yield f"poll of the live lab with new curves, mean of {len(ear.polls)}", size, code, 0
+    yield "the largest of these polls", *max(ear.polls), 0
 
 
 def measure(checkout: Path, polls: int) -> list[Row]:
@@ -165,7 +165,7 @@ def measure(checkout: Path, polls: int) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    lines = ["| what | messages, bytes | of them code | files fetched, bytes |", "|---|---|---|---|"]
+    lines = ["| action | messages, bytes | of these, code | fetched files, bytes |", "|---|---|---|---|"]
     return "\n".join([*lines, *(f"| {what} | {a:,} | {b:,} | {c:,} |" for what, a, b, c in rows)])
 
 
@@ -186,7 +186,9 @@ def main() -> None:
     about = f"{date.today()}, {os.cpu_count()} cores, {processor()}, Python {platform.python_version()}"
     text = (
         "# Bytes of a message\n\n`python benchmarks/message_bytes.py`, "
-        f"{about}. Uncompressed. Aims: a poll ≤ 16,384 bytes, a pin ≤ 4,096.\n\n" + "".join(parts) + "\n"
+        f"{about}. Sizes are uncompressed. Aims: at most 16,384 bytes per poll and 4,096 per pin.\n\n"
+        + "".join(parts)
+        + "\n"
     )
     if not args.small:
         (ROOT / "benchmarks" / "message_bytes.md").write_text(text, encoding="utf-8")

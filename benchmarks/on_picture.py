@@ -44,7 +44,7 @@ AIM_STEP_MS, AIM_DRAG_MS = 100.0, 300.0
 PATIENCE_MS = 120_000
 PAGE = "on_your_picture?model=checkpoint:cifar10_vit&image=sample:cat&on_picture.guess=shown"
 DRAGGED = {
-    "the cover": ("on_picture.kind=occlude", ("sweep_view", ".op-picture", "place")),
+    "the occluding square": ("on_picture.kind=occlude", ("sweep_view", ".op-picture", "place")),
     "a part": ("on_picture.view=parts", ("parts_view", ".op-part >> nth=2", "parts")),
 }
 STEP = """(slider, at) => new Promise((resolve) => {
@@ -87,7 +87,7 @@ def computing(models: list[LoadedModel], rounds: int) -> dict[str, tuple[int, fl
     seen = prepare(load_sample("cat"), models[0].preparation).shown
     parts = tuple(parts_of("cat", prepare(load_sample("cat"), models[0].preparation).box, len(seen)).values())
     pictures = {name: lambda name=name: apply_all_strengths(seen, name) for name in CHANGES}
-    pictures["a face in parts"] = lambda: assemble(seen, misplace_parts(parts, len(seen)))[None]
+    pictures["face with misplaced parts"] = lambda: assemble(seen, misplace_parts(parts, len(seen)))[None]
     found = {}
     for name, make in pictures.items():
         spent = []
@@ -131,7 +131,7 @@ def spent_ms(pid: int) -> float:
 def drags(
     page: Page, url: str, kind: str, of: tuple[str, str, str], rounds: int, pid: int
 ) -> tuple[list[float], float]:
-    """Milliseconds of drags, each to a place where nothing has been; the server's CPU milliseconds, their mean.
+    """Milliseconds of drags, each to a place where nothing has been; CPU of the server milliseconds, their mean.
 
     Args:
         kind: what the address says of the view.
@@ -176,17 +176,17 @@ def table(
     dragged: dict[str, tuple[list[float], float]],
 ) -> list[str]:
     """Return what was measured, beside the aims."""
-    rows = ["| change | steps | five models, whole slider, CPU | a step of it |", "|---|---|---|---|"]
+    rows = ["| change | steps | whole slider, five models, CPU | per step |", "|---|---|---|---|"]
     rows += [
         f"| {name} | {count} | {ms:.0f} ms | {ms / count:.1f} ms |" for name, (count, ms) in computed.items()
     ]
-    rows += ["", "| in the browser | median | largest | aim | the server's CPU |", "|---|---|---|---|---|"]
+    rows += ["", "| in the browser | median | largest | aim | CPU of the server |", "|---|---|---|---|---|"]
     rows += [
-        f"| a step, {name} | {statistics.median(times):.0f} ms | {max(times):.0f} ms | {AIM_STEP_MS:.0f} ms | none |"
+        f"| step, {name} | {statistics.median(times):.0f} ms | {max(times):.0f} ms | {AIM_STEP_MS:.0f} ms | none |"
         for name, times in moved.items()
     ]
     rows += [
-        f"| a drag of {name} | {statistics.median(times):.0f} ms | {max(times):.0f} ms | {AIM_DRAG_MS:.0f} ms |"
+        f"| drag of {name} | {statistics.median(times):.0f} ms | {max(times):.0f} ms | {AIM_DRAG_MS:.0f} ms |"
         f" {cpu:.0f} ms |"
         for name, (times, cpu) in dragged.items()
     ]
@@ -206,11 +206,11 @@ def main() -> None:
     rows = table(computing(loaded(), min(rounds, 5)), *in_browser(rounds))
     text = "\n".join(
         [
-            "# A step of the slider, and a drag, on 'On your picture'",
+            "# Slider and drag on 'CNN or ViT on your image'",
             "",
             f"`python benchmarks/on_picture.py`, {date.today().isoformat()}, {os.cpu_count()} cores,"
             f" {processor()}, torch {torch.__version__}; load {before:.1f} before and {os.getloadavg()[0]:.1f}"
-            f" after; {rounds} rounds. Nothing is cached but the page's own: every drag goes to a new place.",
+            f" after; {rounds} rounds. Every drag goes to a new position, so only the page's other results are cached.",
             "",
             *rows,
             "",

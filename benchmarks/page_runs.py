@@ -164,7 +164,7 @@ async def print_profile(visitor: Visitor, name: str, others: list[str]) -> None:
 
 def table(costs: dict[str, Cost]) -> list[str]:
     """Return the rows: each page, then how many keep the aims."""
-    rows = ["| page | CPU, median | largest | bytes | again, CPU | bytes |", "|---|---|---|---|---|---|"]
+    rows = ["| page | CPU, median | largest | bytes | same page again, CPU | bytes |", "|---|---|---|---|---|---|"]
     for name, cost in costs.items():
         cpu, sizes = zip(*cost.switched, strict=True)
         cpu_again, sizes_again = zip(*cost.again, strict=True)
@@ -178,7 +178,7 @@ def table(costs: dict[str, Cost]) -> list[str]:
         "",
         f"{sum(ms <= AIM_MS for ms in medians)} of {len(medians)} pages within {AIM_MS:g} ms,"
         f" {sum(ms <= AIM_HALF_MS for ms in medians)} within {AIM_HALF_MS:g} ms; mean {statistics.mean(medians):.1f} ms"
-        f" and {mean:,.0f} bytes a run.",
+        f" and {mean:,.0f} bytes per run.",
     ]
     return rows
 
@@ -199,7 +199,7 @@ def main() -> None:
         costs = asyncio.run(measure(app(Path(folder)), arguments.rounds, wanted, arguments.profile))
     text = "\n".join(
         [
-            "# A run of a page",
+            "# Page runs",
             "",
             f"`python benchmarks/page_runs.py`, {date.today().isoformat()}, {os.cpu_count()} cores,"
             f" {processor()}, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f} at the end;"

@@ -328,17 +328,17 @@ def row(target: Target, theirs: Lecture, runs: list[Ours]) -> str:
     found = "extrapolated" if theirs.accuracy is None else f"{100 * theirs.accuracy:.2f} % here"
     return (
         f"| {data} {100 * target.stated:g} % ({target.recipe}) | {theirs.seconds:,.0f} s, {found}"
-        f" ({target.epochs} epochs, {middle:.0f} ms a step, {low:.0f} to {high:.0f})"
+        f" ({target.epochs} epochs, {middle:.0f} ms per step, {low:.0f} to {high:.0f})"
         f" | `{preset.name}`: {seconds:.1f} s ({took}) |"
         f" {100 * accuracy:.2f} % ({each}) | {verdict} |"
     )
 
 
 def report(rows: list[str], quick: str | None, threads: int) -> str:
-    how, command = "The lecture's side ran to its stated epochs.", "python benchmarks/time_to_accuracy.py"
+    how, command = "The lecture's loop ran for its stated epochs.", "python benchmarks/time_to_accuracy.py"
     if quick is not None:
-        end = f"{quick} alone" if quick else "none"
-        how = f"The lecture's side is **extrapolated** from {QUICK_STEPS} steps each; {end} was trained to its end."
+        end = f"; only {quick} was trained to its end" if quick else ""
+        how = f"The time of the lecture's loop is **extrapolated** from {QUICK_STEPS} steps each{end}."
         command = f"{command} --quick {quick}".rstrip()
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     return "\n".join(
@@ -347,19 +347,19 @@ def report(rows: list[str], quick: str | None, threads: int) -> str:
             "",
             f"`{command}`, {date.today().isoformat()}; {machine()}; load {load} at the end.",
             "",
-            f"{how} It uses torch's default of {threads} threads, a DataLoader with its default workers, PIL pictures"
-            " and fp32; its seconds are its training epochs alone (a step: median, 10th to 90th percentile). Ours:"
-            " medians of three seeds, each trained to its end, from the arrays in memory to the last event: splitting,"
-            " building, every validation and the one reading of the test set included. Accuracies are on the test set;"
-            " nothing was chosen by it.",
+            f"{how} It uses torch's default of {threads} threads, a DataLoader with its default workers, PIL images"
+            " and fp32; only its training epochs are timed (per step: median, 10th to 90th percentile). Ours: medians of"
+            " three complete trainings with different seeds, timed from the arrays in memory to the last event, with"
+            " splitting, model creation, all validations and the test. Accuracies are on the test set, which was used for"
+            " no choice.",
             "",
-            "| target (recipe) | the lecture's loop | ours: median (each) | test accuracy (each) | sooner |",
+            "| target (recipe) | the lecture's loop | ours: median (each) | test accuracy (each) | speedup |",
             "|---|---|---|---|---|",
             *rows,
             "",
             *(
                 f"`{target.preset}`: {TRAINING_PRESETS[target.preset].summary}"
-                f" {given(target.preset).train.threads} thread(s).\n"
+                f" Threads: {given(target.preset).train.threads}.\n"
                 for target in TARGETS
             ),
         ]

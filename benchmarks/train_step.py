@@ -4,7 +4,7 @@
 
 Every side trains the same shape on the same batches: this project's models and optimiser as its training loop uses
 them, and timm, vit-pytorch and nn.TransformerEncoder as their READMEs run them, each in fp32 and under bf16 autocast.
-Peers have the threads inside their operations; of ours each computes a part of the batch ('whole batch': as peers).
+Peers have the threads inside their operations; of ours each computes a part of the batch ('unsplit batch': as peers).
 The sides take turns, so that a busy moment strikes all of them; medians. Then each trains from the same start of the
 dice, and its test accuracy is shown, because speed must not cost accuracy. Writes benchmarks/train_step.md; --small
 takes one round and one epoch, and writes nothing.
@@ -153,7 +153,7 @@ Side = Peer | Ours
 def sides(dropout: float, threads: int) -> dict[str, Side]:
     made: dict[str, Side] = {
         "vitviz, bf16": Ours(dropout, torch.bfloat16, threads),
-        "vitviz, bf16, whole batch": Ours(dropout, torch.bfloat16, 1),
+        "vitviz, bf16, unsplit batch": Ours(dropout, torch.bfloat16, 1),
         "vitviz, fp32": Ours(dropout, torch.float32, threads),
     }
     for name, build in peers(dropout).items():
@@ -252,7 +252,7 @@ def report(
         f" rounds, {date.today().isoformat()}; load {os.getloadavg()[0]:.1f} at the end.",
         "",
         f"| | {' | '.join(f'ms, dropout {rate:g}' for rate in rates)} |"
-        f" test accuracy after {arguments.epochs} epochs |",
+        f" test accuracy after {arguments.epochs} epoch{'s' * (arguments.epochs != 1)} |",
         f"|---|{'---|' * (len(rates) + 1)}",
     ]
     for name in times[rates[0]]:

@@ -38,7 +38,7 @@ def main() -> None:
     table = [
         f"# One attention layer, C = {args.dim}, M = {args.window}, {torch.get_num_threads()} threads",
         "",
-        "| picture, px | tokens N | global, M multiply-adds | windows | global, ms | windows | global, MB | windows |",
+        "| image, px | tokens N | global, million multiply-adds | windows | global, ms | windows | global, MB | windows |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for one in found:
@@ -58,9 +58,9 @@ def main() -> None:
         }
         table += [
             "",
-            f"Slopes over the tokens N, of the largest {len(half)} sizes: time {slopes['global_s']:.2f} global,"
-            f" {slopes['window_s']:.2f} windows; memory {slopes['global_bytes']:.2f} and"
-            f" {slopes['window_bytes']:.2f}. By the formula 2, where pictures are large, and 1.",
+            f"Exponents of N over the largest {len(half)} sizes: time {slopes['global_s']:.2f} for global attention and"
+            f" {slopes['window_s']:.2f} for windows, memory {slopes['global_bytes']:.2f} and"
+            f" {slopes['window_bytes']:.2f}. For large\nimages the formulas give 2 and 1.",
         ]
     text = "\n".join(table) + "\n"
     if not args.small:

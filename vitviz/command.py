@@ -54,15 +54,15 @@ def _build_parser() -> argparse.ArgumentParser:
     attention = commands.add_parser("attention", help="draw every head's attention over images")
     attention.add_argument("images", type=Path, metavar="IMAGE", help="an image, or a folder of images")
     attention.add_argument(
-        "--layer", type=int, action="append", help="from 0; repeat it for more; default: all"
+        "--layer", type=int, action="append", help="layer, from 0; repeat the option for several; default: all"
     )
-    attention.add_argument("--query", help="cls, dist, reg1, or ROW,COLUMN; default: cls, or the centre")
+    attention.add_argument("--query", help="cls, dist, reg1 or ROW,COLUMN; default: cls, else the central patch")
     attention.add_argument(
-        "--out", type=Path, default=Path("attention.png"), help=".png or .html; for a folder: a folder"
+        "--out", type=Path, default=Path("attention.png"), help=".png or .html file; for a folder of images, a folder"
     )
     attention.set_defaults(run=_draw_attention)
     distance = commands.add_parser("distance", help="measure every head's mean attention distance")
-    distance.add_argument("images", type=Path, metavar="DIR", help="a folder of images, or an image")
+    distance.add_argument("images", type=Path, metavar="IMAGE", help="an image, or a folder of images")
     distance.set_defaults(run=_measure_distance)
     export = commands.add_parser("export", help="write a model as a folder for timm and transformers")
     export.add_argument("out", type=Path, metavar="FOLDER")
@@ -81,7 +81,7 @@ def _build_parser() -> argparse.ArgumentParser:
     for command in (attention, distance):
         command.add_argument("--json", action="store_true", help="print numbers as JSON")
     for name, module in FORWARDED.items():
-        commands.add_parser(name, help=f"as python -m vitviz.{module}", add_help=False)
+        commands.add_parser(name, help=f"same as python -m vitviz.{module}", add_help=False)
     return parser
 
 

@@ -67,12 +67,12 @@ def _measure(file: Path, device: str) -> dict[str, Any]:
 _SHOWN = 6  # validations listed per training
 INTRODUCTION = """# Checkpoints
 
-This project trained these checkpoints. Each file carries its configs, its training history and snapshots of its
+This project trained these checkpoints. Each file contains its configs, its training history and snapshots of its
 training. `python -m vitviz.evaluate --cards` writes this page from the files' headers; `python -m
 vitviz.evaluate FILE` measures the accuracy of a file again.
 
 `cifar10_few.png` and `.json` hold 200 CIFAR-10 test images (Krizhevsky 2009), the first 20 of each class. They
-let a model that was trained on CIFAR-10 open on images of its training distribution without a network. The JSON
+let models that were trained on CIFAR-10 open on images of their training distribution without a network. The JSON
 file holds their source, citation, licence and selection rule; they are not under this project's licence.
 `python -m vitviz.data.cifar10_few` writes both files again. `python -m vitviz.clearest_image` writes the index of
 the image that a model opens on.

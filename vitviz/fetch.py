@@ -40,7 +40,7 @@ def listing(offered: Sequence[Offer]) -> str:
             *lines,
             "",
             f"The files are stored in {weights_folder()} (change it with $VITVIZ_WEIGHTS).",
-            f"Run python -m vitviz.fetch NAME… to download some, --all-small for the first {len(SMALL)}"
+            f"Run python -m vitviz.fetch NAME… to download some, or --all-small for the first {len(SMALL)}"
             f" ({small:,.0f} MB).",
         ]
     )

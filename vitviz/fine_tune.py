@@ -50,7 +50,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="path of the checkpoint")
     parser.add_argument("--data", choices=sorted(DATASETS), default="cifar10")
     parser.add_argument("--epochs", type=int, default=lesson.EPOCHS)
-    parser.add_argument("--pictures", type=int, help="number of training and of test images, the first ones")
+    parser.add_argument("--pictures", type=int, help="use only the first PICTURES training and test images")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args(arguments)
 

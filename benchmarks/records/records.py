@@ -68,7 +68,7 @@ class Record:
 RECORDS = {
     "cnn": Record("CNN", "cifar10_cnn_record", 20, 0.925, 0.94, "cifar10_cnn_wide", views=True),
     "hybrid": Record(
-        "Transformer blocks behind a convolutional stem",
+        "Transformer blocks after a convolutional stem",
         "cifar10_hybrid",
         15,
         0.80,
@@ -189,7 +189,7 @@ def test_against(target: float | None, accuracies: Sequence[float]) -> str:
     if len(accuracies) < 2:
         return f"{target:.1%}: needs two runs"
     p = ttest_1samp(accuracies, target, alternative="greater").pvalue
-    return f"{target:.1%}: p = {p:.2g} of {len(accuracies)} runs"
+    return f"{target:.1%}: p = {p:.2g} for {len(accuracies)} runs"
 
 
 def describe_previous(record: Record) -> str:
@@ -205,7 +205,7 @@ def describe_previous(record: Record) -> str:
         and event["split"] == "validation"
         and event["accuracy"] >= record.target
     ]
-    return f"{text}; {record.target:.0%} of validation after {passed[0]:,.0f} s" if passed else text
+    return f"{text}; {record.target:.0%} validation accuracy after {passed[0]:,.0f} s" if passed else text
 
 
 def write_row(record: Record, rows: list[dict[str, Any]]) -> str:
@@ -224,7 +224,7 @@ def write_row(record: Record, rows: list[dict[str, Any]]) -> str:
         else f"at least {statistics.median(row['core_s'] for row in rows) / 120:.1f} min"
     )
     cells = (
-        f"{start}, {len(rows)} run(s)",
+        f"{start}, {len(rows)} run{'s' * (len(rows) != 1)}",
         f"{record.minutes}",
         plain,
         views,
@@ -252,11 +252,13 @@ def write_table(folder: Path) -> str:
             f"Machines: {'; '.join(machines) or 'none'}. Trained on a JPEG re-encoding of CIFAR-10, so accuracies"
             " differ from those on the original.",
             "Accuracies and core-seconds: median (range over seeds). Core-seconds are processor time of training,"
-            " validations and tests; without a run of two threads on quiet cores, half of them is the least wall time.",
-            "The t test is one-sided, of the mean accuracy (with views where there are some) against the target."
-            " Earlier checkpoints were timed on the machines named; they were not timed again.",
+            " validations and tests. Without a run of two threads on quiet cores, half of the core-seconds is a lower bound of"
+            " the wall time.",
+            "A one-sided t test compares the mean accuracy (of six views if measured) with the target."
+            " Earlier checkpoints were not timed again; their machines are named.",
             "",
-            "| record | minutes | test, % | six views, % | core-seconds | two cores | against the target | before |",
+            "| record | limit, minutes | test, % | test with six views, % | core-seconds | time on two cores | target"
+            " | earlier checkpoint |",
             "|---|---|---|---|---|---|---|---|",
             *lines,
             "",

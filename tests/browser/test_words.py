@@ -55,7 +55,7 @@ def test_a_tap_opens_a_word_inside_a_phone_s_screen(visit: Visit) -> None:
 
 def test_the_page_of_words_keeps_its_word_in_the_link(visit: Visit) -> None:
     page = visit("words?words.word=rollout")
-    expect(page.get_by_text("averaged with the identity for the residual path").first).to_be_visible()
+    expect(page.get_by_text("averaged with the identity matrix for the residual path").first).to_be_visible()
     expect(page.get_by_role("link", name="Abnar and Zuidema 2020").first).to_have_attribute(
         "href", "https://arxiv.org/abs/2005.00928"
     )

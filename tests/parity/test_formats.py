@@ -425,16 +425,16 @@ def test_transformers_image_processors_state_the_preparation(tmp_path: Path) -> 
 SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 SMALL |= {"image_size": 16, "patch_size": 8}
 REFUSED = {  # transformers' own models of other families -> their one sentence
-    "SiglipVisionModel": ("SiglipVisionConfig", SMALL, "pools its patches by attention (as SigLIP does)"),
+    "SiglipVisionModel": ("SiglipVisionConfig", SMALL, "pools its patches by attention (as in SigLIP)"),
     "BeitForImageClassification": (
         "BeitConfig",
         SMALL | {"use_relative_position_bias": True},
-        "relative position biases (as BEiT's and SAM's)",
+        "relative position biases (as in BEiT and SAM)",
     ),
     "Swinv2ForImageClassification": (
         "Swinv2Config",
         {"image_size": 32, "embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 4},
-        "a Swin V2, whose attention is of cosines",
+        "a Swin V2, which computes attention scores as cosines",
     ),
     "ConvNextForImageClassification": (
         "ConvNextConfig",

@@ -80,18 +80,18 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "keras": (
         lambda: b"\x89HDF\r\n\x1a\n" + bytes(100),
         {},
-        "the file is a Keras file (.h5), which is not opened here: load it with Keras and transformers' or timm's own"
+        "the file is a Keras file (.h5), which is not opened here: convert it with Keras and transformers or timm"
         " conversion",
     ),
     "gguf": (
         lambda: b"GGUF" + bytes(100),
         {},
-        "the file is a GGUF file, which is not opened here: take the safetensors file that it was made from",
+        "the file is a GGUF file, which is not opened here: use the safetensors file that it was made from",
     ),
     "npz": (
         lambda: b"PK\x03\x04" + bytes(26) + b"cls.npy" + bytes(99),
         {},
-        "the file is a NumPy archive (.npz), which is not opened here: let timm read it (checkpoint_path='….npz')",
+        "the file is a NumPy archive (.npz), which is not opened here: read it with timm (checkpoint_path='….npz')",
     ),
     "lfs": (
         lambda: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n",
@@ -129,18 +129,18 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "beit": (
         lambda: VIT | {"blocks.0.attn.relative_position_bias_table": torch.zeros(2, 2)},
         {},
-        "this checkpoint cannot be opened: its attention has relative position biases (as BEiT's and SAM's), which"
-        " this ViT lacks",
+        "this checkpoint cannot be opened: its attention has relative position biases (as in BEiT and SAM), which"
+        " are not supported",
     ),
     "swin v2": (
         lambda: SWIN | {"layers.0.blocks.0.attn.logit_scale": torch.zeros(3, 1, 1)},
         {},
-        "this checkpoint cannot be opened: it is a Swin V2, whose attention is of cosines",
+        "this checkpoint cannot be opened: it is a Swin V2, which computes attention scores as cosines",
     ),
     "siglip": (
         lambda: VIT | {"attn_pool.latent": torch.zeros(1, 1, 64)},
         {},
-        "this checkpoint cannot be opened: it pools its patches by attention (as SigLIP does), which this ViT lacks",
+        "this checkpoint cannot be opened: it pools its patches by attention (as in SigLIP), which is not supported",
     ),
     "parallel blocks": (
         lambda: VIT | {"blocks.0.attn_out_proj.weight": torch.zeros(2, 2)},
@@ -155,7 +155,7 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "timm's hybrid": (
         lambda: VIT | {"patch_embed.backbone.conv.weight": torch.zeros(2, 2, 1, 1)},
         {},
-        "this checkpoint cannot be opened: its patches come from a convolutional network of timm's (a hybrid)",
+        "this checkpoint cannot be opened: its patches come from a convolutional network (a hybrid of timm)",
     ),
     "mae": (
         lambda: VIT | {"decoder_blocks.0.norm1.weight": torch.zeros(64)},
