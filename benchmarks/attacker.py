@@ -1,12 +1,11 @@
-"""Measure what the users of one server notice of an attacker.
+"""Measure the response times of thirty users while an attacker floods the server.
 
     python benchmarks/attacker.py [--users 30] [--seconds 20] [--think 1] [--attacks none pace]
     python benchmarks/attacker.py --small
 
-The users are those of benchmarks/classroom.py. Beside them is nobody, or one of the attackers below. Aim: a 95th
-percentile of 1 s for the users' page runs. On a busy machine the clock measures the other programs too, so the table
-also has the processor time that the server used between a user's click and its answer: on a quiet core the answer
-takes about as long. Prints the table of benchmarks/attacker.md.
+The users are those of benchmarks/classroom.py. Aim: a 95th percentile of 1 s for their page runs. On a busy machine
+wall time includes other programs, so the table also has the processor time of the server between a click and its
+answer; on a quiet core both are about equal. Prints the table of benchmarks/attacker.md.
 """
 
 from __future__ import annotations

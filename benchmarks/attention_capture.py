@@ -1,11 +1,10 @@
-"""What recording every block's attention costs at ViT-Ti/16, 224 px, against timm with the same weights.
+"""Compare the cost of recording every block's attention with timm's at ViT-Ti/16, 224 px, same weights.
 
     python benchmarks/attention_capture.py [--rounds 30] [--threads 2] [--small]
 
-Sides, taking turns, medians: this project's model recording all attention; timm's plain forward, fused, which shows
-none; timm's AttentionExtract, which shows it all. fp32, batches of 1 and 8. The attention of the first and the third
-is compared. Writes benchmarks/attention_capture.md; --small takes one round of one
-picture and writes nothing.
+Interleaved medians of this project's model with and without recorded attention, timm's fused forward pass, and timm's
+AttentionExtract, whose attention must equal ours. fp32, batches of 1 and 8. Writes benchmarks/attention_capture.md;
+--small runs one round of one image and writes nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--small", action="store_true", help="one round of one picture; writes nothing")
+    parser.add_argument("--small", action="store_true", help="one round of one image; writes nothing")
     arguments = parser.parse_args()
     if arguments.small:
         arguments.rounds = 1

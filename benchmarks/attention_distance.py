@@ -1,8 +1,8 @@
-"""What measuring attention distance costs beside the forward passes, and against the straightforward way.
+"""Measure the cost of attention distances relative to the forward passes and to a straightforward version.
 
     python benchmarks/attention_distance.py [--images 128]
 
-ViT-S/16 at 224 px with random weights. Writes its table to benchmarks/attention_distance.md.
+ViT-S/16 at 224 px with random weights. Writes benchmarks/attention_distance.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def straightforward(attn: np.ndarray) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=128)
-    parser.add_argument("--small", action="store_true", help="two pictures; writes nothing")
+    parser.add_argument("--small", action="store_true", help="two images; writes nothing")
     arguments = parser.parse_args()
     count = 2 if arguments.small else arguments.images
     model = create_model(VIT_S, seed=0).eval().requires_grad_(False)

@@ -1,11 +1,11 @@
-"""From an upload to its first attention at ViT-S/16, 224 px, against timm's bare forward plus the decoding.
+"""Time the way from an uploaded image to its attention at ViT-S/16, 224 px, relative to timm's forward pass.
 
     python benchmarks/attention_first.py [--rounds 30] [--threads 2] [--out benchmarks/attention_first.md]
 
-Ours: decode the JPEG safely, crop and normalise, one pass that records the attention of all blocks, quantise one
-layer with all heads and one head with all layers, pack them for the browser. Theirs: the same decoding and
-preparation, then timm's forward, fused, which shows nothing. Sides take turns; medians. Aim: within 1.3.
-Also: rollout, gradient-weighted rollout, and deletion and insertion of one map, each in one batched pass.
+Ours: decode the JPEG safely, crop and normalise, one forward pass that records the attention of all blocks, quantise
+one layer with all heads and one head with all layers, pack them for the browser. timm: the same decoding and
+preparation, then its fused forward pass. Interleaved medians. Aim: at most 1.3 times timm's time. Also times rollout,
+gradient-weighted rollout, and deletion and insertion of one map, each in one batched pass.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""What a hover costs in the browser: the attention explorer on 14 x 14 and 28 x 28 grids, all heads and all layers.
+"""Time a hover and a change of layer in the attention explorer, on grids of 14 x 14 and 28 x 28.
 
     python benchmarks/attention_repaint.py [--moves 200] [--out benchmarks/attention_repaint.md]
 
-A real server and a real Chromium (software rendering). 'Drawing' is the time of one repaint of the stage, 6 heads and
-12 layers; 'to the screen' runs from the pointer event to the second animation frame after it, when the picture
-stands. Aim: at most 16 ms of drawing at the 95th percentile. Layer change: on the page's clock, from the click on a
-small map to the drawn layer, the weights travelling over loopback (every layer is asked for once, so none comes from
-the cache of messages). Aim: at most 250 ms.
+A real server and Chromium with software rendering. 'Drawing' is one repaint of the stage with 6 heads and 12 layers;
+'until on the screen' lasts from the pointer event to the second animation frame after it. Aim: drawing takes at most
+16 ms (95th percentile). A change of layer lasts from the click on a small map to the drawn layer, whose weights come
+from the server. Aim: at most 250 ms.
 """
 
 from __future__ import annotations

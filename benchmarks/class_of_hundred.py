@@ -1,15 +1,13 @@
-"""A class on one server: how soon the last learner has what the teacher shows, and what following costs the server.
+"""Measure how fast the last learner of a class follows its teacher, and the server's cost per poll.
 
     python benchmarks/class_of_hundred.py [--learners 30,100] [--rounds 5] [--small]
 
-Starts the app as one process, opens a class and lets so many learners in. They speak Streamlit's own websocket protocol
-as a browser does: each asks at the interval that the app gives it, holds the messages that a browser would hold, and
-draws nothing. It begins once the server has looked at its pages in advance and rests. The teacher goes from page to
-page; 'state' is when the last learner's session has begun the page that is shown, 'picture' when its run has ended,
-both counted from the teacher's click. Then nobody clicks, and the server's CPU time is shared out over the polls.
-Then all answer a question at once. The learners' own process takes from the same cores. Aims: of 30 the last has the
-state within 1.5 s, of 100 within 4 s; a poll costs at most 5 ms of CPU. Writes benchmarks/class_of_hundred.md;
---small lets three learners in once, and writes nothing.
+Starts the app as one process and opens a class. The learners speak Streamlit's websocket protocol, poll at the
+interval that the app sets, and draw nothing. The measurement begins when the server has warmed up. The teacher goes
+from page to page; 'state' is when the last learner's session starts the page, 'figure' when its run has ended, both
+from the teacher's click. Then nobody clicks, and the server's CPU time is divided by the polls. Then all answer a
+question at once. The learners' process uses the same cores. Aims: state within 1.5 s for 30 learners and 4 s for 100,
+at most 5 ms of CPU per poll. Writes benchmarks/class_of_hundred.md; --small uses three learners and writes nothing.
 """
 
 from __future__ import annotations
@@ -311,7 +309,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--learners", default="30,100", help="sizes of classes, joined by commas")
-    parser.add_argument("--rounds", type=int, default=5, help="pages that are shown")
+    parser.add_argument("--rounds", type=int, default=5, help="number of pages that the teacher opens")
     parser.add_argument("--small", action="store_true", help="three learners, one page; writes nothing")
     arguments = parser.parse_args()
     sizes = [int(size) for size in arguments.learners.split(",")]

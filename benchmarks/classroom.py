@@ -1,4 +1,4 @@
-"""A class on one server, or on two processes of it: how long a click takes, what a visitor costs, what comes back.
+"""Measure response times, memory and bytes of a class on one or two server processes.
 
     python benchmarks/classroom.py [--visitors 30] [--seconds 40] [--think 1] [--processes 1] [--training 0]
         [--after 300]
@@ -6,22 +6,18 @@
     python benchmarks/classroom.py --hands-on [--visitors 30] [--think 3]
     python benchmarks/classroom.py --small [--hands-on]
 
-Every visitor speaks Streamlit's websocket protocol, without a browser, so the load is the server's alone: goes from
-page to page at random, one click in `--think` seconds on average, and answers what polls at its own pace. Before them
-one visitor alone goes through all pages twice: what is computed once is, and the memory that everything after is
-compared with is that of a warm server. With --processes 2 the visitors are shared out among two processes, as a proxy
-with sticky visits does; with --training so many runs of one thread train all the while (digits), and their speed is
-pictures seen over the clock, all of them together, against the speed before the class came. Memory is that of the
-server's processes, without trainers. Aims: a median of 150 ms and a 95th percentile of 700 ms (two processes: 400
-ms); with runs 1 s, and one run keeps 85 % of its speed, two keep 50 %; 5 MB a visitor, and within 15 % of the start
---after seconds after the last has left; 60 KB a page run, 25 KB where a switch of the page was turned. With --runs the
-visitors do not think, but leave and come back, and every thousand runs the server's memory is printed.
-Prints a row for benchmarks/classroom.md.
+Users speak Streamlit's websocket protocol without a browser. Each goes to random pages, with one click per `--think`
+seconds on average, and answers polls. One user first opens all pages twice, so that caches are warm and memory is that
+of a warm server. With --processes 2 each user stays on one process, as behind a proxy. --training runs train on Digits
+with one thread each; their speed is compared with that before the class. Memory excludes trainers. Aims: median 150 ms
+and 95th percentile 700 ms (two processes: 400 ms; with runs: 1 s); one run keeps 85 % of its speed, two keep 50 %; 5 MB
+per user; memory within 15 % of the start --after seconds after the end; 60 KB per page run, 25 KB per page switch. With
+--runs the users leave and come back without a pause, and memory is printed every thousand page runs. Prints a row for
+benchmarks/classroom.md.
 
-With --hands-on the visitors are the learners of a class. Each trains a model for its challenge, all at once, and then
-draws on the start page, uploads a photo, opens pages and looks at the board, until the last training has ended, or
-for --seconds. On a busy machine the clock measures other programs too: the server's processor time between a click
-and its answer, for everybody, stands beside it. Aim: a 95th percentile of 700 ms.
+With --hands-on each user is a learner of a class who trains a model for its challenge, draws on Start, uploads a photo
+and opens pages, until the last training has ended or for --seconds. Processor time is the server's between a click and
+its answer, for all users. Aim: a 95th percentile of 700 ms.
 """
 
 from __future__ import annotations
@@ -386,17 +382,17 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--visitors", type=int, default=30)
-    parser.add_argument("--seconds", type=float, help="40, hands on 1800")
-    parser.add_argument("--think", type=float, help="seconds between two clicks; 1, hands on 3")
+    parser.add_argument("--seconds", type=float, help="default: 40; with --hands-on: 1800")
+    parser.add_argument("--think", type=float, help="mean seconds between two clicks; default: 1; with --hands-on: 3")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--training", type=int, default=0, help="runs of one thread that train all the while")
+    parser.add_argument("--training", type=int, default=0, help="number of runs that train meanwhile, with one thread each")
     parser.add_argument(
-        "--after", type=float, default=300.0, help="seconds from the last visit to the last look"
+        "--after", type=float, default=300.0, help="seconds from the end to the last measurement of memory"
     )
     parser.add_argument(
-        "--runs", type=int, default=0, help="pages to run without a pause, in place of --seconds"
+        "--runs", type=int, default=0, help="number of page runs without a pause, instead of --seconds"
     )
-    parser.add_argument("--small", action="store_true", help="two visitors for two seconds")
+    parser.add_argument("--small", action="store_true", help="two users for two seconds")
     parser.add_argument(
         "--hands-on", action="store_true", help="a class that trains, draws and uploads at once"
     )

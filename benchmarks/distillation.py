@@ -1,8 +1,8 @@
-"""Who decides like whom: teacher, both heads of a distilled student, and its twin that had no teacher.
+"""Compare the predictions of a teacher, both heads of its student, and a baseline without a teacher.
 
-For every shipped student whose teacher is shipped: accuracy on all test pictures, the share of pictures that every
-pair decides differently (DeiT paper, table 4), and how often each repeats the teacher's mistakes. Writes
-checkpoints/distillation.json, which the page of distillation reads; needs the students' data set on this machine.
+For every shipped student whose teacher is shipped: accuracy on all test images, the share of images that each pair
+predicts differently (DeiT paper, table 4), and how often each model repeats the teacher's mistakes. Writes
+checkpoints/distillation.json for the page *DeiT*; needs the students' dataset on this machine.
 
     python benchmarks/distillation.py
 """
@@ -109,7 +109,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=CHECKPOINTS / "distillation.json")
-    parser.add_argument("--small", action="store_true", help="the few shipped pictures; writes nothing")
+    parser.add_argument("--small", action="store_true", help="the few shipped images; writes nothing")
     given = parser.parse_args()
     torch.set_num_threads(1)
     shipped = {path.stem: read_header(path) for path in sorted(CHECKPOINTS.glob("*.safetensors"))}

@@ -1,11 +1,11 @@
-"""Measure how soon the start page's map shows a stroke, in a real Chromium: from the lifted pen to the last bar.
+"""Time a stroke on Start in Chromium, from the lifted pen to the last bar.
 
-The processor time of the server and of the page's processes in the same interval stands beside it: they work one after
-the other, so on idle cores their sum is about the waiting time, which a loaded machine stretches.
+The table also has the processor time of the server and of the page in this interval. They work one after the other, so
+on idle cores their sum is about the waiting time.
 
     python benchmarks/drawing.py [--strokes 40] [--small]
 
-The table goes to benchmarks/drawing.md; --small draws three strokes and writes nothing.
+Writes benchmarks/drawing.md; --small draws three strokes and writes nothing.
 """
 
 from __future__ import annotations

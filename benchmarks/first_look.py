@@ -1,17 +1,16 @@
-"""How soon a first look at a page shows its picture, in a real Chromium: every page, every shipped model.
+"""Time the first visit of every page with every shipped model in Chromium.
 
     python benchmarks/first_look.py [--pages attention swin] [--models digits_vit] [--cold 1] [--small]
 
-Every look is a visitor's first: a browser without a cache opens a link. What is timed, from the request of the page:
+A browser without a cache opens a link. Times from the request of the page:
 
-- picture: the first picture of the page has drawn: a view or an image in the main column, whichever comes
-  first from the top; of a page without one, all of it.
-- ratio: of the picture to a two-line script's page, opened on its own server after each page.
-- all: the script has ended and every view on the page has drawn, and so it stays for a tenth of a second.
+- figure: until the first view or image of the main column is drawn; on a page without one, until the page is complete.
+- ratio: of this time to that of a two-line script's page, opened on its own server after each page.
+- complete page: until the script has ended and every view has been drawn and unchanged for a tenth of a second.
 
-Warm: one server that has torch loaded and has looked at no page in advance (VITVIZ_AHEAD=0), so that nothing of a look
-is known; each page with each shipped model once. Cold: a server for each page with its first model, asked as soon as it
-answers its health check. The table goes to benchmarks/first_look.md; --small tries one page once and writes nothing.
+Warm: one server that has loaded torch and opened no page in advance (VITVIZ_AHEAD=0); each page once with each shipped
+model. Cold: a new server for each page with its first model, requested once its health check answers. Writes
+benchmarks/first_look.md; --small opens one page once and writes nothing.
 """
 
 from __future__ import annotations
@@ -178,7 +177,7 @@ def main() -> None:
     parser.add_argument(
         "--models", nargs="*", default=[one.key.partition(":")[2] for one in catalogue.list_checkpoints()]
     )
-    parser.add_argument("--cold", type=int, default=1, help="cold servers a page")
+    parser.add_argument("--cold", type=int, default=1, help="cold servers per page")
     parser.add_argument("--small", action="store_true", help="one page once; writes nothing")
     asked = parser.parse_args()
     if asked.small:

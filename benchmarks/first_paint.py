@@ -1,10 +1,9 @@
-"""How soon the app answers, in a real Chromium: the first visit of a cold server beside a two-line Streamlit script's,
-a switch of pages, and a control until its repaint.
+"""Time the first visit of a new server, a switch of pages and a change of the image in Chromium.
 
     python benchmarks/first_paint.py [--starts 7] [--switches 63] [--changes 40] [--small]
 
-Both servers are started anew for every first visit, in turn, in one run; each visit is a fresh browser context. Its
-table goes to benchmarks/first_paint.md; --small tries everything once, on two pages, and writes nothing.
+First visits are compared with those of a two-line Streamlit script; both servers start anew for every visit, in turn,
+each with a new browser context. Writes benchmarks/first_paint.md; --small runs everything once and writes nothing.
 """
 
 from __future__ import annotations
@@ -137,7 +136,7 @@ def by_page(switches: list[tuple[str, float]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--starts", type=int, default=7)
-    parser.add_argument("--switches", type=int, default=63, help="three times every page")
+    parser.add_argument("--switches", type=int, default=63, help="number of page switches")
     parser.add_argument("--changes", type=int, default=40)
     parser.add_argument("--small", action="store_true", help="everything once; writes nothing")
     args = parser.parse_args()

@@ -1,8 +1,8 @@
-"""Measure every page's first screen at 1440 x 900: where its picture begins, how much it covers, words, smallest type.
+"""Measure each page's first screen at 1440 x 900: the figure's position and share, words, and smallest type.
 
     python benchmarks/first_screen.py [--small] [TITLE …]
 
-Titles of pages measure those alone, --small the first page; the table is printed.
+Titles restrict the pages, --small to the first page; prints the table.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def main() -> None:
     """Measure the pages of the command line in a server of this script's own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("titles", nargs="*", metavar="TITLE")
-    parser.add_argument("--small", action="store_true", help="measure the first page alone")
+    parser.add_argument("--small", action="store_true", help="measure only the first page")
     args = parser.parse_args()
     pages = list_addresses()
     titles = list(pages)[:1] if args.small else args.titles or list(pages)

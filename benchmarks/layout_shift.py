@@ -1,11 +1,10 @@
-"""How much every page moves while it opens, and while another of its sections is chosen, in a real Chromium.
+"""Measure each page's layout shift while it opens and while another section is selected, in Chromium.
 
     python benchmarks/layout_shift.py [--phone] [--pages attention swin] [--keep]
 
-Layout shift as the browser counts it (web.dev/cls: of each move the share of the screen it touches times how far it
-goes), summed, without the grace of half a second that a click has there. What Streamlit moves before there is anything
-of the page is left out: its sidebar comes a moment after its frame. Every page is opened by a visitor without a cache.
---keep writes the heights that its views have come to into pages/views/heights.json, which a first visit reserves.
+Sums the browser's layout shifts (web.dev/cls), without its tolerance of half a second after a click and without those
+before the page has any content. Every page is opened by a browser without a cache. --keep writes the heights of its
+views to pages/views/heights.json, which a first visit reserves.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ def main() -> None:
     )
     parser.add_argument("--phone", action="store_true", help="on a screen of 390 px")
     parser.add_argument("--pages", nargs="*", default=[entry.slug for entry in registry.PAGES])
-    parser.add_argument("--keep", action="store_true", help="write the heights that the views have come to")
+    parser.add_argument("--keep", action="store_true", help="write the heights of the views")
     asked = parser.parse_args()
     heights: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:

@@ -1,15 +1,13 @@
-"""The live lab under watch: first record, updates per second, what watching costs the training, and other pages.
+"""Measure the live lab while users watch: first record, updates, slowdown of training and of other pages.
 
     python benchmarks/live_updates.py [--seconds 15] [--watchers 1,30] [--small]
 
-An update is one that a visitor sees: a real browser shows the lab, and every time its curves are redrawn with a
-newer record counts, and nothing else. The many watchers speak Streamlit's own websocket protocol, without a browser,
-and answer every fragment that polls; curves that come with other bytes than before are an update. A run (digits, one
-thread, every step recorded) trains while nobody, one visit and many watch, in turns, every watched turn between two
-unwatched ones; its speed is pictures seen over the clock. Aims: first record within 1 s on a warm worker, at least 8
-updates a second in the browser and 1 for each of thirty, training at most 5 % slower under one visit and 15 % under
-thirty, another page's run within 300 ms (95th percentile) while two runs train. Writes benchmarks/live_updates.md;
---small lets two watch for two seconds and writes nothing.
+In a browser, an update is a redraw of the curves with a newer record. The other users speak Streamlit's websocket
+protocol and answer every poll; for them, an update is a message with new curves. A run (Digits, one thread, every step
+recorded) trains while nobody, one user or many users watch; each measurement with users is between two without. Aims:
+first record within 1 s on a warm worker, at least 8 updates per second in the browser and 1 for each of thirty users,
+training at most 5 % slower with one user and 15 % with thirty, page runs of another page within 300 ms (95th
+percentile) while two runs train. Writes benchmarks/live_updates.md; --small uses two users and writes nothing.
 """
 
 from __future__ import annotations
@@ -267,7 +265,7 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--watchers", default="1,30")
-    parser.add_argument("--small", action="store_true", help="two watchers, two seconds; writes nothing")
+    parser.add_argument("--small", action="store_true", help="two users, two seconds; writes nothing")
     arguments = parser.parse_args()
     if arguments.small:
         arguments.seconds, arguments.watchers = 2.0, "2"

@@ -1,12 +1,11 @@
-"""What travels to a browser: bytes of a first visit, of a pin, of a change of layer, and of one poll of the live lab.
+"""Count the bytes of a first visit, of a pin, of a change of layer and of a poll of the live lab.
 
     python benchmarks/message_bytes.py [--before PATH] [--polls 60] [--small]
 
-A real Chromium opens each page of a real server; bytes are those of the websocket's messages as they arrive and of the
-views' files fetched beside them, before any compression on the way. Of the messages, 'code' is the JavaScript, CSS and
-HTML that they carry. A poll is a fragment's run that no visitor asked for; those that draw nothing do not count. PATH
-is a checkout to compare with, by this same script. Aims: a poll at most 16 KB, a pin at most 4 KB. Writes
-benchmarks/message_bytes.md; --small hears two polls and writes nothing.
+Chromium opens each page of a real server. Counted are the websocket's messages and the fetched files of views, both
+uncompressed; 'code' is the JavaScript, CSS and HTML in the messages. Polls that draw nothing do not count. PATH is a
+checkout to compare with. Aims: at most 16 KB per poll and 4 KB per pin. Writes benchmarks/message_bytes.md; --small
+measures two polls and writes nothing.
 """
 
 from __future__ import annotations
@@ -174,7 +173,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--before", type=Path, help="a checkout to compare with")
-    parser.add_argument("--polls", type=int, default=60, help="polls of the live lab to take the mean of")
+    parser.add_argument("--polls", type=int, default=60, help="number of polls of the live lab")
     parser.add_argument("--small", action="store_true", help="two polls; writes nothing")
     args = parser.parse_args()
     if args.small:

@@ -1,13 +1,11 @@
-"""What a step of the slider and a drag cost on 'On your picture', all five shipped models of CIFAR-10 side by side.
+"""Time the slider and a drag on 'CNN or ViT on your image' with all five shipped CIFAR-10 models.
 
     python benchmarks/on_picture.py [--rounds 12] [--small] [--out benchmarks/on_picture.md]
 
-The whole slider is one batch a model, computed when the change or the picture is new: the processor's seconds of that
-(one thread, this process), also divided by its steps. In a real Chromium before a real server, on the page's own clock:
-'a step' runs from the slider's event to the second animation frame after it, when answers, maps and lines stand; 'a
-drag' from the pointer's release to the answers to the new place, which the server computes; beside it the CPU time of
-the whole server in the mean of the drags, which a busy machine does not stretch. Aims: at most 100 ms a step, at most
-300 ms a drag.
+The whole slider is one batch per model, computed when the change or the image is new: its processor time with one
+thread, in total and per step. In Chromium, a step lasts from the slider's event to the second animation frame after
+it; a drag lasts from the pointer's release to the new predictions, which the server computes, and has the server's CPU
+time, too. Aims: at most 100 ms per step and 300 ms per drag.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""What a warm run of every page costs the server: milliseconds of CPU, and bytes for the browser.
+"""Measure the server's CPU time and the bytes of a warm run of every page.
 
     python benchmarks/page_runs.py [--rounds 15] [--pages home,block] [--profile PAGE] [--small]
 
-The app runs on Streamlit's own runtime in this process, without a web server; one visitor without a browser goes from
-page to page, round after round, and tells the server, as a browser does, which messages it still holds. The first
-rounds warm the caches and do not count. A run's cost is the CPU time of the whole process from the visitor's message
-to the end of the script, the messages' serialisation included; the table says the median and the largest. 'again' is
-the same page asked for once more, with nothing changed. Aims: at most 35 ms on every page, at most 25 ms on half of
-them. Writes benchmarks/page_runs.md, and leaves there what was measured before; --profile prints where one page's
-time goes, --small runs three pages once; both write nothing.
+The app runs on Streamlit's runtime in this process; one user without a browser goes from page to page and reports the
+cached messages, as a browser does. The first rounds warm the caches and do not count. A run lasts from the user's
+message to the end of the script, serialisation included; the table has the median and the largest. 'Same page again' is
+a rerun without a change. Aims: at most 35 ms on every page and 25 ms on half of them. Writes benchmarks/page_runs.md
+and keeps its earlier results; --profile prints a profile of one page, --small runs three pages once; both write nothing.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Do positions matter? The live lab's experiment, run once for each data set and kept.
+"""Train one model per positional encoding and dataset for the study 'Do positions matter?'.
 
     python benchmarks/positions_race.py            # writes checkpoints/positions_race.json
-    python benchmarks/positions_race.py --codes none rotary   # adds the second to what was measured before
-    python benchmarks/positions_race.py --datasets shapes --epochs 0.1 --out /tmp/race.json   # a quick look
+    python benchmarks/positions_race.py --codes none rotary   # adds rotary positions to the stored results
+    python benchmarks/positions_race.py --datasets shapes --epochs 0.1 --out /tmp/race.json   # a short test
 
-The position codes start from one seed, see the same pictures in the same order and take their turns in one run
-(vitviz/training/races.py); at the end each is tested on pictures with shuffled patches too. `mnist` must lie in
-$VITVIZ_DATA or be reachable.
+The models have the same seed and order of images and train in turn in one run (vitviz/training/races.py). At the end
+each is also tested on images with shuffled patches. `mnist` must be in $VITVIZ_DATA or downloadable.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How well do the shipped ViTs do on larger pictures, their learned positions stretched and nothing trained?
+"""Measure the accuracy of the shipped ViTs on larger images with interpolated position embeddings.
 
     python benchmarks/resize_accuracy.py           # writes checkpoints/resize_accuracy.json
 
-Test pictures are resized (bicubic) to each size; positions are stretched on their grid (bicubic, as models do) and,
-for comparison, along their reading order, as a careless implementation does. Entries carry the checkpoint's digest.
+Test images are resized (bicubic) to each size. Position embeddings are interpolated on their grid (bicubic) and, for
+comparison, along their reading order, a common bug. Entries contain the checkpoint's digest.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--pictures", type=int, default=1000, help="test pictures at most")
+    parser.add_argument("--pictures", type=int, default=1000, help="maximum number of test images")
     parser.add_argument("--all", action="store_true", help="also files that have not changed")
     parser.add_argument("--out", type=Path, default=ROOT / "checkpoints" / "resize_accuracy.json")
     parser.add_argument("--small", action="store_true", help="20 digits and 20 shapes; writes nothing")

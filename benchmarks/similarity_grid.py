@@ -1,9 +1,9 @@
-"""How long does a 14 x 14 similarity grid take from a control's change to the picture? Ours against g^2 subplots.
+"""Time a 14 x 14 similarity grid from a control's change to the drawn figure, compared with Plotly subplots.
 
-    python benchmarks/similarity_grid.py            # server part: matrix, payload, bytes; the same as Plotly subplots
-    python benchmarks/similarity_grid.py --browser  # and click to drawn, in a real Chromium
+    python benchmarks/similarity_grid.py            # on the server: matrix, message, bytes; the same as Plotly subplots
+    python benchmarks/similarity_grid.py --browser  # and from the click to the drawn grid in Chromium
 
-Medians in milliseconds. The budget is 150 ms from the control's change to the drawn mosaic.
+Medians in milliseconds. Aim: at most 150 ms.
 """
 
 from __future__ import annotations

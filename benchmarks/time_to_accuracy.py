@@ -1,16 +1,14 @@
-"""Time to an accuracy: this project's presets against the lecture's recipes in the lecture's own loops, in one run.
+"""Time this project's presets and the lecture's training loops until the lecture's accuracies.
 
-    python benchmarks/time_to_accuracy.py            # the lecture's side to its stated epochs: about half an hour
+    python benchmarks/time_to_accuracy.py            # the lecture's loops to their end: about half an hour
     python benchmarks/time_to_accuracy.py --quick    # a few hundred steps of each; the median is extrapolated
     python benchmarks/time_to_accuracy.py --quick D  # the same, but recipe D to its end: five minutes more
 
-The lecture's side is plain PyTorch as a notebook has it: a dataset of PIL pictures, ToTensor and Normalize, a
-DataLoader with its default workers, fp32, torch's default threads; its seconds are those of its training epochs alone,
-without any evaluation. Ours is what the lab does for the preset, three seeds, each really trained to its end: its
-seconds run from the data set's arrays in memory to the last event, so splitting, preparing, building the model, every
-validation and the one reading of the test set are counted. The median of the three has to reach the accuracy.
-A preset has the threads of a run that starts alone: one a core where they share batches out, one where batch norms keep
-a batch whole. Writes benchmarks/time_to_accuracy.md; --small is --quick with one seed, and writes nothing.
+The lecture's loop is plain PyTorch as in a notebook: a dataset of PIL images, ToTensor and Normalize, a DataLoader with
+its default workers, fp32, torch's default threads; only its training epochs are timed. Ours is the preset as the live
+lab trains it, complete, with three seeds, timed from the arrays in memory to the last event, with all validations and
+the test. The median accuracy must reach the target. A preset has the threads of a run that starts alone: one per core,
+or one with BatchNorm. Writes benchmarks/time_to_accuracy.md; --small is --quick with one seed and writes nothing.
 """
 
 from __future__ import annotations

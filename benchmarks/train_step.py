@@ -1,13 +1,11 @@
-"""One training step of recipe B (MNIST, patch 4, D 64, 4 heads, 2 layers, batch 256), side by side.
+"""Compare one training step of recipe B (MNIST, patch 4, D 64, 4 heads, 2 layers, batch 256) with other libraries.
 
     python benchmarks/train_step.py [--rounds 20] [--epochs 1] [--threads 2] [--dropout 0.1] [--small]
 
-Every side trains the same shape on the same batches: this project's models and optimiser as its training loop uses
-them, and timm, vit-pytorch and nn.TransformerEncoder as their READMEs run them, each in fp32 and under bf16 autocast.
-Peers have the threads inside their operations; of ours each computes a part of the batch ('unsplit batch': as peers).
-The sides take turns, so that a busy moment strikes all of them; medians. Then each trains from the same start of the
-dice, and its test accuracy is shown, because speed must not cost accuracy. Writes benchmarks/train_step.md; --small
-takes one round and one epoch, and writes nothing.
+All train the same model on the same batches: this project as its training loop does, timm, vit-pytorch and
+nn.TransformerEncoder as their READMEs show, in fp32 and under bf16 autocast. The others use threads inside operations;
+ours split the batch ('unsplit batch': as the others). Interleaved medians. Each then trains with the same seed, and its
+test accuracy is listed. Writes benchmarks/train_step.md; --small runs one round and one epoch and writes nothing.
 """
 
 from __future__ import annotations
@@ -210,7 +208,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--dropout", type=float, default=0.1)
-    parser.add_argument("--small", action="store_true", help="one round of few pictures; writes nothing")
+    parser.add_argument("--small", action="store_true", help="one round of few images; writes nothing")
     arguments = parser.parse_args()
     if arguments.small:
         arguments.rounds = arguments.epochs = 1

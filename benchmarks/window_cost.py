@@ -1,8 +1,8 @@
-"""What global and windowed attention take on this machine, size by size, and the slopes of both.
+"""Measure time and memory of global and windowed attention over the image size.
 
     python benchmarks/window_cost.py [--most 56] [--window 7] [--dim 96] [--repeats 5]
 
-One attention layer on one picture of 4 px patches. Writes its table to benchmarks/window_cost.md.
+One attention layer on one image of 4 px patches. Writes benchmarks/window_cost.md.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ PATCH_PX = 4
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--most", type=int, default=56, help="tokens per side of the largest picture")
+    parser.add_argument("--most", type=int, default=56, help="tokens per side of the largest image")
     parser.add_argument("--window", type=int, default=7)
     parser.add_argument("--dim", type=int, default=96)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--small", action="store_true", help="two small pictures, once; writes nothing")
+    parser.add_argument("--small", action="store_true", help="two small images, once; writes nothing")
     args = parser.parse_args()
     if args.small:
         args.most, args.repeats = 2 * args.window, 1

@@ -1,13 +1,13 @@
-"""Accuracy on CIFAR-10 in 15 or 20 minutes of two cores: train the record presets, store each run, write the table.
+"""Train the record presets on CIFAR-10 for 15 or 20 minutes of two cores, store each run, and write the table.
 
-    python benchmarks/records/records.py cnn --seeds 0 1 2 3 4  # stored ones are skipped, begun ones resumed
-    python benchmarks/records/records.py cnn --threads 2        # on two quiet cores: the wall clock of the claim
-    python benchmarks/records/records.py                        # the table alone: benchmarks/records/records.md
+    python benchmarks/records/records.py cnn --seeds 0 1 2 3 4  # skips stored runs, resumes interrupted ones
+    python benchmarks/records/records.py cnn --threads 2        # on two quiet cores, for the wall time
+    python benchmarks/records/records.py                        # only the table: benchmarks/records/records.md
 
-A run is what the lab does for the preset: it ends with one reading of the test images, in fp32. A record with `views`
-reads them once more in the training's precision, each image as the mean of six views (Jordan 2024). Core-seconds are
-the process's processor time from the first update to the last reading: two cores have 2 a second, so half of them is
-the least wall time on two cores. --small trains a twentieth of an epoch and writes to --out alone.
+A run is that of the live lab with a test in fp32 at its end. A record with `views` is also tested in the training's
+precision on the mean of six views of each image (Jordan 2024). Core-seconds are the processor time from the first
+update to the last test; half of them is a lower bound of the wall time on two cores. --small trains a twentieth of an
+epoch and writes only to --out.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "records", nargs="*", choices=[[], *RECORDS], help="which to train; none: the table alone"
+        "records", nargs="*", choices=[[], *RECORDS], help="records to train; none: write only the table"
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--threads", type=int, default=1)
