@@ -267,7 +267,7 @@ def test_the_norms_of_the_deep_models_wait_for_a_guess(open_app: OpenApp) -> Non
     app = open_app(STUDIES, **DIGITS, studies__study="residuals")
     assert not any(f"{title} 1/" in text(app) for title in VARIANTS.values())
     app.main.button_group(key="experiments.gradient_guess.row").set_value("3").run()
-    assert [*points(app)] == [*VARIANTS.values()] and "geometric means over the seeds" in text(app)
+    assert [*points(app)] == [*VARIANTS.values()] and "geometric mean over seeds" in text(app)
 
 
 def test_what_each_norm_mixes_waits_for_a_guess(open_app: OpenApp) -> None:

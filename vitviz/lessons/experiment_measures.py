@@ -152,8 +152,8 @@ class WeakestGradient(BaseMeasure):
         numbers = "; ".join(f"{VARIANTS[name]}: {share:.2g}" for name, share in shares.items())
         return MeasuredAnswer(
             list(VARIANTS).index(weakest),
-            f"The first block's gradient over the last block's after {plural(EARLY_UPDATES, 'update')}, geometric"
-            f" means over the seeds: {numbers}.",
+            f"Gradient of the first block divided by that of the last after {plural(EARLY_UPDATES, 'update')}"
+            f" (geometric mean over seeds): {numbers}.",
         )
 
     def _load_shares(self) -> dict[str, float]:

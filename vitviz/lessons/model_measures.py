@@ -202,7 +202,7 @@ class SettlingLayer(BaseMeasure):
         return MeasuredAnswer(
             layer,
             f"{subject.classes[top]} is the most probable class {moment} ({percent(float(probabilities[layer, top]))})"
-            f" and from there on; at the end it has {percent(float(probabilities[-1, top]))}.",
+            f" and in all later layers; its final probability is {percent(float(probabilities[-1, top]))}.",
         )
 
 
