@@ -372,7 +372,7 @@ def p95(values: list[float]) -> float:
 
 HEAD = (
     "| users | processes | runs | load before | click, median | p95 | clicks per second | training speed kept"
-    " | bytes per page | bytes per page switch | memory per user | memory: before → with all → after | errors |\n"
+    " | bytes per page | bytes per page switch | memory per user | memory: before → with all → after | page errors / lost sessions |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
