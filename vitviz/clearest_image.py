@@ -1,7 +1,6 @@
 """Find the CIFAR-10 image of which all shipped models are most confident: `python -m vitviz.clearest_image`.
 
-A model of colour opens on it. An image that the models take for something else, or that people do not recognise in
-32 x 32 pixels, is a riddle more on a page that explains something else.
+Colour models open on this image, so models must classify it correctly and people must recognise it at 32 x 32 pixels.
 """
 
 import json
