@@ -93,8 +93,8 @@ def main() -> None:
 | straightforward, per image and head: distance only | {seconds["plain"]:.2f} | {share["plain"]:.1%} |
 
 Distance and prefix mass are computed {times:.1f} times faster than the distance alone in the straightforward
-way; the results are equal within {difference:.0e} (relative). Peak memory grew by {grown_mb:.0f} MB for {passed_mb:,.0f} MB of
-attention.
+way; the results are equal within {difference:.0e} (relative). Peak memory grew by {grown_mb:.0f} MB
+for {passed_mb:,.0f} MB of attention.
 """
     if not arguments.small:
         Path(__file__).with_suffix(".md").write_text(table)

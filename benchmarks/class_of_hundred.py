@@ -298,7 +298,9 @@ def table(measured: list[Measured]) -> list[str]:
     for one in measured:
         if (aim := AIMS_S.get(one.learners)) is not None:
             within = "within" if statistics.median(one.state) <= aim else "above"
-            rows.append(f"- {one.learners} learners: the median is {within} the aim of {aim:g} s for the state.")
+            rows.append(
+                f"- {one.learners} learners: the median is {within} the aim of {aim:g} s for the state."
+            )
         within = "within" if one.poll_cpu_ms <= POLL_AIM_MS else "above"
         rows.append(f"- {one.learners} learners: a poll is {within} the aim of {POLL_AIM_MS:g} ms.")
     return rows

@@ -372,7 +372,8 @@ def p95(values: list[float]) -> float:
 
 HEAD = (
     "| users | processes | runs | load before | click, median | p95 | clicks per second | training speed kept"
-    " | bytes per page | bytes per page switch | memory per user | memory: before → with all → after | page errors / lost sessions |\n"
+    " | bytes per page | bytes per page switch | memory per user | memory: before → with all → after"
+    " | page errors / lost sessions |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
@@ -383,9 +384,13 @@ def main() -> int:
     )
     parser.add_argument("--visitors", type=int, default=30)
     parser.add_argument("--seconds", type=float, help="default: 40; with --hands-on: 1800")
-    parser.add_argument("--think", type=float, help="mean seconds between two clicks; default: 1; with --hands-on: 3")
+    parser.add_argument(
+        "--think", type=float, help="mean seconds between two clicks; default: 1; with --hands-on: 3"
+    )
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--training", type=int, default=0, help="number of runs that train meanwhile, with one thread each")
+    parser.add_argument(
+        "--training", type=int, default=0, help="number of runs that train meanwhile, with one thread each"
+    )
     parser.add_argument(
         "--after", type=float, default=300.0, help="seconds from the end to the last measurement of memory"
     )

@@ -109,7 +109,11 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="three strokes; writes nothing")
     args = parser.parse_args()
     columns = list(zip(*measure(3 if args.small else args.strokes), strict=True))
-    names = ("from the lifted pen to the last bar", "processor time of the server", "processor time of the browser")
+    names = (
+        "from the lifted pen to the last bar",
+        "processor time of the server",
+        "processor time of the browser",
+    )
     rows = [
         f"| {name} | {min(times):.0f} ms | {statistics.median(times):.0f} ms"
         f" | {statistics.quantiles(times, n=20, method='inclusive')[-1]:.0f} ms | {len(times)} |"

@@ -77,7 +77,9 @@ def measure(browser: Browser, address: str, width_px: int, height_px: int) -> li
 def print_table(browser: Browser, address: str, pages: dict[str, str]) -> None:
     """Print one row of a Markdown table per page."""
     print(f"First screen at {WIDTH_PX} × {HEIGHT_PX}; a canvas counts with its axes.\n")
-    print("| Page | Figure begins, px | Its share, % | Words | Smallest type, px | Figure begins on a phone, px |")
+    print(
+        "| Page | Figure begins, px | Its share, % | Words | Smallest type, px | Figure begins on a phone, px |"
+    )
     print("|---|---:|---:|---:|---:|---:|")
     for title, path in pages.items():
         top, share, words, size = measure(browser, f"{address}/{path}", WIDTH_PX, HEIGHT_PX)

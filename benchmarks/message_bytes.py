@@ -131,7 +131,9 @@ def attention(page: Page, address: str, ear: Ear) -> Iterator[Row]:
 
     yield heard(page, ear, "first visit of Attention", visit)
     view = page.locator(".vv[data-query]").first
-    yield heard(page, ear, "pin a patch", lambda: view.locator(".ax-stage").click(position={"x": 40, "y": 60}))
+    yield heard(
+        page, ear, "pin a patch", lambda: view.locator(".ax-stage").click(position={"x": 40, "y": 60})
+    )
     yield heard(page, ear, "change the layer", lambda: view.locator(".ax-layers button").first.click())
 
 

@@ -6,7 +6,7 @@ The app runs on Streamlit's runtime in this process; one user without a browser 
 cached messages, as a browser does. The first rounds warm the caches and do not count. A run lasts from the user's
 message to the end of the script, serialisation included; the table has the median and the largest. 'Same page again' is
 a rerun without a change. Aims: at most 35 ms on every page and 25 ms on half of them. Writes benchmarks/page_runs.md
-and keeps its earlier results; --profile prints a profile of one page, --small runs three pages once; both write nothing.
+and keeps its earlier results; --profile prints one page's profile, --small runs three pages once; both write nothing.
 """
 
 from __future__ import annotations
@@ -162,7 +162,10 @@ async def print_profile(visitor: Visitor, name: str, others: list[str]) -> None:
 
 def table(costs: dict[str, Cost]) -> list[str]:
     """Return the rows: each page, then how many keep the aims."""
-    rows = ["| page | CPU, median | largest | bytes | same page again, CPU | bytes |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| page | CPU, median | largest | bytes | same page again, CPU | bytes |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, cost in costs.items():
         cpu, sizes = zip(*cost.switched, strict=True)
         cpu_again, sizes_again = zip(*cost.again, strict=True)

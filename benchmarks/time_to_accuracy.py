@@ -346,10 +346,10 @@ def report(rows: list[str], quick: str | None, threads: int) -> str:
             f"`{command}`, {date.today().isoformat()}; {machine()}; load {load} at the end.",
             "",
             f"{how} It uses torch's default of {threads} threads, a DataLoader with its default workers, PIL images"
-            " and fp32; only its training epochs are timed (per step: median, 10th to 90th percentile). Ours: medians of"
-            " three complete trainings with different seeds, timed from the arrays in memory to the last event, with"
-            " splitting, model creation, all validations and the test. Accuracies are on the test set, which was used for"
-            " no choice.",
+            " and fp32; only its training epochs are timed (per step: median, 10th to 90th percentile). Ours: medians"
+            " of three complete trainings with different seeds, timed from the arrays in memory to the last event,"
+            " with splitting, model creation, all validations and the test. Accuracies are on the test set, which was"
+            " used for no choice.",
             "",
             "| target (recipe) | the lecture's loop | ours: median (each) | test accuracy (each) | speedup |",
             "|---|---|---|---|---|",

@@ -38,7 +38,8 @@ def main() -> None:
     table = [
         f"# One attention layer, C = {args.dim}, M = {args.window}, {torch.get_num_threads()} threads",
         "",
-        "| image, px | tokens N | global, million multiply-adds | windows | global, ms | windows | global, MB | windows |",
+        "| image, px | tokens N | global, million multiply-adds | windows | global, ms | windows | global, MB"
+        " | windows |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for one in found:

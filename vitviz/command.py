@@ -54,11 +54,19 @@ def _build_parser() -> argparse.ArgumentParser:
     attention = commands.add_parser("attention", help="draw every head's attention over images")
     attention.add_argument("images", type=Path, metavar="IMAGE", help="an image, or a folder of images")
     attention.add_argument(
-        "--layer", type=int, action="append", help="layer, from 0; repeat the option for several; default: all"
+        "--layer",
+        type=int,
+        action="append",
+        help="layer, from 0; repeat the option for several; default: all",
     )
-    attention.add_argument("--query", help="cls, dist, reg1 or ROW,COLUMN; default: cls, else the central patch")
     attention.add_argument(
-        "--out", type=Path, default=Path("attention.png"), help=".png or .html file; for a folder of images, a folder"
+        "--query", help="cls, dist, reg1 or ROW,COLUMN; default: cls, else the central patch"
+    )
+    attention.add_argument(
+        "--out",
+        type=Path,
+        default=Path("attention.png"),
+        help=".png or .html file; for a folder of images, a folder",
     )
     attention.set_defaults(run=_draw_attention)
     distance = commands.add_parser("distance", help="measure every head's mean attention distance")

@@ -36,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m vitviz.experiment", description=main.__doc__)
     parser.add_argument("name", choices=sorted(EXPERIMENTS))
-    parser.add_argument("--cells", type=int, help="measure only the first CELLS cells (a cell is a setting with a seed)")
+    parser.add_argument(
+        "--cells", type=int, help="measure only the first CELLS cells (a cell is a setting with a seed)"
+    )
     parser.add_argument(
         "--folder", type=Path, help="folder of intermediate results; default: runs/experiments/NAME"
     )

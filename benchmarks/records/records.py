@@ -252,8 +252,8 @@ def write_table(folder: Path) -> str:
             f"Machines: {'; '.join(machines) or 'none'}. Trained on a JPEG re-encoding of CIFAR-10, so accuracies"
             " differ from those on the original.",
             "Accuracies and core-seconds: median (range over seeds). Core-seconds are processor time of training,"
-            " validations and tests. Without a run of two threads on quiet cores, half of the core-seconds is a lower bound of"
-            " the wall time.",
+            " validations and tests. Without a run of two threads on quiet cores, half of the core-seconds is a"
+            " lower bound of the wall time.",
             "A one-sided t test compares the mean accuracy (of six views if measured) with the target."
             " Earlier checkpoints were not timed again; their machines are named.",
             "",
