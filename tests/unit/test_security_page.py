@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -28,8 +29,10 @@ def test_what_ci_leaves_out_is_said() -> None:
     left_out = re.search(r"^left=\((.*?)^\)", script, re.MULTILINE | re.DOTALL)
     assert left_out
     page = (ROOT / "SECURITY.md").read_text()
-    for test in left_out[1].split():
+    for test in shlex.split(left_out[1]):
         path, _, name = test.partition("::")
+        if "[" in name:  # one case of a test whose other cases run
+            continue
         # The whole file, where one of its tests is left out, or that test alone.
         named = f"`{re.escape(path)}(?:::{name})?`" if name else rf"`{re.escape(path)}(?:::\w+)?`"
         assert not re.search(named + r"(?! \(`--slow`\))", page), named
