@@ -80,8 +80,7 @@ BROKEN: dict[str, tuple[Source, dict[str, object], str]] = {
     "keras": (
         lambda: b"\x89HDF\r\n\x1a\n" + bytes(100),
         {},
-        "the file is a Keras file (.h5), which is not opened here: convert it with Keras and transformers or timm"
-        " conversion",
+        "the file is a Keras file (.h5), which is not opened here: convert it with Keras and transformers or timm",
     ),
     "gguf": (
         lambda: b"GGUF" + bytes(100),
