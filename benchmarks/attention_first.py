@@ -25,7 +25,6 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vitviz.analysis import faithfulness  # noqa: E402
-from vitviz.analysis.attention import quantise_rows  # noqa: E402
 from vitviz.analysis.rollout import rollout  # noqa: E402
 from vitviz.data.decoding import decode_image  # noqa: E402
 from vitviz.data.preparation import prepare  # noqa: E402
@@ -77,7 +76,7 @@ def main() -> None:
         found = capture(ours, prepared.input[None], record=("blocks.*.attn",))
         attn = found.attention()[:, 0]
         strip = strip_view(attn, 1)
-        return strip.data + explorer_view(scene, prepared.shown, quantise_rows(attn[11]), strip)
+        return strip.data + explorer_view(scene, prepared.shown, attn[11], strip)
 
     def bare() -> torch.Tensor:
         prepared = prepare(decode_image(file), preset.preparation)

@@ -34,7 +34,6 @@ sys.path.insert(0, {str(ROOT)!r})
 import numpy as np
 import streamlit as st
 from pages.views.explorer import ExplorerOptions, draw_explorer, read_picks, send_options
-from vitviz.analysis.attention import quantise_rows
 from vitviz.plots.attention_message import Scene, explorer_view, strip_view
 
 side = int(st.query_params.get("side", "14"))
@@ -58,7 +57,7 @@ scene = Scene("bench", "bench", (side, side), ("cls",), 16, layer, str(layer), 1
 picture = np.random.default_rng(1).integers(0, 255, (224, 224, 3), dtype=np.uint8)
 send_options("bench", "0.5,0.5", ExplorerOptions())
 attn, strip = weights(side)
-data = explorer_view(scene, picture, quantise_rows(attn[layer - 1]), strip)
+data = explorer_view(scene, picture, attn[layer - 1], strip)
 draw_explorer(data, strip, key="bench", on_change=on_pick)
 """
 MEASURE = """

@@ -13,21 +13,12 @@ from vitviz.analysis.attention import (
     fuse_heads,
     map_of_token,
     map_onto_token,
-    quantise_rows,
 )
 from vitviz.models.abilities import as_swin
 from vitviz.models.layer_order import layout_of_layer, stage_of
 from vitviz.models.layout import TokenLayout
 from vitviz.pin import Pin
-from vitviz.plots.attention_message import (
-    Head,
-    Strip,
-    explorer_layers_view,
-    explorer_view,
-    strip_view,
-    windows_strip,
-    windows_view,
-)
+from vitviz.plots.attention_message import Head, Strip, explorer_layers_view, explorer_view, strip_view
 from vitviz.plots.photo import Photo
 from vitviz.probe.scenes import describe_scene
 from vitviz.text import percent
@@ -82,12 +73,12 @@ def build_view(
     layer, head = map_selection.layer, map_selection.head
     scene = describe_scene(subject.model, subject.layout, layer, head, group)
     if subject.able.windows:
-        strip = windows_strip([subject.windows[at - 1][1] for at in scene.strip_layers], head)
-        return windows_view(scene, ground, subject.windows[layer - 1][1], strip), strip
+        strip = strip_view([subject.windows[at - 1][1] for at in scene.strip_layers], head)
+        return explorer_view(scene, ground, subject.windows[layer - 1][1], strip), strip
     if not subject.able.whole_record:
         scene = replace(scene, strip_layers=(layer,), strip_names=(f"layer {layer}",))
     strip = _build_strip(subject, subject.captured_layers, head)
-    return explorer_view(scene, ground, quantise_rows(subject.attention_of(layer)), strip), strip
+    return explorer_view(scene, ground, subject.attention_of(layer), strip), strip
 
 
 @cached.per_image(shared=24, upload=6)

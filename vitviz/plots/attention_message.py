@@ -56,7 +56,7 @@ def _select_head(attn: FloatArray, head: Head) -> FloatArray:
     return attn[..., head - 1, :, :] if isinstance(head, int) else fuse_heads(attn, head)
 
 
-Quantised = tuple[NDArray[np.uint8], NDArray[np.float32]]
+Layer = FloatArray | WindowRows  # (heads, query, key), or a Swin's rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,75 +70,62 @@ class Strip:
     data: bytes
 
 
-def _strip(codes: Quantised, **windows: NDArray[Any]) -> Strip:
-    tag = blake2b(np.ascontiguousarray(codes[0]).data, digest_size=8)
-    tag.update(np.ascontiguousarray(codes[1]).data)
-    return Strip(tag.hexdigest(), pack({"tag": tag.hexdigest()}, codes=codes[0], max=codes[1], **windows))
+def strip_view(layers: Sequence[Layer], head: Head) -> Strip:
+    """Return the chosen head of all layers, or of a Swin stage's blocks, or all heads fused."""
+    codes, maxima = quantise_rows(np.stack([_select_head(_rows(layer), head) for layer in layers]))
+    tag = blake2b(np.ascontiguousarray(codes).data, digest_size=8)
+    tag.update(np.ascontiguousarray(maxima).data)
+    message = pack({"tag": tag.hexdigest()}, codes=codes, max=maxima, **_windows(layers))
+    return Strip(tag.hexdigest(), message)
 
 
-def strip_view(layers: Sequence[FloatArray], head: Head) -> Strip:
-    """Return the chosen head of all layers (heads, query, key), or all heads fused."""
-    return _strip(quantise_rows(np.stack([_select_head(attn, head) for attn in layers])))
-
-
-def windows_strip(blocks: Sequence[WindowRows], head: Head) -> Strip:
-    """Return the strip of a Swin stage's blocks."""
-    codes = quantise_rows(np.stack([_select_head(block.rows, head) for block in blocks]))
-    return _strip(codes, **_windows(blocks))
-
-
-def explorer_view(scene: Scene, image: Uint8 | Photo, layer: Quantised, strip: Strip) -> bytes:
+def explorer_view(scene: Scene, image: Uint8 | Photo, layer: Layer, strip: Strip) -> bytes:
     """Return the chosen layer with all heads; the browser combines it with the strip that it names.
 
     Args:
         image: (S, S, 3) uint8, what is drawn on: the crop or what the model sees.
-        layer: (heads, query, key), of `quantise_rows`.
     """
     ground = decode_photo(image)
-    header = asdict(scene) | {"strip": strip.tag} | ground.header
-    return pack(header, photo=ground.array, layer_codes=layer[0], layer_max=layer[1])
-
-
-def windows_view(scene: Scene, image: Uint8 | Photo, block: WindowRows, strip: Strip) -> bytes:
-    """Return one block of a Swin with all heads."""
-    ground = decode_photo(image)
-    codes, maxima = quantise_rows(block.rows)
-    windows = {f"layer_{name}": array for name, array in _windows([block]).items()}
-    header = asdict(scene) | {"strip": strip.tag, "slots": int(block.slots.shape[1])} | ground.header
-    return pack(header, photo=ground.array, layer_codes=codes, layer_max=maxima, **windows)
+    header, arrays = _encode_layer(scene, layer, "layer_{}")
+    return pack(header | {"strip": strip.tag} | ground.header, photo=ground.array, **arrays)
 
 
 def explorer_layers_view(
-    scenes: Sequence[Scene], image: Uint8 | Photo, layers: Sequence[FloatArray | WindowRows], pin: str
+    scenes: Sequence[Scene], image: Uint8 | Photo, layers: Sequence[Layer], pin: str
 ) -> bytes:
     """Return all layers with all heads, which the browser shows without a server; it names its own files.
 
     Args:
         scenes: of every layer; their heads are where the view begins.
         image: as `explorer_view` takes it.
-        layers: (heads, query, key) of every layer, or a Swin's rows.
     """
     ground = decode_photo(image)
     arrays: dict[str, NDArray[Any]] = {"photo": ground.array}
     described = []
-    for index, (scene, rows) in enumerate(zip(scenes, layers, strict=True)):
-        header = asdict(scene)
-        if isinstance(rows, WindowRows):
-            arrays |= {f"{name}{index}": array for name, array in _windows([rows]).items()}
-            header["slots"] = int(rows.slots.shape[1])
-        arrays[f"codes{index}"], arrays[f"max{index}"] = quantise_rows(
-            rows.rows if isinstance(rows, WindowRows) else rows
-        )
+    for index, (scene, layer) in enumerate(zip(scenes, layers, strict=True)):
+        header, part = _encode_layer(scene, layer, f"{{}}{index}")
+        arrays |= part
         described.append(header)
     return name_files(EXPLORER_FILES) + pack({"scenes": described, "pin": pin} | ground.header, **arrays)
 
 
-def _windows(blocks: Sequence[WindowRows]) -> dict[str, NDArray[Any]]:
-    return {
-        "slots": np.stack([block.slots for block in blocks]),
-        "window_of": np.stack([block.window_of for block in blocks]),
-        "slot_of": np.stack([block.slot_of for block in blocks]),
-    }
+def _rows(layer: Layer) -> FloatArray:
+    return layer.rows if isinstance(layer, WindowRows) else layer
+
+
+def _encode_layer(scene: Scene, layer: Layer, name: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return the header and the arrays of one layer; `name` is the template of the arrays' names."""
+    codes, maxima = quantise_rows(_rows(layer))
+    slots = {"slots": int(layer.slots.shape[1])} if isinstance(layer, WindowRows) else {}
+    arrays: dict[str, NDArray[Any]] = {"codes": codes, "max": maxima, **_windows([layer])}
+    return asdict(scene) | slots, {name.format(part): array for part, array in arrays.items()}
+
+
+def _windows(layers: Sequence[Layer]) -> dict[str, NDArray[Any]]:
+    """Return the windows of a Swin's blocks; none of another model's layers."""
+    blocks = [layer for layer in layers if isinstance(layer, WindowRows)]
+    names = ("slots", "window_of", "slot_of") if blocks else ()
+    return {name: np.stack([getattr(block, name) for block in blocks]) for name in names}
 
 
 def maps_view(
