@@ -36,6 +36,13 @@ def pack(header: dict[str, Any], **arrays: np.ndarray[Any, Any]) -> bytes:
     return seal({**header, "arrays": table}, b"".join(buffers))
 
 
+def describe(record: Any, *names: str) -> dict[str, Any]:
+    """Return some fields of a dataclass for a header; without names all but its arrays, which travel beside it."""
+    if names:
+        return {name: getattr(record, name) for name in names}
+    return {name: value for name, value in vars(record).items() if not isinstance(value, np.ndarray)}
+
+
 def name_files(files: Sequence[str]) -> bytes:
     """Return the beginning of a view's message: uint32 length | its module and style sheets, padded to 8 bytes.
 
@@ -55,7 +62,7 @@ def read_files(message: bytes) -> list[str]:
 
 def seal(header: dict[str, Any], buffers: bytes) -> bytes:
     """Return a message from a header that names its arrays, and their bytes; the inverse of `open_blob`."""
-    text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
+    text = json.dumps(header, separators=(",", ":"), allow_nan=False, default=describe).encode()
     text += b" " * (-(4 + len(text)) % 8)
     return struct.pack("<I", len(text)) + text + buffers
 

@@ -1,16 +1,14 @@
 """Pack channels of a CNN's stages, with their strongest patches, for the browser."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from vitviz.plots.blob import pack
-from vitviz.plots.photo import Photo
+from vitviz.plots.photo import Photo, encode_photo
 
 Uint8 = NDArray[np.uint8]
 EXACT_PX = 16  # patches up to this side travel as they are, larger ones as JPEG leaves them
@@ -88,9 +86,6 @@ def sprite(patches: Uint8) -> tuple[str, Uint8]:
     """Return patches (rows, cols, s, s, 3) as one file: media type and bytes."""
     rows, cols, side = patches.shape[:3]
     mosaic = patches.transpose(0, 2, 1, 3, 4).reshape(rows * side, cols * side, 3)
-    out = io.BytesIO()
-    if side <= EXACT_PX:
-        Image.fromarray(mosaic).save(out, "PNG")
-        return "image/png", np.frombuffer(out.getvalue(), np.uint8)
-    Image.fromarray(mosaic).save(out, "JPEG", quality=88, subsampling=0)
-    return "image/jpeg", np.frombuffer(out.getvalue(), np.uint8)
+    exact_px = max(mosaic.shape) if side <= EXACT_PX else 0
+    photo = encode_photo(mosaic, exact_px, subsampling=0)
+    return photo.kind, photo.array

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.plots.blob import pack
+from vitviz.plots.blob import describe, pack
 
 Split = Literal["train", "validation"]
 METRICS: tuple[dict[str, Any], ...] = (
@@ -96,11 +96,7 @@ def payload(
 
 def _label(run: RunLabel) -> dict[str, Any]:
     return {
-        "id": run.id,
-        "name": run.name,
-        "color": run.color,
-        "total": run.total,
+        **describe(run),
         "best": None if run.best_step is None else {"step": run.best_step},
-        "leads": run.leads,
         "changes": [{"step": step, "label": label} for step, label in run.changes],
     }

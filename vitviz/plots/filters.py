@@ -34,24 +34,14 @@ def tiles(
         sheets: the models, each with its tiles over time.
         active: the sheet whose first tile is enlarged at first.
     """
-    described: list[dict[str, Any]] = []
     arrays: dict[str, NDArray[Any]] = {}
     for index, sheet in enumerate(sheets):
         arrays[f"tiles{index}"], ends = to_bytes(sheet.maps)
         arrays[f"ends{index}"] = np.ascontiguousarray(ends, np.float32)
         if sheet.shares is not None:
             arrays[f"shares{index}"] = np.ascontiguousarray(sheet.shares, np.float32)
-        described.append(
-            {
-                "title": sheet.title,
-                "note": sheet.note,
-                "moments": list(sheet.moments),
-                "told": list(sheet.told),
-            }
-        )
-    return pack(
-        {"sheets": described, "columns": columns, "frame": frame, "word": word, "active": active}, **arrays
-    )
+    header = {"sheets": list(sheets), "columns": columns, "frame": frame, "word": word, "active": active}
+    return pack(header, **arrays)
 
 
 def rebuilding(

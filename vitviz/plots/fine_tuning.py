@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vitviz.analysis.data_size import Curve
 from vitviz.analysis.fine_tuning import Group, mean_curve, sort_parts
 from vitviz.plots import theme
-from vitviz.plots.blob import pack
+from vitviz.plots.blob import describe, pack
 from vitviz.plots.chart import Chart
 from vitviz.plots.data_size import full_axis, sizes_axis
 from vitviz.plots.ticks import log_axis
@@ -55,11 +55,9 @@ def plan(
     header = {
         "parts": [
             {
-                "title": part.title,
-                "count": part.count,
+                **describe(part),
                 "shape": " × ".join(map(str, part.shape)),
                 "before": None if part.before is None else " × ".join(map(str, part.before)),
-                "fate": part.fate,
             }
             for part in parts
         ],

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.plots.blob import pack
+from vitviz.plots.blob import describe, pack
 
 Kind = Literal["picture", "signed", "amount"]
 
@@ -44,10 +44,8 @@ def payload(rows: Sequence[Row], heads: Sequence[str]) -> bytes:
         for tile in row.tiles:
             name = f"t{len(arrays)}"
             arrays[name] = tile.values.astype(np.uint8 if tile.kind == "picture" else np.float32)
-            tiles.append(
-                {"kind": tile.kind, "array": name, "words": tile.words, "low": tile.low, "high": tile.high}
-            )
-        told.append({"title": row.title, "note": row.note, "tiles": tiles})
+            tiles.append(describe(tile) | {"array": name})
+        told.append(describe(row) | {"tiles": tiles})
     return pack({"rows": told, "heads": list(heads)}, **arrays)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.token_colours import REACH, Components
-from vitviz.plots.blob import pack
+from vitviz.plots.blob import describe, pack
 from vitviz.plots.photo import Photo
 from vitviz.text import percent
 
@@ -70,21 +70,14 @@ def panels_view(rows: Rows, panels: Sequence[Panel]) -> bytes:
         "photos": [photo.header["photo"] for photo in photos],
         "panels": [
             {
-                "row": panel.row,
-                "title": panel.title,
+                **describe(panel, "row", "title", "note", "grid", "prefix"),
                 "name": f"{rows.titles[panel.row]}, {panel.title}",
-                "note": panel.note,
-                "grid": list(panel.grid),
-                "prefix": list(panel.prefix),
                 "array": f"p{index}",
                 **panel.more,
             }
             for index, panel in enumerate(panels)
         ],
-        "chosen": rows.chosen,
-        "pin": rows.pin,
-        "prefix": list(rows.prefix),
-        "veil": rows.veil,
+        **describe(rows, "chosen", "pin", "prefix", "veil"),
         "reach": REACH,
     }
     cells = {f"p{index}": panel.cells for index, panel in enumerate(panels)}

@@ -1,14 +1,12 @@
 """Pack a recorded forward pass into the map's message."""
 
-import io
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from vitviz.analysis.journey import ClassScores, Journey, Part
-from vitviz.plots.blob import open_blob, pack, seal
+from vitviz.plots.blob import describe, open_blob, pack, seal
 from vitviz.plots.map_contents import Arrays, Facts, MapModel, encode_classes, encode_content
 from vitviz.plots.map_equations import build_equations
 from vitviz.plots.map_words import (
@@ -18,7 +16,7 @@ from vitviz.plots.map_words import (
     format_title,
     write_caption,
 )
-from vitviz.plots.photo import Photo, encode_photo
+from vitviz.plots.photo import encode_photo
 
 EXACT_PX = 64  # images up to this side are sent losslessly
 PHOTO_QUALITY = 85
@@ -55,7 +53,7 @@ def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> byt
     Args:
         shown: (S, S, 3), the preprocessed image.
     """
-    image = _encode_image(shown)
+    image = encode_photo(shown, EXACT_PX, quality=PHOTO_QUALITY)
     arrays: Arrays = {"photo": image.array}
     parts = []
     for part in journey.parts:
@@ -64,10 +62,7 @@ def pack_map(model: MapModel, shown: NDArray[np.uint8], journey: Journey) -> byt
         parts.append(_describe_part(part, model) | facts)
     classes = next((p.content for p in journey.parts if isinstance(p.content, ClassScores)), None)
     header: Facts = {
-        "family": model.family,
-        "title": model.title,
-        "trained": model.trained,
-        "step": model.step,
+        **describe(model, "family", "title", "trained", "step"),
         "channels": journey.parts[0].shape_in[0],
         "prefix": list(journey.sequence.prefix),
         "grid": list(journey.sequence.grid),
@@ -104,27 +99,16 @@ def add_session(message: bytes, session: MapSession) -> bytes:
     return seal(header | fields, buffers)
 
 
-def _encode_image(shown: NDArray[np.uint8]) -> Photo:
-    if max(shown.shape[:2]) <= EXACT_PX:
-        return encode_photo(shown)
-    buffer = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(shown)).save(buffer, "JPEG", quality=PHOTO_QUALITY)
-    return Photo(shown, "image/jpeg", buffer.getvalue())
-
-
 def _describe_part(part: Part, model: MapModel) -> Facts:
     first = part.id.partition(".")[0]
     tokens = part.tokens
     return {
-        "id": part.id,
+        **describe(part, "id", "shape_in", "shape_out", "shape_words"),
         "kind": KINDS.get(first, first),
         "title": format_title(part, model.words),
         "symbol": format_symbol(part, model.words),
         "words": describe_part(part, model.words, model.classes),
         "caption": write_caption(part, model.words),
-        "shape_in": list(part.shape_in),
-        "shape_out": list(part.shape_out),
-        "shape_words": part.shape_words,
         "grid": None if tokens is None else list(tokens.grid),
         "prefix": [] if tokens is None else list(tokens.prefix),
         "cell_px": None if tokens is None else tokens.cell_px,

@@ -26,6 +26,7 @@ from vitviz.analysis.journey import (
     select_varied_channels,
 )
 from vitviz.analysis.position_similarity import cosine_similarity
+from vitviz.plots.blob import describe
 from vitviz.plots.map_words import ModelTraits, explain_positions, name_added_vector
 
 CHANNELS = 64  # channels of a vector that a strip shows
@@ -146,9 +147,8 @@ def _(content: AddedPositions, part: Part, journey: Journey, model: MapModel) ->
     cosine = cosine_similarity(table)
     facts, vectors = quantise_vectors(table)
     return {
+        **describe(content, "on_prefix", "learned"),
         "rows": len(table),
-        "on_prefix": content.on_prefix,
-        "learned": content.learned,
         "called": "second map" if content.of_pixels else "position",
         "what": name_added_vector(content),
         "why": explain_positions(content, model.words),
@@ -186,12 +186,8 @@ def _(content: BlockPass, part: Part, journey: Journey, model: MapModel) -> tupl
     if content.window is not None:
         arrays["window"] = narrow_indices(content.window, int(content.window.max()) + 1)
     return {
-        "layer": content.layer,
-        "stage": content.stage,
-        "heads": content.heads,
-        "row_of": content.row_of,
-        "window": None if content.window_grid is None else list(content.window_grid),
-        "shifted": content.shifted,
+        **describe(content, "layer", "stage", "heads", "row_of", "shifted"),
+        "window": content.window_grid,
         "pre_norm": model.words.pre_norm,
         **facts,
     }, arrays

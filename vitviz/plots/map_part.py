@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.opened_part import OpenedPart, Operation, Table
+from vitviz.analysis.opened_part import OpenedPart, Operation
+from vitviz.plots.blob import describe, pack, seal
 from vitviz.plots.blob import open_blob as split_message
-from vitviz.plots.blob import pack, seal
 
 
 def pack_part(opened: OpenedPart) -> bytes:
@@ -18,14 +18,13 @@ def pack_part(opened: OpenedPart) -> bytes:
     }
     chosen = (opened.token, opened.head, opened.chosen_class, opened.channel)
     header = {
-        "part": opened.part,
-        "token": opened.token,
-        "token_name": opened.token_name,
-        "head": opened.head,
+        **describe(opened, "part", "token", "token_name", "head", "channel"),
         "class": opened.chosen_class,
-        "channel": opened.channel,
         "steps": [_encode_operation(step) | {"array": f"s{i}"} for i, step in enumerate(opened.operations)],
-        "tables": [_encode_table(table) | {"array": f"t{i}"} for i, table in enumerate(opened.tables)],
+        "tables": [
+            {**describe(table), "rows": table.rows or None, "array": f"t{i}"}
+            for i, table in enumerate(opened.tables)
+        ],
         "key": "|".join("" if index is None else str(index) for index in (opened.part, *chosen)),
     }
     return pack(header, **arrays)
@@ -48,22 +47,5 @@ def add_session(message: bytes, title: str, link: dict[str, str] | None, name: s
 
 
 def _encode_operation(operation: Operation) -> dict[str, Any]:
-    return {
-        "kind": operation.kind,
-        "title": operation.title,
-        "formula": operation.formula,
-        "numbers": operation.numbers,
-        "say": operation.say,
-        "labels": list(operation.labels),
-        "shape": list(operation.shape),
-        **operation.facts,
-    }
-
-
-def _encode_table(table: Table) -> dict[str, Any]:
-    return {
-        "title": table.title,
-        "file": table.file,
-        "columns": list(table.columns),
-        "rows": list(table.rows) or None,
-    }
+    named = describe(operation, "kind", "title", "formula", "numbers", "say", "labels", "shape")
+    return named | operation.facts

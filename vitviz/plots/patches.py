@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from vitviz.analysis.patches import patchify, unpatchify
+from vitviz.plots import attention_images
 from vitviz.plots.blob import pack
 
 FloatArray = NDArray[np.float32]
@@ -147,6 +146,4 @@ def separate_patches(shown: PictureArray, patch_px: int) -> PictureArray:
 def png(image: PictureArray) -> bytes:
     """Return a PNG, enlarged by an integer factor to a side of at most `SIDE_PX`."""
     factor = max(1, SIDE_PX // max(image.shape[:2]))
-    out = BytesIO()
-    Image.fromarray(np.kron(image, np.ones((factor, factor, 1), np.uint8))).save(out, "PNG")
-    return out.getvalue()
+    return attention_images.png(np.kron(image, np.ones((factor, factor, 1), np.uint8)))

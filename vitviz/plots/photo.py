@@ -32,14 +32,14 @@ class Photo:
         return np.frombuffer(self.data, dtype=np.uint8)
 
 
-def encode_photo(picture: Uint8) -> Photo:
-    """Encode an image (H, W, 3): PNG where it is small, JPEG where it is not."""
+def encode_photo(picture: Uint8, exact_px: int = EXACT_PX, **jpeg: int) -> Photo:
+    """Encode an image (H, W, 3): PNG up to a side of `exact_px`, else JPEG with options such as `quality`."""
     out = io.BytesIO()
     image = Image.fromarray(np.ascontiguousarray(picture))
-    if max(picture.shape[:2]) <= EXACT_PX:
+    if max(picture.shape[:2]) <= exact_px:
         image.save(out, "PNG")
         return Photo(picture, "image/png", out.getvalue())
-    image.save(out, "JPEG", quality=QUALITY)
+    image.save(out, "JPEG", **{"quality": QUALITY, **jpeg})
     return Photo(picture, "image/jpeg", out.getvalue())
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.plots import theme
-from vitviz.plots.blob import pack
+from vitviz.plots.blob import describe, pack
 from vitviz.plots.chart import Chart
 
 FloatArray = NDArray[np.floating[Any]]
@@ -41,15 +41,11 @@ def _quantise(panel: Panel, limit: float) -> NDArray[Any]:
 def _describe_panel(panel: Panel, limit: float, own_scale: bool) -> dict[str, Any]:
     low, high = _span(panel, limit) if own_scale else (-limit, limit)
     return {
-        "title": panel.title,
-        "note": panel.note,
-        "grid": list(panel.grid),
+        **describe(panel),
         "gain": 2 * limit / _levels(panel),
         "start": -limit,
         "lo": low,
         "hi": high,
-        "moments": list(panel.moments),
-        "told": list(panel.told),
     }
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.plots.blob import pack
+from vitviz.plots.blob import describe, pack
 
 Kind = Literal["map", "overlay", "rgb", "dots", "mistakes", "none"]
 SETTLED_S = (
@@ -101,15 +101,7 @@ def cut(images: Sequence[Picture], count: int) -> Book:
 def _describe_leaf(image: Picture) -> dict[str, Any]:
     """Return the properties of an image that are the same at every snapshot."""
     return {
-        "name": image.name,
-        "title": image.title,
-        "kind": image.kind,
-        "ramp": image.ramp,
-        "lo": image.lo,
-        "hi": image.hi,
-        "page": image.page,
-        "opens": image.opens,
-        "reason": image.reason,
+        **describe(image, "name", "title", "kind", "ramp", "lo", "hi", "page", "opens", "reason"),
         "shape": None if image.frames is None else image.frames.shape[1:],
         "base": None if image.base is None else image.base.shape,
         **image.extra,
