@@ -1,8 +1,9 @@
 """Questions whose right answer their author gives: multiple choice, number, place, order, and free text."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from vitviz.lessons.formula_measures import MAX_GRID, check_range
+from vitviz.lessons.formula_measures import MAX_GRID
 from vitviz.lessons.question_kinds import (
     AnswerKind,
     Arrange,
@@ -13,6 +14,7 @@ from vitviz.lessons.question_kinds import (
     Point,
     QuestionSubject,
     Write,
+    check_range,
 )
 
 MAX_NUMBER = 1e6
@@ -60,15 +62,13 @@ class Choice(AuthoredMeasure):
 class Number(AuthoredMeasure):
     """A number; answers within the tolerance are right."""
 
-    value: float
-    tolerance: float = 0.0
+    value: Annotated[float, -MAX_NUMBER, MAX_NUMBER]
+    tolerance: Annotated[float, 0, MAX_NUMBER] = 0.0
     unit: str = ""
-    digits: int = 0  # decimals
+    digits: Annotated[int, 0, 4] = 0  # decimals
 
     def __post_init__(self) -> None:
-        check_range("value", self.value, -MAX_NUMBER, MAX_NUMBER)
-        check_range("tolerance", self.tolerance, 0, MAX_NUMBER)
-        check_range("digits", self.digits, 0, 4)
+        super().__post_init__()
         if self.unit == "%":
             raise ValueError("expected a unit in words, such as 'percent', received '%'")
         if round(self.value, self.digits) != self.value:
@@ -88,12 +88,11 @@ class Place(AuthoredMeasure):
     row, col: the right patch, from 1; 0 if every patch counts.
     """
 
-    row: int = 0
-    col: int = 0
+    row: Annotated[int, 0, 64] = 0
+    col: Annotated[int, 0, 64] = 0
 
     def __post_init__(self) -> None:
-        check_range("row", self.row, 0, 64)
-        check_range("col", self.col, 0, 64)
+        super().__post_init__()
         if bool(self.row) != bool(self.col):
             raise ValueError(f"expected row and col, or neither, received {self.row} and {self.col}")
 

@@ -5,7 +5,7 @@ from statistics import mean
 
 from vitviz.experiments.conv_attention import NAME, TITLES
 from vitviz.experiments.result import Result, read_result_if_any
-from vitviz.lessons.question_kinds import BaseMeasure, Choose, MeasuredAnswer, QuestionSubject
+from vitviz.lessons.question_kinds import Choose, MeasuredAnswer, StoredMeasure
 from vitviz.text import percent, plural
 
 COMPARED_MODELS = ("written", "control", "cnn")
@@ -13,20 +13,12 @@ KIND = Choose(tuple(TITLES[name] for name in COMPARED_MODELS))
 
 
 @dataclass(frozen=True)
-class AttentionOverConvolutions(BaseMeasure):
+class AttentionOverConvolutions(StoredMeasure):
     """The most accurate of the lecture's attention over convolutions, its control without attention, and a CNN."""
 
     kind = KIND
 
-    def why_not(self, subject: QuestionSubject) -> str:
-        return "" if self._find_answer() else "The experiment's results are not stored on this server."
-
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        answer = self._find_answer()
-        assert answer is not None
-        return answer
-
-    def _find_answer(self) -> MeasuredAnswer | None:
+    def find_answer(self) -> MeasuredAnswer | None:
         result = load_stored_result()
         return None if result is None else find_most_accurate(result)
 

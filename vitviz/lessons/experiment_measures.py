@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import isnan
+from typing import Annotated
 
 from vitviz.analysis.gradients import select_norms
 from vitviz.analysis.one_change import Gain, Variant, compute_gain, create_variant
@@ -12,10 +13,9 @@ from vitviz.experiments.gradients import VARIANTS
 from vitviz.experiments.hyperparameter import BASES, Hyperparameter
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
 from vitviz.experiments.result import Result, Row, read_result_if_any
-from vitviz.lessons.question_kinds import AnswerKind, BaseMeasure, Choose, MeasuredAnswer, QuestionSubject
+from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject, StoredMeasure
 from vitviz.text import join_words, percent, plural
 
-RESULTS_MISSING = "The experiment's results are not stored on this server."
 MIN_EFFECT_POINTS = 2.0  # of accuracy
 COST_OPTIONS = (
     "it lowers it by more than 2 points",
@@ -69,25 +69,18 @@ def measure_bug_gain(result: Result, slip: str) -> Gain | None:
 
 
 @dataclass(frozen=True)
-class BestHyperparameterValue:
+class BestHyperparameterValue(StoredMeasure):
     """The value of a hyperparameter with the highest mean test accuracy on Digits."""
 
-    knob: str
-
-    def __post_init__(self) -> None:
-        if self.knob not in HYPERPARAMETERS:
-            raise ValueError(
-                f"expected knob to be one of {', '.join(HYPERPARAMETERS)}, received {self.knob!r}"
-            )
-
-    def why_not(self, subject: QuestionSubject) -> str:
-        return "" if len(self._finished_variants()) > 1 else RESULTS_MISSING
+    knob: Annotated[str, HYPERPARAMETERS]
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Choose(tuple(entry.title for entry in self._finished_variants()))
 
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+    def find_answer(self) -> MeasuredAnswer | None:
         finished = self._finished_variants()
+        if len(finished) < 2:
+            return None
         means = [entry.mean for entry in finished]
         best, *ties = (index for index, accuracy in enumerate(means) if accuracy == max(means))
         numbers = ", ".join(f"{entry.title}: {percent(entry.mean)}" for entry in finished)
@@ -112,42 +105,36 @@ def _describe_lead(finished: Sequence[Variant]) -> str:
 
 
 @dataclass(frozen=True)
-class BugCost(BaseMeasure):
+class BugCost(StoredMeasure):
     """The effect of a bug on test accuracy: more than two points lower, more than two higher, or neither."""
 
     kind = Choose(COST_OPTIONS)
-    slip: str
+    slip: Annotated[str, BUGS]
     dataset: str = "digits"
 
-    def __post_init__(self) -> None:
-        if self.slip not in BUGS:
-            raise ValueError(f"expected slip to be one of {', '.join(BUGS)}, received {self.slip!r}")
-
-    def why_not(self, subject: QuestionSubject) -> str:
-        return "" if self._load_gain() is not None else RESULTS_MISSING
-
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        change = self._load_gain()
-        assert change is not None
+    def find_answer(self) -> MeasuredAnswer | None:
+        result = read_result_if_any(f"one_slip_{self.dataset}")
+        change = None if result is None else measure_bug_gain(result, self.slip)
+        if change is None:
+            return None
         option = 0 if change.mean < -MIN_EFFECT_POINTS else 2 if change.mean > MIN_EFFECT_POINTS else 1
         return MeasuredAnswer(option, f"Mean change with the bug: {change.summary}, {change.certainty}.")
 
-    def _load_gain(self) -> Gain | None:
-        result = read_result_if_any(f"one_slip_{self.dataset}")
-        return None if result is None else measure_bug_gain(result, self.slip)
-
 
 @dataclass(frozen=True)
-class WeakestGradient(BaseMeasure):
+class WeakestGradient(StoredMeasure):
     """The deep model whose first block receives the smallest share of the last block's gradient."""
 
     kind = Choose(tuple(VARIANTS.values()))
 
-    def why_not(self, subject: QuestionSubject) -> str:
-        return "" if len(self._load_shares()) == len(VARIANTS) else RESULTS_MISSING
-
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        shares = self._load_shares()
+    def find_answer(self) -> MeasuredAnswer | None:
+        result = read_result_if_any(GRADIENTS)
+        if result is None:
+            return None
+        norms = select_norms(result.rows, list(result.settings["marks"]).index(EARLY_UPDATES), VARIANTS)
+        shares = {norm.name: norm.share for norm in norms if not isnan(norm.share)}
+        if len(shares) < len(VARIANTS):
+            return None
         weakest = min(shares, key=shares.__getitem__)
         numbers = "; ".join(f"{VARIANTS[name]}: {share:.2g}" for name, share in shares.items())
         return MeasuredAnswer(
@@ -155,10 +142,3 @@ class WeakestGradient(BaseMeasure):
             f"Gradient of the first block divided by that of the last after {plural(EARLY_UPDATES, 'update')}"
             f" (geometric mean over seeds): {numbers}.",
         )
-
-    def _load_shares(self) -> dict[str, float]:
-        result = read_result_if_any(GRADIENTS)
-        if result is None:
-            return {}
-        norms = select_norms(result.rows, list(result.settings["marks"]).index(EARLY_UPDATES), VARIANTS)
-        return {norm.name: norm.share for norm in norms if not isnan(norm.share)}

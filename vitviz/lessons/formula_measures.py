@@ -2,22 +2,24 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.lessons.question_kinds import AnswerKind, BaseMeasure, Drag, MeasuredAnswer, QuestionSubject
+from vitviz.lessons.question_kinds import (
+    AnswerKind,
+    BaseMeasure,
+    Drag,
+    MeasuredAnswer,
+    QuestionSubject,
+    check_range,
+)
 from vitviz.text import percent, plural, signed
 
 MAX_GRID = 16
 MAX_BLOCKS = 16
 MAX_COUNT = 1_000_000  # patches
-
-
-def check_range(name: str, value: float, low: float, high: float) -> None:
-    """Raise ValueError if a parameter lies outside its range."""
-    if not low <= value <= high:
-        raise ValueError(f"expected {name} in {low:g}..{high:g}, received {value:g}")
 
 
 def choose_scale_end(answer: float) -> float:
@@ -29,15 +31,13 @@ def choose_scale_end(answer: float) -> float:
 class SinusoidSimilarity(BaseMeasure):
     """The cosine similarity of two 1-D sinusoidal positional encodings (Vaswani et al. 2017)."""
 
-    first: int
-    second: int
-    dim: int = 64
+    first: Annotated[int, 0, 255]
+    second: Annotated[int, 0, 255]
+    dim: Annotated[int, 2, 512] = 64
     kind = Drag(-1.0, 1.0, 0.01)
 
     def __post_init__(self) -> None:
-        check_range("first", self.first, 0, 255)
-        check_range("second", self.second, 0, 255)
-        check_range("dim", self.dim, 2, 512)
+        super().__post_init__()
         if self.dim % 2:
             raise ValueError(f"expected an even dim, received {self.dim}")
 
@@ -58,12 +58,12 @@ class SinusoidSimilarity(BaseMeasure):
 class PatchCount(BaseMeasure):
     """The number of patches of a square image, N = (S / P)²."""
 
-    image_px: int
+    image_px: Annotated[int, 4, 1024]
     patch_px: int
     kind = Drag(0, MAX_COUNT, 1, "patches", tolerance=0)
 
     def __post_init__(self) -> None:
-        check_range("image_px", self.image_px, 4, 1024)
+        super().__post_init__()
         check_range("patch_px", self.patch_px, 1, self.image_px)
         if self.image_px % self.patch_px:
             raise ValueError(
@@ -83,12 +83,12 @@ class PatchCount(BaseMeasure):
 class _Windows(BaseMeasure):
     """A square grid of patches that is rolled by a shift and split into windows."""
 
-    grid: int
+    grid: Annotated[int, 2, MAX_GRID]
     window: int
     shift: int
 
     def __post_init__(self) -> None:
-        check_range("grid", self.grid, 2, MAX_GRID)
+        super().__post_init__()
         check_range("window", self.window, 2, self.grid)
         check_range("shift", self.shift, 0, self.window - 1)
         if self.grid % self.window:
@@ -168,11 +168,7 @@ class BlocksToReach(_Windows):
 class PatchesReached(_Windows):
     """The number of patches that patch 1 has reached after some blocks, every second one shifted."""
 
-    blocks: int = MAX_BLOCKS
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range("blocks", self.blocks, 1, MAX_BLOCKS)
+    blocks: Annotated[int, 1, MAX_BLOCKS] = MAX_BLOCKS
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return Drag(1, self.grid**2, 1, "patches", tolerance=0)
@@ -195,14 +191,13 @@ class PatchesReached(_Windows):
 class WindowCost(BaseMeasure):
     """The cost of global attention over that of window attention (Swin paper, equations 1 and 2)."""
 
-    side: int  # patches along a side of the image
+    side: Annotated[int, 2, 256]  # patches along a side of the image
     window: int
-    dim: int = 96
+    dim: Annotated[int, 8, 4096] = 96
 
     def __post_init__(self) -> None:
-        check_range("side", self.side, 2, 256)
+        super().__post_init__()
         check_range("window", self.window, 2, self.side)
-        check_range("dim", self.dim, 8, 4096)
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         every, local = self._costs()

@@ -1,10 +1,10 @@
 """Measure a model on an image: its prediction, its attention and its blocks."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from vitviz.lessons.formula_measures import check_range
 from vitviz.lessons.question_kinds import (
     AnswerKind,
     BaseMeasure,
@@ -29,10 +29,7 @@ MEAN = 0  # head number of the mean over heads; others are counted from 1
 class _LayerMeasure(BaseMeasure):
     """A measure of one layer."""
 
-    layer: int = LAST
-
-    def __post_init__(self) -> None:
-        check_range("layer", self.layer, 0, MAX_LAYERS)
+    layer: Annotated[int, 0, MAX_LAYERS] = LAST
 
 
 def _resolve_layer(layer: int, depth: int) -> int:
@@ -79,15 +76,9 @@ class MostAttendedPatch(_LayerMeasure):
     """The patch that a token attends to most: [CLS], or the patch (row, col), counted from 1."""
 
     needs = HEADS
-    head: int = MEAN
-    row: int = 0
-    col: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range("head", self.head, 0, MAX_LAYERS)
-        check_range("row", self.row, 0, 64)
-        check_range("col", self.col, 0, 64)
+    head: Annotated[int, 0, MAX_LAYERS] = MEAN
+    row: Annotated[int, 0, 64] = 0
+    col: Annotated[int, 0, 64] = 0
 
     @property
     def _queries_patch(self) -> bool:
@@ -212,10 +203,7 @@ class ShuffledPrediction(BaseMeasure):
 
     needs = ("blocks", "embedding", "class_head")
     kind = Choose(("it changes", "it stays the same"))
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_range("seed", self.seed, 0, 999)
+    seed: Annotated[int, 0, 999] = 0
 
     def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
         from vitviz.analysis.patches import scrambled_order

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,19 @@ from numpy.typing import NDArray
 from vitviz.models.abilities import Abilities, abilities
 from vitviz.models.layout import TokenLayout
 from vitviz.text import join_words, percent, signed
+
+
+def check_range(name: str, value: float, low: float, high: float) -> None:
+    """Raise ValueError if a parameter lies outside its range."""
+    if not low <= value <= high:
+        raise ValueError(f"expected {name} in {low:g}..{high:g}, received {value:g}")
+
+
+def check_name(name: str, value: str, table: Collection[str]) -> None:
+    """Raise ValueError if a parameter is not in a table."""
+    if value not in table:
+        raise ValueError(f"expected {name} to be one of {', '.join(table)}, received {value!r}")
+
 
 FloatArray = NDArray[np.floating[Any]]
 CLOSE_SHARE = 0.1  # of a scale's length: a prediction within this distance of the measured number is close
@@ -285,9 +298,36 @@ class BaseMeasure:
     needs: ClassVar[tuple[str, ...]] = ()
     kind: ClassVar[AnswerKind] = Drag(0.0, 1.0, 0.01, "%")
 
+    def __post_init__(self) -> None:
+        """Check the parameters: `Annotated[int, 0, 48]` states a range, `Annotated[str, TABLE]` a table of names."""
+        for name, hint in get_type_hints(type(self), include_extras=True).items():
+            match getattr(hint, "__metadata__", ()):
+                case (low, high):
+                    check_range(name, getattr(self, name), low, high)
+                case (table,):
+                    check_name(name, getattr(self, name), table)
+
     def why_not(self, subject: QuestionSubject) -> str:
         reasons = (getattr(get_abilities(subject), name).why_not for name in self.needs)
         return next(filter(None, reasons), "")
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
         return self.kind
+
+
+class StoredMeasure(BaseMeasure):
+    """A measure of an experiment's stored results."""
+
+    missing: ClassVar[str] = "The experiment's results are not stored on this server."
+
+    def find_answer(self) -> MeasuredAnswer | None:
+        """Return the answer; None if the results are missing."""
+        raise NotImplementedError
+
+    def why_not(self, subject: QuestionSubject) -> str:
+        return "" if self.find_answer() else self.missing
+
+    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
+        answer = self.find_answer()
+        assert answer is not None
+        return answer

@@ -4,13 +4,12 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from vitviz.checkpoint_header import CheckpointError, read_header
-from vitviz.lessons.formula_measures import check_range
-from vitviz.lessons.question_kinds import BaseMeasure, Drag, MeasuredAnswer, QuestionSubject
+from vitviz.lessons.question_kinds import BaseMeasure, Drag, MeasuredAnswer, QuestionSubject, StoredMeasure
 from vitviz.text import percent, plural, signed
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
@@ -25,10 +24,7 @@ class ExplainedVariance(BaseMeasure):
     """The share of the variance of E's filters that the first principal components explain."""
 
     needs = ("embedding",)
-    components: int = 5
-
-    def __post_init__(self) -> None:
-        check_range("components", self.components, 1, 64)
+    components: Annotated[int, 1, 64] = 5
 
     def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
         from vitviz.analysis.filters import principal_components
@@ -128,9 +124,10 @@ class Accuracy(BaseMeasure):
 
 
 @dataclass(frozen=True)
-class RaceAccuracy(BaseMeasure):
+class RaceAccuracy(StoredMeasure):
     """The stored test accuracy of one of five positional encodings that were trained with the same recipe."""
 
+    missing = "No comparison of positional encodings is stored on this server."
     dataset: str
     positions: str
 
@@ -141,27 +138,15 @@ class RaceAccuracy(BaseMeasure):
                 f" received {self.dataset!r} and {self.positions!r}"
             )
 
-    def why_not(self, subject: QuestionSubject) -> str:
-        measured = self.positions in _list_race_accuracies(self._load_race())
-        return "" if measured else "No comparison of positional encodings is stored on this server."
-
-    def _load_race(self) -> Any:
-        return (
-            json.loads(RACE_FILE.read_text("utf-8"))["races"].get(self.dataset)
-            if RACE_FILE.is_file()
-            else None
-        )
-
-    def measure_answer(self, subject: QuestionSubject) -> MeasuredAnswer:
-        race = self._load_race()
-        accuracies = _list_race_accuracies(race)
+    def find_answer(self) -> MeasuredAnswer | None:
+        races = json.loads(RACE_FILE.read_text("utf-8"))["races"] if RACE_FILE.is_file() else {}
+        race = races.get(self.dataset, {"runs": ()})
+        accuracies = {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]}
+        if self.positions not in accuracies:
+            return None
         accuracy, best = accuracies[self.positions], max(accuracies.values())
         return MeasuredAnswer(
             accuracy,
             f"Test accuracy after {race['train']['epochs']:g} epochs: {percent(accuracy)}; best of the"
             f" {len(accuracies)} encodings: {percent(best)} (one seed).",
         )
-
-
-def _list_race_accuracies(race: Any) -> dict[str, float]:
-    return {run["positions"]: float(run["measured"]["accuracy"]) for run in race["runs"]} if race else {}
