@@ -127,17 +127,8 @@ def load_checkpoint(
         tensors = parse_tensors(raw)
     except (SafetensorError, ValueError, RuntimeError, KeyError) as error:
         raise CheckpointError(f"the checkpoint's tensors cannot be read: {cut(str(error), 200)}") from error
-    snapshots = {wanted: _state(tensors, wanted, expected)}
-    return Checkpoint(
-        config=header.config,
-        preparation=header.preparation,
-        train=header.train,
-        classes=header.classes,
-        history=header.history,
-        snapshots=snapshots,
-        card=header.card,
-        digest=header.digest,
-    )
+    stated = {name: value for name, value in vars(header).items() if name != "steps"}
+    return Checkpoint(**stated, snapshots={wanted: _state(tensors, wanted, expected)})
 
 
 def open_model(source: str | Path | bytes, step: int | None = None) -> LoadedModel:

@@ -90,7 +90,7 @@ def test_cutting_equals_the_convolution_s_order() -> None:
     convolved = torch.nn.functional.conv2d(torch.tensor(picture)[None], torch.tensor(weights), stride=4)
     by_hand = np.einsum("ncyx,dcyx->nd", filters.cut_patches(picture, 4), weights)
     np.testing.assert_allclose(convolved[0].flatten(1).T.numpy(), by_hand, atol=1e-12)
-    with pytest.raises(ValueError, match="patch_px 5 must divide"):
+    with pytest.raises(ValueError, match="patch_px must divide 8 x 12 px, received 5"):
         filters.cut_patches(picture, 5)
 
 

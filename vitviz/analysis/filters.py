@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import dct
+
+from vitviz.analysis.patches import patchify
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -139,11 +142,7 @@ def cut_patches(image: FloatArray, patch_px: int) -> FloatArray:
     Raises:
         ValueError: if the patch size does not divide the image.
     """
-    channels, height, width = image.shape
-    if height % patch_px or width % patch_px:
-        raise ValueError(f"patch_px {patch_px} must divide the image, received {height} x {width} px")
-    cut = image.reshape(channels, height // patch_px, patch_px, width // patch_px, patch_px)
-    return cut.transpose(1, 3, 0, 2, 4).reshape(-1, channels, patch_px, patch_px)
+    return patchify(image, patch_px).reshape(-1, len(image), patch_px, patch_px)
 
 
 def dct_basis(channels: int, patch_px: int, count: int | None = None) -> FloatArray:
@@ -152,21 +151,13 @@ def dct_basis(channels: int, patch_px: int, count: int | None = None) -> FloatAr
     b_uv[y, x] = c_u c_v cos(pi u (2y + 1) / 2P) cos(pi v (2x + 1) / 2P) (JPEG's), with the same transform over the
     channels: first their mean, then their differences.
     """
-    depth, side = _dct(channels), _dct(patch_px)
+    depth, side = (dct(np.eye(length), axis=0, norm="ortho") for length in (channels, patch_px))
     basis = np.einsum("ac,uy,vx->auvcyx", depth, side, side)
     a, u, v = np.indices(basis.shape[:3]).reshape(3, -1)
     # Colour differences of a photograph are weak: they come after the grey waves of the same total frequency.
     order = np.lexsort((v, u, a, u + v + 2 * a))
     ordered: FloatArray = basis.reshape(-1, channels, patch_px, patch_px)[order][:count]
     return ordered
-
-
-def _dct(length: int) -> FloatArray:
-    place = np.arange(length)
-    waves = np.cos(np.pi * place[:, None] * (2 * place + 1) / (2 * length)) * np.sqrt(2 / length)
-    waves[0] /= np.sqrt(2)
-    table: FloatArray = waves
-    return table
 
 
 @dataclass(frozen=True, eq=False)

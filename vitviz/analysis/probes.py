@@ -39,18 +39,11 @@ def class_probe(features: FloatArray, labels: Labels) -> Accuracy:
         features: (n, D); each is brought to mean 0 and variance 1 over the images that a map is fitted to.
         labels: (n,).
     """
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import StandardScaler
-
     right = np.zeros(len(labels), bool)
     part = split_parts(labels, FOLDS)
     for fold in range(FOLDS):
         fit, test = part != fold, part == fold
-        scale = StandardScaler().fit(features[fit])
-        model = LogisticRegression(C=PENALTY, max_iter=STEPS, tol=CLOSE).fit(
-            scale.transform(features[fit]), labels[fit]
-        )
-        right[test] = model.predict(scale.transform(features[test])) == labels[test]
+        right[test] = _predict_classes(features[fit], labels[fit], features[test]) == labels[test]
     return Accuracy(float(right.mean()), len(labels))
 
 
@@ -61,12 +54,16 @@ def linear_accuracy(train: FloatArray, labels: Labels, test: FloatArray, wanted:
         train, test: (n, D) and (m, D); both are brought to mean 0 and variance 1 of the training images.
         labels, wanted: (n,) and (m,).
     """
+    return float((_predict_classes(train, labels, test) == wanted).mean())
+
+
+def _predict_classes(train: FloatArray, labels: Labels, test: FloatArray) -> Labels:
     from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    scale = StandardScaler().fit(train)
-    model = LogisticRegression(C=PENALTY, max_iter=STEPS, tol=CLOSE).fit(scale.transform(train), labels)
-    return float((model.predict(scale.transform(test)) == wanted).mean())
+    regression = LogisticRegression(C=PENALTY, max_iter=STEPS, tol=CLOSE)
+    return np.asarray(make_pipeline(StandardScaler(), regression).fit(train, labels).predict(test))
 
 
 def split_parts(labels: Labels, count: int) -> Labels:
@@ -91,12 +88,12 @@ def place_probe(train: FloatArray, test: FloatArray) -> float:
     """
     from sklearn.linear_model import Ridge
     from sklearn.metrics import r2_score
+    from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     (x, places), (tested, wanted) = _tokens(train), _tokens(test)
-    scale = StandardScaler().fit(x)
-    model = Ridge(alpha=RIDGE).fit(scale.transform(x), places)
-    return float(r2_score(wanted, model.predict(scale.transform(tested))))
+    model = make_pipeline(StandardScaler(), Ridge(alpha=RIDGE)).fit(x, places)
+    return float(r2_score(wanted, model.predict(tested)))
 
 
 def _tokens(maps: FloatArray) -> tuple[FloatArray, FloatArray]:

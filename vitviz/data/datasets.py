@@ -8,7 +8,7 @@ import gzip
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -180,22 +180,6 @@ def _from_file(name: str, path: Path, mtime_ns: int, size_bytes: int) -> Dataset
     return read_dataset(name, path)
 
 
-@lru_cache(maxsize=1)
-def _shapes() -> Dataset:
-    return shapes_dataset()
-
-
-@lru_cache(maxsize=1)
-def _photos() -> Dataset:
-    return photos.photos_dataset()
-
-
-@lru_cache(maxsize=1)
-def _load_cifar10_few() -> Dataset:
-    return cifar10_few.few_dataset()
-
-
-@lru_cache(maxsize=1)
 def _digits() -> Dataset:
     # A row: 64 counts of 0..16 inked pixels, and the label; np.loadtxt takes four times as long.
     text = gzip.decompress(_digits_file().read_bytes()).decode("ascii")
@@ -227,4 +211,9 @@ def _enlarge(small: Images) -> Images:
     return np.frombuffer(b"".join(enlarged), np.uint8).reshape(-1, *size, 1)
 
 
-_ALWAYS_HERE = {"digits": _digits, "shapes": _shapes, "photos": _photos, cifar10_few.NAME: _load_cifar10_few}
+_ALWAYS_HERE: dict[str, Callable[[], Dataset]] = {
+    "digits": cache(_digits),
+    "shapes": cache(shapes_dataset),
+    "photos": cache(photos.photos_dataset),
+    cifar10_few.NAME: cache(cifar10_few.few_dataset),
+}

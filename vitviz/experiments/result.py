@@ -78,14 +78,8 @@ def write_result(result: Result, folder: Path | None = None) -> Path:
     Raises:
         ResultError: if it would hold more than 200,000 bytes.
     """
-    head = {
-        "name": result.name,
-        "title": result.title,
-        "command": result.command,
-        "settings": result.settings,
-        "made": [vars(made) for made in result.made],
-        "missing": result.missing,
-    }
+    head = {name: getattr(result, name) for name in ("name", "title", "command", "settings")}
+    head |= {"made": [vars(made) for made in result.made], "missing": result.missing}
     lines = [f"{json.dumps(key)}:{_compact(value)}" for key, value in head.items()]
     rows = ",\n".join(map(_compact, result.rows))
     data = ("{" + ",\n".join([*lines, f'"rows":[\n{rows}\n]']) + "}\n").encode()
@@ -131,15 +125,7 @@ def _read(path: Path, modified_ns: int, size: int) -> Result:
     try:
         values = json.loads(path.read_bytes())
         made = tuple(Made(**entry) for entry in values["made"])
-        return Result(
-            name=values["name"],
-            title=values["title"],
-            command=values["command"],
-            settings=values["settings"],
-            made=made,
-            rows=tuple(values["rows"]),
-            missing=values["missing"],
-        )
+        return Result(**values | {"made": made, "rows": tuple(values["rows"])})
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultError(f"{path.name} is damaged: {error}") from error
 

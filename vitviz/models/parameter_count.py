@@ -21,12 +21,13 @@ _BYTES = 4  # of a published weight: fp32
 _POOLED = 49  # cells that the head of ConvAttention reads
 
 
+@singledispatch
 def parameters(config: ModelConfig) -> Counts:
     """Return the parameters by part: embedding (or stem), positions with [CLS] and its like, layers, norm and head.
 
     A ViT's layer has (4 + 2r) D^2 weights in its linear maps, r the MLP's ratio (ViT paper, table 1 and appendix A).
     """
-    return _parameters(config)
+    raise ValueError(f"parameters of a {type(config).__name__} are not known in closed form")
 
 
 def prefix(config: ModelConfig) -> int:
@@ -39,6 +40,7 @@ def published_megabytes(config: ViTConfig | SwinConfig) -> float:
     return _BYTES * sum(parameters(config).values()) / 1e6
 
 
+@singledispatch
 def multiply_adds(config: ModelConfig, side_px: int) -> Counts:
     """Return the multiply-adds of one square image by part; what papers call 'FLOPs'.
 
@@ -48,7 +50,7 @@ def multiply_adds(config: ModelConfig, side_px: int) -> Counts:
     Raises:
         ValueError: if patches or windows do not tile the image.
     """
-    return _multiply_adds(config, side_px)
+    raise ValueError(f"multiply-adds of a {type(config).__name__} are not known in closed form")
 
 
 @singledispatch
@@ -66,20 +68,10 @@ def _cells(side_px: int, patch_px: int) -> int:
     return side_px // patch_px
 
 
-@singledispatch
-def _parameters(config: ModelConfig) -> Counts:
-    raise ValueError(f"parameters of a {type(config).__name__} are not known in closed form")
-
-
-@singledispatch
-def _multiply_adds(config: ModelConfig, side_px: int) -> Counts:
-    raise ValueError(f"multiply-adds of a {type(config).__name__} are not known in closed form")
-
-
 # ---------------------------------------------------------------- a ViT, a DeiT, a hybrid
 
 
-@_parameters.register
+@parameters.register
 def _(config: ViTConfig) -> Counts:
     width, places = config.embed_dim, config.grid[0] * config.grid[1]
     places += len(config.prefix_tokens) if config.position_on_prefix else 0
@@ -134,7 +126,7 @@ def _(config: ViTConfig, side_px: int) -> int:
     return _cells(side_px, config.patch_size) ** 2 + len(config.prefix_tokens)
 
 
-@_multiply_adds.register
+@multiply_adds.register
 def _(config: ViTConfig, side_px: int) -> Counts:
     width, cells = config.embed_dim, _cells(side_px, config.patch_size)
     count = cells**2
@@ -167,7 +159,7 @@ def _stem(config: ViTConfig, cells: int) -> int:
 # ---------------------------------------------------------------- a Swin
 
 
-@_parameters.register
+@parameters.register
 def _(config: SwinConfig) -> Counts:
     """Return a norm after the embedding, a table of biases a block, mergings without a bias after a norm over 4 C."""
     widths, side = config.stage_widths, config.image_size // config.patch_size
@@ -194,7 +186,7 @@ def _(config: SwinConfig, side_px: int) -> int:
     return _cells(side_px, config.patch_size) ** 2
 
 
-@_multiply_adds.register
+@multiply_adds.register
 def _(config: SwinConfig, side_px: int) -> Counts:
     cells, widths = _cells(side_px, config.patch_size), config.stage_widths
     counts = {
@@ -219,7 +211,7 @@ def _(config: SwinConfig, side_px: int) -> Counts:
 # ---------------------------------------------------------------- a CNN
 
 
-@_parameters.register
+@parameters.register
 def _(config: CNNConfig) -> Counts:
     layers = 0
     for before, after, stride, count in _blocks(config):
@@ -234,7 +226,7 @@ def _(config: CNNConfig) -> Counts:
     }
 
 
-@_multiply_adds.register
+@multiply_adds.register
 def _(config: CNNConfig, side_px: int) -> Counts:
     layers, side = 0, config.stage_side(side_px, 0)
     embedding = side**2 * _stem_values(config) * config.widths[0]
@@ -271,7 +263,7 @@ def _blocks(config: CNNConfig) -> Iterator[tuple[int, int, int, int]]:
 # ---------------------------------------------------------------- the lecture's two small nets
 
 
-@_parameters.register
+@parameters.register
 def _(config: ConvAttentionConfig) -> Counts:
     channels = config.channels
     head = (channels * _POOLED + 1) * config.num_classes
@@ -284,7 +276,7 @@ def _(config: ConvAttentionConfig, side_px: int) -> int:
     return side_px**2
 
 
-@_multiply_adds.register
+@multiply_adds.register
 def _(config: ConvAttentionConfig, side_px: int) -> Counts:
     pixels, channels = side_px**2, config.channels
     return {
@@ -296,7 +288,7 @@ def _(config: ConvAttentionConfig, side_px: int) -> Counts:
     }
 
 
-@_parameters.register
+@parameters.register
 def _(config: FlatAttentionConfig) -> Counts:
     first, second = config.widths
     return {
@@ -312,7 +304,7 @@ def _(config: FlatAttentionConfig, side_px: int) -> int:
     return 1
 
 
-@_multiply_adds.register
+@multiply_adds.register
 def _(config: FlatAttentionConfig, side_px: int) -> Counts:
     first, second = config.widths
     return {

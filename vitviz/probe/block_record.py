@@ -5,7 +5,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vitviz.analysis.block import BlockForm, add_branch_outputs
-from vitviz.models.layers import LayerScale
+from vitviz.models.layers import Block, LayerScale
 from vitviz.models.vit import VisionTransformer
 from vitviz.probe.capture import Capture, as_array
 
@@ -32,12 +32,11 @@ def block_record(model: VisionTransformer, found: Capture, layer: int) -> Record
     """
     name = f"blocks.{layer - 1}"
     record = {part: found[f"{name}.{part}"][0] for part in PARTS} | {"output": found[name][0]}
-    return add_branch_outputs(record, *gains(model, layer))
+    return add_branch_outputs(record, *gains(model.block(layer - 1)))
 
 
-def gains(model: VisionTransformer, layer: int) -> tuple[Gain, Gain]:
-    """Return the LayerScale (D,) of a block's two branches, 1 without LayerScale; blocks count from 1."""
-    block = model.block(layer - 1)
+def gains(block: Block) -> tuple[Gain, Gain]:
+    """Return the LayerScale (D,) of a block's two branches, 1 without LayerScale."""
     attention, mlp = (
         as_array(scale.gamma) if isinstance(scale, LayerScale) else 1.0 for scale in (block.ls1, block.ls2)
     )

@@ -40,6 +40,7 @@ from vitviz.models.vit import VisionTransformer
 from vitviz.probe.block_record import gains
 from vitviz.probe.capture import Capture, as_array, capture
 from vitviz.probe.embedding import prefix_tokens
+from vitviz.probe.layers import list_layers
 from vitviz.probe.logit_lens import readout_weights, stream, stream_names
 
 FloatArray = NDArray[np.float32]
@@ -63,8 +64,7 @@ def record_journey(model: LoadedModel, values: FloatArray) -> Journey:
 def list_records(model: LoadedModel) -> tuple[str, ...]:
     """Return the records that the map of a model with blocks needs."""
     if abilities(model.config).windows:
-        depths = as_swin(model.config).depths
-        names = [f"layers.{s}.blocks.{b}" for s, depth in enumerate(depths) for b in range(depth)]
+        names = [layer.record for layer in list_layers(model.config)[1:]]
         parts = ("input", "window_index", *BLOCK_PARTS)
         return ("patch_embed", "norm", *names, *(f"{name}.{part}" for name in names for part in parts))
     depth = as_vit(model.config).depth
@@ -146,7 +146,7 @@ def compute_stem_levels(stem: ConvStem, values: FloatArray) -> tuple[MapLevel, .
 def _read_vit_block(vit: VisionTransformer, records: Capture, layer: int) -> BlockPass:
     config, name = vit.config, f"blocks.{layer}"
     attn = records[f"{name}.attn"][0]
-    attn_gain, mlp_gain = gains(vit, layer + 1)
+    attn_gain, mlp_gain = gains(vit.block(layer))
     entering = records["embedded" if layer == 0 else f"blocks.{layer - 1}"][0]
     row_of, rows = select_readout_rows(attn, config.prefix_tokens, config.readout)
     second = select_readout_rows(attn, config.prefix_tokens, "cls", "dist")[1] if config.two_heads else None

@@ -20,10 +20,11 @@ from vitviz.analysis.logit_attribution import (
 from vitviz.analysis.logit_lens import read_features
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.abilities import abilities
-from vitviz.models.layers import Block, LayerScale
+from vitviz.models.layers import Block
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.swin import SwinTransformer
 from vitviz.models.vit import VisionTransformer
+from vitviz.probe.block_record import gains
 from vitviz.probe.capture import Capture, as_array
 from vitviz.probe.logit_lens import readout_weights
 
@@ -69,9 +70,7 @@ def _attribute_vit(model: VisionTransformer, records: Capture, target: int) -> A
 
 def _read_block(block: Block, records: Capture, name: str) -> list[Step]:
     """Return a ViT block's steps; post-norm has a LayerNorm after each sum."""
-    first, second = (
-        as_array(scale.gamma) if isinstance(scale, LayerScale) else 1.0 for scale in (block.ls1, block.ls2)
-    )
+    first, second = gains(block)
     outputs = records[f"{name}.heads"][0]
     tokens, inner = outputs.shape
     by_head = outputs.reshape(tokens, block.attn.num_heads, -1).transpose(1, 0, 2)

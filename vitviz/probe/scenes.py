@@ -12,6 +12,7 @@ from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.attention_message import Head, Scene
 from vitviz.probe.capture import Capture, capture
+from vitviz.probe.layers import list_layers
 
 ATTENTION = ("blocks.*.attn",)
 WINDOWS = ("layers.*.attn", "layers.*.window_index")
@@ -38,14 +39,8 @@ def capture_layers(model: LoadedModel, image: NDArray[np.float32]) -> list[Atten
 
 def read_windows(config: SwinConfig, found: Capture) -> list[tuple[str, WindowRows]]:
     """Return a Swin's blocks from a capture of `WINDOWS`: name such as 'layers.0.blocks.1' and rows on its grid."""
-    names = [
-        f"layers.{stage}.blocks.{block}"
-        for stage, depth in enumerate(config.depths)
-        for block in range(depth)
-    ]
-    return [
-        (name, rows_of_windows(found[f"{name}.attn"][0], found[f"{name}.window_index"])) for name in names
-    ]
+    names = [layer.record for layer in list_layers(config)[1:]]
+    return [(n, rows_of_windows(found[f"{n}.attn"][0], found[f"{n}.window_index"])) for n in names]
 
 
 def describe_scene(model: LoadedModel, layout: TokenLayout, layer: int, head: Head, group: str) -> Scene:

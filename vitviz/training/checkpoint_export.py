@@ -12,10 +12,9 @@ from vitviz.analysis.confusion import confusion_counts
 from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.data.datasets import DATASETS, load_dataset
 from vitviz.models.parameter_count import parameters
-from vitviz.models.zoo import create_model
 from vitviz.text import plural
-from vitviz.training.batches import make_normaliser, prepare_test_images
-from vitviz.training.loop import predict
+from vitviz.training.batches import prepare_test_images
+from vitviz.training.loop import predict_exactly
 from vitviz.training.provenance import processor
 from vitviz.training.run_directory import Run, RunError
 from vitviz.training.snapshot_files import teacher_digest
@@ -38,13 +37,10 @@ class Measured:
 
 def measure(checkpoint: Checkpoint, dataset: str, device: str = "cpu") -> Measured:
     """Run the checkpoint's last step over a dataset's test images, in fp32."""
-    step = max(checkpoint.snapshots)
-    model = create_model(checkpoint.config)
-    model.load_state_dict(checkpoint.snapshots[step])
+    state = checkpoint.snapshots[max(checkpoint.snapshots)]
     pictures = prepare_test_images(load_dataset(dataset), checkpoint.preparation)
-    where = torch.device(device)
-    normalise, _ = make_normaliser(checkpoint.preparation, torch.float32, where)
-    logits = predict(model.to(where).eval(), pictures, normalise, where)
+    preparation, where = checkpoint.preparation, torch.device(device)
+    logits = predict_exactly(checkpoint.config, state, preparation, pictures, where)
     guesses, classes = logits.argmax(dim=1), len(checkpoint.classes)
     return Measured(
         (guesses == pictures.labels).double().mean().item(),

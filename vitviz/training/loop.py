@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.analysis.confusion import confusion_counts
-from vitviz.config import CNNConfig, ModelConfig, TrainConfig
+from vitviz.config import CNNConfig, ModelConfig, Preparation, TrainConfig
 from vitviz.models.cnn import ConvNet
 from vitviz.models.transfer import create_initialised_model
 from vitviz.models.zoo import create_model
@@ -238,17 +238,16 @@ class Trainer:
         """
         pictures = self.data.validation if split == "validation" else self.data.test
         pictures = PreparedImages(pictures.images[:limit], pictures.labels[:limit])
+        return _evaluation(self, split, self.logits(pictures, exact), pictures.labels, exact)
+
+    def logits(self, pictures: PreparedImages, exact: bool = False) -> Tensor:
+        """Return logits (N, classes) in the training precision; `exact`: fp32, as the saved weights will be used."""
+        each = self.thread_pool.map_parts
         if exact:
-            model = create_model(self.model_config)
-            model.load_state_dict(self.weights.state())
-            normalise, _ = make_normaliser(self.data.preparation, torch.float32, self.device)
-            logits = predict(
-                model.to(self.device).eval(), pictures, normalise, self.device, self.thread_pool.map_parts
-            )
-        else:
-            with self.weights.use_for_evaluation() as shown:
-                logits = predict(shown, pictures, self.normalise, self.device, self.thread_pool.map_parts)
-        return _evaluation(self, split, logits, pictures.labels, exact)
+            state, preparation = self.weights.state(), self.data.preparation
+            return predict_exactly(self.model_config, state, preparation, pictures, self.device, each)
+        with self.weights.use_for_evaluation() as shown:
+            return predict(shown, pictures, self.normalise, self.device, each)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return (tensors, JSON values) for a bit-identical resume by `load_state`."""
@@ -345,6 +344,21 @@ def predict(
         return shown.float().cpu()
 
     return torch.cat(list(each(logits, range(0, len(pictures), EVALUATION_BATCH))))
+
+
+def predict_exactly(
+    config: ModelConfig,
+    state: Mapping[str, Tensor],
+    preparation: Preparation,
+    pictures: PreparedImages,
+    device: torch.device,
+    each: Each = map,
+) -> Tensor:
+    """Return the logits of images by saved weights, in fp32, as `predict`."""
+    model = create_model(config)
+    model.load_state_dict(state)
+    normalise, _ = make_normaliser(preparation, torch.float32, device)
+    return predict(model.to(device).eval(), pictures, normalise, device, each)
 
 
 def _evaluation(trainer: Trainer, split: str, logits: Tensor, labels: Tensor, exact: bool) -> Evaluation:

@@ -66,13 +66,7 @@ class ModelTrainer:
 
     def write_member_status(self, experiment: Status) -> None:
         """Write this member's status with the state of its experiment."""
-        self.status = replace(
-            self.status,
-            state=experiment.state,
-            message=experiment.message,
-            pid=experiment.pid,
-            heartbeat=experiment.heartbeat,
-        )
+        self.status = self.status.in_state_of(experiment)
         write_status(self.run.directory / "status.json", asdict(self.status))
 
     def _store_event(self, event: Event) -> None:

@@ -91,6 +91,11 @@ class Status:
         """True if a trainer works on the run or will."""
         return self.state in ("queued", "starting", "running", "paused")
 
+    def in_state_of(self, experiment: Status) -> Status:
+        """Return a member's status with the state of its experiment."""
+        shared = ("state", "message", "pid", "host", "heartbeat")
+        return replace(self, **{name: getattr(experiment, name) for name in shared})
+
 
 @lru_cache(maxsize=64)
 def _config(data: bytes) -> RunConfig:
@@ -186,15 +191,7 @@ class Run:
         """Return the run's status; a member has the state of its experiment."""
         status = self._read_status()
         if self.is_member:
-            experiment = self.root_run.status()
-            return replace(
-                status,
-                state=experiment.state,
-                message=experiment.message,
-                pid=experiment.pid,
-                host=experiment.host,
-                heartbeat=experiment.heartbeat,
-            )
+            return status.in_state_of(self.root_run.status())
         if status.state in ("starting", "running", "paused") and not _is_alive(self.directory, status):
             return replace(status, state="interrupted", message=_DIED)
         return status

@@ -6,9 +6,8 @@ import torch
 
 from vitviz.analysis.confusion import confusion_counts
 from vitviz.config import ModelConfig
-from vitviz.models.zoo import create_model
-from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
-from vitviz.training.loop import QUICK_VALIDATION, Trainer, predict
+from vitviz.training.batches import PreparedImages, TrainingData
+from vitviz.training.loop import QUICK_VALIDATION, Trainer
 from vitviz.training.records import Evaluation, Snapshot
 
 SEED = 0  # fixed, so that all models and runs see the same orders
@@ -67,13 +66,7 @@ class ShuffleTest:
     def at_snapshot(self, trainer: Trainer, snapshot: Snapshot) -> Shuffled:
         """Evaluate the validation images in the training precision."""
         whole, mixed = self._validation, self._mixed
-        with trainer.weights.use_for_evaluation() as model:
-            guesses, shuffled_guesses = (
-                predict(model, part, trainer.normalise, trainer.device, trainer.thread_pool.map_parts).argmax(
-                    dim=1
-                )
-                for part in (whole, mixed)
-            )
+        guesses, shuffled_guesses = (trainer.logits(part).argmax(dim=1) for part in (whole, mixed))
         classes = len(trainer.data.classes)
         return Shuffled(
             split="validation",
@@ -87,20 +80,13 @@ class ShuffleTest:
 
     def at_end(self, trainer: Trainer, test: Evaluation) -> Shuffled:
         """Evaluate the test images in fp32."""
-        model = create_model(trainer.model_config)
-        model.load_state_dict(trainer.weights.state())
-        normalise, _ = make_normaliser(trainer.data.preparation, torch.float32, trainer.device)
-        mixed = self._mixed_test
-        shuffled_guesses = predict(model.to(trainer.device).eval(), mixed, normalise, trainer.device).argmax(
-            dim=1
-        )
-        shuffled_accuracy = (shuffled_guesses == mixed.labels).double().mean().item()
+        shuffled_guesses = trainer.logits(self._mixed_test, exact=True).argmax(dim=1)
         return Shuffled(
             split="test",
             step=test.step,
             epoch=test.epoch,
             accuracy=test.accuracy,
-            shuffled=shuffled_accuracy,
+            shuffled=(shuffled_guesses == self._mixed_test.labels).double().mean().item(),
             images=test.images,
             confusion=[*test.confusion],
         )
