@@ -90,7 +90,10 @@ def parse_header(raw: bytes, size: int) -> tuple[Header, str, dict[str, Any], in
             train=None if document["train"] is None else _typed(document["train"], TrainConfig),
             classes=_classes(document["classes"], document["config"]),
             history=list(document["history"]),
-            card=_update_texts(document["card"]),
+            card={
+                name: CARD_TEXTS.get(text, text) if isinstance(text, str) else text
+                for name, text in document["card"].items()
+            },
             steps=tuple(sorted({int(name.split("/", 1)[0]) for name in table})),
             digest=str(digest),
         )
@@ -146,12 +149,6 @@ def _classes(names: Any, config: dict[str, Any]) -> tuple[str, ...]:
     if outputs and len(names) != outputs:
         raise ValueError(f"expected {outputs} class names, one per output, received {len(names)}")
     return tuple(names)
-
-
-def _update_texts(card: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: CARD_TEXTS.get(text, text) if isinstance(text, str) else text for name, text in card.items()
-    }
 
 
 def _typed(values: dict[str, Any], kind: type[Any]) -> Any:

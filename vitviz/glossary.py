@@ -20,13 +20,9 @@ def _count_patches(config: ViTConfig) -> int:
     return config.grid[0] * config.grid[1]
 
 
-def _count_tokens(config: ViTConfig) -> int:
-    return _count_patches(config) + len(config.prefix_tokens)
-
-
 SIZES: dict[str, Size] = {
     "N": _count_patches,
-    "T": _count_tokens,
+    "T": lambda config: _count_patches(config) + len(config.prefix_tokens),
     "P": lambda config: config.patch_size,
     "C": lambda config: config.in_chans,
     "P²C": lambda config: config.patch_size**2 * config.in_chans,

@@ -60,7 +60,7 @@ class BlockForm:
         return f"{maps}; y_h: this head's slice of y" if self.slices else maps
 
 
-def _row(values: NDArray[Any]) -> NDArray[np.float32]:
+def as_row(values: NDArray[Any]) -> NDArray[np.float32]:
     return np.atleast_2d(values).astype(np.float32)
 
 
@@ -72,7 +72,7 @@ def _norm_step(
         f"{name} = γ (x − μ) / √(σ² + ε) + β",
         f"μ = {before.mean():.3f}, σ = {before.std():.3f} over {len(before)} channels",
         shape,
-        _row(after),
+        as_row(after),
         part=part,
     )
 
@@ -87,7 +87,7 @@ def _sum_step(
         f"|x| = {np.linalg.norm(x):.2f}, |branch| = {np.linalg.norm(branch):.2f}, cosine {cosine:.2f},"
         f" |sum| = {np.linalg.norm(out):.2f}",
         shape,
-        _row(out),
+        as_row(out),
         stream=True,
         part=part,
     )
@@ -118,7 +118,7 @@ def _attention_steps(
             "s = q·k × scale",
             f"strongest key, {name(best)}: q·k = {dot:.2f}, × {form.scale:.3f} = {scores[best]:.2f}",
             (heads, tokens, tokens),
-            _row(scores),
+            as_row(scores),
             kind="scores",
             meaning="Each score measures how well a key matches this token's query.",
         ),
@@ -138,7 +138,7 @@ def _attention_steps(
             "o = Σₖ aₖ vₖ",
             f"|o| = {np.linalg.norm(attn @ v):.2f}, at most the largest |v|, {np.linalg.norm(v, axis=-1).max():.2f}",
             (heads, tokens, width),
-            _row(attn @ v),
+            as_row(attn @ v),
             meaning="The output of this head is the values, averaged with the attention weights.",
         ),
     ]
@@ -167,7 +167,7 @@ def list_block_steps(
     x, mid, out = record["input"][token], record["mid"][token], record["output"][token]
     attention, mlp = record["attn_added"][token], record["mlp_added"][token]
     wide = record["input"].shape
-    steps = [Step("Block input", "x", f"|x| = {np.linalg.norm(x):.2f}", wide, _row(x), stream=True)]
+    steps = [Step("Block input", "x", f"|x| = {np.linalg.norm(x):.2f}", wide, as_row(x), stream=True)]
     if form.pre_norm:
         steps.append(_norm_step(x, record["norm1"][token], wide, "y", "attention"))
     steps += _attention_steps(record, token, head, form, name)
@@ -195,14 +195,14 @@ def _branch_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
             f"largest norm: head {int(contribution.argmax()) + 1} ({contribution.max():.2f}), smallest: head"
             f" {int(contribution.argmin()) + 1} ({contribution.min():.2f})",
             wide,
-            _row(heads),
+            as_row(heads),
             kind="heads",
         )
     ]
     if form.projects:
         branch = record["attn_out"][token]
         size = f"|branch| = {np.linalg.norm(branch):.2f}"
-        steps.append(Step("Output projection", "W_o [o₁; …; o_H] + b_o", size, wide, _row(branch)))
+        steps.append(Step("Output projection", "W_o [o₁; …; o_H] + b_o", size, wide, as_row(branch)))
     return steps + _scale_steps(record["attn_added"][token], wide, form, "attention")
 
 
@@ -214,7 +214,7 @@ def _mlp_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
             "h = silu(W_g y + b_g) ⊙ (W₁ y + b₁)" if form.gated else "h = activation(W₁ y + b₁)",
             f"{percent((hidden > 0).mean(), 0)} of {len(hidden)} units are positive, the largest is {hidden.max():.2f}",
             record["mlp_hidden"].shape,
-            _row(hidden),
+            as_row(hidden),
             part="mlp",
         ),
         Step(
@@ -222,7 +222,7 @@ def _mlp_steps(record: Arrays, token: int, form: BlockForm) -> list[Step]:
             "W₂ h + b₂",
             f"|branch| = {np.linalg.norm(mlp):.2f}",
             wide,
-            _row(mlp),
+            as_row(mlp),
             part="mlp",
         ),
         *_scale_steps(record["mlp_added"][token], wide, form, "mlp"),
@@ -233,7 +233,9 @@ def _scale_steps(added: NDArray[Any], wide: tuple[int, ...], form: BlockForm, pa
     if not form.layer_scale:
         return []
     size = f"|λ ⊙ branch| = {np.linalg.norm(added):.2f}"
-    return [Step("LayerScale, a learned gain per channel", "λ ⊙ branch", size, wide, _row(added), part=part)]
+    return [
+        Step("LayerScale, a learned gain per channel", "λ ⊙ branch", size, wide, as_row(added), part=part)
+    ]
 
 
 @dataclass(frozen=True)

@@ -224,16 +224,13 @@ def describe_missing_sizes(curves: Sequence[Curve], sizes: Sequence[int], titles
     """List the models that were not measured at each size; '' if none is missing."""
     sizes_by_models: dict[str, list[str]] = {}
     for size in sizes:
-        missing = [title for name, title in titles.items() if not _has_point(curves, name, size)]
+        measured = {curve.name for curve in curves if curve.find_size(size) is not None}
+        missing = [title for name, title in titles.items() if name not in measured]
         if missing:
             models = "all models" if len(missing) == len(titles) else join_words(missing)
             sizes_by_models.setdefault(models, []).append(f"{size:,}")
     parts = [f"{models} with {join_words(counts)}" for models, counts in sizes_by_models.items()]
     return f"Not measured: {'; '.join(parts)} images." if parts else ""
-
-
-def _has_point(curves: Sequence[Curve], name: str, size: int) -> bool:
-    return any(curve.name == name and curve.find_size(size) is not None for curve in curves)
 
 
 def _describe_lead(lead: Lead) -> str:

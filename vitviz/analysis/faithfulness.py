@@ -1,7 +1,6 @@
 """Measure the faithfulness of a relevance map by deletion and insertion of patches in its order."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,9 +97,3 @@ def describe_scores(scores: list[Score], random: list[Score]) -> str:
     if others:
         text += f"; next: {others[0].method.lower()}, {signed(others[0].gap)}"
     return text + "."
-
-
-def split_curves(probabilities: NDArray[Any], steps: int, maps: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Split the class probabilities of one batched pass, deletions then insertions, into (maps, steps + 1) each."""
-    deletion, insertion = probabilities.reshape(2, maps, steps + 1)
-    return deletion, insertion

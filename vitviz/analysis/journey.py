@@ -117,7 +117,8 @@ class BlockPass:
     @cached_property
     def lengths(self) -> FloatArray:
         """Norms (n, 5) of: input, attention output, MLP output, stream after attention, stream after the MLP."""
-        return compute_norms(self.entering, *self.added, *self.stream)
+        vectors = (self.entering, *self.added, *self.stream)
+        return np.stack([np.linalg.norm(rows, axis=-1) for rows in vectors], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,11 +280,6 @@ def average_received_weights(attn: FloatArray, window_index: IntArray) -> FloatA
     window, slot = np.nonzero(inside)
     rows[:, window_index[window, slot]] = received[window, :, slot].T
     return prepend_mean(rows)
-
-
-def compute_norms(*vectors: FloatArray) -> FloatArray:
-    """Return the Euclidean norms (n, k) of the rows of k arrays (n, D)."""
-    return np.stack([np.linalg.norm(rows, axis=-1) for rows in vectors], axis=-1)
 
 
 def select_varied_channels(maps: FloatArray, count: int) -> IntArray:

@@ -158,7 +158,8 @@ def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
     diverged = f"Diverged: {', '.join(diverged_titles)}." if diverged_titles else ""
     if len(finished) < 2:
         return diverged
-    best, worst = (_select_level(finished, pick(variant.mean for variant in finished)) for pick in (max, min))
+    ends = (pick(variant.mean for variant in finished) for pick in (max, min))
+    best, worst = ([variant for variant in finished if variant.mean == end] for end in ends)
     if len(best) == len(finished):
         return f"All {len(finished)} values reach {percent(best[0].mean)}. {diverged}".rstrip()
     text = f"Best of {len(finished)}: {_name_level(best)}; worst: {_name_level(worst)}."
@@ -170,10 +171,6 @@ def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
                 f" {_capitalise(variant.title)} against {reference.title}: {gain.summary}, {gain.certainty}."
             )
     return f"{text} {diverged}".rstrip()
-
-
-def _select_level(variants: Sequence[Variant], accuracy: float) -> list[Variant]:
-    return [variant for variant in variants if variant.mean == accuracy]
 
 
 def _name_level(level: Sequence[Variant]) -> str:

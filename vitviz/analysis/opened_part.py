@@ -301,7 +301,7 @@ class PartRequest:
         if token_pin is None:
             return None
         indices = {name: fields.get(name) for name in ("head", "class", "channel")}
-        if any(index is not None and not _is_index(index) for index in indices.values()):
+        if any(type(i) is not int or not 0 <= i < MOST_INDEX for i in indices.values() if i is not None):
             return None
         return cls(fields["part"], token_pin, indices["head"], indices["class"], indices["channel"])
 
@@ -309,7 +309,3 @@ class PartRequest:
 def select_index(index: int | None, count: int, default: int) -> int:
     """Return a requested index, or the default if it is None or out of range."""
     return index if index is not None and index < count else default
-
-
-def _is_index(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_INDEX

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.block import Step
+from vitviz.analysis.block import Step, as_row
 from vitviz.analysis.logit_lens import ReadoutWeights, layer_norm, read_features
 from vitviz.softmax import softmax
 from vitviz.text import percent, plural, signed
@@ -91,7 +91,7 @@ def list_readout_steps(
             formula if normed else formula.replace("LN(x)", "x"),
             size,
             tokens,
-            _row(prediction.features),
+            as_row(prediction.features),
             stream=True,
             meaning=f"The head reads one vector of {tokens[0]} tokens: {reads}.",
         ),
@@ -108,7 +108,7 @@ def list_readout_steps(
             "l = W y + b" if prediction.second is None else "l = (l of [CLS] + l of [DIST]) / 2",
             f"{first}: {signed(logits[0])}, then {second}: {signed(logits[1])}",
             (count,),
-            _row(prediction.logits),
+            as_row(prediction.logits),
             names=names,
         ),
         Step(
@@ -116,7 +116,7 @@ def list_readout_steps(
             "p = exp(l) / Σ exp(l)",
             f"{first}: {percent(chances[0])}, then {second}: {percent(chances[1])}, of a sum of 1",
             (count,),
-            _row(prediction.probabilities),
+            as_row(prediction.probabilities),
             names=names,
         ),
     ]
@@ -131,7 +131,7 @@ def _predicted_step(prediction: ReadoutPrediction, first: str, shape: tuple[int,
         f"Σ w y = {signed(float(prediction.products.sum()))}, b = {signed(prediction.bias)}, l = {signed(logit)};"
         f" channel {most + 1} contributes most, {signed(float(prediction.products[most]))}",
         shape,
-        _row(prediction.products),
+        as_row(prediction.products),
         meaning="The logit of a class is the dot product of y with the weights of that class, plus a bias.",
     )
 
@@ -145,10 +145,6 @@ def _second_step(prediction: ReadoutPrediction, classes: Sequence[str]) -> Step:
         f"[DIST] head: {classes[best]}, {signed(float(prediction.second[best]))}; [CLS] head:"
         f" {classes[int(prediction.first.argmax())]}, {signed(float(prediction.first.max()))}",
         (len(classes),),
-        _row(prediction.second),
+        as_row(prediction.second),
         names=tuple(classes),
     )
-
-
-def _row(values: NDArray[Any]) -> NDArray[np.float32]:
-    return np.atleast_2d(values).astype(np.float32)

@@ -47,7 +47,7 @@ def render_html(title: str, messages: Sequence[bytes], lead: str = "") -> str:
         title=escape(title),
         styles=read_styles([*styles, *(file for file in files if file.endswith(".css"))]),
         lead=f"<p>{escape(lead)}</p>\n" if lead else "",
-        body="\n".join(map(_render_message, messages)),
+        body="\n".join(map(_embed_message, messages)),
         linker=read_linker(),
         modules=collect_modules(
             ["vitviz/browser/document.js", *(file for file in files if file.endswith(".js"))]
@@ -64,9 +64,6 @@ def render_index(title: str, links: Sequence[tuple[str, str, str]]) -> str:
     return render_html(title, []).replace("<main>\n", f"<main>\n<ul>\n{items}\n</ul>")
 
 
-def _render_message(message: bytes) -> str:
-    return f'<section><div><script type="text/plain" data-message>{_pack(message)}</script></div></section>'
-
-
-def _pack(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+def _embed_message(message: bytes) -> str:
+    packed = base64.b64encode(gzip.compress(message, mtime=0)).decode()
+    return f'<section><div><script type="text/plain" data-message>{packed}</script></div></section>'

@@ -143,17 +143,13 @@ def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
             skipped.append(Skipped(cut(name), f"it is nested more than {MOST_FOLDERS} folders deep"))
             continue
         path = PurePosixPath(name)
-        if not path.parts or any(_is_junk(part) for part in path.parts):
+        if not path.parts or any(part in _JUNK or part.startswith("._") for part in path.parts):
             continue
         if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
             skipped.append(Skipped(info.filename, "its name points outside the archive"))
         else:
             entries.append(_Entry(path, lambda info=info: archive.read(info, MAX_BYTES + 1)))  # type: ignore[misc]
     return entries
-
-
-def _is_junk(name: str) -> bool:
-    return name in _JUNK or name.startswith("._")
 
 
 def _collect(entries: list[_Entry], skipped: list[Skipped], image_size: int, clock: _Clock) -> UploadedImages:

@@ -55,10 +55,6 @@ MODELS = {
 }
 
 
-def _reading_order(rows: int, cols: int) -> NDArray[np.float64]:
-    return np.arange(rows * cols, dtype=np.float64)[:, None]
-
-
 def _random(scale: float, rows: int, cols: int, dim: int) -> NDArray[np.float64]:
     return scale * np.random.default_rng(0).standard_normal((rows * cols, dim))
 
@@ -86,7 +82,7 @@ ERRORS = {
         "One vector for all", lambda r, c, d: np.repeat(_random(1.0, 1, 1, d), r * c, 0)
     ),
     "index": PositionError(
-        "Index added to all channels", lambda r, c, d: np.repeat(_reading_order(r, c), d, 1)
+        "Index added to all channels", lambda r, c, d: np.repeat(np.arange(float(r * c))[:, None], d, 1)
     ),
     "row": PositionError("Only the row", lambda r, c, d: np.repeat(sincos_1d(r, d), c, axis=0)),
     **{

@@ -65,7 +65,8 @@ def write_lesson(lesson: Lesson) -> str:
             "[[stop]]",
             *(f"{name} = {_format_string(str(getattr(stop, name)))}" for name in _STOP_TEXTS),
         ]
-        lines.append(f"check = {_format_inline_table(task_checks.CHECK_NAMES[type(stop.check)], stop.check)}")
+        name = f"name = {_format_string(task_checks.CHECK_NAMES[type(stop.check)])}"
+        lines.append(f"check = {{ {', '.join([name, *_format_fields(stop.check)])} }}")
         if stop.question is not None:
             lines += _format_question(stop.question)
     return "\n".join(lines) + "\n"
@@ -86,10 +87,6 @@ def _format_question(question: Question) -> list[str]:
     if question.proof:
         lines.append(f"proof = {_format_string(str(Link('proof', question.proof)).partition('?')[2])}")
     return lines
-
-
-def _format_inline_table(name: str, check: object) -> str:
-    return f"{{ {', '.join([f'name = {_format_string(name)}', *_format_fields(check)])} }}"
 
 
 def _format_fields(instance: object) -> list[str]:

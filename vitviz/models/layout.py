@@ -25,8 +25,3 @@ class TokenLayout:
     def num_tokens(self) -> int:
         """Prefix tokens and patches together."""
         return self.num_prefix_tokens + self.num_patches
-
-    def patch_at(self, x: float, y: float) -> tuple[int, int]:
-        """Return (row, col) of the patch under the normalised point (x, y); the edges belong to the image."""
-        rows, cols = self.grid
-        return min(max(int(y * rows), 0), rows - 1), min(max(int(x * cols), 0), cols - 1)

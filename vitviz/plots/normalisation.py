@@ -24,16 +24,12 @@ def gradient_figure(found: Sequence[Norms], mode: Mode = "light") -> Chart:
     for one, colour, symbol in zip(found, VARIANTS[1:], SYMBOLS, strict=False):
         blocks, ends = range(1, len(one.mean) + 1), (one.low, one.high)
         figure.curve(one.title, blocks, one.mean, (colour, symbol), "block %{x}: %{y:.3g}", ends)
+    norms = [float(value) for one in found for values in (one.low, one.high) for value in values if value > 0]
     return figure.with_legend(
         HEIGHT_PX,
         xaxis={"title": {"text": "block, from the image to the head"}, "dtick": 1},
-        yaxis={"title": {"text": "norm of the gradient"}, **_log_axis(found)},
+        yaxis={"title": {"text": "norm of the gradient"}, **log_axis(norms or [1.0])},
     )
-
-
-def _log_axis(found: Sequence[Norms]) -> dict[str, Any]:
-    ends = [float(value) for one in found for values in (one.low, one.high) for value in values if value > 0]
-    return log_axis(ends or [1.0])
 
 
 def norms_figure(

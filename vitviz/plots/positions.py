@@ -154,23 +154,16 @@ def by_distance_figure(
                 showlegend=dash == LINE_STYLES[0],
             )
     figure.hline(y=0, line={"color": palette.line, "width": 1})
+    every = [line for pair in curves.values() for line in pair]
+    lows = [float(np.nanmin(line)) for line in every]
     return figure.with_legend(
         288,
         xaxis={
             "title": {"text": "distance, patches (solid: along rows, dotted: along columns)"},
-            "dtick": 1 if _longest(curves) < 12 else 2,
+            "dtick": 1 if max(map(len, every)) < 12 else 2,
         },
-        yaxis={"title": {"text": "mean cosine"}, "range": [_smallest_value(curves), 1.05]},
+        yaxis={"title": {"text": "mean cosine"}, "range": [min(-0.05, min(lows) - 0.05), 1.05]},
     )
-
-
-def _longest(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> int:
-    return max(len(line) for lines in curves.values() for line in lines)
-
-
-def _smallest_value(curves: Mapping[str, tuple[FloatArray, FloatArray]]) -> float:
-    lows = [float(np.nanmin(line)) for lines in curves.values() for line in lines]
-    return min(-0.05, min(lows) - 0.05)
 
 
 def resize_figure(

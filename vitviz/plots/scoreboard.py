@@ -26,6 +26,7 @@ PARTS = {  # of a model, in the order of the data
     "attention": theme.HEADS[0],
     "head": theme.HEADS[1],
 }
+PATTERN = {"size": 6, "solidity": 0.25}  # of hatches
 PHONE_PX = 360  # how wide the image is on a phone
 MOST_NAMES = 12  # beyond so many points only the front and the chosen one carry their names
 # A front that climbs leaves a point to the right and comes from below: names keep away from both where they can.
@@ -297,7 +298,7 @@ def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "li
                 marker={
                     "color": color,
                     "line": {"color": palette.paper, "width": 1},
-                    "pattern": _hatched(hatch, color, palette),
+                    "pattern": {"shape": hatch, "bgcolor": color, "fgcolor": palette.paper, **PATTERN},
                 },
                 customdata=[[f"{count:,}"] for count in own],
                 hovertemplate="%{x:.1f} %, %{customdata[0]}",
@@ -313,8 +314,3 @@ def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "li
         margin={"l": 4, "r": 4, "t": 4, "b": 4},
     )
     return figure
-
-
-def _hatched(shape: str, color: str, palette: theme.Palette) -> dict[str, Any]:
-    """Return a hatch pattern in the paper's colour."""
-    return {"shape": shape, "bgcolor": color, "fgcolor": palette.paper, "size": 6, "solidity": 0.25}

@@ -83,8 +83,7 @@ def order_curve(
     shown = np.concatenate([plan.deletion, plan.insertion])
     blanked = faithfulness.blank_patches(image, shown, layout.grid)
     chances = model.probabilities(capture(model.model, blanked, record=False).logits)[:, target]
-    deletion, insertion = faithfulness.split_curves(chances, len(plan.fraction) - 1, 1)
-    return OrderCurve(plan.fraction, deletion[0], insertion[0])
+    return OrderCurve(plan.fraction, *chances.reshape(2, -1))
 
 
 def predict_ablated(

@@ -114,13 +114,16 @@ def open_head(context: PartContext) -> OpenedPart:
         label = f" [{token_name.upper()}]" if len(content.names) > 1 else ""
         columns |= {f"y{label}": y, f"w{label}": w, f"w y{label}": y * w}
     if len(content.names) > 1:
+        by_head = output.content
         scores = [operations[i].facts["result"] for i in (0, 1)]
         both = Operation(
             "vector",
             "Mean of both heads",
             "(first + second) / 2",
             f"({signed(scores[0], 3)} + {signed(scores[1], 3)}) / 2 = {signed(sum(scores) / 2, 3)}",
-            np.stack([*_list_head_logits(output.content), output.content.logits]),
+            np.stack(
+                [np.asarray(s) for s in (by_head.by_cls, by_head.by_dist, by_head.logits) if s is not None]
+            ),
             ("[CLS]", "[DIST]", "mean"),
             shape=context.part.shape_out,
         )
@@ -129,10 +132,6 @@ def open_head(context: PartContext) -> OpenedPart:
     return build_opened_part(
         context, 0, operations, [build_table(f"Logit of {name}", file, columns)], chosen_class=chosen
     )
-
-
-def _list_head_logits(classes: ClassScores) -> list[FloatArray]:
-    return [np.asarray(scores) for scores in (classes.by_cls, classes.by_dist) if scores is not None]
 
 
 def open_classes(context: PartContext) -> OpenedPart:

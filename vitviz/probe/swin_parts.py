@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.models.layout import TokenLayout
 from vitviz.models.swin import PatchMerging, SwinTransformer
+from vitviz.pin import Pin
 from vitviz.probe.capture import as_array
 
 FloatArray = NDArray[np.float32]
@@ -60,7 +60,7 @@ def patch_gradients(
         _, record = model(x, record=tuple(names))
         for name in names:
             tokens = record[name]
-            row, col = TokenLayout((), tuple(tokens.shape[1:3]), 1).patch_at(*point)
+            row, col = Pin(point).row_col((tokens.shape[1], tokens.shape[2]))
             signs = torch.randn(tokens.shape[-1], generator=torch.Generator().manual_seed(0)).sign()
             (gradient,) = torch.autograd.grad((tokens[0, row, col] * signs).sum(), x, retain_graph=True)
             pixels = gradient[0].abs().double().sum(dim=0)[: rows * px, : cols * px]

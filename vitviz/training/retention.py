@@ -16,7 +16,7 @@ from math import isfinite
 from pathlib import Path
 
 from vitviz.heartbeat import Clock
-from vitviz.training.run_directory import DELETED, DRAFT, Run, RunError, Status, list_runs
+from vitviz.training.run_directory import DELETED, DRAFT, Run, RunError, list_runs
 
 WATCHED_S = 600.0  # a page renews its view every few seconds, a hidden tab every minute
 QUEUED_S = 24 * 3600.0  # a run queued for longer waits for a server that no longer exists
@@ -132,11 +132,8 @@ def _stored(run: Run, now: float) -> Stored:
     # A time in the future (wrong clock) counts as just unused: neither expired nor in use.
     used = min(now, latest) if latest <= now + AHEAD_S else now - WATCHED_S - 1
     size = sum(path.stat().st_size for path in run.directory.rglob("*") if path.is_file())
-    return Stored(run.id, size, used, _under_way(status, now - used))
-
-
-def _under_way(status: Status, idle_s: float) -> bool:
-    return status.active and (status.state != "queued" or idle_s < QUEUED_S)
+    under_way = status.active and (status.state != "queued" or now - used < QUEUED_S)
+    return Stored(run.id, size, used, under_way)
 
 
 def _positive(environment: Mapping[str, str], name: str, default: float) -> float:

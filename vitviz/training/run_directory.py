@@ -189,16 +189,13 @@ class Run:
 
     def status(self) -> Status:
         """Return the run's status; a member has the state of its experiment."""
-        status = self._read_status()
+        values = read_json(self.directory / "status.json")
+        status = Status(**{key: value for key, value in values.items() if _fits(key, value)})
         if self.is_member:
             return status.in_state_of(self.root_run.status())
         if status.state in ("starting", "running", "paused") and not _is_alive(self.directory, status):
             return replace(status, state="interrupted", message=_DIED)
         return status
-
-    def _read_status(self) -> Status:
-        values = read_json(self.directory / "status.json")
-        return Status(**{key: value for key, value in values.items() if _fits(key, value)})
 
     def records(self, after_byte: int = 0) -> tuple[list[dict[str, Any]], int]:
         """Return (records after a byte, next byte); 'kind' is step, evaluation, shuffled, snapshot or event.

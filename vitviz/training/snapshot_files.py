@@ -1,7 +1,6 @@
 """Write and read the snapshots and the resume state of a run."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
@@ -69,7 +68,7 @@ def cut_after(run: Run, step: int) -> None:
         write_whole(path, b"".join(kept))
     for snapshot in run.snapshots():
         if snapshot > step:
-            _snapshot_file(run.directory, snapshot).unlink(missing_ok=True)
+            (run.directory / "snapshots" / f"{snapshot:08d}.safetensors").unlink(missing_ok=True)
 
 
 def _keeps(line: bytes, step: int) -> bool:
@@ -77,7 +76,3 @@ def _keeps(line: bytes, step: int) -> bool:
         return line.endswith(b"\n") and int(json.loads(line).get("step", 0)) <= step
     except (ValueError, AttributeError, TypeError):
         return False
-
-
-def _snapshot_file(directory: Path, step: int) -> Path:
-    return directory / "snapshots" / f"{step:08d}.safetensors"

@@ -33,7 +33,7 @@ class TrainerProcess:
     """
 
     def __init__(self) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _paths()))}
+        paths = os.pathsep.join(filter(None, (str(_PROJECT), os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
             _COMMAND,
             stdin=subprocess.PIPE,
@@ -41,7 +41,7 @@ class TrainerProcess:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            env=environment,
+            env={**os.environ, "PYTHONPATH": paths},
         )
         self._code: int | None = None  # exit code, or minus the signal that killed it
         self._log_lines: deque[str] = deque(maxlen=KEPT_LINES)
@@ -118,7 +118,3 @@ class TrainerProcess:
             while line := stderr.readline(LINE_CHARS):
                 if line.strip():
                     self._log_lines.append(line.rstrip())
-
-
-def _paths() -> list[str]:
-    return [str(_PROJECT), os.environ.get("PYTHONPATH", "")]

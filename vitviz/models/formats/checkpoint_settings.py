@@ -142,15 +142,7 @@ class Settings:
                 )
             return 1.0
         crop = self.integer("crop_size") or image_size
-        return min(crop / self.number_of_pixels(edge), 1.0)
-
-    def number_of_pixels(self, value: Any) -> int:
-        """Return a stated length in pixels.
-
-        Raises:
-            PretrainedError: if it is no length.
-        """
-        return Settings({"size": value}).integer("size") or 1
+        return min(crop / (Settings({"size": edge}).integer("size") or 1), 1.0)
 
 
 def check_labels(names: Any, classes: int) -> tuple[str, ...]:
