@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
-from pages.classroom import class_question, membership
+from pages.classroom import class_question, follow_mode, membership
 from pages.classroom.membership import Membership
 from pages.controls import notices, session_keys
 from pages.frame import registry
@@ -101,19 +101,19 @@ def _sync_class(member: Membership, slug: str) -> Membership | None:
         member.leads, member.images = False, {}
     member.challenge = state.challenge
     if not member.leads:
-        membership.follow_teacher(member, state, slug)
+        follow_mode.follow_teacher(member, state, slug)
         pending = class_question.load_pending()
         member.pending = 0 if pending is None else pending.number
         if pending is not None:
-            membership.hide_proof(pending.question, state.shown, slug)
-    membership.load_shared_image(member)
+            class_question.hide_proof(pending.question, state.shown, slug)
+    follow_mode.load_shared_image(member)
     return member
 
 
 def _publish_view(member: Membership, slug: str) -> None:
     if member.leads:
         try:
-            membership.publish_view(member, slug)
+            follow_mode.publish_view(member, slug)
         except ClassError as error:
             st.warning(
                 f"This page is not shared with the class: {plain(str(error))}.", icon=":material/info:"
@@ -159,12 +159,12 @@ def _poll(slug: str) -> None:
         if state is not None:
             membership.send_heartbeat(member)
             if member.leads:
-                membership.publish_view(member, slug)
+                follow_mode.publish_view(member, slug)
     except ClassError as error:
         member.error = str(error)
     else:
         if state is not None and member.follows and not member.leads and state.version != member.version:
-            membership.move_to_shared_page(member, state, slug)
+            follow_mode.move_to_shared_page(member, state, slug)
         pending = class_question.load_pending()
         if member.pending and pending is None and member.follows:
             member.version = -1  # applies the proof, which was hidden
@@ -193,12 +193,12 @@ def _draw_learner_row(slug: str) -> None:
         if member.follows:
             st.markdown(f":material/co_present: **{code}** · following the teacher", width="content")
             st.button(
-                "Stop following", key="class.around", on_click=membership.stop_following, type="tertiary"
+                "Stop following", key="class.around", on_click=follow_mode.stop_following, type="tertiary"
             )
         else:
             st.markdown(f":material/explore: **{code}** · not following", width="content")
             if st.button(
-                "Follow teacher", key="class.back", on_click=membership.resume_following, type="tertiary"
+                "Follow teacher", key="class.back", on_click=follow_mode.resume_following, type="tertiary"
             ):
                 st.rerun()
 
@@ -220,7 +220,7 @@ def _draw_teacher_row(slug: str) -> None:
         st.markdown(
             f":material/cast_for_education: **{format_code(member.code)}** · {attendance}", width="content"
         )
-        image = membership.get_hidden_image(member)
+        image = follow_mode.get_hidden_image(member)
         if image is not None:
             st.button(
                 "Share image with the class",
@@ -230,19 +230,19 @@ def _draw_teacher_row(slug: str) -> None:
                 args=(image,),
                 help=f"The class does not see your image until you share it. {STORAGE_NOTICE}",
             )
-        if membership.has_hidden_lesson(member):
+        if follow_mode.has_hidden_lesson(member):
             st.button(
                 "Share lesson with the class",
                 key="class.show_lesson",
                 type="tertiary",
-                on_click=membership.share_lesson,
+                on_click=follow_mode.share_lesson,
                 help=f"Learners then see each stop's text and task beside the page. {STORAGE_NOTICE}",
             )
 
 
 def _share_image(image: str) -> None:
     with membership.toast_errors("The image is not shared"):
-        membership.share_image(image)
+        follow_mode.share_image(image)
 
 
 def describe_attendance(attendance: Attendance) -> str:

@@ -13,6 +13,7 @@ import streamlit as st
 from pages.classroom import membership
 from pages.classroom.membership import Membership
 from pages.controls import query_params, session_keys
+from pages.controls.widgets import encode_value
 from pages.frame import registry
 from pages.questions import question_form
 from pages.questions.answer_input import draw_input, draw_points, get_moved_key, is_typed, read_input
@@ -22,7 +23,7 @@ from vitviz.classes import question_store
 from vitviz.classes.class_question import ClassQuestion, HistogramBar, build_histogram, describe_answers
 from vitviz.classes.database import ClassError
 from vitviz.classes.question_store import QuestionState
-from vitviz.classes.shared_view import is_private
+from vitviz.classes.shared_view import SharedView, is_private
 from vitviz.lessons.authored_measures import AuthoredMeasure
 from vitviz.lessons.lesson import Link, Question
 from vitviz.lessons.question_kinds import Answer, Measure, Point, Write
@@ -52,6 +53,27 @@ def load_pending() -> QuestionState | None:
         state = question_store.load_question(membership.get_class_store(), member.code)
         return state if state is not None and state.stage != "measured" else None
     return None
+
+
+def hide_proof(question: ClassQuestion, view: SharedView | None, slug: str) -> None:
+    """Replace a question's proof on its page by the values that the teacher shows, or showed when asking.
+
+    A control without a value counts as the proof, because the page's default may be the proof.
+    """
+    stored, incoming = session_keys.get_control_values(), session_keys.get_dict(session_keys.INCOMING)
+    shared = view.link.values if view is not None and view.slug == slug else {}
+    for key, proof in question.proof.query if slug == question.proof.slug else ():
+        linked = incoming.get(key, encode_value(stored[key]) if key in stored else proof)
+        if "." not in key or linked != proof:  # the selection is part of the question
+            continue
+        incoming.pop(key, None)
+        stored.pop(key, None)
+        st.session_state.pop(key, None)
+        others = (
+            value for value in (shared.get(key), question.before.get(key)) if value not in (None, proof)
+        )
+        if other := next(others, None):
+            incoming[key] = other
 
 
 def is_hidden(measure: Measure) -> bool:

@@ -13,7 +13,9 @@ from streamlit import config
 
 from pages.classroom import invitation, membership
 from pages.classroom.membership import Membership
+from pages.stores import classes, session
 from pages.views.register import register
+from vitviz.classes import teacher_key as key_store
 from vitviz.classes.database import ClassError
 from vitviz.plots.blob import pack
 from vitviz.text import plain
@@ -48,11 +50,43 @@ def read_key() -> None:
     ):
         return
     try:
-        membership.take_lead(text)
+        _take_lead(text)
     except ClassError as error:
         st.warning(f"{plain(str(error).capitalize())}.", icon=":material/info:")
         return
     st.rerun()
+
+
+def _take_lead(text: str) -> None:
+    """Lead the class of a teacher's key, as it stands in the key's link.
+
+    Raises:
+        ClassError: if the key is wrong or revoked, or after many wrong ones.
+    """
+    user, (code, _, key) = session.get_current(), text.partition(".")
+    store = membership.get_class_store()
+    accepted = classes.try_code(
+        user, session.get_address(), lambda: key_store.accept_key(store, code, key, user.owner) or None
+    )
+    if not accepted:
+        raise ClassError("this teacher's key is wrong or was revoked")
+    membership.join_class(code)
+
+
+def _create_key() -> None:
+    member = membership.get_membership()
+    if member is not None:
+        with membership.toast_errors("No key was created"):
+            owner = session.get_current().owner
+            member.key = key_store.create_key(membership.get_class_store(), member.code, owner)
+
+
+def _revoke_key() -> None:
+    member = membership.get_membership()
+    if member is not None:
+        with membership.toast_errors("The key still opens the lead"):
+            key_store.revoke_key(membership.get_class_store(), member.code, session.get_current().owner)
+            member.key = ""
 
 
 def draw_key(member: Membership) -> None:
@@ -70,11 +104,11 @@ def draw_key(member: Membership) -> None:
                 "Create key",
                 key="class_room.create_key",
                 help="Revokes an earlier key.",
-                on_click=membership.create_key,
+                on_click=_create_key,
             )
         st.button(
             "Revoke key",
             key="class_room.revoke_key",
             help="Ends every lead that a key opened in other browsers.",
-            on_click=membership.revoke_key,
+            on_click=_revoke_key,
         )

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
-from pages.classroom import class_question, membership
+from pages.classroom import class_question, follow_mode
 from pages.controls import notices, query_params, session_keys
 from pages.frame import glossary_terms, registry
 from pages.lessons import open_lesson
@@ -40,7 +40,7 @@ def draw_beside(slug: str) -> Iterator[None]:
     opened = open_lesson.get_open_stop()
     notices.draw_notice(session_keys.LESSON_MISSING)
     lower_part = _draw_upper_part(opened) if opened is not None else None
-    if opened is None and (text := membership.get_followed_lesson()) is not None:
+    if opened is None and (text := follow_mode.get_followed_lesson()) is not None:
         _draw_followed_lesson(text)
     try:
         yield

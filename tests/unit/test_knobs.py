@@ -15,7 +15,8 @@ from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameter import BASES
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SUBJECT_OF
 from vitviz.training.batches import TrainingData, prepare_training_data
-from vitviz.training.loop import Trainer, bf16_is_fast
+from vitviz.training.device import bf16_is_fast
+from vitviz.training.loop import Trainer
 
 SET = "the pictures say it"
 FILE = "names a file of weights; 'Fine-tuning' and 'DeiT' are about them"

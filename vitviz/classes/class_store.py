@@ -7,8 +7,6 @@ after its teacher's last heartbeat. Every method raises ClassError if the databa
 """
 
 import hashlib
-import hmac
-import secrets
 import sqlite3
 import time
 from collections.abc import Callable
@@ -63,11 +61,8 @@ class Attendance:
     following: int
 
 
-_LEADS = "(teacher = ? OR code IN (SELECT code FROM key_holder WHERE owner = ?))"
-
-
-def _hash_key(code: str, key: str) -> bytes:
-    return hashlib.sha256(f"key:{code}:{key}".encode()).digest()
+# Condition on `class`: this session opened the class, or holds the teacher's key.
+LEADS = "(teacher = ? OR code IN (SELECT code FROM key_holder WHERE owner = ?))"
 
 
 def hash_member(code: str, token: str) -> str:
@@ -136,7 +131,7 @@ class ClassStore:
 
     def list_codes(self, teacher: str) -> list[str]:
         """Return the codes of the classes that a session leads, newest first."""
-        query = f"SELECT code, seen FROM class WHERE {_LEADS} ORDER BY opened DESC"
+        query = f"SELECT code, seen FROM class WHERE {LEADS} ORDER BY opened DESC"
         rows = self.database.query_cached(
             ("own", teacher), lambda: self.database.fetch(query, teacher, teacher)
         )
@@ -200,39 +195,7 @@ class ClassStore:
 
     def close(self, code: str, teacher: str) -> None:
         """Close a class that this session leads, and delete everything that belongs to it."""
-        self.database.execute(f"DELETE FROM class WHERE code = ? AND {_LEADS}", code, teacher, teacher)
-
-    def create_key(self, code: str, owner: str) -> str:
-        """Return a new key of the class's teacher, in place of an earlier one, which is revoked.
-
-        Raises:
-            ClassError: if this session does not lead the class, or the database cannot be written.
-        """
-        key = secrets.token_urlsafe(24)
-        self.revoke_key(code, owner)
-        self.database.execute("INSERT INTO teacher_key VALUES (?, ?)", code, _hash_key(code, key))
-        return key
-
-    def revoke_key(self, code: str, owner: str) -> None:
-        """Revoke the teacher's key and every lead that it opened; this session and the opener go on leading.
-
-        Raises:
-            ClassError: if this session does not lead the class, or the database cannot be written.
-        """
-        with self.database.writing() as file:
-            query = f"SELECT 1 FROM class WHERE code = ? AND {_LEADS}"
-            if file.execute(query, (code, owner, owner)).fetchone() is None:
-                raise ClassError("this browser does not lead the class")
-            file.execute("DELETE FROM teacher_key WHERE code = ?", (code,))
-            file.execute("DELETE FROM key_holder WHERE code = ? AND owner != ?", (code, owner))
-
-    def accept_key(self, code: str, key: str, owner: str) -> bool:
-        """Make a session a teacher of the class by its key; return False if the key is wrong or was revoked."""
-        rows = self.database.fetch("SELECT hash FROM teacher_key WHERE code = ?", code)
-        if not rows or not hmac.compare_digest(rows[0][0], _hash_key(code, key)) or self.load(code) is None:
-            return False
-        self.database.execute("INSERT OR IGNORE INTO key_holder VALUES (?, ?)", code, owner)
-        return True
+        self.database.execute(f"DELETE FROM class WHERE code = ? AND {LEADS}", code, teacher, teacher)
 
     def sweep(self) -> None:
         """Delete expired classes; a server calls this every minute."""

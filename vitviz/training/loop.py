@@ -22,10 +22,12 @@ from vitviz.models.zoo import create_model
 from vitviz.training.augmentation import augment, mix
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser
 from vitviz.training.data_parallel import ThreadPool
+from vitviz.training.device import bf16_is_fast
+from vitviz.training.early_stopping import StoppingRule
 from vitviz.training.optimizers import load_optimizer_tensors, make_optimizers, optimizer_tensors
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
-from vitviz.training.schedule import StoppingRule, learning_rate_factor, snapshot_marks
-from vitviz.training.weights import Weights, bf16_is_fast
+from vitviz.training.schedule import learning_rate_factor, snapshot_marks
+from vitviz.training.weights import Weights
 
 MAX_RECORDS = 5000  # of a run's steps; longer runs record means over several steps
 QUICK_VALIDATION = 2048  # images at most while training; all of them at the end

@@ -20,6 +20,7 @@ import torch
 from vitviz.data.dataset import DatasetError
 from vitviz.text import reason
 from vitviz.training import run_lock
+from vitviz.training.device import choose_device
 from vitviz.training.files import read_lines, write_status
 from vitviz.training.limits import MAX_TRAINING_S
 from vitviz.training.model_trainer import Listener, ModelTrainer
@@ -311,8 +312,3 @@ class Session:
             self._watched_at = counted
         self._lease = touched
         return counted - self._watched_at > self.config.lease_s
-
-
-def choose_device() -> str:
-    """Return 'cuda' if available, else 'cpu'."""
-    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -38,16 +38,6 @@ def _is_frozen(module: nn.Module) -> bool:
     return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
 
 
-def bf16_is_fast(device: torch.device) -> bool:
-    """Return True if bf16 matrix products have hardware: any CUDA device here, or a CPU with AVX-512 bf16 or AMX."""
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
-    checks = (
-        getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    )
-    return device.type == "cpu" and any(check is not None and check() for check in checks)
-
-
 class Weights:
     """A model whose parameters are views of one working vector, with an fp32 master of it.
 
