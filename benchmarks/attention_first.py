@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vitviz.analysis import faithfulness  # noqa: E402
 from vitviz.analysis.rollout import rollout  # noqa: E402
-from vitviz.data.decoding import decode_image  # noqa: E402
-from vitviz.data.preparation import prepare  # noqa: E402
+from vitviz.data.image_decoding import decode_image  # noqa: E402
+from vitviz.data.image_preprocessing import prepare  # noqa: E402
 from vitviz.models.presets import PRESETS  # noqa: E402
 from vitviz.models.zoo import create_model  # noqa: E402
 from vitviz.plots.attention_message import Scene, explorer_view, strip_view  # noqa: E402

@@ -28,7 +28,7 @@ from vitviz.checkpoint_header import Header, read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.config import TrainConfig, ViTConfig  # noqa: E402
 from vitviz.data.datasets import default_pictures, load_dataset  # noqa: E402
-from vitviz.data.preparation import prepare_batch  # noqa: E402
+from vitviz.data.image_preprocessing import prepare_batch  # noqa: E402
 from vitviz.probe.capture import capture  # noqa: E402
 
 CHECKPOINTS = ROOT / "checkpoints"

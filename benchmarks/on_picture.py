@@ -26,12 +26,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.conftest import FLAGS, chromium_path, free_port, start_server, stop_server  # noqa: E402
-from vitviz.analysis.assembly import assemble, misplace_parts  # noqa: E402
-from vitviz.analysis.changes import CHANGES, apply_all_strengths  # noqa: E402
+from vitviz.analysis.image_changes import CHANGES, apply_all_strengths  # noqa: E402
+from vitviz.analysis.image_parts import assemble, misplace_parts  # noqa: E402
 from vitviz.checkpoint_header import read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.data.faces import parts_of  # noqa: E402
-from vitviz.data.preparation import prepare  # noqa: E402
+from vitviz.data.image_preprocessing import prepare  # noqa: E402
 from vitviz.data.samples import load_sample  # noqa: E402
 from vitviz.models.loaded_model import LoadedModel  # noqa: E402
 from vitviz.probe.robustness import sweep  # noqa: E402

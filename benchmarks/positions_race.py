@@ -4,8 +4,8 @@
     python benchmarks/positions_race.py --codes none rotary   # adds rotary positions to the stored results
     python benchmarks/positions_race.py --datasets shapes --epochs 0.1 --out /tmp/race.json   # a short test
 
-The models have the same seed and order of images and train in turn in one run (vitviz/training/races.py). At the end
-each is also tested on images with shuffled patches. `mnist` must be in $VITVIZ_DATA or downloadable.
+The models have the same seed and order of images and train in turn in one run (vitviz/training/position_race.py). At the
+end each is also tested on images with shuffled patches. `mnist` must be in $VITVIZ_DATA or downloadable.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ sys.path.insert(0, str(ROOT))
 
 from vitviz.checkpoints import load_checkpoint  # noqa: E402
 from vitviz.config import to_dict  # noqa: E402
-from vitviz.training.races import CODES, RACES, positions_race  # noqa: E402
+from vitviz.training.position_race import CODES, RACES, positions_race  # noqa: E402
 from vitviz.training.records import Event, StepRecord  # noqa: E402
 from vitviz.training.run_directory import Run  # noqa: E402
-from vitviz.training.session import Session  # noqa: E402
+from vitviz.training.run_trainer import Session  # noqa: E402
 
 
 def race(name: str, epochs: float | None, codes: Sequence[str] = tuple(CODES)) -> dict[str, Any]:

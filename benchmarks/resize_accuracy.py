@@ -27,7 +27,7 @@ from vitviz.checkpoint_header import read_header  # noqa: E402
 from vitviz.checkpoints import open_model  # noqa: E402
 from vitviz.config import ViTConfig  # noqa: E402
 from vitviz.data.datasets import load_dataset  # noqa: E402
-from vitviz.data.preparation import prepare_batch  # noqa: E402
+from vitviz.data.image_preprocessing import prepare_batch  # noqa: E402
 from vitviz.models.loaded_model import LoadedModel  # noqa: E402
 from vitviz.models.vit import resize_positions  # noqa: E402
 from vitviz.models.zoo import create_model  # noqa: E402

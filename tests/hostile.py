@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from vitviz.checkpoints import load_checkpoint, save_checkpoint
-from vitviz.training.archive import export_run, import_run
+from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_directory import Run
 
 # Pictures, links and signs as HTML has them, Markdown, and Plotly.

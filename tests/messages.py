@@ -1,4 +1,4 @@
-"""What a client view is told, taken apart again: the other end of vitviz.plots.blob and vitviz.plots.run_history."""
+"""What a client view is told, taken apart again: the other end of vitviz.plots.blob and vitviz.plots.flip_book."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write strokes as text, as vitviz/browser/kit/pad.js does."""
+"""Write strokes as text, as vitviz/browser/kit/drawing_pad.js does."""
 
 from __future__ import annotations
 

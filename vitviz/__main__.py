@@ -1,5 +1,5 @@
 """Run the command `vitviz` as `python -m vitviz`."""
 
-from vitviz.command import main
+from vitviz.cli import main
 
 raise SystemExit(main())

@@ -15,7 +15,7 @@ from torch import nn
 
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.loading import list_shipped, load
-from vitviz.models.formats.opening import UNSAID
+from vitviz.models.formats.format_detection import UNSAID
 from vitviz.models.loaded_model import LoadedModel
 
 _START_S = 60.0

@@ -19,7 +19,9 @@ MAX_HEADER_BYTES = 2**20  # the shipped ones have up to 150 kB
 MOST_SIDES = 8  # of a tensor's shape
 KEY = "vitviz"
 # Current texts of shipped checkpoints whose stored cards have earlier ones.
-CARD_TEXTS: dict[str, str] = tomllib.loads(Path(__file__).with_name("card_texts.toml").read_text("utf-8"))
+CARD_TEXTS: dict[str, str] = tomllib.loads(
+    Path(__file__).with_name("model_card_texts.toml").read_text("utf-8")
+)
 
 
 class CheckpointError(ValueError):

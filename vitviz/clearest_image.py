@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.data import cifar10_few
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 
 LEARNED = "cifar10"
 

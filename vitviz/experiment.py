@@ -11,10 +11,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from vitviz.experiments.catalogue import EXPERIMENTS
 from vitviz.experiments.experiment import Cell, Experiment, collected, run, run_on_cluster
-from vitviz.experiments.result import RESULTS, Row, write_result
-from vitviz.memory import keep_freed
+from vitviz.experiments.experiment_list import EXPERIMENTS
+from vitviz.experiments.result_file import RESULTS, Row, write_result
+from vitviz.malloc import keep_freed
 
 PROJECT = Path(__file__).resolve().parents[1]
 

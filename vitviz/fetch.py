@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
-from vitviz.models.download import weights_folder
+from vitviz.models.file_download import weights_folder
 from vitviz.models.pretrained_list import Pretrained, PretrainedError, find
 from vitviz.models.published_weights import SMALL, Offer, fetch, list_weights
 

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from vitviz import checkpoints
 from vitviz.checkpoint_header import CheckpointError, read_header
-from vitviz.models.download import NoNetworkError
+from vitviz.models.file_download import NoNetworkError
 from vitviz.models.formats import open_model
 from vitviz.models.formats.checkpoint_settings import check_labels
 from vitviz.models.hub import fetch_hub_folder, find_hub_folder, is_hub_id, list_hub_folder

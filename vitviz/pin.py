@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from vitviz.models.layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout
 from vitviz.text import parse_float
 
 _PREFIX = re.compile(r"cls|dist|reg[1-9]")

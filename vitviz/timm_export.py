@@ -10,7 +10,7 @@ from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.loading import load
 from vitviz.models.formats.timm import describe_timm_model
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.usage import write_timm_usage
+from vitviz.usage_code import write_timm_usage
 
 _README = """# {title}
 

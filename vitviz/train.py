@@ -13,7 +13,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from vitviz.checkpoints import save_checkpoint
-from vitviz.memory import keep_freed
+from vitviz.malloc import keep_freed
 from vitviz.training.checkpoint_export import assemble, with_card
 from vitviz.training.loop import Trainer
 from vitviz.training.presets import TRAINING_PRESETS, TrainingPreset
@@ -21,7 +21,7 @@ from vitviz.training.provenance import commit
 from vitviz.training.records import Evaluation, Event, StepRecord
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 PROJECT = Path(__file__).resolve().parents[1]
 

@@ -14,24 +14,24 @@ from PIL import Image, ImageOps
 from torch import nn
 
 from vitviz.analysis.attention import Fusion, fuse_heads, map_of_token
-from vitviz.data.decoding import decode_image
-from vitviz.data.preparation import Prepared, prepare, seen_crop
+from vitviz.data.image_decoding import decode_image
+from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
 from vitviz.loading import load
 from vitviz.models.abilities import Ability, abilities
 from vitviz.models.layer_order import layout_of_layer
-from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots.attention_images import attention_image, png, sheet
 from vitviz.plots.attention_message import explorer_layers_view
 from vitviz.probe.capture import attention_distances, capture, window_attention_distances
-from vitviz.probe.explain import Recipe, method_maps_of
-from vitviz.probe.scenes import AttentionLayer, capture_layers, describe_scene
+from vitviz.probe.explanation_maps import Recipe, method_maps_of
+from vitviz.probe.explorer_layers import AttentionLayer, capture_layers, describe_scene
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from vitviz.browser.widget import Explorer
+    from vitviz.browser.notebook_widget import Explorer
 
 FloatArray = NDArray[np.floating[Any]]
 Query = str | int | tuple[int, int] | None
@@ -151,18 +151,20 @@ class View:
         Raises:
             ValueError: if there is no such figure, or the model does not have what it shows.
         """
-        from vitviz.plots import view_figures
+        from vitviz.plots import notebook_figures
 
         if name == "attention":
             lines, layout = self._weights(layer, query)
             maps = lines[:, layout.num_prefix_tokens :].reshape(-1, *layout.grid)
-            return view_figures.maps_figure(maps, [f"head {head}" for head in range(len(maps))]).to_plotly()
+            return notebook_figures.maps_figure(
+                maps, [f"head {head}" for head in range(len(maps))]
+            ).to_plotly()
         if name == "distances":
-            return view_figures.distances_figure(self.distances()).to_plotly()
+            return notebook_figures.distances_figure(self.distances()).to_plotly()
         if name == "prediction":
-            return view_figures.prediction_figure(self.prediction[:5]).to_plotly()
+            return notebook_figures.prediction_figure(self.prediction[:5]).to_plotly()
         if name in ("rollout", "relevance"):
-            return view_figures.maps_figure(getattr(self, name)()[None], [name]).to_plotly()
+            return notebook_figures.maps_figure(getattr(self, name)()[None], [name]).to_plotly()
         raise ValueError(
             f"expected the figure attention, distances, prediction, rollout or relevance, received {name!r}"
         )
@@ -202,7 +204,7 @@ class View:
             ImportError: if anywidget is not installed.
             ValueError: as `attention`.
         """
-        from vitviz.browser.widget import Explorer
+        from vitviz.browser.notebook_widget import Explorer
 
         return Explorer(message=self.explorer_message(query))
 

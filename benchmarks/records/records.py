@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from vitviz.checkpoint_header import read_header  # noqa: E402
 from vitviz.checkpoints import save_checkpoint  # noqa: E402
-from vitviz.memory import keep_freed  # noqa: E402
+from vitviz.malloc import keep_freed  # noqa: E402
 from vitviz.training.checkpoint_export import assemble, with_card  # noqa: E402
 from vitviz.training.loop import Trainer  # noqa: E402
 from vitviz.training.presets import TRAINING_PRESETS  # noqa: E402
@@ -40,7 +40,7 @@ from vitviz.training.provenance import PROJECT, commit, processor  # noqa: E402
 from vitviz.training.records import Evaluation, Event  # noqa: E402
 from vitviz.training.run_config import RunConfig  # noqa: E402
 from vitviz.training.run_directory import Run  # noqa: E402
-from vitviz.training.session import Session  # noqa: E402
+from vitviz.training.run_trainer import Session  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parent
 BATCH = 500

@@ -9,8 +9,8 @@ import streamlit as st
 from pages.classroom.membership import Membership
 from pages.frame import registry
 from pages.selection import selection
-from pages.stores import board
-from pages.stores.board import BoardRow
+from pages.stores import leaderboard
+from pages.stores.leaderboard import BoardRow
 from vitviz.classes.challenge import TERMS, ChallengeState
 from vitviz.classes.database import ClassError
 from vitviz.text import percent, plain
@@ -44,7 +44,7 @@ def draw(member: Membership, state: ChallengeState) -> None:
 
 def _draw_board(member: Membership) -> None:
     try:
-        rows = board.load_board(member.code)
+        rows = leaderboard.load_board(member.code)
     except ClassError as error:
         st.caption(plain(str(error)))
         return
@@ -93,7 +93,7 @@ def describe_status(row: BoardRow) -> str:
     if row.state == "queued":
         if row.turn is None:
             return "waiting"
-        wait_s = board.estimate_wait_s(row.turn)
+        wait_s = leaderboard.estimate_wait_s(row.turn)
         return f"waiting, position {row.turn}" + ("" if wait_s is None else f": about {format_wait(wait_s)}")
     if row.state == "running":
         accuracy = "" if row.accuracy is None else f", validation accuracy {percent(row.accuracy)}"

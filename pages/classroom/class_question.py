@@ -18,13 +18,13 @@ from pages.frame import registry
 from pages.questions import question_form
 from pages.questions.answer_input import draw_input, draw_points, get_moved_key, is_typed, read_input
 from pages.selection import selection
-from pages.stores import cached, classes, session
+from pages.stores import classes, session, shared_cache
 from vitviz.classes import question_store
 from vitviz.classes.class_question import ClassQuestion, HistogramBar, build_histogram, describe_answers
 from vitviz.classes.database import ClassError
 from vitviz.classes.question_store import QuestionState
 from vitviz.classes.shared_view import SharedView, is_private
-from vitviz.lessons.authored_measures import AuthoredMeasure
+from vitviz.lessons.authored_questions import AuthoredMeasure
 from vitviz.lessons.lesson import Link, Question
 from vitviz.lessons.question_kinds import Answer, Measure, Point, Write
 from vitviz.text import plain, plural
@@ -175,7 +175,7 @@ def _ask_class(question: Question, subject: Subject | None) -> None:
             prompt=question.prompt,
             kind=question.measure.get_answer_kind(subject),
             measure=question.measure,
-            about=f"{subject.choice.title}, step {subject.step:,}, {cached.get_image_title(subject.image)}",
+            about=f"{subject.choice.title}, step {subject.step:,}, {shared_cache.get_image_title(subject.image)}",
             model=subject.choice.key,
             step=subject.step,
             image=member.images.get(subject.image, subject.image),
@@ -265,7 +265,9 @@ def _encode_photo(question: ClassQuestion) -> Photo | None:
         member = membership.get_membership()
         if member is not None:
             classes.load_image(member.code, question.image)
-        return cached.encode_photo(question.image, choice.preparation, (question.crop, question.crop), True)
+        return shared_cache.encode_photo(
+            question.image, choice.preparation, (question.crop, question.crop), True
+        )
     except (KeyError, ClassError):
         return None
 

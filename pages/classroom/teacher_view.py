@@ -11,7 +11,7 @@ from vitviz.classes import challenge, teacher_images
 from vitviz.classes.challenge import TERMS
 from vitviz.classes.database import ClassError
 from vitviz.classes.question_store import list_results, tabulate_results
-from vitviz.tables import csv_text
+from vitviz.csv_table import csv_text
 from vitviz.text import plain, plural
 
 ATTENDANCE_S = 2.0

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pages.selection import nearest_model, selection
+from pages.selection import selection, substitutes
 from pages.selection.subject import CapturedSubject, capture_attention, load_current, load_subject
 from pages.views.chart import draw_chart
 from vitviz import sinusoids
@@ -25,10 +25,10 @@ KEY = "exercises.right"
 
 def _load_subject() -> CapturedSubject:
     """Load the selected model if it is a plain ViT, else the most similar one with an image of its dataset."""
-    if nearest_model.is_plain_vit(selection.get_model_choice().config):
+    if substitutes.is_plain_vit(selection.get_model_choice().config):
         return capture_attention(load_current())
-    choice = nearest_model.find_nearest_model(nearest_model.is_plain_vit)
-    return capture_attention(load_subject(choice, None, nearest_model.choose_image(choice)[0]))
+    choice = substitutes.find_nearest_model(substitutes.is_plain_vit)
+    return capture_attention(load_subject(choice, None, substitutes.choose_image(choice)[0]))
 
 
 def _build_heatmap(values: NDArray[Any], x: str, y: str, *, signed: bool = False) -> Chart:

@@ -1,7 +1,7 @@
 // Run on every page: the session cookie, term descriptions, address events, presentation mode and skip link.
 
 import { watchAddress } from './address.js';
-import { enablePresenting } from './present.js';
+import { enablePresenting } from './presentation.js';
 import { explainTerms, setColours } from './glossary_terms.js';
 
 const COOKIE = 'vitviz_visit';

@@ -12,7 +12,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from pages.frame.socket_limits import TokenBucket
+from pages.frame.websocket_limits import TokenBucket
 from pages.streamlit_fixes.replacement import Replacement, apply
 
 BURST, PER_MINUTE = 10, 10  # lines from the same place

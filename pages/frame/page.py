@@ -21,8 +21,8 @@ from pages.frame import glossary_terms, registry
 from pages.questions import prediction
 from pages.streamlit_fixes import element_cache
 from pages.views.register import get_messages
+from vitviz.csv_table import Columns, csv_text
 from vitviz.papers import find_findings, link_names
-from vitviz.tables import Columns, csv_text
 from vitviz.text import plain, split_sentence
 
 if TYPE_CHECKING:

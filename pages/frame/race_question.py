@@ -3,8 +3,8 @@
 import numpy as np
 import streamlit as st
 
-from pages.stores import cached
-from vitviz.training.races import QUESTIONS
+from pages.stores import shared_cache
+from vitviz.training.position_race import QUESTIONS
 
 MAX_IMAGES = 4  # images, of the first classes
 _PX = 64
@@ -12,7 +12,7 @@ _PX = 64
 
 def draw(dataset: str) -> None:
     """Draw the dataset's question and one test image per class, at most four."""
-    data = cached.load_dataset(dataset)
+    data = shared_cache.load_dataset(dataset)
     labels = data.labels_of("test")
     images = [
         data.test_images[int(np.argmax(labels == index))] for index in range(len(data.classes[:MAX_IMAGES]))

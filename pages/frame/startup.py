@@ -16,13 +16,13 @@ from contextlib import asynccontextmanager
 
 from streamlit import App
 
-from pages.frame import log_limits, script_share, session_capacity, warm_up
+from pages.frame import log_limits, rerun_fairness, session_capacity, warm_up
 from pages.selection.selection import Selection
-from pages.stores import board, cached, catalogue, classes, runs, uploads
+from pages.stores import catalogue, classes, leaderboard, runs, shared_cache, uploads
 from pages.streamlit_fixes import installation, module_files
 from vitviz.data import image_worker, uploaded_datasets
 from vitviz.data.datasets import default_picture
-from vitviz.memory import give_back
+from vitviz.malloc import give_back
 from vitviz.training import retention
 
 _FIRST_PAGE_TIMEOUT_S = 10.0  # a slow disk must not delay the start further
@@ -45,7 +45,7 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
     """Open the first page before the server accepts connections, then start the warm-up thread."""
     log_limits.install()
     session_capacity.install()
-    script_share.install()
+    rerun_fairness.install()
     try:
         await asyncio.wait_for(asyncio.to_thread(warm_up.open_first_page), _FIRST_PAGE_TIMEOUT_S)
     except Exception:  # the first user then waits for the imports
@@ -89,7 +89,7 @@ def _warm_up() -> None:
     gc.freeze()
     while True:
         try:
-            board.resume_interrupted()
+            leaderboard.resume_interrupted()
             time.sleep(_PERIOD_S)
             remove_expired()
         except Exception:  # tried again at the next period
@@ -119,7 +119,7 @@ def warm_first_map() -> None:
     )
     if choice is not None:
         image = default_picture(choice.trained_on, choice.preparation.in_chans)
-        cached.record_journey(choice, choice.last_step, image, (Selection.crop, Selection.crop))
+        shared_cache.record_journey(choice, choice.last_step, image, (Selection.crop, Selection.crop))
 
 
 def remove_expired() -> None:

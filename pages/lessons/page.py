@@ -7,7 +7,7 @@ from pages.frame import page, registry
 from pages.lessons import cards, editor, file_upload
 from pages.stores import lessons, session
 from pages.stores.lessons import StoredAnswer
-from vitviz.tables import Columns
+from vitviz.csv_table import Columns
 
 ANSWER_COLUMNS = ("lesson or page", "stop", "question", "prediction", "measured", "subject")
 

@@ -18,7 +18,7 @@ from pages.lessons import open_lesson
 from pages.lessons.open_lesson import OpenStop
 from pages.questions import prediction
 from pages.selection import image_picker, run_follower, selection
-from pages.stores import cached, catalogue, lessons
+from pages.stores import catalogue, lessons, shared_cache
 from pages.views.register import register
 from vitviz.classes.shared_view import LessonText
 from vitviz.lessons.task_checks import ImageChosen, StepInRange
@@ -214,5 +214,5 @@ def _draw_next_button() -> None:
     if name not in catalogue.list_datasets():
         return
     if st.button("Next test image", icon=":material/skip_next:", key="lesson.picture"):
-        selection.set_image(f"{name}:{(int(index) + 1) % cached.count_test_images(name)}")
+        selection.set_image(f"{name}:{(int(index) + 1) % shared_cache.count_test_images(name)}")
         st.rerun()

@@ -2,7 +2,7 @@
 
 import { button, el } from '../../vitviz/browser/kit/dom.js';
 import { CHANGED } from '../frame/address.js';
-import { enablePresenting, toggle } from '../frame/present.js';
+import { enablePresenting, toggle } from '../frame/presentation.js';
 
 const SETTLE_MS = 300; // a dragged slider writes many addresses
 

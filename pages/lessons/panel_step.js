@@ -1,7 +1,7 @@
 // The training step in a lesson's panel; sends events, because the sidebar's slider may change the step meanwhile.
 
 import { el } from '../../vitviz/browser/kit/dom.js';
-import { counted } from '../../vitviz/browser/kit/words.js';
+import { counted } from '../../vitviz/browser/kit/text.js';
 
 const SETTLE_MS = 150; // a dragged slider passes many steps
 

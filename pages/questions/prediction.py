@@ -12,7 +12,7 @@ from pages.controls import query_params
 from pages.questions.answer_input import draw_input, get_moved_key, is_typed
 from pages.stores import lessons, session
 from pages.stores.lessons import StoredAnswer
-from vitviz.lessons.authored_measures import AuthoredMeasure
+from vitviz.lessons.authored_questions import AuthoredMeasure
 from vitviz.lessons.lesson import Question
 from vitviz.lessons.question_kinds import Answer, AnswerKind, MeasuredAnswer
 from vitviz.text import plain

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from pages.selection.subject import CapturedSubject, name_token
-from pages.stores import cached
+from pages.stores import shared_cache
 from vitviz.analysis.attention import (
     FloatArray,
     entropy_bits,
@@ -16,11 +16,11 @@ from vitviz.analysis.attention import (
 )
 from vitviz.models.abilities import as_swin
 from vitviz.models.layer_order import layout_of_layer, stage_of
-from vitviz.models.layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots.attention_message import Head, Strip, explorer_layers_view, explorer_view, strip_view
 from vitviz.plots.photo import Photo
-from vitviz.probe.scenes import describe_scene
+from vitviz.probe.explorer_layers import describe_scene
 from vitviz.text import percent
 
 Direction = Literal["row", "column"]
@@ -81,7 +81,7 @@ def build_view(
     return explorer_view(scene, ground, subject.attention_of(layer), strip), strip
 
 
-@cached.per_image(shared=24, upload=6)
+@shared_cache.per_image(shared=24, upload=6)
 def _build_strip(subject: CapturedSubject, layers: tuple[int, ...], head: Head) -> Strip:
     return strip_view(subject.attn, head)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.selection.own_weights_form import get_upload_limit_mb
-from pages.stores import published, session
+from pages.stores import published_weights, session
 from vitviz.models.published_weights import Offer
 
 _POLL_S = 0.5
@@ -36,7 +36,7 @@ def draw(offer: Offer, place: str, select: Callable[[str], None], *, selects_whe
             key=f"{place}._show.{offer.name}",
         )
         return
-    if not published.are_downloads_allowed():
+    if not published_weights.are_downloads_allowed():
         st.caption(
             f"Downloads are switched off on this server. Its operator adds these weights with `{offer.command}`."
         )
@@ -46,25 +46,25 @@ def draw(offer: Offer, place: str, select: Callable[[str], None], *, selects_whe
 
 
 def _is_downloading(name: str) -> bool:
-    download = published.get_download(name)
+    download = published_weights.get_download(name)
     return download is not None and not download.finished
 
 
 def _start_download(name: str) -> None:
     st.session_state[_WAITING] = name
-    published.start_download(name, session.get_current().token)
+    published_weights.start_download(name, session.get_current().token)
 
 
 def _draw_download(name: str, place: str, was_active: bool) -> None:
     """Draw the download's progress; rerun the page when it starts or ends."""
     if _is_downloading(name) != was_active:
         st.rerun()
-    download = published.get_download(name)
+    download = published_weights.get_download(name)
     is_own = download is not None and session.get_current().token in download.users
     if download is None or download.finished:
         if download is not None and download.error and is_own:
-            can_upload = download.unreachable and published.is_uploadable(name, get_upload_limit_mb())
-            hint = f" {published.UPLOAD_HINT}" if can_upload else ""
+            can_upload = download.unreachable and published_weights.is_uploadable(name, get_upload_limit_mb())
+            hint = f" {published_weights.UPLOAD_HINT}" if can_upload else ""
             st.warning(f"{download.error}{hint}", icon=":material/cloud_off:")
         st.button(
             "Download",

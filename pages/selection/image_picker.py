@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.controls import notices, query_params, session_keys
 from pages.selection import model_dialog, model_suggestion, selection, thumbnails, upload
-from pages.stores import cached, catalogue, session, uploads
+from pages.stores import catalogue, session, shared_cache, uploads
 from pages.stores.model_choice import ModelChoice
 from pages.streamlit_fixes import element_cache
 from vitviz.data.drawings import is_drawing
@@ -20,7 +20,7 @@ from vitviz.text import unbroken
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
-    from vitviz.data.preparation import Prepared
+    from vitviz.data.image_preprocessing import Prepared
 
 _UPLOAD = re.compile(r"upload:[\w-]{20,32}")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,5}")
@@ -59,7 +59,7 @@ def _choose_default(model: ModelChoice) -> str:
 
 def _explain_missing(image: str) -> str:
     """Return why a well-formed image key of a link is unavailable, or ''."""
-    from vitviz.data.cache import data_file
+    from vitviz.data.dataset_cache import data_file
     from vitviz.data.datasets import DATASETS
 
     kind, _, name = image.partition(":")
@@ -87,15 +87,15 @@ def _exists(image: str) -> bool:
     if kind not in catalogue.list_datasets() or not _INDEX.fullmatch(name):
         return False
     try:
-        return int(name) < cached.count_test_images(kind)
+        return int(name) < shared_cache.count_test_images(kind)
     except DatasetError:  # damaged file
         return False
 
 
 def draw(model: ModelChoice, chosen: selection.Selection) -> None:
     """Draw the image as the model sees it, a suggested model, and the sources of other images."""
-    pixels = cached.load_image(chosen.image)
-    prepared = cached.prepare_image(chosen.image, model.preparation, chosen.offset)
+    pixels = shared_cache.load_image(chosen.image)
+    prepared = shared_cache.prepare_image(chosen.image, model.preparation, chosen.offset)
     redrawn = model.preparation.digit and pixels.shape[:2] != prepared.shown.shape[:2]
     pin = chosen.pin if selection.is_pinned() and not redrawn else None
     element_cache.draw_cached(
@@ -110,7 +110,7 @@ def draw(model: ModelChoice, chosen: selection.Selection) -> None:
         describe_crop(
             _get_original_size(chosen.image, pixels), pixels.shape[:2], prepared, redrawn, model.preparation
         ),
-        private=chosen.image.startswith(cached.UPLOAD),
+        private=chosen.image.startswith(shared_cache.UPLOAD),
     )
     notices.draw_notice(session_keys.NOTICE)
     _draw_crop_slider(pixels, model)
@@ -133,18 +133,18 @@ def _get_longer_side_px(pixels: np.ndarray) -> int:
     return _WIDE_PX if width > 2 * height else _TALL_PX if height > 2 * width else _IMAGE_PX
 
 
-@cached.per_image(shared=256, upload=16)
+@shared_cache.per_image(shared=256, upload=16)
 def _encode_thumbnail(
-    image: str, preparation: Preparation, offset: cached.Offset, pin: Pin | None, mode: Mode
+    image: str, preparation: Preparation, offset: shared_cache.Offset, pin: Pin | None, mode: Mode
 ) -> str:
-    pixels = cached.load_image(image)
-    box = cached.prepare_image(image, preparation, offset).box
+    pixels = shared_cache.load_image(image)
+    box = shared_cache.prepare_image(image, preparation, offset).box
     return thumbnails.encode_image(thumbnails.draw_crop(pixels, box, pin, mode, _get_longer_side_px(pixels)))
 
 
 def _get_original_size(image: str, pixels: np.ndarray) -> tuple[int, int]:
     """Return (height, width) of the file, before a large upload was reduced."""
-    size = uploads.get_file_size(image) if image.startswith(cached.UPLOAD) else None
+    size = uploads.get_file_size(image) if image.startswith(shared_cache.UPLOAD) else None
     return size or (pixels.shape[0], pixels.shape[1])
 
 
@@ -249,7 +249,7 @@ def _draw_samples(image: str) -> None:
         names,
         key="nouns.sample",
         placeholder="Select an image",
-        format_func=lambda value: cached.get_image_title(f"sample:{value}"),
+        format_func=lambda value: shared_cache.get_image_title(f"sample:{value}"),
         label_visibility="collapsed",
         on_change=lambda: _select_own_image(f"sample:{st.session_state['nouns.sample']}"),
     )
@@ -275,7 +275,7 @@ def _draw_test_images(image: str) -> None:
         st.button("Show the first test image", on_click=select_first, width="stretch")
         return
     st.session_state["nouns.index"] = int(index)
-    count = cached.count_test_images(name)
+    count = shared_cache.count_test_images(name)
     st.number_input(
         f"Test image no., 0 to {count - 1:,}",
         0,
@@ -333,7 +333,7 @@ def _name_upload_notice(place: str) -> str:
 
 
 def _store_file(key: str, place: str) -> None:
-    from vitviz.data.decoding import ImageError
+    from vitviz.data.image_decoding import ImageError
 
     file = upload.take_file(key)
     if file is None:

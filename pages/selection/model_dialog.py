@@ -7,9 +7,9 @@ import streamlit as st
 
 from pages.controls import session_keys
 from pages.selection import download_button, model_usage, own_weights_form, selection
-from pages.stores import hub_jobs, own_weights, published, session
+from pages.stores import hub_jobs, own_weights, published_weights, session
 from pages.stores.model_choice import ModelChoice
-from vitviz.models.download import weights_folder
+from vitviz.models.file_download import weights_folder
 from vitviz.models.published_weights import SMALL, Offer, list_weights
 from vitviz.text import plain
 
@@ -123,7 +123,7 @@ def _draw_published_offer(offer: Offer) -> None:
 
 
 def _select_published_model(name: str) -> None:
-    key = f"{published.KEY}{name}"
+    key = f"{published_weights.KEY}{name}"
     if key in selection.refresh_models():
         selection.set_model(key)
         st.session_state[session_keys.MODEL_DIALOG] = False

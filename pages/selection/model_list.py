@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from pages.stores import catalogue, own_weights, published
+from pages.stores import catalogue, own_weights, published_weights
 from pages.stores.model_choice import ModelChoice
 from vitviz.text import percent
 
@@ -23,7 +23,7 @@ def label_model(choice: ModelChoice) -> str:
         return f"Run · {choice.title}{dataset}{accuracy}"
     if choice.key.startswith(own_weights.KEY):
         return f"Your weights · {choice.title}"
-    if choice.key.startswith(published.KEY):
+    if choice.key.startswith(published_weights.KEY):
         return f"Photos · {choice.title}"
     if choice.trained_on is None:
         return f"Untrained · {choice.title}"
@@ -33,7 +33,7 @@ def label_model(choice: ModelChoice) -> str:
 
 
 def _rank(choice: ModelChoice) -> tuple[int, int]:
-    prefixes = ("run:", own_weights.KEY, published.KEY)
+    prefixes = ("run:", own_weights.KEY, published_weights.KEY)
     for rank, prefix in enumerate(prefixes):
         if choice.key.startswith(prefix):
             return rank, 0

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.controls import session_keys, widgets
 from pages.frame import registry
 from pages.selection import download_button, model_dialog, selection
-from pages.stores import cached, catalogue, published
+from pages.stores import catalogue, published_weights, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.pretrained_list import PRETRAINED
@@ -45,7 +45,7 @@ class PreviousModel:
 def suggest_for_image(image: str) -> None:
     """Switch from the default model to a photo model, or else to a colour model, when the user adds a colour image."""
     model = selection.get_model_choice()
-    if st.session_state.get(session_keys.MODEL_CHOSEN) or not cached.is_coloured(image):
+    if st.session_state.get(session_keys.MODEL_CHOSEN) or not shared_cache.is_coloured(image):
         return
     photo_model = find_photo_model(_get_need())
     if is_photo_model(model) or (photo_model is None and not _needs_colour(model, image)):
@@ -102,7 +102,7 @@ def draw(model: ModelChoice, image: str) -> bool:
     is_own = image.partition(":")[0] in _OWN_IMAGES
     previous = _get_previous_model(model)
     if previous is not None:
-        if not (is_own and cached.is_coloured(image)):
+        if not (is_own and shared_cache.is_coloured(image)):
             return False
         accuracy = "" if model.accuracy is None else f" ({percent(model.accuracy)} test accuracy)"
         reason = "A photo model is on this server" if is_photo_model(model) else _explain_grey(previous)
@@ -120,7 +120,7 @@ def draw(model: ModelChoice, image: str) -> bool:
         needs_grey = model.preparation.in_chans == 3 and is_digit
         target = _find_fitting_model(model, image) if needs_colour or needs_grey else None
         if target is None:
-            return is_own and cached.is_coloured(image) and _draw_offer(model)
+            return is_own and shared_cache.is_coloured(image) and _draw_offer(model)
         _draw_note(
             f"{_explain_grey(model)}."
             if needs_colour
@@ -133,7 +133,7 @@ def draw(model: ModelChoice, image: str) -> bool:
             args=(target.key,),
             width="stretch",
         )
-    return is_own and cached.is_coloured(image) and _draw_offer(model)
+    return is_own and shared_cache.is_coloured(image) and _draw_offer(model)
 
 
 def _draw_offer(model: ModelChoice) -> bool:
@@ -183,7 +183,7 @@ def _select_model(model: str) -> None:
 
 
 def _needs_colour(model: ModelChoice, image: str) -> bool:
-    return model.preparation.in_chans == 1 and cached.is_coloured(image)
+    return model.preparation.in_chans == 1 and shared_cache.is_coloured(image)
 
 
 def _get_need() -> str:
@@ -223,14 +223,14 @@ def _find_fitting_model(model: ModelChoice, image: str) -> ModelChoice | None:
 
 
 def is_photo_model(choice: ModelChoice) -> bool:
-    return choice.key.startswith(published.KEY)
+    return choice.key.startswith(published_weights.KEY)
 
 
 def find_photo_model(need: str) -> ModelChoice | None:
     """Return the first downloaded photo model that has an ability, small ones first."""
     models = selection.list_models()
     for name in SMALL:
-        choice = models.get(f"{published.KEY}{name}")
+        choice = models.get(f"{published_weights.KEY}{name}")
         if choice is not None and getattr(abilities(choice.config), need):
             return choice
     return None
@@ -252,7 +252,7 @@ def _draw_photo_offer() -> None:
 
 def open_model(name: str) -> None:
     """Select a photo model at its last layer, with [CLS] as query and the page's default head."""
-    key = f"{published.KEY}{name}"
+    key = f"{published_weights.KEY}{name}"
     models = selection.refresh_models()
     if key not in models:
         return

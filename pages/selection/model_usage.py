@@ -9,12 +9,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.frame import page
-from pages.stores import cached, published
+from pages.stores import published_weights, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import ModelConfig
 from vitviz.models.parameter_count import parameters
 from vitviz.text import plain
-from vitviz.usage import write_timm_usage, write_usage
+from vitviz.usage_code import write_timm_usage, write_usage
 
 _MOST_MB = 64  # of a folder that is made in memory
 _FOLDER = "vitviz_model"
@@ -32,7 +32,7 @@ def draw(choice: ModelChoice, step: int, key: str) -> None:
         kind, _, name = choice.key.partition(":")
         with drawer:
             if kind in ("checkpoint", "pretrained"):
-                page.source(write_usage(published.split_key(name)[0], choice.config))
+                page.source(write_usage(published_weights.split_key(name)[0], choice.config))
             if kind != "pretrained":
                 _draw_export(choice, step, key, has_lines=kind == "checkpoint")
 
@@ -74,7 +74,7 @@ def pack_folder(choice: ModelChoice, step: int) -> bytes:
 
     packed = io.BytesIO()
     with tempfile.TemporaryDirectory() as parent, zipfile.ZipFile(packed, "w") as archive:
-        folder = export(cached.load_model(choice, step), f"{parent}/{_FOLDER}")
+        folder = export(shared_cache.load_model(choice, step), f"{parent}/{_FOLDER}")
         for file in sorted(folder.iterdir()):
             archive.write(file, f"{_FOLDER}/{file.name}")
     return packed.getvalue()

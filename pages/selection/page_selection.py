@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.controls import query_params, session_keys
 from pages.frame.registry import PageEntry
-from pages.selection.nearest_model import (
+from pages.selection.substitutes import (
     describe_training,
     find_matching_image,
     find_nearest_model,

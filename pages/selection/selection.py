@@ -11,7 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import menu, moved_views, registry
-from pages.stores import cached, catalogue, session, uploads
+from pages.stores import catalogue, session, shared_cache, uploads
 from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events, read_index, read_pin
 from vitviz.pin import Pin
@@ -19,7 +19,7 @@ from vitviz.plots.theme import Mode
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
-    from vitviz.data.preparation import Prepared
+    from vitviz.data.image_preprocessing import Prepared
     from vitviz.probe.capture import Capture
 
 
@@ -35,7 +35,7 @@ class Selection:
 
     @property
     def offset(self) -> tuple[float, float]:
-        """Return the crop's position as `vitviz.data.preparation.prepare` takes it."""
+        """Return the crop's position as `vitviz.data.image_preprocessing.prepare` takes it."""
         return self.crop, self.crop
 
 
@@ -70,11 +70,15 @@ def get_model_choice() -> ModelChoice:
 
 def is_private() -> bool:
     """Return True if the model or the image belongs to the user's session."""
-    return get_current().image.startswith(cached.UPLOAD) or catalogue.is_private(get_model_choice())
+    return get_current().image.startswith(shared_cache.UPLOAD) or catalogue.is_private(get_model_choice())
 
 
 def get_image_title(image: str) -> str:
-    return "Your image" if uploads.is_owner(session.get_current(), image) else cached.get_image_title(image)
+    return (
+        "Your image"
+        if uploads.is_owner(session.get_current(), image)
+        else shared_cache.get_image_title(image)
+    )
 
 
 def is_default_model() -> bool:
@@ -84,13 +88,13 @@ def is_default_model() -> bool:
 
 def prepare_image(preparation: Preparation) -> Prepared:
     current = get_current()
-    return cached.prepare_image(current.image, preparation, current.offset)
+    return shared_cache.prepare_image(current.image, preparation, current.offset)
 
 
 def capture_image(model: ModelChoice, step: int | None, patterns: tuple[str, ...]) -> Capture:
     """Return a model's intermediates for the selected image; see `cached.capture_activations`."""
     current = get_current()
-    return cached.capture_activations(model, step, current.image, patterns, current.offset)
+    return shared_cache.capture_activations(model, step, current.image, patterns, current.offset)
 
 
 def get_theme() -> Mode:

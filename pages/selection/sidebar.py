@@ -15,14 +15,23 @@ from pages.selection import (
     image_picker,
     model_dialog,
     model_list,
-    nearest_model,
     page_selection,
     run_follower,
     selection,
+    substitutes,
     thumbnails,
 )
 from pages.selection.image_picker import IMAGE_EXPIRED as IMAGE_EXPIRED
-from pages.stores import cached, catalogue, own_weights, published, runs, session, uploads, user_datasets
+from pages.stores import (
+    catalogue,
+    own_weights,
+    published_weights,
+    runs,
+    session,
+    shared_cache,
+    uploads,
+    user_datasets,
+)
 from pages.stores.model_choice import ModelChoice
 from pages.streamlit_fixes import element_cache, installation
 from vitviz.pin import Pin
@@ -147,14 +156,14 @@ def _draw_model(model: ModelChoice, choices: Mapping[str, ModelChoice], shown: p
         st.button(
             "Select this model",
             key="nouns.select_shown",
-            on_click=nearest_model.select_substitute,
+            on_click=substitutes.select_substitute,
             args=(model,),
             width="stretch",
         )
     # The card is drawn once the step below it is known.
     place = st.container(horizontal=True, vertical_alignment="center", gap="small")
     step = model.steps[-1] if shown.reason else _draw_step(model)
-    thumbnail = _encode_model(cached.identify_weights(model, step), model, step, selection.get_theme())
+    thumbnail = _encode_model(shared_cache.identify_weights(model, step), model, step, selection.get_theme())
     card = thumbnail, model.title, catalogue.is_random(model, step), _describe_step(model, step)
     element_cache.draw_cached(place, _draw_model_card, *card, private=catalogue.is_private(model))
     if installation.is_enabled():  # otherwise nothing of a collapsed sidebar is seen
@@ -231,8 +240,8 @@ def _explain_missing(key: object, choices: Mapping[str, ModelChoice]) -> str:
         return RUN_DELETED if runs.find_run(name) is None else RUN_EMPTY
     if own_weights.is_expired(key):
         return WEIGHTS_EXPIRED
-    published_name, _ = published.split_key(key)
-    if key.startswith(published.KEY) and published_name in PRETRAINED:
+    published_name, _ = published_weights.split_key(key)
+    if key.startswith(published_weights.KEY) and published_name in PRETRAINED:
         entry = PRETRAINED[published_name]
         if too_large(entry.config):
             return f"{entry.title} is too large for this app. Another model is shown."
@@ -252,7 +261,7 @@ def _describe_step(model: ModelChoice, step: int) -> str:
     return f"Step {step:,} of {last:,} of training on {catalogue.get_dataset_title(model.trained_on)}."
 
 
-@cached.shared(max_entries=256)
+@shared_cache.shared(max_entries=256)
 def _encode_model(identity: str, _choice: ModelChoice, step: int, mode: Mode) -> str:
     filters = catalogue.read_filters(_choice, step)
     if filters is not None:
@@ -262,7 +271,7 @@ def _encode_model(identity: str, _choice: ModelChoice, step: int, mode: Mode) ->
     return thumbnails.encode_image(thumbnail)
 
 
-@cached.shared(max_entries=256)
+@shared_cache.shared(max_entries=256)
 def _encode_curve(curve: tuple[tuple[int, float], ...], steps: tuple[int, ...], step: int, mode: Mode) -> str:
     return thumbnails.encode_image(thumbnails.draw_curve(curve, steps, step, mode, _CURVE_PX))
 

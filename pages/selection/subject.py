@@ -5,17 +5,17 @@ from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.attention import FloatArray, WindowRows
-from vitviz.data.preparation import Prepared
+from vitviz.data.image_preprocessing import Prepared
 from vitviz.models.abilities import Abilities, abilities, as_swin, as_vit
-from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.token_layout import TokenLayout
 from vitviz.plots.photo import Photo
 from vitviz.probe.capture import Capture
+from vitviz.probe.explorer_layers import ATTENTION, WINDOWS, read_windows
 from vitviz.probe.layers import Layer, list_layers
-from vitviz.probe.scenes import ATTENTION, WINDOWS, read_windows
 from vitviz.text import plain
 
 
@@ -64,11 +64,11 @@ class Subject:
 
     def ground(self, seen: bool) -> Photo:
         """Return the background of maps: the original crop, or (`seen`) the model's input."""
-        return cached.encode_photo(self.image, self.model.preparation, self.offset, seen)
+        return shared_cache.encode_photo(self.image, self.model.preparation, self.offset, seen)
 
     def capture(self, patterns: tuple[str, ...]) -> Capture:
         """Return named intermediates from one cached forward pass."""
-        return cached.capture_loaded(self.model, self.image, patterns, self.offset)
+        return shared_cache.capture_loaded(self.model, self.image, patterns, self.offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +101,9 @@ def load_subject(
 ) -> Subject:
     """Load any model, step (None: the last) and image, cropped at an offset (None: the sidebar's)."""
     step = choice.last_step if step is None else step
-    model = cached.load_model(choice, step)
+    model = shared_cache.load_model(choice, step)
     offset = selection.get_current().offset if offset is None else offset
-    prepared = cached.prepare_image(image, model.preparation, offset)
+    prepared = shared_cache.prepare_image(image, model.preparation, offset)
     layout = model.layout(*prepared.input.shape[-2:])
     return Subject(
         choice=choice, step=step, image=image, offset=offset, model=model, prepared=prepared, layout=layout

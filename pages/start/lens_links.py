@@ -6,9 +6,9 @@ from pages.controls import query_params, widgets
 from pages.frame import registry
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities, as_vit
-from vitviz.plots.map import Links
 from vitviz.plots.map_contents import MapModel
 from vitviz.plots.map_words import ModelTraits
+from vitviz.plots.model_map import Links
 
 SWIN = ("swin", "Windows and patch merging")
 FILTERS = ("filters", "Its learned filters")

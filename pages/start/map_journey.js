@@ -3,7 +3,7 @@
 import { button, el } from '../../vitviz/browser/kit/dom.js';
 import { animate, ease, mix, reducedMotion } from '../../vitviz/browser/kit/motion.js';
 import { player } from '../../vitviz/browser/kit/player.js';
-import { percent } from '../../vitviz/browser/kit/words.js';
+import { percent } from '../../vitviz/browser/kit/text.js';
 import { centre, mapRects } from './map_cells.js';
 import { along, arc, drawArcs, drawKeys, placed, ring } from './map_overlay.js';
 import { drawPatch, drawStrip, greatest } from './map_tiles.js';

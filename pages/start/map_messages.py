@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from pages.selection.selection import Selection
 from pages.start import lens_links
-from pages.stores import cached, catalogue
+from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.opened_part import PartRequest
 from vitviz.pin import Pin
 from vitviz.plots.blob import open_blob, unpack_arrays
-from vitviz.plots.map import pack_map
 from vitviz.plots.map_contents import MOST_PAIRS
 from vitviz.plots.map_part import pack_part
+from vitviz.plots.model_map import pack_map
 
 if TYPE_CHECKING:
-    from vitviz.analysis.journey import Journey
+    from vitviz.analysis.forward_pass import Journey
     from vitviz.models.loaded_model import LoadedModel
 
 STORED = "start_map.bin"  # beside the checkpoints; `python -m pages.start.stored_map` writes both files
@@ -37,11 +37,11 @@ STORED_PARTS = "start_parts.bin"
 
 def load_map(choice: ModelChoice, current: Selection) -> bytes:
     """Return the map's message for a model and an image, without the fields of a session."""
-    shown = cached.prepare_image(current.image, choice.preparation, current.offset).shown
+    shown = shared_cache.prepare_image(current.image, choice.preparation, current.offset).shown
     stored = _load_stored(STORED, choice, current.step, shown)
     if stored is not None:
         return stored
-    model = cached.load_model(choice, current.step)
+    model = shared_cache.load_model(choice, current.step)
     layout = model.layout(*shown.shape[:2])
     # A position table that is too large to be sent at once is sent for one token.
     token = current.pin.token(layout) if layout.num_tokens**2 > MOST_PAIRS else 0
@@ -51,13 +51,13 @@ def load_map(choice: ModelChoice, current: Selection) -> bytes:
 def load_part(choice: ModelChoice, current: Selection, request: PartRequest) -> bytes | None:
     """Return the message of an opened part, without the fields of a session; None if the model lacks the part."""
     if request == PartRequest(request.part, Pin()):
-        shown = cached.prepare_image(current.image, choice.preparation, current.offset).shown
+        shown = shared_cache.prepare_image(current.image, choice.preparation, current.offset).shown
         message = _load_stored(STORED_PARTS, choice, current.step, shown)
         stored = None if message is None else unpack_arrays(message).get(request.part)
         if stored is not None:
             return stored.tobytes()
-    model = cached.load_model(choice, current.step)
-    journey = cached.record_journey(choice, current.step, current.image, current.offset)
+    model = shared_cache.load_model(choice, current.step)
+    journey = shared_cache.record_journey(choice, current.step, current.image, current.offset)
     return _compute_part(model, journey, current.image, current.offset, request)
 
 
@@ -95,25 +95,25 @@ def _read_stored(file: Path, modified_ns: int) -> tuple[bytes, str]:
         return b"", ""
 
 
-@cached.per_image(shared=24, upload=3)
+@shared_cache.per_image(shared=24, upload=3)
 def _compute_map(
-    model: LoadedModel, _choice: ModelChoice, image: str, offset: cached.Offset, token: int
+    model: LoadedModel, _choice: ModelChoice, image: str, offset: shared_cache.Offset, token: int
 ) -> bytes:
-    journey = cached.record_journey(_choice, model.step, image, offset)
-    prepared = cached.prepare_image(image, model.preparation, offset)
+    journey = shared_cache.record_journey(_choice, model.step, image, offset)
+    prepared = shared_cache.prepare_image(image, model.preparation, offset)
     return build_map(model, journey, prepared.shown, token)
 
 
-@cached.per_image(shared=48, upload=6)
+@shared_cache.per_image(shared=48, upload=6)
 def _compute_part(
     model: LoadedModel,
     _journey: Journey,
     image: str,
-    offset: cached.Offset,
+    offset: shared_cache.Offset,
     request: PartRequest,
 ) -> bytes | None:
     from vitviz.probe.map_part import open_part
 
-    values = cached.prepare_image(image, model.preparation, offset).input
+    values = shared_cache.prepare_image(image, model.preparation, offset).input
     part = open_part(model, values, _journey, request)
     return None if part is None else pack_part(part)

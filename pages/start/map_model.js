@@ -1,7 +1,7 @@
 // Decode a map's message: parts by name, and each token's activations dequantised.
 
-import { pinOf, tokenOfPin } from '../../vitviz/browser/kit/place.js';
-import { patchName, tokenName } from '../../vitviz/browser/kit/words.js';
+import { pinOf, tokenOfPin } from '../../vitviz/browser/kit/pin.js';
+import { patchName, tokenName } from '../../vitviz/browser/kit/text.js';
 
 const SEQUENCE_ROWS = 7;
 const FLOW = new Set(['block', 'merge']);

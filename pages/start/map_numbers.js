@@ -1,7 +1,7 @@
 // Show an opened part's tables, each with a CSV download.
 
 import { button, el } from '../../vitviz/browser/kit/dom.js';
-import { brief } from '../../vitviz/browser/kit/words.js';
+import { brief } from '../../vitviz/browser/kit/text.js';
 
 const MINUS = '\u2212';
 const number = (value) =>

@@ -2,7 +2,7 @@
 
 import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
 import { animate, mix } from '../../vitviz/browser/kit/motion.js';
-import { Pad, decode, drawStrokes } from '../../vitviz/browser/kit/pad.js';
+import { Pad, decode, drawStrokes } from '../../vitviz/browser/kit/drawing_pad.js';
 import { blit } from '../../vitviz/browser/kit/pixels.js';
 import { put } from './map_parts.js';
 

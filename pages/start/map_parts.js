@@ -2,7 +2,7 @@
 
 import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
-import { percent } from '../../vitviz/browser/kit/words.js';
+import { percent } from '../../vitviz/browser/kit/text.js';
 import { RETURN } from './map_layout.js';
 import { shapeWords } from './map_model.js';
 import { lensClasses } from './map_scene.js';

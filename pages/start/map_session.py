@@ -11,7 +11,7 @@ from pages.frame import registry
 from pages.selection import selection
 from pages.selection.selection import Selection
 from pages.start import lens_links, map_messages
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.event_values import read_events
 from pages.views.register import register
@@ -19,11 +19,11 @@ from vitviz.analysis.opened_part import PartRequest
 from vitviz.config import Preparation
 from vitviz.data.datasets import default_pictures
 from vitviz.data.drawings import Frame, find_frame
-from vitviz.models.layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots import map_part
 from vitviz.plots.blob import open_blob
-from vitviz.plots.map import Links, MapSession, add_session
+from vitviz.plots.model_map import Links, MapSession, add_session
 
 _map = register(__file__, "map", "map", "map_panel")
 _part = register(__file__, "map_part")
@@ -118,7 +118,7 @@ class MapFrame:
         )
 
 
-@cached.shared(max_entries=256)
+@shared_cache.shared(max_entries=256)
 def _find_frame(image: str, preparation: Preparation) -> Frame | None:
     return find_frame(image.removeprefix(DRAWING), preparation)
 
@@ -128,7 +128,7 @@ def find_label(image: str, choice: ModelChoice) -> int:
     kind, _, number = image.partition(":")
     if kind in ("sample", "upload", "drawing") or choice.trained_on is None:
         return -1
-    data = cached.load_dataset(kind)
+    data = shared_cache.load_dataset(kind)
     if data.test_labels is None or kind not in (
         choice.trained_on,
         default_pictures(choice.trained_on, choice.preparation.in_chans),

@@ -2,8 +2,8 @@
 
 import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
 import { blit, heat } from '../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../vitviz/browser/kit/ramp.js';
-import { percent, signed } from '../../vitviz/browser/kit/words.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../vitviz/browser/kit/colour_ramp.js';
+import { percent, signed } from '../../vitviz/browser/kit/text.js';
 import { drawStrip, greatest } from './map_tiles.js';
 
 /**

@@ -2,8 +2,8 @@
 
 import { fit } from '../../vitviz/browser/kit/dom.js';
 import { blit, colour, heat, offscreen } from '../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut } from '../../vitviz/browser/kit/ramp.js';
-import { percent, tokenName } from '../../vitviz/browser/kit/words.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut } from '../../vitviz/browser/kit/colour_ramp.js';
+import { percent, tokenName } from '../../vitviz/browser/kit/text.js';
 import { apart, sequenceLines } from './map_cells.js';
 import { READ } from './map_layout.js';
 

@@ -1,6 +1,6 @@
 // Describe parts for screen readers, steps of the animation, and hovered tokens.
 
-import { percent, plural } from '../../vitviz/browser/kit/words.js';
+import { percent, plural } from '../../vitviz/browser/kit/text.js';
 import { gathered, strongest } from './map_journey.js';
 import { shapeWords } from './map_model.js';
 

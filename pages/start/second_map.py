@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.controls import query_params, widgets
 from pages.frame import page
-from pages.selection import model_list, nearest_model, selection
+from pages.selection import model_list, selection, substitutes
 from pages.selection.selection import Selection
 from pages.start.map_session import MapFrame
 from pages.stores.model_choice import ModelChoice
@@ -24,7 +24,7 @@ def draw() -> None:
         for key in (MODEL, PART):
             query_params.remove_value(key)
         return
-    image, note = nearest_model.choose_image(second)
+    image, note = substitutes.choose_image(second)
     current = selection.get_current()
     second_selection = Selection(second.key, second.last_step, image, current.pin, current.crop)
     if note:

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pages.start.map_messages import STORED, STORED_PARTS, build_map, build_mark
-from pages.stores import cached, catalogue
+from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.opened_part import PartRequest
 from vitviz.data.datasets import default_picture
-from vitviz.data.preparation import Prepared, prepare
+from vitviz.data.image_preprocessing import Prepared, prepare
 from vitviz.pin import Pin
 from vitviz.plots.blob import open_blob, pack, seal
 from vitviz.plots.map_part import pack_part
 
 if TYPE_CHECKING:
-    from vitviz.analysis.journey import Journey
+    from vitviz.analysis.forward_pass import Journey
     from vitviz.models.loaded_model import LoadedModel
 
 
@@ -55,11 +55,11 @@ def build_first_parts(choice: ModelChoice) -> bytes:
 
 def _record_first(choice: ModelChoice) -> tuple[LoadedModel, Prepared, Journey]:
     from vitviz.checkpoints import open_model
-    from vitviz.probe.journey import record_journey
+    from vitviz.probe.forward_pass import record_journey
 
     assert choice.path is not None
     model = open_model(choice.path)
-    image = cached.load_image(default_picture(choice.trained_on, choice.preparation.in_chans))
+    image = shared_cache.load_image(default_picture(choice.trained_on, choice.preparation.in_chans))
     prepared = prepare(image, choice.preparation)
     return model, prepared, record_journey(model, prepared.input)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pages.stores import own_weights, published, runs
+from pages.stores import own_weights, published_weights, runs
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities
 from vitviz.models.parameter_count import too_large
@@ -61,7 +61,7 @@ def _list_checkpoints(folder: str, changed_ns: int, second: int) -> tuple[ModelC
 def _list_published() -> list[ModelChoice]:
     return [
         choice
-        for entry in published.list_downloaded()
+        for entry in published_weights.list_downloaded()
         if not too_large(entry.config)
         for choice in _describe_published(entry)
     ]
@@ -73,7 +73,7 @@ def _describe_published(entry: Pretrained) -> tuple[ModelChoice, ...]:
     knows = f"; {entry.knows}" if entry.knows else ""
     return tuple(
         ModelChoice(
-            key=f"{published.KEY}{entry.name}" + ("" if side == entry.opens_at_px else f"@{side}"),
+            key=f"{published_weights.KEY}{entry.name}" + ("" if side == entry.opens_at_px else f"@{side}"),
             title=entry.title.replace(f"{entry.opens_at_px} px", f"{side} px"),
             note=f"Published weights, trained on {entry.trained_on}{knows}.",
             config=replace(entry.config, image_size=side) if entry.config.kind == "vit" else entry.config,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pages.stores import own_weights, published
+from pages.stores import own_weights, published_weights
 from vitviz.models.hub import HubFolder, fetch_hub_folder, list_hub_folder
 from vitviz.models.pretrained_list import PretrainedError
 
@@ -27,7 +27,11 @@ def get_limit_mb() -> int:
     Raises:
         ValueError: if the operator's VITVIZ_HUB_MB is no whole number.
     """
-    return own_weights.read_limit_mb(_SETTING, _DEFAULT_MB, 0) if published.are_downloads_allowed() else 0
+    return (
+        own_weights.read_limit_mb(_SETTING, _DEFAULT_MB, 0)
+        if published_weights.are_downloads_allowed()
+        else 0
+    )
 
 
 @dataclass

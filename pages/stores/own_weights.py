@@ -103,7 +103,7 @@ def open_folder(folder: TemporaryFolder, source: Path, title: str = "") -> Opene
     Raises:
         vitviz.models.pretrained_list.PretrainedError: if no model opens from it, or it is too large.
     """
-    from vitviz.memory import give_back
+    from vitviz.malloc import give_back
     from vitviz.models.formats import open_model
     from vitviz.models.formats.uploaded_weights import move_to_disk
     from vitviz.models.pretrained_list import PretrainedError

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pages.stores.model_choice import ModelChoice
-from pages.stores.records import Records
+from pages.stores.record_arrays import Records
 from pages.stores.runs_folder import find_runs_of
 from pages.stores.runs_folder import get_folder as get_folder
 from vitviz.text import of_each, percent, plain
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vitviz.training.executor import Executor
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run, Status
-    from vitviz.training.upload_limits import Intake
+    from vitviz.training.upload_quota import Intake
 
 LEASE_S = 300.0  # browsers throttle hidden tabs to about one poll per minute, and lens pages do not poll
 _TOUCH_S = 5.0
@@ -57,7 +57,7 @@ def admit_upload(user: UserSession, address: str, kind: str = "run") -> None:
     Raises:
         RunError: if the user or the address exceeds the hourly limit.
     """
-    from vitviz.training.upload_limits import Intake
+    from vitviz.training.upload_quota import Intake
 
     with _opening:
         intake = _intakes.setdefault(kind, Intake(kind))

@@ -203,9 +203,9 @@ def store_image(user: UserSession, data: bytes) -> str:
     """Decode and store an image; return its image key.
 
     Raises:
-        vitviz.data.decoding.ImageError: if the bytes are not a supported image, or the server has no room for it.
+        vitviz.data.image_decoding.ImageError: if the bytes are not a supported image, or the server has no room for it.
     """
-    from vitviz.data.decoding import ImageError
+    from vitviz.data.image_decoding import ImageError
     from vitviz.data.image_worker import decode_for, decode_in_worker
 
     with decode_for(user.token):

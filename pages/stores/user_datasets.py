@@ -58,14 +58,14 @@ def store_dataset(
     """Read a zip and store its images.
 
     Args:
-        progress: as in `vitviz.data.folder.load_zip`.
+        progress: as in `vitviz.data.dataset_zip.load_zip`.
         address: the client's IP address; empty if it is unknown.
 
     Raises:
         vitviz.data.dataset.DatasetError: if the zip is not a valid dataset.
     """
     from vitviz.data.dataset import DatasetError
-    from vitviz.data.folder import load_zip
+    from vitviz.data.dataset_zip import load_zip
     from vitviz.data.image_worker import decode_for
     from vitviz.training.run_directory import RunError
 

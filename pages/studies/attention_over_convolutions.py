@@ -8,7 +8,7 @@ from pages.frame import page
 from pages.questions.prediction_gate import create_choice
 from pages.studies.study import Evidence, Study, Table, View
 from vitviz.experiments.conv_attention import MODELS, NAME, TITLES
-from vitviz.experiments.result import Result
+from vitviz.experiments.result_file import Result
 from vitviz.lessons.convolution_measures import (
     KIND,
     AttentionOverConvolutions,

@@ -8,17 +8,17 @@ import streamlit as st
 
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction, ask_options
-from pages.stores import cached
-from pages.studies import data_grids
-from pages.studies.data_grids import Grid
+from pages.stores import shared_cache
+from pages.studies import data_size_results
+from pages.studies.data_size_results import Grid
 from pages.studies.study import Study, Table, View
 from vitviz.analysis.data_size import Curve, compute_augmentation_gains, find_leads
 from vitviz.config import TrainConfig
+from vitviz.csv_table import Columns
 from vitviz.data.datasets import data_title, default_pictures
 from vitviz.experiments import data_size
 from vitviz.plots.data_size import gain_figure
 from vitviz.plots.theme import Mode
-from vitviz.tables import Columns
 from vitviz.text import gained, plural
 
 GUESS = "data.gain_guess"
@@ -28,14 +28,14 @@ _PX = 96
 
 
 def build(mode: Mode, dataset: str) -> View:
-    gains = compute_augmentation_gains(data_grids.load_grids()[dataset].rows, data_size.TITLES)
+    gains = compute_augmentation_gains(data_size_results.load_grids()[dataset].rows, data_size.TITLES)
     return View(
         picture=gain_figure(gains, mode) if gains else None,
         caption=_describe_gains(gains)
         if gains
         else "Runs without augmentation are missing for this dataset.",
         prediction=_ask(dataset, gains),
-        evidence=(data_grids.create_evidence(Grid(dataset, True)),),
+        evidence=(data_size_results.create_evidence(Grid(dataset, True)),),
         notes=_describe_passes(data_size.GRIDS[dataset]),
         table=_create_table(gains),
         above=partial(_draw_augmented_images, dataset),
@@ -82,7 +82,7 @@ def _draw_augmented_images(dataset: str) -> None:
 
     grid = data_size.GRIDS[dataset]
     name = default_pictures(dataset, grid.preparation.in_chans)
-    data = cached.load_dataset(name)
+    data = shared_cache.load_dataset(name)
     # The samples 'a few' have no training images.
     images = data.train_images if len(data.train_images) else data.test_images
     original = prepare_images(images[:1], np.zeros(1, np.int64), slice(None), grid.preparation).images
@@ -153,9 +153,9 @@ STUDY = Study(
     title="Augmentation",
     question="Which model gains most from augmented images?",
     minutes=3,
-    experiments=data_grids.EXPERIMENTS,
+    experiments=data_size_results.EXPERIMENTS,
     build=build,
-    choices=data_grids.CHOICES[:1],
+    choices=data_size_results.CHOICES[:1],
     keys=(GUESS,),
     code=("vitviz.training.augmentation:augment",),
 )

@@ -13,7 +13,7 @@ from vitviz.analysis.one_change import Variant, create_variant, describe_bug
 from vitviz.analysis.race import format_epochs
 from vitviz.experiments import bugs
 from vitviz.experiments.bugs import BUGS, FIXED
-from vitviz.experiments.result import Result, Row, describe_recipe, read_result_if_any
+from vitviz.experiments.result_file import Result, Row, describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import BugCost, measure_bug_gain, select_bug_rows
 from vitviz.lessons.lesson import Question
 from vitviz.models import parameter_count

@@ -10,8 +10,8 @@ from pages.frame import page
 from pages.questions.prediction_gate import Prediction, ask_options
 from pages.selection import selection
 from pages.stores import runs, session
-from pages.studies import data_grids
-from pages.studies.data_grids import Grid
+from pages.studies import data_size_results
+from pages.studies.data_size_results import Grid
 from pages.studies.study import Choice, Evidence, Study, Table, View, create_curve_table
 from vitviz.analysis.data_size import (
     Curve,
@@ -27,7 +27,7 @@ from vitviz.analysis.data_size import (
     select_one_machine,
 )
 from vitviz.experiments import data_size
-from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.experiments.result_file import Result, read_result_if_any
 from vitviz.plots.data_size import Own, size_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, plural
@@ -65,9 +65,11 @@ def build(mode: Mode, dataset: str, augmented: bool, budget: str) -> View:
         describe_excluded_rows(half, comparable, data_size.TITLES),
     )
     measure = "validation accuracy" if budget == TIME else "test accuracy"
-    evidence = data_grids.create_evidence(grid) if stopped is None else create_stopped_evidence(stopped, half)
+    evidence = (
+        data_size_results.create_evidence(grid) if stopped is None else create_stopped_evidence(stopped, half)
+    )
     return View(
-        picture=size_figure(lines, sizes, data_grids.CHANCE, measure, points, mode),
+        picture=size_figure(lines, sizes, data_size_results.CHANCE, measure, points, mode),
         caption=describe_sizes(lines),
         prediction=_ask(grid, leads[0], lines) if leads and not points else None,
         evidence=(evidence,),
@@ -170,9 +172,9 @@ STUDY = Study(
     title="How much data?",
     question="Which model needs the fewest training images?",
     minutes=4,
-    experiments=data_grids.EXPERIMENTS,
+    experiments=data_size_results.EXPERIMENTS,
     build=build,
-    choices=(*data_grids.CHOICES, Choice("data.equal", "Training length", list_budgets)),
+    choices=(*data_size_results.CHOICES, Choice("data.equal", "Training length", list_budgets)),
     keys=(GUESS,),
     math=page.read_math(__file__),
     code=(data_size.Grid.trained_on, "vitviz.training.loop:Trainer.advance"),

@@ -7,12 +7,12 @@ import numpy as np
 import streamlit as st
 
 from pages.questions.prediction_gate import ask_highest
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.studies.study import Evidence, Study, Table, View
 from vitviz.data.dataset import DatasetError
 from vitviz.data.faces import EACH, TEST, arranged, faces_dataset
 from vitviz.experiments.faces import BACKGROUND, MODELS, NAME, TITLES, TRAIN
-from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.experiments.result_file import Result, read_result_if_any
 from vitviz.plots.faces import faces_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent
@@ -133,7 +133,7 @@ def _draw_examples() -> None:
             st.image(image, caption=name, alt=f"Test face, {name}", width=_PX)
 
 
-@cached.shared(max_entries=1)
+@shared_cache.shared(max_entries=1)
 def _load_examples() -> list[np.ndarray]:
     dataset = faces_dataset()
     face = dataset.test_images[dataset.labels_of("test") == 1][_EXAMPLE : _EXAMPLE + 1]

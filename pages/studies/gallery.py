@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.studies.study import Race, Study
-from vitviz.plots.concealed import draw_sketch, list_lines
+from vitviz.plots.hidden_curves import draw_sketch, list_lines
 
 COLUMNS = 4
 
@@ -28,7 +28,7 @@ def _draw_card(study: Study) -> None:
     st.caption(f"{study.question} {study.minutes}\N{NO-BREAK SPACE}min")
 
 
-@cached.shared(max_entries=64)
+@shared_cache.shared(max_entries=64)
 def _sketch(name: str, _study: Study) -> str:
     return draw_card_sketch(_study)
 

@@ -25,10 +25,11 @@ from pages.studies.study import (
 )
 from vitviz.analysis.one_change import Variant, describe_hyperparameter
 from vitviz.analysis.race import format_epochs
+from vitviz.csv_table import Columns
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameter import BASES, MOST_VALUES, Hyperparameter, Value
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SUBJECT_OF
-from vitviz.experiments.result import describe_recipe, read_result_if_any
+from vitviz.experiments.result_file import describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import (
     BestHyperparameterValue,
     list_hyperparameter_variants,
@@ -37,7 +38,6 @@ from vitviz.lessons.experiment_measures import (
 from vitviz.lessons.lesson import Question
 from vitviz.models import parameter_count
 from vitviz.plots.theme import Mode
-from vitviz.tables import Columns
 from vitviz.text import gained, percent
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from vitviz.analysis.transfer import (
     group_method_curves,
 )
 from vitviz.data.datasets import DATASETS, data_title
-from vitviz.experiments.result import Result, Row, read_result, read_result_if_any
+from vitviz.experiments.result_file import Result, Row, read_result, read_result_if_any
 from vitviz.experiments.transfer_plan import BODIES, LONGER, PLAN_OF, PLANS, Plan
 from vitviz.plots.fine_tuning import image_count_figure
 from vitviz.plots.theme import Mode

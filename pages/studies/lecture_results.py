@@ -8,7 +8,7 @@ from pages.questions.prediction_gate import ask_highest
 from pages.selection import selection
 from pages.studies.study import SHARES, Evidence, Study, Table, View, create_seed_columns
 from vitviz.experiments.lecture_results import ACCURACIES, NAME
-from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.experiments.result_file import Result, read_result_if_any
 from vitviz.plots.hybrids import seeds_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, percent_difference

@@ -12,7 +12,7 @@ import streamlit as st
 from pages.controls import notices, query_params, session_keys, widgets
 from pages.frame import page, run_polling, run_start
 from pages.selection import selection
-from pages.stores import cached, runs, session
+from pages.stores import runs, session, shared_cache
 from pages.views.race import draw_race
 from vitviz.analysis import race
 from vitviz.analysis.one_change import Variant
@@ -134,7 +134,7 @@ def build_shuffled_panels(hyperparameter: Hyperparameter, run: Run, waiting: str
     message = plots.payload(racers, 1 / config.model.num_classes, config.longest or 1.0, waiting)
     # Titles of an uploaded dataset's run are foreign text.
     plain_racers = [replace(racer, title=plain(racer.title)) for racer in racers]
-    caption = race.describe_race(plain_racers, cached.load_dataset(config.train.dataset).classes)
+    caption = race.describe_race(plain_racers, shared_cache.load_dataset(config.train.dataset).classes)
     if caption and max(counts) > 1:
         each = plural(max(counts), "seed")
         span = each if min(counts) == max(counts) else f"{min(counts)} to {each}"

@@ -9,15 +9,15 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions.prediction_gate import ask_options
 from pages.selection import selection
-from pages.stores import cached, catalogue
+from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.studies.study import Choice, Line, Study, Table, View
 from vitviz.analysis.norms import GROUPS, NORMS, Normed, batch_influence, normalise
+from vitviz.csv_table import Columns
 from vitviz.data.datasets import default_pictures, find_note, tested
 from vitviz.models.abilities import abilities
 from vitviz.plots.normalisation import norms_figure
 from vitviz.plots.theme import Mode
-from vitviz.tables import Columns
 from vitviz.text import join_words, plural, signed
 
 PICTURES, TOKENS, CHANNELS = 3, 8, 16  # drawn; more would be too small to distinguish
@@ -120,7 +120,9 @@ def load_tokens(first: int = 0) -> np.ndarray:
     """Load the input (images, tokens, channels) of block 1 for test images from index `first` on."""
     model = get_model()
     keys = [f"{get_images(model)}:{index}" for index in range(first, first + PICTURES)]
-    captures = [cached.capture_activations(model, None, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys]
+    captures = [
+        shared_cache.capture_activations(model, None, key, ("blocks.0.input",), (0.5, 0.5)) for key in keys
+    ]
     return np.concatenate([capture["blocks.0.input"] for capture in captures])
 
 

@@ -12,7 +12,7 @@ from pages.frame import page
 from pages.questions.prediction_gate import ask_options
 from pages.selection import selection
 from pages.selection.selection import Selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.studies.study import Line, Study, View
 from vitviz.models.presets import GREY_28, PRESETS
 from vitviz.plots.theme import Mode
@@ -50,7 +50,7 @@ def build(_mode: Mode) -> View:
 
 def _draw_token(selected: Selection) -> None:
     """Draw the image, and below it the same pixels in a row, the only token."""
-    image = np.asarray(cached.prepare_image(selected.image, GREY_28, selected.offset).shown)
+    image = np.asarray(shared_cache.prepare_image(selected.image, GREY_28, selected.offset).shown)
     token = image.reshape(1, -1, *image.shape[2:])
     text = f"One token: all {token.shape[1]} pixels"
     st.image(image.repeat(SCALE, 0).repeat(SCALE, 1), alt=f"Input image. {text}")
@@ -70,15 +70,15 @@ def _draw_weights(net: OneToken) -> None:
             page.shapes(A=net.attention[number].shape)
 
 
-@cached.per_image(shared=16, upload=2)
-def _compute_attention(image: str, offset: cached.Offset) -> OneToken:
+@shared_cache.per_image(shared=16, upload=2)
+def _compute_attention(image: str, offset: shared_cache.Offset) -> OneToken:
     from vitviz.models.lecture_nets import FlatAttention
     from vitviz.models.zoo import create_model
     from vitviz.probe.one_token import record_one_token
 
     model = create_model(PRESETS[PRESET].config, seed=0).eval().requires_grad_(False)
     assert isinstance(model, FlatAttention)
-    return record_one_token(model, cached.prepare_image(image, GREY_28, offset).input)
+    return record_one_token(model, shared_cache.prepare_image(image, GREY_28, offset).input)
 
 
 def judge_prediction(least: float, most: float, prediction: str) -> str:

@@ -4,7 +4,7 @@ from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.selection import selection
 from pages.studies import gallery, renderer
-from pages.studies.catalogue import STUDIES
+from pages.studies.study_list import STUDIES
 
 name = widgets.resolve_option("studies.study", ("", *STUDIES))  # '' shows the gallery
 if name:

@@ -1,12 +1,12 @@
 """Study the patch size of a ViT by the number of training images: is CIFAR-10 too small for patches?"""
 
 from pages.questions.prediction_gate import ask_highest
-from pages.studies import data_grids
+from pages.studies import data_size_results
 from pages.studies.data_size import create_stopped_evidence
 from pages.studies.study import Study, View, create_curve_table
 from vitviz.analysis.data_size import Curve, describe_missing_sizes, describe_seeds, group_curves
 from vitviz.experiments.data_size import PATCH_SIZES
-from vitviz.experiments.result import read_result_if_any
+from vitviz.experiments.result_file import read_result_if_any
 from vitviz.plots.data_size import size_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, percent_difference, plural
@@ -30,7 +30,7 @@ def build(mode: Mode) -> View | None:
         if (place := curve.find_size(fewest)) is not None
     }
     return View(
-        size_figure(curves, PATCH_SIZES.sizes, data_grids.CHANCE, "test accuracy", mode=mode),
+        size_figure(curves, PATCH_SIZES.sizes, data_size_results.CHANCE, "test accuracy", mode=mode),
         f"{describe_change(curves)} {describe_seeds(curves)}",
         ask_highest(
             GUESS,

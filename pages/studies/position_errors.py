@@ -6,7 +6,7 @@ from statistics import mean
 from pages.questions.prediction_gate import ask_highest
 from pages.studies.study import SHARES, Choice, Evidence, Study, Table, View, create_seed_columns
 from vitviz.experiments.position_errors import ERRORS, MODELS, NAME, POOR
-from vitviz.experiments.result import Row, read_result, read_result_if_any
+from vitviz.experiments.result_file import Row, read_result, read_result_if_any
 from vitviz.plots.hybrids import seeds_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, plural

@@ -26,7 +26,7 @@ from vitviz.analysis.race import (
 from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, percent_difference
-from vitviz.training.races import CODES, RACES
+from vitviz.training.position_race import CODES, RACES
 
 RACE_FILE = "positions_race.json"
 GUESS = "experiments.positions_guess"

@@ -9,9 +9,9 @@ from pages.selection import selection
 from pages.studies.study import Evidence, Race, Study, Table, View
 from pages.views.chart import draw_chart
 from pages.views.race import draw_race
-from vitviz.experiments.result import describe_provenance
+from vitviz.experiments.result_file import describe_provenance
 from vitviz.plots import race
-from vitviz.plots.concealed import conceal
+from vitviz.plots.hidden_curves import conceal
 from vitviz.plots.one_change import payload
 from vitviz.text import plain, plural, split_sentence
 

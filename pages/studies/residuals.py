@@ -8,17 +8,17 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.studies.study import Choice, Evidence, Study, Table, View
 from pages.views.chart import draw_chart
 from vitviz.analysis.gradients import Norms, describe_gradient_shares, select_norms
+from vitviz.csv_table import Columns
 from vitviz.experiments.gradients import DATASET, DEPTH, NAME, PICTURES, PREPARATION, VARIANTS, deep
-from vitviz.experiments.result import Result, describe_recipe, read_result, read_result_if_any
+from vitviz.experiments.result_file import Result, describe_recipe, read_result, read_result_if_any
 from vitviz.lessons.experiment_measures import EARLY_UPDATES, WeakestGradient
 from vitviz.lessons.lesson import Question
 from vitviz.plots.normalisation import gradient_figure
 from vitviz.plots.theme import Mode
-from vitviz.tables import Columns
 from vitviz.text import percent, plural
 
 DEPTHS = (2, 4, 8, 12, 16, 24)
@@ -98,16 +98,16 @@ def _draw_initial_gradients() -> None:
     page.caption(f"{describe_gradient_shares(norms, 0)[:-1]}; seed 0, {PICTURES} digits, fp32.")
 
 
-@cached.shared(max_entries=32)
+@shared_cache.shared(max_entries=32)
 def _compute_initial_norms(variant: str, depth: int) -> NDArray[np.float64]:
     import torch
 
-    from vitviz.data.preparation import prepare_batch
+    from vitviz.data.image_preprocessing import prepare_batch
     from vitviz.models.vit import VisionTransformer
     from vitviz.models.zoo import create_model
     from vitviz.probe.gradients import measure_gradient_norms
 
-    data = cached.load_dataset(DATASET)
+    data = shared_cache.load_dataset(DATASET)
     inputs = torch.from_numpy(prepare_batch(data.train_images[:PICTURES], PREPARATION))
     labels = torch.from_numpy(np.array(data.labels_of("train")[:PICTURES], np.int64))
     model = create_model(deep(variant, depth), seed=0)

@@ -9,10 +9,10 @@ from pages.questions.prediction_gate import ask_highest
 from pages.selection import selection
 from pages.stores import catalogue
 from pages.studies.study import Choice, Evidence, Study, Table, View
-from vitviz.analysis.changes import CHANGES
-from vitviz.analysis.recipes import describe_recipe_differences
+from vitviz.analysis.image_changes import CHANGES
+from vitviz.analysis.recipe_differences import describe_recipe_differences
 from vitviz.analysis.robustness import NAME, NONE, Losses, collect_losses, describe_error
-from vitviz.experiments.result import read_result, read_result_if_any
+from vitviz.experiments.result_file import read_result, read_result_if_any
 from vitviz.plots.image_changes import strength_words
 from vitviz.plots.robustness import robustness_figure
 from vitviz.plots.theme import Mode

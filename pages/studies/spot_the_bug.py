@@ -8,7 +8,7 @@ from pages.studies import bug as bug_study
 from pages.studies.study import Choice, Evidence, Study, View
 from vitviz.analysis.one_change import describe_bug
 from vitviz.experiments.bugs import BUGS, SEEDS, Bug
-from vitviz.experiments.result import Result, describe_recipe, read_result_if_any
+from vitviz.experiments.result_file import Result, describe_recipe, read_result_if_any
 from vitviz.lessons.experiment_measures import measure_bug_gain
 from vitviz.plots.theme import Mode
 

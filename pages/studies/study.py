@@ -16,10 +16,10 @@ from pages.questions.prediction_gate import Prediction
 from vitviz.analysis.data_size import Curve
 from vitviz.analysis.one_change import Variant, compute_gain
 from vitviz.analysis.race import Racer
-from vitviz.experiments.result import Result, Row
+from vitviz.csv_table import Columns
+from vitviz.experiments.result_file import Result, Row
 from vitviz.plots.chart import Chart
 from vitviz.plots.theme import Mode
-from vitviz.tables import Columns
 from vitviz.text import percent
 
 Options = Mapping[Any, str]

@@ -7,8 +7,8 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions.prediction_gate import Prediction, ask_highest, ask_options
 from pages.selection import selection
-from pages.studies import data_grids
-from pages.studies.data_grids import Grid
+from pages.studies import data_size_results
+from pages.studies.data_size_results import Grid
 from pages.studies.study import Choice, Evidence, Study, Table, View, create_curve_table
 from vitviz.analysis.data_size import group_curves
 from vitviz.analysis.teacher_effect import (
@@ -23,7 +23,7 @@ from vitviz.analysis.teacher_effect import (
 )
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
-from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.experiments.result_file import Result, read_result_if_any
 from vitviz.plots.data_size import size_figure
 from vitviz.plots.distillation import lessons_figure, teacher_gain_figure
 from vitviz.plots.theme import Mode
@@ -44,7 +44,7 @@ GUESS, METHOD = "distillation.teaching_guess", "distillation.teaching_method"
 
 def list_augmentations(dataset: str, *_: object) -> dict[bool, str]:
     """Return if student and twin were trained with, and without, augmentation on a dataset."""
-    rows = data_grids.load_grids()[dataset].rows
+    rows = data_size_results.load_grids()[dataset].rows
     return {
         half: title for half, title in ((True, "augmented"), (False, "plain")) if compute_duels(rows, half)
     }
@@ -76,10 +76,10 @@ def build(mode: Mode, dataset: str, picture: str, size: int, augmented: bool) ->
     effects = compute_teacher_gains(grid.stored.rows, augmented)
     lines = group_curves(grid.stored.rows, ROLES, augmented)
     view = View(
-        picture=size_figure(lines, GRIDS[dataset].sizes, data_grids.CHANCE, "test accuracy", (), mode),
+        picture=size_figure(lines, GRIDS[dataset].sizes, data_size_results.CHANCE, "test accuracy", (), mode),
         caption=describe_duels(duels),
         prediction=_ask_winner(grid, duels[0]) if duels else None,
-        evidence=(data_grids.create_evidence(grid),),
+        evidence=(data_size_results.create_evidence(grid),),
         notes="Student and twin share seed, images and number of updates. The teacher, a CNN trained on them,"
         " provides hard labels. 'More than the seed spread': the mean difference exceeds its range over the seeds.",
         table=create_curve_table(lines, "images", "teacher.csv"),
@@ -150,10 +150,10 @@ STUDY = Study(
     "Does a teacher help?",
     "How much more accurate does a teacher make a ViT?",
     4,
-    data_grids.EXPERIMENTS,
+    data_size_results.EXPERIMENTS,
     build=build,
     choices=(
-        Choice("distillation.teaching_set", "Dataset", data_grids.list_datasets),
+        Choice("distillation.teaching_set", "Dataset", data_size_results.list_datasets),
         Choice("distillation.teaching_shown", "Figure", list_pictures),
         Choice(
             "distillation.teaching_pictures",

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from pages.controls import widgets
 from pages.questions.prediction_gate import Prediction, ask_options
-from pages.studies import data_grids
-from pages.studies.data_grids import Grid
+from pages.studies import data_size_results
+from pages.studies.data_size_results import Grid
 from pages.studies.study import Choice, Study, View
 from vitviz.analysis.data_size import (
     Lines,
@@ -19,7 +19,7 @@ from vitviz.analysis.data_size import (
     select_one_machine,
 )
 from vitviz.experiments.data_size import GRIDS, TITLES
-from vitviz.experiments.result import CURVE_PICTURES
+from vitviz.experiments.result_file import CURVE_PICTURES
 from vitviz.plots.data_size import time_figure
 from vitviz.plots.theme import Mode
 from vitviz.text import percent, percent_difference
@@ -50,10 +50,10 @@ def build(mode: Mode, dataset: str, augmented: bool, pictures: int) -> View:
         describe_excluded_rows(rows, comparable, TITLES),
     )
     return View(
-        time_figure(lines, data_grids.CHANCE, mode),
+        time_figure(lines, data_size_results.CHANCE, mode),
         describe_crossings(lines),
         _ask(grid, lines),
-        (data_grids.create_evidence(grid),),
+        (data_size_results.create_evidence(grid),),
         " ".join(filter(None, notes)),
     )
 
@@ -101,10 +101,10 @@ STUDY = Study(
     title="Training time",
     question="Which model is best after the same training time?",
     minutes=3,
-    experiments=data_grids.EXPERIMENTS,
+    experiments=data_size_results.EXPERIMENTS,
     build=build,
     choices=(
-        *data_grids.CHOICES,
+        *data_size_results.CHOICES,
         Choice("data.pictures", "Training images", list_sizes, find_most, widgets.select_slider),
     ),
     keys=(GUESS,),

@@ -18,10 +18,10 @@ from pages.studies.study import (
     create_variant_columns,
 )
 from vitviz.analysis.one_change import Variant, create_variant, describe_hyperparameter
-from vitviz.experiments.result import Result, read_result, read_result_if_any
-from vitviz.experiments.tuning import LARGER, NAME, PLAN, USUAL, WAYS
+from vitviz.csv_table import Columns
+from vitviz.experiments.result_file import Result, read_result, read_result_if_any
+from vitviz.experiments.tuning_methods import LARGER, NAME, PLAN, USUAL, WAYS
 from vitviz.plots.theme import Mode
-from vitviz.tables import Columns
 from vitviz.text import gained, percent, plural
 
 GUESS = "fine_tuning.way_guess"

@@ -1,7 +1,7 @@
 // Draw class probabilities as bars, optionally with the probabilities before a change.
 
 import { el } from '../../vitviz/browser/kit/dom.js';
-import { percent } from '../../vitviz/browser/kit/words.js';
+import { percent } from '../../vitviz/browser/kit/text.js';
 
 export default function bars({ root }) {
   const table = el(root, 'div', { class: 'ab', role: 'table', 'aria-label': 'Class probabilities' });

@@ -3,9 +3,9 @@
 
 import { open } from '../../vitviz/browser/kit/blob.js';
 import { createView, el } from '../../vitviz/browser/kit/dom.js';
-import { CHANGED, isAlone } from '../../vitviz/browser/kit/grow.js';
-import { oneEntryAPage } from './history.js';
-import { theme } from '../../vitviz/browser/kit/ramp.js';
+import { CHANGED, isAlone } from '../../vitviz/browser/kit/figure_scale.js';
+import { oneEntryAPage } from './browser_history.js';
+import { theme } from '../../vitviz/browser/kit/colour_ramp.js';
 
 oneEntryAPage(); // as early as possible: the user may click before the page is complete
 

@@ -4,9 +4,9 @@
 import { frame } from '../../vitviz/browser/kit/axes.js';
 import { canvas, el, live, tooltip } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameLines } from '../../vitviz/browser/kit/grid.js';
-import { grown } from '../../vitviz/browser/kit/grow.js';
+import { grown } from '../../vitviz/browser/kit/figure_scale.js';
 import { PALETTE } from '../../vitviz/browser/kit/palette.js';
-import { plural } from '../../vitviz/browser/kit/words.js';
+import { plural } from '../../vitviz/browser/kit/text.js';
 import { drawAxes, drawNote, drawShape, pen } from './chart_axes.js';
 import { drawColorbar } from './chart_cells.js';
 import { drawSymbol, drawTrace, each, hatch } from './chart_marks.js';
@@ -190,7 +190,7 @@ class Chart {
     ctx.stroke();
   }
 
-  /** Return what vitviz/plots/concealed.py has left of a chart. */
+  /** Return what vitviz/plots/hidden_curves.py has left of a chart. */
   describeConcealed() {
     if (this.all.some((trace) => trace.fill)) return 'range of all lines';
     return this.all.some((trace) => isSkipped(trace) && trace.x?.length > 1) ? 'values of all rows' : '';

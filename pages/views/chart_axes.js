@@ -1,7 +1,7 @@
 // The axes of a chart: numbers in words, range, ticks and labels, and the room that these need.
 
 import { logTicks, niceTicks } from '../../vitviz/browser/kit/axes.js';
-import { MINUS, NBSP } from '../../vitviz/browser/kit/words.js';
+import { MINUS, NBSP } from '../../vitviz/browser/kit/text.js';
 
 const LINE_PX = 15; // of a tick's label
 const TITLE_PX = 20;

@@ -2,8 +2,8 @@
 
 import { lattice } from '../../vitviz/browser/kit/axes.js';
 import { blit, colour, offscreen, picture } from '../../vitviz/browser/kit/pixels.js';
-import { inkOn, lut, rampImage } from '../../vitviz/browser/kit/ramp.js';
-import { MINUS } from '../../vitviz/browser/kit/words.js';
+import { inkOn, lut, rampImage } from '../../vitviz/browser/kit/colour_ramp.js';
+import { MINUS } from '../../vitviz/browser/kit/text.js';
 import { pen } from './chart_axes.js';
 
 const BAR_PX = 8;

@@ -1,6 +1,6 @@
 // The points of a chart that the pointer and the arrows reach, and the chart in words.
 
-import { brief, MINUS } from '../../vitviz/browser/kit/words.js';
+import { brief, MINUS } from '../../vitviz/browser/kit/text.js';
 import { fill, format } from './chart_axes.js';
 import { cellsOf } from './chart_cells.js';
 import { each } from './chart_marks.js';

@@ -4,8 +4,8 @@ import { el, live } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../vitviz/browser/kit/photo.js';
 import { PALETTE } from '../../vitviz/browser/kit/palette.js';
-import { accentLut } from '../../vitviz/browser/kit/ramp.js';
-import { signed } from '../../vitviz/browser/kit/words.js';
+import { accentLut } from '../../vitviz/browser/kit/colour_ramp.js';
+import { signed } from '../../vitviz/browser/kit/text.js';
 
 class Maps {
   constructor({ root, trigger }) {

@@ -4,9 +4,9 @@
 import { line } from '../../vitviz/browser/kit/axes.js';
 import { canvas, el, live, tooltip } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameLines } from '../../vitviz/browser/kit/grid.js';
-import { grown } from '../../vitviz/browser/kit/grow.js';
+import { grown } from '../../vitviz/browser/kit/figure_scale.js';
 import { nameMargin, Plot } from '../../vitviz/browser/kit/plot.js';
-import { percent } from '../../vitviz/browser/kit/words.js';
+import { percent } from '../../vitviz/browser/kit/text.js';
 
 const QUARTERS = [0, 0.25, 0.5, 0.75, 1];
 const [ROW, LOW_ROW, MOST_HIGH] = [72, 46, 5]; // with the result below the name, or beside it where there are many

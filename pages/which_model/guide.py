@@ -11,7 +11,7 @@ import streamlit as st
 from pages.frame import page
 from pages.selection import selection
 from pages.stores import timings
-from pages.which_model import models
+from pages.which_model import scoreboard_models
 from vitviz.analysis import teacher_effect
 from vitviz.analysis.receptive_fields import block_fields
 from vitviz.analysis.scoreboard import Entry, Timings, on_one_machine
@@ -19,7 +19,7 @@ from vitviz.analysis.teacher_effect import Duel
 from vitviz.config import ModelConfig
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
-from vitviz.experiments.result import Result, ResultError, describe_provenance, read_result
+from vitviz.experiments.result_file import Result, ResultError, describe_provenance, read_result
 from vitviz.models import parameter_count, published_results
 from vitviz.models.abilities import abilities, as_cnn, as_swin, as_vit
 from vitviz.models.presets import PRESETS
@@ -66,7 +66,11 @@ class Advice:
 
 
 def draw() -> None:
-    entries, known, experiment = models.list_models(), timings.list_model_timings(), load_experiment()
+    entries, known, experiment = (
+        scoreboard_models.list_models(),
+        timings.list_model_timings(),
+        load_experiment(),
+    )
     st.subheader("Comparison", anchor=False)
     st.html(Path(__file__).with_name("comparison.css"))
     with st.container(key="which_model-comparison"):
@@ -422,7 +426,7 @@ def _advise_high_resolution() -> Advice:
 
 
 def _advise_accuracy(entries: tuple[Entry, ...]) -> Advice:
-    rated = [e for e in entries if e.test_set == models.IMAGENET and e.accuracy is not None]
+    rated = [e for e in entries if e.test_set == scoreboard_models.IMAGENET and e.accuracy is not None]
     best = max(rated, key=lambda e: e.accuracy or 0)
     small = max((e for e in rated if not e.too_large), key=lambda e: e.accuracy or 0)
     days = "" if best.core_days is None else f" and {best.core_days:,.0f} TPUv3-core-days"

@@ -11,9 +11,9 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.questions import prediction
 from pages.selection import model_usage, selection
-from pages.stores import cached, timings
+from pages.stores import shared_cache, timings
 from pages.views.chart import draw_chart
-from pages.which_model import captions, models
+from pages.which_model import captions, scoreboard_models
 from vitviz.analysis.scoreboard import (
     QUANTITIES,
     Entry,
@@ -25,12 +25,12 @@ from vitviz.analysis.scoreboard import (
     pareto,
     sort_entries,
 )
+from vitviz.csv_table import Columns
 from vitviz.lessons.cost_measures import MoreMultiplyAdds
 from vitviz.lessons.lesson import Question
 from vitviz.models import parameter_count
 from vitviz.models.abilities import abilities
 from vitviz.plots import scoreboard as plots
-from vitviz.tables import Columns
 from vitviz.text import percent, plain, plural
 
 QUESTION = Question(
@@ -57,7 +57,7 @@ class BoardControls(widgets.ControlValues, page="which_model"):
 
 
 def draw() -> None:
-    _draw_board(models.list_models())
+    _draw_board(scoreboard_models.list_models())
     _draw_question()
 
 
@@ -73,10 +73,10 @@ def _draw_question() -> None:
 
 def _draw_board(all_entries: Sequence[Entry]) -> None:
     available = {entry.test_set for entry in all_entries}
-    test_sets = [name for name in models.TEST_SETS if name in available]
+    test_sets = [name for name in scoreboard_models.TEST_SETS if name in available]
     with page.row():
         test_set = widgets.segmented(
-            BoardControls.key("set"), "Test set", test_sets, format_func=models.get_title
+            BoardControls.key("set"), "Test set", test_sets, format_func=scoreboard_models.get_title
         )
         with page.options("which_model.board"):
             x = _choose_axis("x", "x axis", "adds")
@@ -119,7 +119,7 @@ def build_points(
     fronts = pareto([(across, up) for _, across, up in complete], (x.more_is_better, y.more_is_better))
     return [
         plots.Point(
-            entry.title.removeprefix(f"{models.get_title(entry.test_set)} "),
+            entry.title.removeprefix(f"{scoreboard_models.get_title(entry.test_set)} "),
             entry.family,
             x_value,
             y_value,
@@ -168,7 +168,7 @@ def draw_model(entry: Entry, known: Timings) -> None:
         describe_timing(entry, known),
         "no accuracy: the model has no classifier head"
         if entry.accuracy is None
-        else f"**{percent(entry.accuracy, 2)}** on {models.get_title(entry.test_set)}, {entry.source}",
+        else f"**{percent(entry.accuracy, 2)}** on {scoreboard_models.get_title(entry.test_set)}, {entry.source}",
         f"trained on {plain(entry.trained_on)}"
         + (f", {entry.training_pictures:,} images" if entry.training_pictures else ""),
     ]
@@ -283,7 +283,7 @@ def time_model(entry: Entry) -> Timing:
     """Time a model with its own weights, or with random weights if they are missing."""
     choice = selection.list_models().get(entry.key)
     if choice is not None:
-        return timings.time_model(entry.shape, lambda: cached.load_model(choice).model, random=False)
+        return timings.time_model(entry.shape, lambda: shared_cache.load_model(choice).model, random=False)
     return timings.time_model(entry.shape, lambda: _create_random_model(entry), random=True)
 
 

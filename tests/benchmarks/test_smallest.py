@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.browser.conftest import chromium_path
-from vitviz.data.cache import write_dataset
 from vitviz.data.dataset import Dataset
+from vitviz.data.dataset_cache import write_dataset
 
 pytestmark = pytest.mark.slow  # minutes on a busy machine
 ROOT = Path(__file__).resolve().parents[2]

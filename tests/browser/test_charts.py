@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 pytestmark = pytest.mark.browser
 DRAW = """async ([data, layout, mode]) => {
   const { default: setup } = await import('/pages/views/chart.js');
-  const { theme } = await import('/vitviz/browser/kit/ramp.js');
+  const { theme } = await import('/vitviz/browser/kit/colour_ramp.js');
   const root = document.createElement('div');
   document.body.replaceChildren(root);
   window.update = setup({ root });

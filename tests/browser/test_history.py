@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 pytestmark = pytest.mark.browser
 ACT = "act"  # the visitor presses a key; any other step is an address that Streamlit pushes
 STEPS = """async (steps) => {
-  (await import('/pages/views/history.js')).oneEntryAPage();
+  (await import('/pages/views/browser_history.js')).oneEntryAPage();
   for (const step of steps) {
     if (step === 'act') window.dispatchEvent(new KeyboardEvent('keydown'));
     else history.pushState({}, '', step);

@@ -13,7 +13,7 @@ from tests.browser.conftest import lead, open_drawers
 from tests.hostile import strangers_run
 from tests.unit.training_helpers import digits_run
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 # What draws by itself, in a view's code; tests/pages/test_hostile_words.py reads what Streamlit draws, on

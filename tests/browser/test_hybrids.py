@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settle
-from vitviz.experiments.result import read_result
+from vitviz.experiments.result_file import read_result
 from vitviz.text import percent
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from vitviz import text
-from vitviz.models.layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots import theme
 from vitviz.plots.blob import pack

@@ -16,10 +16,10 @@ from tests.browser.conftest import MOVING
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.text import percent
-from vitviz.training.files import append_lines
+from vitviz.training.atomic_files import append_lines
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]

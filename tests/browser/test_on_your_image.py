@@ -14,12 +14,12 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import frames_sent, settle
-from vitviz.analysis.assembly import assemble, encode_parts, misplace_parts
+from vitviz.analysis.image_parts import assemble, encode_parts, misplace_parts
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.config import Preparation
 from vitviz.data.faces import parts_of
-from vitviz.data.preparation import prepare
+from vitviz.data.image_preprocessing import prepare
 from vitviz.data.samples import load_sample
 from vitviz.text import percent
 

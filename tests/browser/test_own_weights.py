@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settle
 from vitviz.config import Preparation
-from vitviz.data.preparation import prepare
+from vitviz.data.image_preprocessing import prepare
 from vitviz.data.samples import load_sample
 from vitviz.torchvision_fix import import_torchvision
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from vitviz.experiments.data_size import RACERS, TITLES
 from vitviz.text import percent
-from vitviz.training.races import CODES
+from vitviz.training.position_race import CODES
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 Visit = Callable[..., Page]

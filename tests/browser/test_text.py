@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError
 
 from pages.frame.registry import PAGES
-from pages.studies.catalogue import STUDIES
+from pages.studies.study_list import STUDIES
 from pages.views.register import FOLDERS
 from tests.browser.conftest import DRAWERS, FILLED, ROOT, free_port, settle, start_server, stop_server
 from tests.browser.page_text import HIGH_PX, PAUSE_MS, RECORD_CANVAS, WIDE_PX, Reader, normalise

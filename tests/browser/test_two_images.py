@@ -73,7 +73,7 @@ def test_a_stroke_on_the_pad_is_the_second_image(visit: Visit) -> None:
     page = visit(ADDRESS)
     expect(page.locator("[data-component=match]")).to_have_attribute("data-ready", "true")
     page.get_by_role("button", name="Your image").click()
-    pad = page.locator("[data-component=drawing_pad] canvas")
+    pad = page.locator("[data-component=second_image_pad] canvas")
     expect(pad).to_be_visible()
     box = pad.bounding_box()
     assert box is not None

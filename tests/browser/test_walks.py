@@ -18,8 +18,8 @@ from pages.frame import registry
 from tests.browser.conftest import ROOT, settle, take
 from tests.browser.test_attention import cell, explorer
 from vitviz.checkpoint_header import read_header
-from vitviz.data.decoding import decode_image
-from vitviz.data.preparation import seen_crop
+from vitviz.data.image_decoding import decode_image
+from vitviz.data.image_preprocessing import seen_crop
 from vitviz.data.samples import load_sample
 from vitviz.plots.theme import PALETTES
 

@@ -173,7 +173,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from vitviz.models.presets import GREY_32
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run
-    from vitviz.training.session import Session
+    from vitviz.training.run_trainer import Session
 
     shape = ViTConfig(
         image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2, mlp_ratio=1.0

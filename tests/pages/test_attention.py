@@ -17,17 +17,17 @@ from pages.frame import registry
 from pages.lenses.attention import faithfulness, method_maps
 from pages.lenses.attention.map_controls import CONCENTRATED_HEAD
 from pages.selection import attention_maps
-from pages.stores import cached, catalogue
+from pages.stores import catalogue, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import charts, message
 from vitviz.analysis.attention import restore_rows
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.data import datasets
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import abilities
-from vitviz.models.layout import TokenLayout
 from vitviz.models.presets import GREY_32, PRESETS
+from vitviz.models.token_layout import TokenLayout
 from vitviz.models.zoo import create_model
 from vitviz.plots.attention_message import strip_view
 from vitviz.probe.capture import Capture, stream_attention
@@ -104,8 +104,8 @@ def test_what_travels_is_the_models_attention(open_app):
 
     app = open_app(PAGE, model="preset:vit_digits", attention__layer="4", attention__head="mean")
     _, arrays = message(app, "attention.explorer")
-    subject = cached.load_model(catalogue.list_models(UserSession("a visit"))["preset:vit_digits"])
-    image = cached.prepare_image("digits:0", subject.preparation, (0.5, 0.5)).input
+    subject = shared_cache.load_model(catalogue.list_models(UserSession("a visit"))["preset:vit_digits"])
+    image = shared_cache.prepare_image("digits:0", subject.preparation, (0.5, 0.5)).input
     from vitviz.probe.capture import capture
 
     attn = capture(subject.model, image[None]).attention()[:, 0]
@@ -205,8 +205,8 @@ def test_ablated_heads_change_the_probabilities_and_undo_restores_them(open_app)
 
 def compute_probabilities(model: str, image: str) -> dict[str, float]:
     """Return the class probabilities of the complete model, from a separate forward pass."""
-    subject = cached.load_model(catalogue.list_models(UserSession("a visit"))[model])
-    picture = cached.prepare_image(image, subject.preparation, (0.5, 0.5)).input
+    subject = shared_cache.load_model(catalogue.list_models(UserSession("a visit"))[model])
+    picture = shared_cache.prepare_image(image, subject.preparation, (0.5, 0.5)).input
     with torch.no_grad():
         chances = subject.model(torch.tensor(picture[None])).softmax(-1)[0]
     return dict(zip(subject.classes, chances.tolist(), strict=True))
@@ -340,7 +340,7 @@ def capture_instead(monkeypatch: pytest.MonkeyPatch, attn: np.ndarray) -> None:
     """Let every model return this attention (layers, heads, query, key); no strip of it stays for other tests."""
     arrays = {f"blocks.{layer}.attn": heads[None] for layer, heads in enumerate(attn)}
     captured = Capture(arrays, np.zeros((1, 2), np.float32), None)
-    monkeypatch.setattr("pages.stores.cached.capture_loaded", lambda *_: captured)
+    monkeypatch.setattr("pages.stores.shared_cache.capture_loaded", lambda *_: captured)
     monkeypatch.setattr(
         attention_maps, "_build_strip", lambda subject, layers, head: strip_view(subject.attn, head)
     )

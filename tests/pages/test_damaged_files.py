@@ -13,11 +13,11 @@ from safetensors.torch import save_file
 from pages.stores import shared_results
 from tests.pages.conftest import OpenApp, said
 from tests.robustness.run_files import new_run
-from vitviz.data.cache import data_file, write_dataset
 from vitviz.data.dataset import Dataset
-from vitviz.models.download import weights_file
+from vitviz.data.dataset_cache import data_file, write_dataset
+from vitviz.models.file_download import weights_file
 from vitviz.models.pretrained_list import find
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 PAGES = ("pages/start/page.py", "pages/lenses/patches/page.py", "pages/lenses/attention_distance/page.py")
 MODEL = "preset:vit_digits"

@@ -16,9 +16,9 @@ from tests.messages import charts
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from tests.pages.told import words
-from vitviz.experiments import result as results
+from vitviz.experiments import result_file as results
 from vitviz.experiments.data_size import GRIDS, TITLES, race
-from vitviz.experiments.result import Made, Result, write_result
+from vitviz.experiments.result_file import Made, Result, write_result
 from vitviz.training.run_directory import Run
 
 PAGE = "pages/studies/data/page.py"

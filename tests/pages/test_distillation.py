@@ -23,9 +23,9 @@ from vitviz.checkpoints import Checkpoint, open_model, save_checkpoint
 from vitviz.config import CNNConfig, Preparation, TrainConfig, ViTConfig
 from vitviz.data import cifar10_few
 from vitviz.data.datasets import load_dataset
-from vitviz.data.preparation import prepare_batch
-from vitviz.experiments import result as results
-from vitviz.experiments.result import Made, Result, write_result
+from vitviz.data.image_preprocessing import prepare_batch
+from vitviz.experiments import result_file as results
+from vitviz.experiments.result_file import Made, Result, write_result
 from vitviz.glossary import BY_SLUG
 from vitviz.models.presets import GREY_32, PRESETS
 from vitviz.models.zoo import create_model
@@ -34,7 +34,7 @@ from vitviz.text import FOREIGN, percent
 from vitviz.training import lineup
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 PAGE = "pages/lenses/distillation/page.py"
 OpenApp = Callable[..., AppTest]
@@ -186,11 +186,11 @@ def test_shares_are_those_of_the_models_own_attention(
     ship_all(no_shipped_checkpoints)
     at = {"distillation__block": "1", "distillation__head": "mean"}
     app = open_app(PAGE, model="checkpoint:student", image="digits:3", **at)
-    from pages.stores import cached, catalogue
+    from pages.stores import catalogue, shared_cache
     from pages.stores.session import UserSession
 
-    model = cached.load_model(catalogue.list_models(UserSession("a visit"))["checkpoint:student"], 9)
-    inputs = torch.tensor(cached.prepare_image("digits:3", model.preparation, (0.5, 0.5)).input[None])
+    model = shared_cache.load_model(catalogue.list_models(UserSession("a visit"))["checkpoint:student"], 9)
+    inputs = torch.tensor(shared_cache.prepare_image("digits:3", model.preparation, (0.5, 0.5)).input[None])
     with torch.inference_mode():
         _, record = model.model(inputs, record=("blocks.0.attn",))
     rows = record["blocks.0.attn"][0].mean(dim=0)

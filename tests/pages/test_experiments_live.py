@@ -20,10 +20,10 @@ from tests.pages.test_experiments_page import captions, opened, spaced, view
 from vitviz.experiments import bugs, hyperparameters
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
 from vitviz.text import FOREIGN
-from vitviz.training.files import write_status
+from vitviz.training.atomic_files import write_status
 from vitviz.training.run_config import Member
 from vitviz.training.run_directory import Run, Status
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 EXPIRED = "link"  # a warning about the link's run names the link
 

@@ -25,7 +25,7 @@ from vitviz.data.datasets import DATASETS
 from vitviz.experiments import bugs
 from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
-from vitviz.experiments.result import read_result, read_result_if_any
+from vitviz.experiments.result_file import read_result, read_result_if_any
 from vitviz.lessons.experiment_measures import select_bug_rows, select_hyperparameter_rows
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model

@@ -23,9 +23,9 @@ from vitviz.models.formats.uploaded_weights import TemporaryFolder
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
-from vitviz.plots.map import is_openable
+from vitviz.plots.model_map import is_openable
 from vitviz.probe.capture import capture
-from vitviz.probe.journey import record_journey
+from vitviz.probe.forward_pass import record_journey
 from vitviz.probe.map_part import open_part
 from vitviz.text import FOREIGN
 

@@ -25,15 +25,15 @@ from tests.pages.test_distillation import ship
 from tests.unit.training_helpers import GREY, TINY
 from vitviz.checkpoints import open_model
 from vitviz.config import CNNConfig, TrainConfig
-from vitviz.experiments.result import read_result
+from vitviz.experiments.result_file import read_result
 from vitviz.models.abilities import as_vit
 from vitviz.models.presets import RGB_32
 from vitviz.text import FOREIGN, percent, round_share
 from vitviz.training import fine_tuning_race
-from vitviz.training.files import write_status
+from vitviz.training.atomic_files import write_status
 from vitviz.training.fine_tuning_race import Method, Source, Task, race
 from vitviz.training.run_directory import Run, Status
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 from vitviz.training.start_weights import start_file
 
 PAGE = "pages/train/fine_tuning/page.py"

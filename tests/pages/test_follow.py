@@ -15,10 +15,10 @@ from streamlit.testing.v1 import AppTest
 from pages.stores import shared_results
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
-from vitviz.training.files import write_status
+from vitviz.training.atomic_files import write_status
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 OpenApp = Callable[..., AppTest]
 PAGE = "pages/lenses/attention/page.py"

@@ -29,13 +29,13 @@ from tests.pages.odd_words import Browser, deaf_to
 from tests.rows import rows
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.data import uploaded_datasets
-from vitviz.data.folder import load_zip
+from vitviz.data.dataset_zip import load_zip
 from vitviz.models.presets import RGB_32
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 # What is left of `HOSTILE` where somebody would read it: escaped, none of these stands there.
 MARKDOWN = re.compile(r"(?<!\\)(?:<img|<a |<b>|\[link|\*\*bold|:red|\$x)")

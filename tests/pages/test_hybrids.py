@@ -18,11 +18,11 @@ from tests.messages import charts
 from tests.pages.conftest import OpenApp
 from tests.pages.test_drawers import CODE, MATH, NUMBERS, open_drawers
 from tests.pages.told import words
-from vitviz.analysis.milestones import time_to_accuracy
-from vitviz.analysis.recipes import describe_recipe_differences
+from vitviz.analysis.recipe_differences import describe_recipe_differences
+from vitviz.analysis.time_to_accuracy import time_to_accuracy
 from vitviz.checkpoint_header import Header, read_header
 from vitviz.experiments.conv_attention import TITLES
-from vitviz.experiments.result import RESULTS, read_result
+from vitviz.experiments.result_file import RESULTS, read_result
 from vitviz.text import join_words, percent
 
 PAGE = "pages/lenses/hybrids/page.py"
@@ -117,7 +117,7 @@ def _numbers(values: Any) -> list[float]:
 
 def test_the_answer_follows_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     from pages.studies.attention_over_convolutions import describe_results
-    from vitviz.experiments.result import Result
+    from vitviz.experiments.result_file import Result
 
     settings = {"multiply_adds": {name: 10 if name == "control" else 100 for name in TITLES}}
 

@@ -18,7 +18,7 @@ from vitviz.analysis.cka import cka, gram
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.controls import session_keys
 from pages.frame import glossary_terms, page, registry
-from pages.stores import cached, catalogue, lessons
+from pages.stores import catalogue, lessons, shared_cache
 from tests.messages import message
 from tests.pages.conftest import ROOT, Files, OpenApp, made
 from tests.rows import rows
@@ -33,7 +33,7 @@ from vitviz.lessons.task_checks import (
 )
 from vitviz.lessons.weight_measures import ExplainedVariance
 from vitviz.probe.capture import capture
-from vitviz.probe.explain import predict_ablated
+from vitviz.probe.explanation_maps import predict_ablated
 from vitviz.text import plain
 
 SHIPPED = lessons.list_shipped(registry.BY_SLUG)
@@ -231,10 +231,10 @@ def test_the_first_lessons_digit_hangs_on_few_patches() -> None:
     by_name = {stop.title: stop for stop in SHIPPED[FIRST].stops}
     masked = by_name["Does the prediction depend on what [CLS] attends to?"]
     (choice,) = [one for one in catalogue.list_checkpoints() if one.key == masked.link.values["model"]]
-    model = cached.load_model(choice)
+    model = shared_cache.load_model(choice)
 
     def load(stop: Stop) -> np.ndarray:
-        return cached.prepare_image(stop.link.values["image"], choice.preparation, (0.5, 0.5)).input
+        return shared_cache.prepare_image(stop.link.values["image"], choice.preparation, (0.5, 0.5)).input
 
     attention = capture(model.model, load(masked)[None]).attention()[-1, 0].mean(0)
     assert attention[0, 1:].max() > 0.2

@@ -14,14 +14,14 @@ from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import registry
-from pages.stores import catalogue, published, uploads, user_datasets
+from pages.stores import catalogue, published_weights, uploads, user_datasets
 from pages.stores.session import UserSession
 from tests.pages.conftest import OpenApp, opened_again
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.data.datasets import default_picture, first_number
-from vitviz.data.decoding import in_colour, picture_size
+from vitviz.data.image_decoding import in_colour, picture_size
 from vitviz.models.abilities import Abilities
-from vitviz.models.download import weights_file
+from vitviz.models.file_download import weights_file
 from vitviz.models.pretrained_list import PRETRAINED, find
 from vitviz.models.published_weights import WITHOUT_HUB
 from vitviz.models.zoo import create_model
@@ -162,7 +162,7 @@ def test_one_click_selects_the_offered_model_at_its_last_layer(
     app = upload(open_app(ATTENTION), png())
     app.slider(key="attention.layer").set_value(1).run()
     started: list[str] = []
-    monkeypatch.setattr(published, "start_download", lambda name, user: started.append(name))
+    monkeypatch.setattr(published_weights, "start_download", lambda name, user: started.append(name))
     button(app, f"offer._fetch.{WITHOUT_HUB}").click().run()
     assert started == [WITHOUT_HUB]
     put_photo_model(tmp_path / "weights", monkeypatch)  # the download ends

@@ -51,7 +51,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     registry.write_text(entries.replace(LAST, line + LAST), "utf-8")
     study, line = walk("**A new study**", "## Train from the shell")
     (made / "pages/studies/one_seed.py").write_text(study, "utf-8")
-    catalogue = made / "pages/studies/catalogue.py"
+    catalogue = made / "pages/studies/study_list.py"
     entries = catalogue.read_text("utf-8")
     catalogue.write_text(entries.replace('    "data_size",\n', '    "data_size",\n' + line), "utf-8")
     return made

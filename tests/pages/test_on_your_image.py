@@ -15,7 +15,7 @@ from pages.lenses.on_your_image import (
     part_state,
     parts,
     perturbation_state,
-    translation,
+    shift_equivariance,
     user_prediction,
 )
 from pages.lenses.on_your_image import perturbation as change_page
@@ -24,11 +24,11 @@ from pages.lenses.on_your_image.perturbation_state import PerturbationView
 from pages.studies import faces
 from tests.messages import charts, message
 from tests.pages.conftest import OpenApp, opened_again, said
-from vitviz.analysis.assembly import Part, assemble, cut_part, encode_parts, fill_holes, misplace_parts
-from vitviz.analysis.changes import CHANGES, WHOLE, apply_change
+from vitviz.analysis.image_changes import CHANGES, WHOLE, apply_change
+from vitviz.analysis.image_parts import Part, assemble, cut_part, encode_parts, fill_holes, misplace_parts
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments import result as results
-from vitviz.experiments.result import read_result_if_any
+from vitviz.experiments import result_file as results
+from vitviz.experiments.result_file import read_result_if_any
 from vitviz.probe.robustness import Sweep
 from vitviz.text import percent
 
@@ -41,14 +41,14 @@ VIEW = "on_picture.sweep"
 
 @pytest.mark.parametrize("kind", ["shift", "noise", "shuffle", "occlude", "pieces"])
 def test_the_slider_holds_the_models_own_answers(open_app: OpenApp, kind: str) -> None:
-    from pages.stores import cached, catalogue, session
+    from pages.stores import catalogue, session, shared_cache
 
     app = open_app(
         PAGE, on_picture__kind=kind, on_picture__pieces="1023456789abcdef", on_picture__guess="shown", **OPEN
     )
     header, arrays = message(app, VIEW)
     assert [model["by"] for model in header["models"]] == ["gradient", "attention"]
-    own = np.broadcast_to(cached.load_dataset("digits").test_images[3], (32, 32, 3))
+    own = np.broadcast_to(shared_cache.load_dataset("digits").test_images[3], (32, 32, 3))
     last = len(CHANGES[kind].values) - 1
     setting = PerturbationView(0, pieces=(1, 0, *range(2, 16))).build_setting(0, kind)
     strongest = apply_change(np.array(own), kind, CHANGES[kind].values[last], setting)
@@ -57,7 +57,7 @@ def test_the_slider_holds_the_models_own_answers(open_app: OpenApp, kind: str) -
     for i, key in enumerate(MODELS.split(",")):
         x = torch.tensor(strongest[None, None, ..., 0] / 255 - 0.5, dtype=torch.float32) / 0.5
         with torch.no_grad():
-            wanted = cached.load_model(choices[key]).model(x).softmax(-1)[0]
+            wanted = shared_cache.load_model(choices[key]).model(x).softmax(-1)[0]
         assert np.allclose(arrays["chances"][i, last], wanted, atol=1e-5)
 
 
@@ -192,9 +192,9 @@ def test_maps_are_first_shifted_as_far_as_tells_models_apart() -> None:
     here = {row["value"] for row in found.where(change="shift", model="cifar10_cnn_wide")}
     apart = {
         px: np.ptp([row["same"] for row in found.where(change="shift", value=px)])
-        for px in here & {*range(1, translation.MOST_PX + 1)}
+        for px in here & {*range(1, shift_equivariance.MOST_PX + 1)}
     }
-    assert max(apart, key=apart.__getitem__) == translation.FIRST_PX
+    assert max(apart, key=apart.__getitem__) == shift_equivariance.FIRST_PX
 
 
 def test_every_stored_number_on_the_page_is_in_its_file(
@@ -231,7 +231,7 @@ def test_a_picture_is_not_compared_with_itself(open_app: OpenApp) -> None:
 
 
 def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> None:
-    from pages.stores import cached, catalogue, session
+    from pages.stores import catalogue, session, shared_cache
 
     view = {"view": "kernels", "second": "5", "kernel": "2", "stays": "shown"}
     app = open_app(PAGE, **{f"on_picture__{key}": value for key, value in view.items()}, **OPEN)
@@ -241,7 +241,8 @@ def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> No
     assert not np.array_equal(arrays[first[2]["array"]], arrays[second[2]["array"]])
     vit = catalogue.list_models(session.UserSession("x" * 22))["preset:vit_digits"]
     rows = [
-        cached.capture_activations(vit, None, f"digits:{n}", ("blocks.*.attn",), (0.5, 0.5)) for n in (3, 5)
+        shared_cache.capture_activations(vit, None, f"digits:{n}", ("blocks.*.attn",), (0.5, 0.5))
+        for n in (3, 5)
     ]
     a, b = (one["blocks.3.attn"][0, 0, 0] for one in rows)
     (text,) = [line.value for line in app.main.caption if "Highest of" in line.value]
@@ -249,12 +250,12 @@ def test_a_kernel_keeps_its_weights_and_a_head_does_not(open_app: OpenApp) -> No
 
 
 def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None:
-    from pages.stores import cached, catalogue, session
+    from pages.stores import catalogue, session, shared_cache
 
     put = (Part(4, 4, 8, 6, 18, 20), cut_part(20, 4, 6, 6))
     app = open_app(PAGE, on_picture__view="parts", on_picture__apart=encode_parts(put), **OPEN)
     header, arrays = message(app, "on_picture.parts")
-    own = np.array(np.broadcast_to(cached.load_dataset("digits").test_images[3], (32, 32, 3)))
+    own = np.array(np.broadcast_to(shared_cache.load_dataset("digits").test_images[3], (32, 32, 3)))
     assert header["parts"] == [[4, 4, 8, 6, 18, 20], [20, 4, 6, 6, 20, 4]]
     assert np.array_equal(arrays["frames"], [own, assemble(own, put), fill_holes(own, put)])
     choices = catalogue.list_models(session.UserSession("x" * 22))
@@ -262,10 +263,10 @@ def test_a_face_in_parts_holds_the_models_own_answers(open_app: OpenApp) -> None
     for i, key in enumerate(MODELS.split(",")):
         x = torch.tensor(arrays["frames"][:2, None, ..., 0] / 255 - 0.5, dtype=torch.float32) / 0.5
         with torch.no_grad():
-            wanted = cached.load_model(choices[key]).model(x).softmax(-1).numpy()
+            wanted = shared_cache.load_model(choices[key]).model(x).softmax(-1).numpy()
         assert np.allclose(arrays["chances"][i], wanted, atol=1e-5)
         lost.append(float(wanted[0, header["watched"]] - wanted[1, header["watched"]]))
-    assert header["watched"] == header["truth"] == int(cached.load_dataset("digits").test_labels[3])
+    assert header["watched"] == header["truth"] == int(shared_cache.load_dataset("digits").test_labels[3])
     if max(lost) > 0:
         assert f"{read_model_names()[int(np.argmax(lost))]} loses most" in read_captions(app)
     assert said(app, "on_picture.apart") == encode_parts(put)
@@ -374,8 +375,8 @@ def read_captions(app: AppTest) -> str:
 
 
 def read_model_names() -> list[str]:
-    from pages.lenses.on_your_image import comparison
+    from pages.lenses.on_your_image import compared_models
     from pages.stores import catalogue, session
 
     found = catalogue.list_models(session.UserSession("x" * 22))
-    return [comparison.shorten_title(found[key]) for key in MODELS.split(",")]
+    return [compared_models.shorten_title(found[key]) for key in MODELS.split(",")]

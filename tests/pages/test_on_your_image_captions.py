@@ -8,8 +8,8 @@ import numpy as np
 
 from pages.lenses.on_your_image import parts
 from pages.studies import faces
-from vitviz.analysis.assembly import Part
-from vitviz.experiments.result import read_result_if_any
+from vitviz.analysis.image_parts import Part
+from vitviz.experiments.result_file import read_result_if_any
 from vitviz.probe.robustness import Sweep
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.pages.conftest import OpenApp
-from vitviz.experiments import result as results
-from vitviz.experiments.result import RESULTS, read_result, write_result
+from vitviz.experiments import result_file as results
+from vitviz.experiments.result_file import RESULTS, read_result, write_result
 
 VIEWS = {
     "pages/studies/data/page.py": (

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.stores import cached, catalogue
+from pages.stores import catalogue, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import charts, first_view, message
 from vitviz.analysis import position_similarity
@@ -23,7 +23,7 @@ from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig, from_dict
 from vitviz.models.presets import GREY_32, VIT_DIGITS
 from vitviz.models.zoo import create_model
-from vitviz.training.races import RACES
+from vitviz.training.position_race import RACES
 
 PAGE = "pages/lenses/positions/page.py"
 ROOT = Path(__file__).parents[2]
@@ -182,7 +182,7 @@ def test_the_table_holds_the_encodings_numbers(open_app: OpenApp, encoding: str)
     assert values.shape == (64, 64)
     if encoding == "model":
         assert found[0]["kind"] == "learned" and "not trained" in captions(app)
-        own = cached.load_model(
+        own = shared_cache.load_model(
             catalogue.list_models(UserSession("a visit"))["preset:vit_digits"]
         ).model.pos_embed
         np.testing.assert_allclose(values, own[0, 1:], atol=1e-6)

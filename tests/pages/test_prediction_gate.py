@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.on_your_image import kernels, translation
+from pages.lenses.on_your_image import kernels, shift_equivariance
 from pages.questions.prediction_gate import ask_highest
 from pages.studies import (
     augmentation,
@@ -24,9 +24,9 @@ from pages.studies import (
 from pages.which_model import paper_tables, token_cost
 from tests.messages import charts, message
 from tests.pages.conftest import OpenApp, said
-from vitviz.experiments import result as results
+from vitviz.experiments import result_file as results
 from vitviz.experiments.gradients import VARIANTS
-from vitviz.experiments.result import Made, Result, write_result
+from vitviz.experiments.result_file import Made, Result, write_result
 
 DATA, HYBRIDS, PICTURE, WHICH = (
     f"pages/{name}/page.py"
@@ -125,11 +125,11 @@ def test_the_picture_moves_once_a_model_is_guessed(open_app: OpenApp) -> None:
 
 def test_the_answer_that_changes_most_is_said() -> None:
     turned = {"a": ("A", 0.1), "b": ("B", 0.25)}
-    right = translation.judge_prediction(turned, "b", translation.PROBABILITY)
+    right = shift_equivariance.judge_prediction(turned, "b", shift_equivariance.PROBABILITY)
     assert "correct" in right and "25.0" in right
     assert (
         "wrong: 10.0\N{NO-BREAK SPACE}% of its predictions change; B: 25.0"
-        in translation.judge_prediction(turned, "a", translation.PREDICTIONS)
+        in shift_equivariance.judge_prediction(turned, "a", shift_equivariance.PREDICTIONS)
     )
 
 

@@ -15,10 +15,10 @@ from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 from torch import nn
 
-from pages.stores import published
+from pages.stores import published_weights
 from tests.messages import message
 from vitviz.config import ViTConfig
-from vitviz.models.download import weights_file
+from vitviz.models.file_download import weights_file
 from vitviz.models.pretrained_list import PRETRAINED, Pretrained, find
 from vitviz.models.published_weights import WITHOUT_HUB
 from vitviz.models.zoo import create_model
@@ -36,7 +36,7 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("VITVIZ_TORCHVISION_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr(published, "_downloads", {})
+    monkeypatch.setattr(published_weights, "_downloads", {})
     return tmp_path / "weights"
 
 
@@ -55,23 +55,23 @@ def test_weights_on_the_machine_can_be_looked_at(open_app: OpenApp, weights: Pat
 
 def test_offline_the_reason_is_said_and_the_app_goes_on(open_app: OpenApp, weights: Path) -> None:
     name = find(DEIT).name
-    fetch = published.Download(name)
+    fetch = published_weights.Download(name)
     fetch.run()
     assert fetch.finished and "127.0.0.1" in fetch.error
-    published._downloads[name] = fetch
+    published_weights._downloads[name] = fetch
     app = open_app(model="preset:vit_digits")
     app.sidebar.button(key="nouns.more").click().run()
     assert not app.exception and not app.warning, "an error of another user"
     fetch.users.add(app.session_state["_visit"].token)
     app.run()
-    assert f"{fetch.error} {published.UPLOAD_HINT}" in [warning.value for warning in app.warning]
+    assert f"{fetch.error} {published_weights.UPLOAD_HINT}" in [warning.value for warning in app.warning]
     file, entry = weights_file(find(DEIT)), find(DEIT)
     for said in (file.name, str(file), f"python -m vitviz.fetch {entry.name}"):
         assert said in fetch.error
 
 
 def test_a_stopped_fetch_leaves_nothing_and_says_nothing(weights: Path) -> None:
-    fetch = published.Download(find(DEIT).name)
+    fetch = published_weights.Download(find(DEIT).name)
     fetch.stop.set()
     fetch.run()
     assert fetch.finished and not fetch.error
@@ -82,7 +82,7 @@ def test_the_small_ones_come_first_with_what_they_are_and_can_be_cancelled(
     open_app: OpenApp, weights: Path
 ) -> None:
     name = find(DEIT).name
-    published._downloads[name] = fetch = published.Download(
+    published_weights._downloads[name] = fetch = published_weights.Download(
         name, done_bytes=5_000_000, total_bytes=23_000_000
     )
     app = open_app()
@@ -128,13 +128,13 @@ def test_uploading_instead_is_offered_only_where_the_upload_would_take_the_file(
         ("vit_base_patch16_224", False),  # 346 MB
         ("vit_b_32", False),  # torchvision's own format
     ):
-        assert published.is_uploadable(find(name).name, 128) == uploadable
+        assert published_weights.is_uploadable(find(name).name, 128) == uploadable
 
 
 def test_an_operator_can_switch_downloads_off(
     open_app: OpenApp, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(published.SWITCH, "0")
+    monkeypatch.setenv(published_weights.SWITCH, "0")
     app = open_app()
     app.sidebar.button(key="nouns.more").click().run()
     assert not [button for button in app.button if str(button.key).startswith("published._fetch")]
@@ -149,7 +149,7 @@ def put_saliency_model(monkeypatch: pytest.MonkeyPatch) -> str:
     path = weights_file(entry)
     path.parent.mkdir(parents=True)
     save_file(create_model(config, seed=5).state_dict(), path)
-    return f"{published.KEY}{WITHOUT_HUB}@448"
+    return f"{published_weights.KEY}{WITHOUT_HUB}@448"
 
 
 def test_at_448_px_one_layer_s_attention_is_held_at_a_time(
@@ -206,8 +206,8 @@ def test_one_file_is_fetched_at_once_and_the_others_wait(
         begun.append(entry.name)
         assert go_on.wait(20)
 
-    monkeypatch.setattr(published, "fetch", slow)
-    fetches = [published.Download(name) for name in list(PRETRAINED)[:4]]
+    monkeypatch.setattr(published_weights, "fetch", slow)
+    fetches = [published_weights.Download(name) for name in list(PRETRAINED)[:4]]
     threads = [threading.Thread(target=one.run) for one in fetches]
     for thread in threads:
         thread.start()

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tests.messages import first_view, message, unpack
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
-from vitviz.models.download import weights_file
+from vitviz.models.file_download import weights_file
 from vitviz.models.presets import PRESETS, RGB_32
 from vitviz.models.pretrained_list import find
 from vitviz.models.zoo import create_model

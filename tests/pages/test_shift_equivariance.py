@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 import torch
 
-from pages.stores import cached, catalogue, session
+from pages.stores import catalogue, session, shared_cache
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from tests.pages.test_on_your_image import MODELS, OPEN, PAGE, read_model_names
-from vitviz.analysis.changes import shift
+from vitviz.analysis.image_changes import shift
 
 
 def compute_first_maps(shift_px: int) -> list[np.ndarray]:
     """Of the CNN and the ViT (2, rows, cols, D): the first map of a digit, and of the same digit moved."""
     choices = catalogue.list_models(session.UserSession("x" * 22))
-    own = cached.load_dataset("digits").test_images[3]
+    own = shared_cache.load_dataset("digits").test_images[3]
     pair = np.stack([own, shift(own, shift_px)])[..., :1]
     x = torch.tensor(pair.transpose(0, 3, 1, 2) / 255 - 0.5, dtype=torch.float32) / 0.5
     found = []
     for key, name in zip(MODELS.split(","), ("stem", "embedded"), strict=True):
-        _, record = cached.load_model(choices[key]).model(x, record=[name])
+        _, record = shared_cache.load_model(choices[key]).model(x, record=[name])
         values = record[name].detach()
         places = values.permute(0, 2, 3, 1) if name == "stem" else values[:, 1:].unflatten(1, (8, 8))
         found.append(places.double().numpy())

@@ -14,7 +14,7 @@ import pytest
 
 from pages.frame import registry, startup
 from pages.start import lens_links, map_messages, stored_map
-from pages.stores import cached, catalogue, lessons
+from pages.stores import catalogue, lessons, shared_cache
 from pages.stores.session import UserSession
 from tests.messages import body, unpack
 from tests.pages.conftest import ROOT, OpenApp, opened_again
@@ -22,7 +22,7 @@ from tests.strokes import encode_strokes
 from vitviz.data import drawings
 from vitviz.models.presets import PRESETS
 from vitviz.plots.blob import open_blob, unpack_arrays
-from vitviz.probe import journey as probe
+from vitviz.probe import forward_pass as probe
 from vitviz.text import plain
 
 ONE = encode_strokes([np.array([[250, 70], [256, 440]])])
@@ -67,7 +67,7 @@ def test_the_numbers_are_those_of_the_chosen_picture(open_app: OpenApp) -> None:
     app = open_app(model="preset:vit_digits", image="digits:5")
     header, arrays = views(app)["map"]
     choice = catalogue.list_models(UserSession("one"))["preset:vit_digits"]
-    found = cached.capture_activations(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
+    found = shared_cache.capture_activations(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
     np.testing.assert_allclose(arrays["logits"], found.logits[0], rtol=1e-5)
     assert header["label"].startswith("Digits no. 5")
 
@@ -82,7 +82,7 @@ def test_a_second_model_stands_below_on_the_same_picture(open_app: OpenApp) -> N
     assert second["label"].startswith("Digits no. 5") and second["pin"] == first["pin"] == "0.900,0.100"
     assert query(app)["model"] == "preset:vit_digits" and query(app)["home.beside"] == "preset:cnn_digits"
     choice = catalogue.list_models(UserSession("one"))["preset:cnn_digits"]
-    found = cached.capture_activations(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
+    found = shared_cache.capture_activations(choice, 0, "digits:5", ("logits",), (0.5, 0.5))
     np.testing.assert_allclose(views(app)["map2"][1]["logits"], found.logits[0], rtol=1e-5)
     for part in second["parts"]:  # its links lead to lenses of this model, not of the sidebar's
         assert part["link"] is None or "model=preset%3Acnn_digits" in part["link"]["href"]
@@ -275,8 +275,8 @@ def test_a_stored_part_is_opened_without_a_model_and_another_tokens_with_it(
     for name in ("mnist_vit.safetensors", map_messages.STORED, map_messages.STORED_PARTS):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     asked = []
-    loaded = cached.load_model
-    monkeypatch.setattr(cached, "load_model", lambda *key: asked.append(key) or loaded(*key))
+    loaded = shared_cache.load_model
+    monkeypatch.setattr(shared_cache, "load_model", lambda *key: asked.append(key) or loaded(*key))
     app = act(open_app(), open=json.dumps({"part": "block.2"}))
     part = views(app)["part"][0]
     assert not asked and (part["part"], part["title"], part["map"]) == ("block.2", "Layer 2", "home.map")
@@ -300,8 +300,8 @@ def test_the_stored_map_serves_its_own_model_step_and_picture_alone(
     for name in ("mnist_vit.safetensors", map_messages.STORED):
         shutil.copy(SHIPPED / name, no_shipped_checkpoints / name)
     asked = []
-    whole = cached.record_journey
-    monkeypatch.setattr(cached, "record_journey", lambda *key: asked.append(key[1:3]) or whole(*key))
+    whole = shared_cache.record_journey
+    monkeypatch.setattr(shared_cache, "record_journey", lambda *key: asked.append(key[1:3]) or whole(*key))
     app = open_app()
     assert query(app)["model"] == "checkpoint:mnist_vit" and not asked
     first = views(app)["map"][0]

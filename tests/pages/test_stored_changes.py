@@ -15,7 +15,7 @@ from vitviz.analysis.one_change import Variant, describe_bug, describe_hyperpara
 from vitviz.experiments.bugs import BUGS, SEEDS
 from vitviz.experiments.hyperparameter import BASES
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
-from vitviz.experiments.result import read_result
+from vitviz.experiments.result_file import read_result
 from vitviz.lessons.experiment_measures import list_hyperparameter_variants
 
 Row = dict[str, Any]

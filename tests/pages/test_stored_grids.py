@@ -19,7 +19,7 @@ from tests.messages import charts
 from tests.pages.conftest import OpenApp
 from tests.pages.told import points, shares, words, written
 from vitviz.experiments.data_size import GRIDS, TITLES
-from vitviz.experiments.result import RESULTS, Result, read_result
+from vitviz.experiments.result_file import RESULTS, Result, read_result
 
 SHIPPED = [name for name in GRIDS if (RESULTS / f"data_size_{name}.json").is_file()]
 DATA, DEIT, WHICH = (

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tests.messages import charts
 from tests.pages.conftest import OpenApp
 from vitviz.experiments.data_size import GRIDS
-from vitviz.experiments.result import RESULTS, Result, read_result
+from vitviz.experiments.result_file import RESULTS, Result, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF
 from vitviz.text import gained as gained_points
 

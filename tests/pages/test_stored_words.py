@@ -21,9 +21,9 @@ from tests.pages.test_drawers import open_drawers
 from tests.pages.told import points, shares, words, written
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.gradients import VARIANTS
-from vitviz.experiments.result import RESULTS, read_result
+from vitviz.experiments.result_file import RESULTS, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF
-from vitviz.experiments.tuning import PLAN, SIZES, WAYS
+from vitviz.experiments.tuning_methods import PLAN, SIZES, WAYS
 from vitviz.text import percent
 
 CHECKPOINTS = RESULTS.parent

@@ -14,17 +14,17 @@ from streamlit.testing.v1 import AppTest
 
 from pages.frame import moved_views, registry
 from pages.studies import lecture_results, patch_size, position_errors
-from pages.studies.catalogue import STUDIES
 from pages.studies.gallery import draw_card_sketch
 from pages.studies.study import Choice, Race
+from pages.studies.study_list import STUDIES
 from tests.messages import message
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.data_size import group_curves
 from vitviz.experiments.lecture_results import ACCURACIES
-from vitviz.experiments.result import read_result_if_any
+from vitviz.experiments.result_file import read_result_if_any
 from vitviz.papers import cite, find_findings, list_links
 from vitviz.plots.chart import Chart
-from vitviz.plots.concealed import conceal, draw_sketch, find_range, list_lines
+from vitviz.plots.hidden_curves import conceal, draw_sketch, find_range, list_lines
 from vitviz.text import split_sentence
 
 PAGE = "pages/studies/page.py"
@@ -104,7 +104,7 @@ def test_the_code_that_a_study_shows_is_found_by_its_name(name: str) -> None:
 
 
 def test_the_catalogue_loads_without_torch() -> None:
-    code = "import sys; import pages.studies.catalogue; sys.exit('torch' in sys.modules)"
+    code = "import sys; import pages.studies.study_list; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
 
 

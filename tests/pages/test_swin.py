@@ -22,7 +22,7 @@ from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 PAGE = "pages/lenses/swin/page.py"
 OpenApp = Callable[..., AppTest]

@@ -10,14 +10,14 @@ import pytest
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
-from pages.lenses.two_images import patching, second_image
+from pages.lenses.two_images import activation_patching, second_image
 from tests.messages import message
 from tests.pages.conftest import OpenApp, said
 from tests.pages.test_shell import png
 from vitviz.data.datasets import load_dataset
 from vitviz.data.drawings import FIRST
 from vitviz.data.image_copies import COPIES, locate_cells
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
@@ -160,7 +160,7 @@ def test_a_long_computation_shows_its_progress_and_then_nothing(
         return draw(place, share, text)
 
     monkeypatch.setattr(DeltaGenerator, "progress", record)
-    monkeypatch.setattr(patching, "QUICK_S", -1.0)
+    monkeypatch.setattr(activation_patching, "QUICK_S", -1.0)
     asked = {"two_images__view": "patching", "two_images__part": "token", "two_images__number": "11"}
     app = open_app(PAGE, **DIGITS | asked)
     assert shown == [32 / 65, 64 / 65] and not app.main.get("progress")

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.stores import timings
 from pages.which_model import captions as sentences
-from pages.which_model import models
+from pages.which_model import scoreboard_models
 from tests.pages.conftest import OpenApp
 from vitviz.analysis.scoreboard import Timing
 from vitviz.checkpoint_header import read_header
@@ -102,15 +102,15 @@ def test_training_times_of_different_machines_are_not_compared(
     open_app: OpenApp, no_shipped_checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ship(no_shipped_checkpoints, "cifar10_cnn", "cifar10_vit")
-    alike = tuple(replace(entry, trained_with="A") for entry in models.list_models())
+    alike = tuple(replace(entry, trained_with="A") for entry in scoreboard_models.list_models())
     apart = tuple(replace(e, trained_with="B") if e.family == "ViT" else e for e in alike)
     for board, differ in ((alike, False), (apart, True)):
-        monkeypatch.setattr(models, "list_models", lambda board=board: board)
+        monkeypatch.setattr(scoreboard_models, "list_models", lambda board=board: board)
         app = open_app(PAGE, **HERE, which_model__set="cifar10", which_model__x="training")
         assert ("from different machines" in captions(app)) == differ
         app = open_app(PAGE, **HERE, which_model__view="guide")
         assert ("different machines, not comparable" in text(app)) == differ
-    monkeypatch.setattr(models, "list_models", lambda: apart)
+    monkeypatch.setattr(scoreboard_models, "list_models", lambda: apart)
     app = open_app(PAGE, **HERE, which_model__set="cifar10")
     assert "from different machines" not in captions(app), "no axis has seconds of training"
 
@@ -212,7 +212,7 @@ def test_slopes_read_two_and_one(open_app: OpenApp, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_guide_reads_the_grid_of_data_sizes(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vitviz.experiments import result
+    from vitviz.experiments import result_file
 
     accuracy = {"cnn": (0.3, 0.9), "hybrid": (0.4, 0.8), "vit": (0.2, 0.7)}
     rows = tuple(
@@ -221,12 +221,12 @@ def test_the_guide_reads_the_grid_of_data_sizes(open_app: OpenApp, monkeypatch: 
         for size, test in zip((250, 48_000), ends, strict=True)
         for seed in (0, 1)
     )
-    made = (result.Made("abc", "2026-01-02", "a machine"),)
+    made = (result_file.Made("abc", "2026-01-02", "a machine"),)
     settings = {"parameters": {"cnn": 2000, "hybrid": 1000, "vit": 1500, "deit": 9000}}
-    grid = result.Result("data_size_cifar10", "A grid", "python made_up.py", settings, made, rows, 7)
+    grid = result_file.Result("data_size_cifar10", "A grid", "python made_up.py", settings, made, rows, 7)
     monkeypatch.setattr(
         "pages.which_model.guide.read_result",
-        lambda name: grid if name == grid.name else result.read_result(name),
+        lambda name: grid if name == grid.name else result_file.read_result(name),
     )
     app = open_app(PAGE, **HERE, which_model__view="guide")
     found = text(app)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from skimage import data
 
-from vitviz.data.preparation import prepare
+from vitviz.data.image_preprocessing import prepare
 from vitviz.models.pretrained_list import PRETRAINED
 
 IMAGES = {

@@ -14,7 +14,7 @@ from safetensors.numpy import save
 from skimage import data
 
 from tests.package_file import needs_wheel, package, wheel
-from vitviz.data.preparation import prepare
+from vitviz.data.image_preprocessing import prepare
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.onnx_encoder import read_encoder
 from vitviz.models.pretrained import load_pretrained

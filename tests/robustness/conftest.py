@@ -6,7 +6,7 @@ import pytest
 
 from tests.robustness.run_files import new_run
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vitviz.config import Preparation, TrainConfig, ViTConfig
-from vitviz.training.archive import export_run
+from vitviz.training.run_archive import export_run
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 

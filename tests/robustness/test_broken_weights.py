@@ -17,7 +17,7 @@ from torch import Tensor
 
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.formats import open_model
-from vitviz.models.formats.header import PickledWeightsError
+from vitviz.models.formats.safetensors_header import PickledWeightsError
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import create_model
 

@@ -15,13 +15,13 @@ from tests.robustness.clocks import HOUR_S, Clocks, set_clocks, written_now
 from tests.unit.training_helpers import digits_run
 from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import Dataset
-from vitviz.data.folder import UploadedImages
+from vitviz.data.dataset_zip import UploadedImages
 from vitviz.training import retention, run_lock
-from vitviz.training.files import write_status
+from vitviz.training.atomic_files import write_status
 from vitviz.training.records import StepRecord
 from vitviz.training.retention import Limits, sweep
 from vitviz.training.run_directory import Run, Status, list_runs
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 DAY_S = 24 * HOUR_S
 JUMPS = pytest.mark.parametrize("jump_s", [3 * HOUR_S, -3 * HOUR_S, 3 * DAY_S, -3 * DAY_S])

@@ -18,8 +18,8 @@ from PIL import Image
 from tests.robustness.fuzz.crafted_images import KINDS
 from tests.robustness.fuzz.image_parts import chunk, encode, gif, jpeg, png, segment, small
 from tests.robustness.fuzz.watch import Entry, held
-from vitviz.data import decoding, image_worker
-from vitviz.data.decoding import ImageError, decode_image, picture_size, shrink_image
+from vitviz.data import image_decoding, image_worker
+from vitviz.data.image_decoding import ImageError, decode_image, picture_size, shrink_image
 from vitviz.data.image_worker import ImageWorkers, decode_in_worker
 
 SLOW_IN_A_WORKER = "bmp RLE8 of line ends"  # 16 kB that Pillow fills with 16 million zeros, one by one
@@ -112,7 +112,7 @@ def test_a_worker_returns_the_same_bytes(kind):
 
 
 def test_a_worker_refuses_in_the_same_words():
-    for data in (b"", b"hello", b"II*\0junk", small("PNG")[:-40], bytes(decoding.MAX_BYTES + 1)):
+    for data in (b"", b"hello", b"II*\0junk", small("PNG")[:-40], bytes(image_decoding.MAX_BYTES + 1)):
         with pytest.raises(ImageError) as direct:
             decode_image(data)
         with pytest.raises(ImageError) as by_worker:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitviz.data import cache, download
+from vitviz.data import dataset_cache, dataset_download
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.datasets import available_datasets, load_dataset
 from vitviz.torchvision_fix import import_torchvision
@@ -36,7 +36,7 @@ def small(name: str = "mnist", count: int = 6) -> Dataset:
 
 
 def test_what_is_written_is_read_back_and_kept_in_memory(data_folder):
-    cache.write_dataset(small(), data_folder / "mnist.npz")
+    dataset_cache.write_dataset(small(), data_folder / "mnist.npz")
     assert [path.name for path in data_folder.iterdir()] == ["mnist.npz"]
     loaded = load_dataset("mnist")
     assert (loaded.train_images == small().train_images).all() and loaded.classes == ("a", "b")
@@ -45,14 +45,14 @@ def test_what_is_written_is_read_back_and_kept_in_memory(data_folder):
 
 
 def test_a_replaced_file_is_read_anew(data_folder):
-    cache.write_dataset(small(), data_folder / "mnist.npz")
+    dataset_cache.write_dataset(small(), data_folder / "mnist.npz")
     before = load_dataset("mnist")
-    cache.write_dataset(small(count=8), data_folder / "mnist.npz")
+    dataset_cache.write_dataset(small(count=8), data_folder / "mnist.npz")
     assert len(load_dataset("mnist").train_labels) == 8 and len(before.train_labels) == 6
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_other(data_folder, monkeypatch):
-    cache.write_dataset(small(), data_folder / "mnist.npz")
+    dataset_cache.write_dataset(small(), data_folder / "mnist.npz")
     old = (data_folder / "mnist.npz").read_bytes()
 
     def full(*_: object, **__: object) -> None:
@@ -60,14 +60,14 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(data_folder, monkeypatc
 
     monkeypatch.setattr(np, "savez", full)
     with pytest.raises(OSError, match="No space"):
-        cache.write_dataset(small(count=8), data_folder / "mnist.npz")
+        dataset_cache.write_dataset(small(count=8), data_folder / "mnist.npz")
     assert [path.name for path in data_folder.iterdir()] == ["mnist.npz"]
     assert (data_folder / "mnist.npz").read_bytes() == old
 
 
 def stored(**changes: object) -> bytes:
     data = small()
-    arrays = {key: getattr(data, key) for key in cache.KEYS if key != "classes"}
+    arrays = {key: getattr(data, key) for key in dataset_cache.KEYS if key != "classes"}
     arrays |= {"classes": np.array(data.classes)} | changes
     buffer = io.BytesIO()
     np.savez(buffer, **{key: value for key, value in arrays.items() if value is not None})
@@ -282,13 +282,13 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
 
 def test_two_visits_download_once(mnist, monkeypatch):
     calls = []
-    fetch = download._fetch
+    fetch = dataset_download._fetch
 
     def counting(*arguments: object) -> None:
         calls.append(arguments[0])
         fetch(*arguments)
 
-    monkeypatch.setattr(download, "_fetch", counting)
+    monkeypatch.setattr(dataset_download, "_fetch", counting)
     threads = [threading.Thread(target=load_dataset, args=("mnist", lambda *_: None)) for _ in range(4)]
     for thread in threads:
         thread.start()

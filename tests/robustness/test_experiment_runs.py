@@ -12,10 +12,10 @@ import pytest
 from tests.robustness.run_files import GREY, MODEL, TRAIN, full_disk, rezipped
 from vitviz.checkpoints import open_model
 from vitviz.training import model_trainer, run_directory
-from vitviz.training.archive import export_run, import_run
+from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run, RunError, list_runs
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from vitviz.data import decoding
-from vitviz.data.decoding import ImageError, decode_image
-from vitviz.data.preparation import Preparation, prepare
+from vitviz.data import image_decoding
+from vitviz.data.image_decoding import ImageError, decode_image
+from vitviz.data.image_preprocessing import Preparation, prepare
 
 
 def encode(picture: Image.Image, kind: str, **options: object) -> bytes:
@@ -215,7 +215,7 @@ def never(*_: object) -> None:
     ("data", "why"),
     [
         (b"", "is empty"),
-        (b"\0" * (decoding.MAX_BYTES + 1), "20.0 MB; the limit is 20 MB"),
+        (b"\0" * (image_decoding.MAX_BYTES + 1), "20.0 MB; the limit is 20 MB"),
         (b"hello, world", "not an image"),
         (b"\0" * 100, "not an image"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "SVG"),
@@ -296,9 +296,9 @@ def test_only_a_jpeg_of_one_pass_is_decoded_small(options):
 
 def test_pixels_are_known_from_the_header(quarters, monkeypatch):
     monkeypatch.setattr("PIL.PngImagePlugin.PngImageFile.load", never)
-    assert decoding.picture_pixels(encode(quarters, "PNG")) == 256
+    assert image_decoding.picture_pixels(encode(quarters, "PNG")) == 256
     with pytest.raises(ImageError, match="4096 × 4097"):
-        decoding.picture_pixels(png_header(4096, 4097))
+        image_decoding.picture_pixels(png_header(4096, 4097))
 
 
 def test_a_small_gif_that_claims_a_huge_canvas(quarters):

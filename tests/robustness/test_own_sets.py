@@ -16,12 +16,12 @@ from PIL import Image
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import DatasetError
+from vitviz.data.dataset_zip import MAX_CLASSES, load_zip
 from vitviz.data.datasets import load_dataset
-from vitviz.data.folder import MAX_CLASSES, load_zip
 from vitviz.models.presets import RGB_32
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 COLOURS = {"warm": (200, 90, 20), "cool": (20, 90, 200)}
 

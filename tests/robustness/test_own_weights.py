@@ -20,10 +20,10 @@ from safetensors.torch import save
 from pages.stores import own_weights
 from pages.stores.session import UserSession
 from tests.robustness.fuzz.watch import LONGEST_S, MOST_BYTES
-from vitviz.memory import give_back
+from vitviz.malloc import give_back
 from vitviz.models import pretrained_list
 from vitviz.models.formats import open_model
-from vitviz.models.formats.header import MAX_CLASSES, PickledWeightsError, check_header
+from vitviz.models.formats.safetensors_header import MAX_CLASSES, PickledWeightsError, check_header
 from vitviz.models.presets import PRESETS
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import create_model, empty_model

@@ -27,7 +27,7 @@ from tests.robustness.run_files import GREY, MODEL, TRAIN
 from tests.visitor import Visitor, run_apart
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 pytestmark = [
     pytest.mark.slow,

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from tests.robustness.run_files import GREY, TRAIN, full_disk, new_run
 from vitviz.config import ViTConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.training import files, model_trainer, model_trainers, run_lock, session
-from vitviz.training.files import read_json, read_lines, write_status
+from vitviz.training import atomic_files, model_trainer, run_lock, run_trainer, session_models
+from vitviz.training.atomic_files import read_json, read_lines, write_status
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, list_runs
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 from vitviz.training.snapshot_files import save_resume
 
 
 @pytest.mark.parametrize(
     ("where", "what"),
-    [(model_trainer, "save_snapshot"), (model_trainer, "append_lines"), (session, "save_resume")],
+    [(model_trainer, "save_snapshot"), (model_trainer, "append_lines"), (run_trainer, "save_resume")],
 )
 def test_a_full_disk_stops_the_run_and_leaves_the_files_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: ModuleType, what: str
@@ -38,7 +38,7 @@ def test_a_full_disk_stops_the_run_and_leaves_the_files_whole(
     before = {path: path.read_bytes() for path in run.directory.rglob("*.safetensors")}
     with monkeypatch.context() as patched:
         patched.setattr(where, what, full_disk)
-        patched.setattr(files, "write_whole", full_disk)
+        patched.setattr(atomic_files, "write_whole", full_disk)
         status = Session(run, "cpu").perform()
     assert status.state == "failed" and "disk is full" in status.message
     assert run.status().message == status.message
@@ -51,7 +51,7 @@ def test_a_full_disk_stops_the_run_and_leaves_the_files_whole(
 def test_a_draft_is_not_left_where_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "replace", full_disk)
     with pytest.raises(OSError, match="No space"):
-        files.write_whole(tmp_path / "a.json", b"{}")
+        atomic_files.write_whole(tmp_path / "a.json", b"{}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -61,7 +61,7 @@ def test_a_status_is_reported_over_the_old_one_on_a_full_disk(
     path = tmp_path / "status.json"
     write_status(path, {"state": "running", "message": "x" * 500})
     size = path.stat().st_size
-    monkeypatch.setattr(files, "write_whole", full_disk)
+    monkeypatch.setattr(atomic_files, "write_whole", full_disk)
     write_status(path, {"state": "failed"})
     assert read_json(path) == {"state": "failed"} and path.stat().st_size == size
 
@@ -155,7 +155,7 @@ def test_a_trainer_beats_while_it_loads(tmp_path: Path, monkeypatch: pytest.Monk
         beaten.append(run.status().heartbeat > first)
         return load_dataset(*given, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(model_trainers, "load_dataset", slow)
+    monkeypatch.setattr(session_models, "load_dataset", slow)
     assert Session(run, "cpu").perform().state == "done"
     assert beaten == [True] and run.status().state == "done"
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vitviz.data import folder, image_worker
+from vitviz.data import dataset_zip, image_worker
 from vitviz.data.dataset import DatasetError
-from vitviz.data.folder import PictureBudget, load_zip
+from vitviz.data.dataset_zip import PictureBudget, load_zip
 from vitviz.data.image_worker import DecodedImage, ImageWorker, ImageWorkers
 
 
@@ -113,7 +113,7 @@ def test_what_is_no_zip_says_so(data):
 def test_bombs_are_refused_before_they_are_unpacked(monkeypatch):
     bomb = zipped({f"cat/{n}.bmp": bytes(3_000_000) for n in range(4)}, zipfile.ZIP_DEFLATED)
     assert len(bomb) < 20_000
-    monkeypatch.setattr(folder, "MAX_UNPACKED_BYTES", 10_000_000)
+    monkeypatch.setattr(dataset_zip, "MAX_UNPACKED_BYTES", 10_000_000)
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
     with pytest.raises(DatasetError, match="unpacks to 11 MB"):
         load_zip(bomb)
@@ -128,18 +128,18 @@ def test_an_entry_that_lies_about_its_size_is_read_no_further_than_a_picture_may
 
 def test_counts_are_bounded(monkeypatch):
     data = zipped(pets(20))
-    monkeypatch.setattr(folder, "MAX_ENTRIES", 39)
+    monkeypatch.setattr(dataset_zip, "MAX_ENTRIES", 39)
     with pytest.raises(DatasetError, match="more than 39 files"):
         load_zip(data)
-    monkeypatch.setattr(folder, "MAX_ENTRIES", 40)
-    monkeypatch.setattr(folder, "MAX_PICTURES", 24)
+    monkeypatch.setattr(dataset_zip, "MAX_ENTRIES", 40)
+    monkeypatch.setattr(dataset_zip, "MAX_PICTURES", 24)
     own = load_zip(data)
     assert len(own.skipped) == 16 and own.dataset.classes == ("cat", "dog")
     assert len(own.dataset.train_labels) + len(own.dataset.test_labels) == 24
 
 
 def test_an_upload_of_too_many_pixels_is_refused_before_one_is_decoded(monkeypatch):
-    monkeypatch.setattr(folder, "decode_in_worker", lambda _: pytest.fail("a picture was decoded"))
+    monkeypatch.setattr(dataset_zip, "decode_in_worker", lambda _: pytest.fail("a picture was decoded"))
     with pytest.raises(DatasetError, match="20 images have 0 megapixels; .* up to 10,000 images") as caught:
         load_zip(zipped(pets()), budget=PictureBudget(pixels=20 * 12 * 9 - 1))
     assert "resized to 32 × 32 pixels" in str(caught.value)
@@ -156,7 +156,7 @@ def test_a_zip_of_the_largest_pictures_is_refused_in_time(monkeypatch):
     largest = io.BytesIO()
     Image.fromarray(np.zeros((4096, 4096), np.uint16)).save(largest, "PNG")
     names = [f"{label}/{number}.png" for label in "ab" for number in range(30)]
-    monkeypatch.setattr(folder, "decode_in_worker", lambda _: pytest.fail("a picture was decoded"))
+    monkeypatch.setattr(dataset_zip, "decode_in_worker", lambda _: pytest.fail("a picture was decoded"))
     with pytest.raises(DatasetError, match="60 images have 1,007 megapixels; .* 1,000 in up to 10,000"):
         load_zip(zipped({name: largest.getvalue() + name.encode() for name in names}))
 

@@ -12,13 +12,13 @@ import pytest
 
 from tests.robustness.fuzz.attacks import of_zips
 from tests.robustness.zip_traps import METHODS, Entry, archive, packed
+from vitviz.data.bounded_zip import BoundedZip, EntryError, ZipError, ZipLimits
 from vitviz.data.dataset import DatasetError
-from vitviz.data.folder import load_zip
-from vitviz.data.zips import BoundedZip, EntryError, ZipError, ZipLimits
+from vitviz.data.dataset_zip import load_zip
 from vitviz.models.formats import open_model
 from vitviz.models.formats.uploaded_weights import write_upload
 from vitviz.models.pretrained_list import PretrainedError
-from vitviz.training.archive import import_run
+from vitviz.training.run_archive import import_run
 from vitviz.training.run_directory import RunError
 
 LIMITS = ZipLimits(entries=100, unpacked_bytes=2**20)

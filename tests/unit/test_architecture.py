@@ -90,7 +90,7 @@ MAY_IMPORT = {
     "views": {"views", "vitviz"},  # of vitviz its plots alone
     "vitviz": {"vitviz"},
 }
-WITH_STREAMLIT = {"pages.stores.cached", "pages.stores.session"}  # among stores
+WITH_STREAMLIT = {"pages.stores.shared_cache", "pages.stores.session"}  # among stores
 VIEWS_KNOW = ("vitviz.plots", "vitviz.pin", "vitviz.text")
 
 # What is being moved out; the list gets shorter and is empty at the end.
@@ -161,8 +161,8 @@ LATER = "\n\ndef later() -> None:\n    import {}  # noqa\n"
     [
         (
             "pages/lenses/block/page.py",
-            "from pages.lenses.patches import puzzle",
-            "pages.lenses.patches.puzzle",
+            "from pages.lenses.patches import shuffled_patches",
+            "pages.lenses.patches.shuffled_patches",
         ),
         (
             "pages/lenses/block/page.py",
@@ -174,13 +174,13 @@ LATER = "\n\ndef later() -> None:\n    import {}  # noqa\n"
         ("pages/frame/startup.py", '_MORE = ("pages.lenses.block.norms",)', "pages.lenses.block.norms"),
         ("pages/controls/query_params.py", "import pages.lenses.block.norms", "pages.lenses.block.norms"),
         (
-            "pages/stores/background.py",
+            "pages/stores/background_jobs.py",
             "from pages.controls import query_params",
             "pages.controls.query_params",
         ),
-        ("pages/stores/background.py", LATER.format("pages.views.bars"), "pages.views.bars"),
-        ("pages/stores/background.py", "import streamlit as st", "streamlit"),
-        ("pages/views/bars.py", "from pages.stores import background", "pages.stores.background"),
+        ("pages/stores/background_jobs.py", LATER.format("pages.views.bars"), "pages.views.bars"),
+        ("pages/stores/background_jobs.py", "import streamlit as st", "streamlit"),
+        ("pages/views/bars.py", "from pages.stores import background_jobs", "pages.stores.background_jobs"),
         ("pages/views/bars.py", "from vitviz.models import zoo", "vitviz.models.zoo"),
         ("vitviz/config.py", LATER.format("streamlit"), "streamlit"),
         ("vitviz/config.py", "from pages.controls import query_params", "pages.controls.query_params"),

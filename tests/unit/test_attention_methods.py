@@ -9,6 +9,7 @@ import torch
 
 from vitviz.analysis import logit_lens
 from vitviz.analysis.block import BlockForm, add_branch_outputs, list_block_steps, measure_norm_statistics
+from vitviz.analysis.explanation_methods import METHODS, method_maps
 from vitviz.analysis.faithfulness import (
     Score,
     area,
@@ -18,7 +19,6 @@ from vitviz.analysis.faithfulness import (
     random_orders,
 )
 from vitviz.analysis.logit_lens import ReadoutWeights
-from vitviz.analysis.methods import METHODS, method_maps
 from vitviz.analysis.rollout import rollout
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model

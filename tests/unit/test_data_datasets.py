@@ -8,7 +8,7 @@ import pytest
 
 from vitviz.data.dataset import Dataset, DatasetError, stratified_split, validation_split
 from vitviz.data.datasets import DATASETS, DISPLAY_ONLY, available_datasets, load_dataset, picture_sets
-from vitviz.data.decoding import ImageError
+from vitviz.data.image_decoding import ImageError
 from vitviz.data.samples import load_sample, sample, sample_names, samples
 
 
@@ -58,7 +58,7 @@ def test_names(tmp_path, monkeypatch):
 def test_the_default_folder_is_the_platforms_cache(monkeypatch):
     from platformdirs import user_cache_path
 
-    from vitviz.data.cache import data_file
+    from vitviz.data.dataset_cache import data_file
 
     monkeypatch.delenv("VITVIZ_DATA", raising=False)
     assert data_file("mnist") == user_cache_path("vitviz") / "data" / "mnist.npz"

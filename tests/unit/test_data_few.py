@@ -11,8 +11,8 @@ import pytest
 from vitviz import clearest_image
 from vitviz.config import Preparation, TrainConfig
 from vitviz.data import cifar10_few, datasets
-from vitviz.data.cache import data_file, write_dataset
 from vitviz.data.dataset import Dataset, DatasetError
+from vitviz.data.dataset_cache import data_file, write_dataset
 from vitviz.data.datasets import (
     DATASETS,
     default_picture,

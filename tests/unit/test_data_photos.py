@@ -10,8 +10,8 @@ from PIL import Image
 
 from vitviz.config import Preparation, TrainConfig
 from vitviz.data import photos, samples
-from vitviz.data.cache import write_dataset
 from vitviz.data.dataset import Dataset, DatasetError
+from vitviz.data.dataset_cache import write_dataset
 from vitviz.data.datasets import DATASETS, DISPLAY_ONLY, find_note, load_dataset
 from vitviz.data.samples import load_sample, sample
 from vitviz.training.batches import prepare_test_images as prepared_tests

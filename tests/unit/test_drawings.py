@@ -9,7 +9,7 @@ from tests.strokes import encode_strokes
 from vitviz.classes.shared_view import build_shared_view
 from vitviz.config import Preparation
 from vitviz.data import drawings
-from vitviz.data.preparation import prepare
+from vitviz.data.image_preprocessing import prepare
 from vitviz.models.presets import PRESETS
 
 MNIST = Preparation(image_size=28, mean=(0.0,), std=(1.0,), digit=True)

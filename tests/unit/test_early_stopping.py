@@ -16,9 +16,9 @@ from tests.unit.training_helpers import GREY, MODEL, TINY, TRAIN, toy_data
 from vitviz.config import CNNConfig
 from vitviz.experiments import single_run
 from vitviz.experiments.data_size import EARLY_STOPPING, GRIDS, Grid
-from vitviz.experiments.data_training import early_stopping, measure
+from vitviz.experiments.data_size_training import early_stopping, measure
 from vitviz.experiments.experiment import collected, run
-from vitviz.experiments.result import RESULTS, Row, read_result
+from vitviz.experiments.result_file import RESULTS, Row, read_result
 from vitviz.experiments.single_run import PATIENCE, count_after_best, train_until_best
 from vitviz.models.zoo import create_model
 from vitviz.training.loop import Trainer

@@ -12,7 +12,7 @@ from torch import nn
 
 from vitviz.data.faces import ARRANGEMENTS, TEST, faces_dataset
 from vitviz.experiments import faces
-from vitviz.experiments.result import read_result
+from vitviz.experiments.result_file import read_result
 from vitviz.models import parameter_count
 
 

@@ -18,7 +18,7 @@ from vitviz.checkpoints import open_model
 from vitviz.config import ViTConfig
 from vitviz.data.cifar10_few import few_dataset
 from vitviz.data.dataset import Dataset
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.pretrained_list import PRETRAINED, find
 from vitviz.models.zoo import create_model
 

@@ -14,7 +14,7 @@ from safetensors.torch import save
 import vitviz
 from tests.unit.weights_server import COMMIT, Server, serving
 from vitviz.config import ViTConfig
-from vitviz.models.download import DownloadCancelled, NoNetworkError
+from vitviz.models.file_download import DownloadCancelled, NoNetworkError
 from vitviz.models.hub import (
     HubFile,
     fetch_hub_file,

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from vitviz.analysis.confusion import confusion_counts, confusion_shares, most_confused, most_wrong
-from vitviz.analysis.milestones import parameters_by_part, time_to_accuracy
-from vitviz.analysis.recipes import find_varying_names
+from vitviz.analysis.recipe_differences import find_varying_names
+from vitviz.analysis.time_to_accuracy import parameters_by_part, time_to_accuracy
 from vitviz.config import ViTConfig
 from vitviz.models.zoo import create_model
 

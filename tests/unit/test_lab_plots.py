@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from tests.messages import Leaves, unpack
-from vitviz.plots import curves, run_history
+from vitviz.plots import flip_book, training_curves
 
 
-def series(n: int) -> curves.Series:
+def series(n: int) -> training_curves.Series:
     steps = np.arange(1, n + 1, dtype=np.float64)
-    return curves.Series("a", "train", np.stack([steps, steps / 10, steps / 7]), {"loss": 1 / steps})
+    return training_curves.Series("a", "train", np.stack([steps, steps / 10, steps / 7]), {"loss": 1 / steps})
 
 
 def test_curves_carry_every_row_of_a_run() -> None:
-    label = curves.RunLabel("a", "first", "#0072B2", {"step": 9}, best_step=3, leads=True)
-    header, arrays = unpack(curves.payload([label], [series(3)], "a", 2, {"axis": "step"}))
+    label = training_curves.RunLabel("a", "first", "#0072B2", {"step": 9}, best_step=3, leads=True)
+    header, arrays = unpack(training_curves.payload([label], [series(3)], "a", 2, {"axis": "step"}))
     assert header["series"] == [{"run": "a", "split": "train", "metrics": ["loss"], "ghost": ""}]
     assert header["runs"][0]["best"] == {"step": 3}
     np.testing.assert_allclose(
@@ -25,49 +25,49 @@ def test_curves_carry_every_row_of_a_run() -> None:
 
 
 def test_long_runs_are_thinned_but_keep_their_ends() -> None:
-    _, arrays = unpack(curves.payload([], [series(10_000)], None, None, {}))
+    _, arrays = unpack(training_curves.payload([], [series(10_000)], None, None, {}))
     steps = arrays["series0"][0]
-    assert len(steps) == curves.MOST_POINTS
+    assert len(steps) == training_curves.MOST_POINTS
     assert (steps[0], steps[-1]) == (1, 10_000)
     assert (np.diff(steps) > 0).all()
 
 
 def test_eight_runs_curves_weigh_what_one_runs_do() -> None:
-    labels = [curves.RunLabel(name, name, "#0072B2", {}) for name in "abcdefgh"]
-    one = curves.payload(labels[:1], [series(10_000)], None, None, {})
-    eight = curves.payload(labels, [series(10_000)] * 8, None, None, {})
+    labels = [training_curves.RunLabel(name, name, "#0072B2", {}) for name in "abcdefgh"]
+    one = training_curves.payload(labels[:1], [series(10_000)], None, None, {})
+    eight = training_curves.payload(labels, [series(10_000)] * 8, None, None, {})
     assert len(eight) < len(one) + 2_000  # their names and keys
 
 
 def test_bytes_are_off_by_half_a_step_at_most() -> None:
     values = np.linspace(-1, 1, 1001)
-    coded = run_history.to_bytes(values, -1, 1).astype(float)
+    coded = flip_book.to_bytes(values, -1, 1).astype(float)
     np.testing.assert_allclose(-1 + 2 * coded / 255, values, atol=1 / 255 + 1e-9)
-    assert run_history.to_bytes(np.array([-9.0, 9.0]), -1, 1).tolist() == [0, 255]
+    assert flip_book.to_bytes(np.array([-9.0, 9.0]), -1, 1).tolist() == [0, 255]
 
 
-def pictures(count: int) -> list[run_history.Picture]:
+def pictures(count: int) -> list[flip_book.Picture]:
     frames = np.arange(count, dtype=np.uint8)[:, None, None, None, None] + np.zeros((1, 1, 3, 3), np.uint8)
     said = [f"frame {i}" for i in range(count)]
     base = np.full((4, 4, 3), 7, np.uint8)
     return [
-        run_history.Picture(
+        flip_book.Picture(
             "m", "A map", "overlay", frames, tops=[1.0 + i for i in range(count)], captions=said, base=base
         ),
-        run_history.Picture("n", "Nothing", "none", reason="because"),
-        run_history.Picture("t", "Tiles", "rgb", frames, tiles=[["x"]] * count, extra={"names": ["x"]}),
+        flip_book.Picture("n", "Nothing", "none", reason="because"),
+        flip_book.Picture("t", "Tiles", "rgb", frames, tiles=[["x"]] * count, extra={"names": ["x"]}),
     ]
 
 
-def sent(shelf: run_history.Shelf, count: int, now: float) -> bytes:
+def sent(shelf: flip_book.Shelf, count: int, now: float) -> bytes:
     """A message without the address of a view, of a book of so many snapshots."""
     steps, moments = [5 * i for i in range(count)], [f"epoch {i}" for i in range(count)]
-    made = run_history.cut(pictures(count), count)
-    return b"\0" * 4 + run_history.payload("run", steps, moments, made, shelf, now=now)
+    made = flip_book.cut(pictures(count), count)
+    return b"\0" * 4 + flip_book.payload("run", steps, moments, made, shelf, now=now)
 
 
 def test_a_flip_book_has_one_frame_per_snapshot() -> None:
-    book = Leaves().bound(sent(run_history.Shelf(), 2, 0.0))
+    book = Leaves().bound(sent(flip_book.Shelf(), 2, 0.0))
     assert book is not None
     header, arrays = book
     assert header["steps"] == [0, 5] and header["moments"] == ["epoch 0", "epoch 1"]
@@ -88,11 +88,9 @@ def test_a_flip_book_has_one_frame_per_snapshot() -> None:
 
 
 def test_a_leaf_travels_until_it_has_settled_and_then_no_more() -> None:
-    shelf, browser = run_history.Shelf(), Leaves()
+    shelf, browser = flip_book.Shelf(), Leaves()
     assert browser.bound(sent(shelf, 40, 0.0)) is not None
-    again = sent(
-        shelf, 40, run_history.SETTLED_S / 2
-    )  # the first may have been overtaken before it was drawn
+    again = sent(shelf, 40, flip_book.SETTLED_S / 2)  # the first may have been overtaken before it was drawn
     assert Leaves().bound(again) is not None
     later = sent(shelf, 41, 10.0)
     assert unpack(later[4:])[1]["data"].size == 2 * 9  # a new snapshot's two frames
@@ -104,7 +102,7 @@ def test_a_leaf_travels_until_it_has_settled_and_then_no_more() -> None:
 
 
 def test_a_browser_that_lacks_a_leaf_says_so_and_another_shelf_brings_all() -> None:
-    shelf, late = run_history.Shelf(), Leaves()
+    shelf, late = flip_book.Shelf(), Leaves()
     sent(shelf, 3, 0.0)
     assert late.bound(sent(shelf, 3, 10.0)) is None  # a reload, or a message that was lost
     shelf.clear()
@@ -113,13 +111,13 @@ def test_a_browser_that_lacks_a_leaf_says_so_and_another_shelf_brings_all() -> N
 
 
 def test_a_snapshot_made_anew_travels_anew_and_what_it_shares_does_not() -> None:
-    shelf, browser = run_history.Shelf(), Leaves()
+    shelf, browser = flip_book.Shelf(), Leaves()
     browser.bound(sent(shelf, 2, 0.0))
     other = pictures(2)
     assert other[0].frames is not None
     other[0].frames[1] += 1  # the tiles share this array
-    message = run_history.payload(
-        "run", [0, 5], ["epoch 0", "epoch 1"], run_history.cut(other, 2), shelf, now=10.0
+    message = flip_book.payload(
+        "run", [0, 5], ["epoch 0", "epoch 1"], flip_book.cut(other, 2), shelf, now=10.0
     )
     assert len(unpack(message)[0]["fresh"]) == 2
     book = browser.bound(b"\0" * 4 + message)
@@ -127,8 +125,8 @@ def test_a_snapshot_made_anew_travels_anew_and_what_it_shares_does_not() -> None
 
 
 def test_a_shelf_that_is_full_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_history, "MOST_LEAVES", 20)
-    shelf, browser = run_history.Shelf(), Leaves()
+    monkeypatch.setattr(flip_book, "MOST_LEAVES", 20)
+    shelf, browser = flip_book.Shelf(), Leaves()
     name = shelf.name
     browser.bound(sent(shelf, 5, 0.0))
     assert shelf.name == name
@@ -137,6 +135,6 @@ def test_a_shelf_that_is_full_is_cleared(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_empty_book_is_a_message_too() -> None:
-    message = run_history.payload("run", [], [], run_history.Book(), run_history.Shelf(), waiting="soon")
+    message = flip_book.payload("run", [], [], flip_book.Book(), flip_book.Shelf(), waiting="soon")
     book = Leaves().bound(b"\0" * 4 + message)
     assert book is not None and (book[0]["steps"], book[0]["waiting"]) == ([], "soon")

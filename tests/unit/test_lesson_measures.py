@@ -12,7 +12,7 @@ import pytest
 from pages.frame import registry
 from pages.stores import lessons
 from vitviz.checkpoint_header import read_header
-from vitviz.experiments.result import Made, Result
+from vitviz.experiments.result_file import Made, Result
 from vitviz.lessons import convolution_measures, experiment_measures, model_measures, weight_measures
 from vitviz.lessons.formula_measures import (
     BlocksToReach,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vitviz.data.folder import load_zip
+from vitviz.data.dataset_zip import load_zip
 from vitviz.data.letters import LETTERS, TEST, TRAIN, draw_letter, letters_zip
 
 

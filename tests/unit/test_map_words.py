@@ -11,7 +11,7 @@ import pytest
 
 from pages.start.map_messages import build_map
 from tests.messages import unpack
-from vitviz.analysis.journey import Journey
+from vitviz.analysis.forward_pass import Journey
 from vitviz.analysis.opened_part import PartRequest
 from vitviz.config import ModelConfig, ViTConfig
 from vitviz.models.abilities import abilities
@@ -19,8 +19,8 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
-from vitviz.plots.map import is_openable
-from vitviz.probe.journey import record_journey
+from vitviz.plots.model_map import is_openable
+from vitviz.probe.forward_pass import record_journey
 from vitviz.probe.map_part import open_part
 
 VIT = replace(PRESETS["vit_digits"].config, depth=2)

@@ -9,8 +9,8 @@ import numpy as np
 from pages.train.lab import flip_book_images as lab
 from vitviz.analysis import mistakes
 from vitviz.analysis.mistakes import Moment
-from vitviz.plots import run_history
-from vitviz.probe.snapshot import Frame, HeldOut, Predictions
+from vitviz.plots import flip_book
+from vitviz.probe.snapshot_evaluation import Frame, HeldOut, Predictions
 
 # Of four pictures: always right, learned, learned and forgotten, never right.
 RIGHT = np.array([[1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 0, 0]], bool)
@@ -60,8 +60,8 @@ def test_guesses_probabilities_and_pictures_travel() -> None:
     assert picture.base.shape == (4, 8, 8) and picture.extra["labels"] == [0, 0, 1, 1]
     forgotten = mistakes.describe_forgotten(RIGHT, np.array([0, 0, 1, 1]), ("cat", "dog"))
     assert picture.captions[-1].endswith(forgotten) and forgotten not in picture.captions[0]
-    book = run_history.cut([picture], 3)
-    assert [len(row) for row in (run_history.Book(frames=((), (), ())) + book).frames] == [1, 1, 1]
+    book = flip_book.cut([picture], 3)
+    assert [len(row) for row in (flip_book.Book(frames=((), (), ())) + book).frames] == [1, 1, 1]
     assert book.bases[0].data.size == 4 * 8 * 8
 
 

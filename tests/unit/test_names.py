@@ -9,20 +9,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # One subject: what it is, what computes it, what draws it, what keeps it, the page that shows it.
 SUBJECTS = set(
-    """assembly augmentation block challenge channels chart cka class_question cost data_size distance
-    distillation equivariance experiment faces faithfulness filters fine_tuning gradients hyperparameter
-    image_pair journey lecture_results logit_attribution logit_lens map_part matrix methods norms one_change
-    one_token patches position_errors positions presets probes race readout records
-    robustness rotary scoreboard sinks swin token_similarity transfer window_attention""".split()
+    """activation_patching augmentation block channels chart cka class_question cost data_size distance distillation
+    equivariance experiment explanation_methods faces faithfulness filters fine_tuning flip_book forward_pass
+    gradients hyperparameter image_changes image_pair image_parts lecture_results logit_attribution logit_lens
+    map_part norms one_change one_token patches position_errors positions presets probes published_weights
+    race readout robustness rotary scoreboard segments shuffled_patches sinks swin teacher_key
+    token_similarity transfer tuning_methods window_attention""".split()
 )
 # One role, in each lens for its own picture.
 ROLES = set("captions page".split())
 # Two things by one name, and why they keep it.
 EXCEPTIONS = {
     "layers": "building blocks in models, as in timm; what a model's layers say in probe and plots",
-    "catalogue": "of experiments in vitviz, of what a session can select in pages",
-    "download": "of a data set in data, of weights in models: each is the one of its folder",
-    "session": "of a trainer's process in training, of a browser in stores",
 }
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pages.studies.catalogue import STUDIES
+from pages.studies.study_list import STUDIES
 from vitviz.checkpoint_header import read_header
 from vitviz.data import cifar10_few
 from vitviz.data.datasets import load_dataset
 from vitviz.exercises import EXERCISES
 from vitviz.experiments import robustness
-from vitviz.experiments.catalogue import EXPERIMENTS
-from vitviz.experiments.tuning import WAYS
+from vitviz.experiments.experiment_list import EXPERIMENTS
+from vitviz.experiments.tuning_methods import WAYS
 from vitviz.training.presets import TRAINING_PRESETS
 
 ROOT = Path(__file__).resolve().parents[2]

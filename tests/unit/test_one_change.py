@@ -29,7 +29,7 @@ from vitviz.experiments import bugs, gradients, hyperparameters, one_change
 from vitviz.experiments.bugs import BUGS
 from vitviz.experiments.hyperparameter import BASES
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
-from vitviz.experiments.result import Result, Row, read_result
+from vitviz.experiments.result_file import Result, Row, read_result
 from vitviz.lessons import experiment_measures
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.vit import VisionTransformer

@@ -16,7 +16,7 @@ from pages.train.lab import flip_book, snapshots
 from vitviz.config import Preparation
 from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import DatasetError
-from vitviz.training.upload_limits import PER_ADDRESS, PER_OWNER
+from vitviz.training.upload_quota import PER_ADDRESS, PER_OWNER
 
 
 def archive() -> bytes:

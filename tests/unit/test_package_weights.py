@@ -18,8 +18,8 @@ from safetensors.numpy import load_file
 from tests.unit import onnx_graphs
 from tests.unit.weights_server import Server, serving
 from vitviz.models import fetch_process, package_weights
-from vitviz.models.download import DownloadCancelled, NoNetworkError, weights_file
 from vitviz.models.fetch_process import run_fetch
+from vitviz.models.file_download import DownloadCancelled, NoNetworkError, weights_file
 from vitviz.models.onnx_encoder import EncoderError, read_encoder
 from vitviz.models.package_weights import fetch_package
 from vitviz.models.pretrained import load_pretrained

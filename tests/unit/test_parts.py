@@ -9,17 +9,17 @@ import pytest
 import torch
 
 from tests.messages import unpack
-from vitviz.analysis.journey import Journey
+from vitviz.analysis.forward_pass import Journey
 from vitviz.analysis.opened_part import OpenedPart, Operation, PartRequest
 from vitviz.checkpoints import open_model
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
-from vitviz.plots.map import is_openable
 from vitviz.plots.map_part import add_session, pack_part
+from vitviz.plots.model_map import is_openable
 from vitviz.probe.capture import capture
-from vitviz.probe.journey import record_journey
+from vitviz.probe.forward_pass import record_journey
 from vitviz.probe.map_part import open_part
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints"

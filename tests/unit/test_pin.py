@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vitviz.models.layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
 
 DEIT = TokenLayout(("cls", "dist"), (2, 4), 8)

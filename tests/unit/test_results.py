@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.stores.shared_results import ResultCache
 
 
@@ -63,7 +63,7 @@ def test_what_fails_is_tried_again() -> None:
 def test_arrays_count_by_their_content_and_marked_arguments_do_not() -> None:
     calls = []
 
-    @cached.shared(max_entries=8)
+    @shared_cache.shared(max_entries=8)
     def total(values: np.ndarray, _note: str) -> float:
         calls.append(_note)
         return float(values.sum())
@@ -77,7 +77,7 @@ def test_arrays_count_by_their_content_and_marked_arguments_do_not() -> None:
 
 
 def test_lists_of_arrays_count_too() -> None:
-    @cached.shared(max_entries=8)
+    @shared_cache.shared(max_entries=8)
     def count(values: list[np.ndarray], _mark: object) -> object:
         return _mark
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from vitviz.analysis.changes import apply_all_strengths, shift
+from vitviz.analysis.image_changes import apply_all_strengths, shift
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, ViTConfig
 from vitviz.data.cifar10_few import few_dataset
-from vitviz.experiments import result
+from vitviz.experiments import result_file
 from vitviz.experiments import robustness as experiment
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
@@ -105,7 +105,7 @@ def test_a_cell_says_how_many_are_right_and_how_many_as_before(
 
 
 def test_what_is_stored_is_of_the_shipped_models() -> None:
-    kept = result.read_result(experiment.NAME)
+    kept = result_file.read_result(experiment.NAME)
     shipped = {n: read_header(experiment.CHECKPOINTS / f"{n}.safetensors").digest for n in experiment.MODELS}
     assert kept.settings["digests"] == shipped and kept.settings["pictures"] == experiment.PICTURES
     wanted = {

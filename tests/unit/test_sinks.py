@@ -7,8 +7,8 @@ import pytest
 
 from pages.lenses.layers import sinks
 from vitviz.analysis import sinks as s
-from vitviz.models.layout import TokenLayout
 from vitviz.models.presets import PRESETS
+from vitviz.models.token_layout import TokenLayout
 from vitviz.plots.probes import Layer, lengths_figure
 from vitviz.probe.layers import list_layers
 

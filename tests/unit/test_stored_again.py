@@ -15,15 +15,15 @@ from vitviz.checkpoints import open_model
 from vitviz.data.cifar10_few import few_dataset
 from vitviz.data.dataset import Dataset
 from vitviz.data.datasets import DATASETS, available_datasets, load_dataset
-from vitviz.data.preparation import prepare_batch
-from vitviz.experiments.catalogue import EXPERIMENTS
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.experiments.experiment import run
-from vitviz.experiments.result import Made, read_result
+from vitviz.experiments.experiment_list import EXPERIMENTS
+from vitviz.experiments.result_file import Made, read_result
 from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model
-from vitviz.training.races import positions_race
+from vitviz.training.position_race import positions_race
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 

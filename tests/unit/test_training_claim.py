@@ -17,7 +17,7 @@ from vitviz.training.executor import Executor, ExecutorError
 from vitviz.training.queue_order import Order
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 
 class Server(Executor):

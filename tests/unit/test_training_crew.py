@@ -16,8 +16,8 @@ from vitviz.models.zoo import create_model, empty_model
 from vitviz.training.augmentation import Mixture
 from vitviz.training.executor import LocalExecutor
 from vitviz.training.loop import Trainer, train
+from vitviz.training.position_race import positions_race
 from vitviz.training.presets import TRAINING_PRESETS
-from vitviz.training.races import positions_race
 from vitviz.training.records import StepRecord
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.weights import Weights

@@ -17,11 +17,11 @@ from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.training.executor import LocalExecutor
 from vitviz.training.loop import Trainer
-from vitviz.training.races import CODES, RACES, positions_race
+from vitviz.training.position_race import CODES, RACES, positions_race
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import Member, RunConfig, config_from_values, config_to_values
 from vitviz.training.run_directory import Run, RunError, list_runs
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 TRAIN = TrainConfig(epochs=2, batch_size=32, train_fraction=0.1, snapshots=3, learning_rate=3e-3)
 MEMBERS = (Member("none", "None", replace(TINY, positions="none")), Member("learned", "Learned", TINY))

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.training_helpers import digits_run
 from vitviz.training import retention
-from vitviz.training.files import write_status
+from vitviz.training.atomic_files import write_status
 from vitviz.training.retention import Limits, Stored, plan, remove, survey, sweep
 from vitviz.training.run_directory import Run, list_runs
 

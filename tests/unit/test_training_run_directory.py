@@ -20,7 +20,7 @@ from vitviz.training.loop import Trainer
 from vitviz.training.records import Event, StepRecord
 from vitviz.training.run_config import clean_name
 from vitviz.training.run_directory import Run, RunError, Status, list_runs
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 
 def of_kind(run: Run, kind: str) -> list[dict[str, Any]]:

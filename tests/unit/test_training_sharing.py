@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tests.unit.training_helpers import digits_run
 from vitviz.training import permissions
-from vitviz.training.archive import export_run, import_run
+from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 
 def made_by(root: Path, owner: str) -> Run:

@@ -18,14 +18,14 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model
 from vitviz.training import fine_tuning_race
-from vitviz.training.archive import export_run, import_run
 from vitviz.training.batches import prepare_training_data
 from vitviz.training.fine_tuning_race import Method, Source, Task, part_of, race
 from vitviz.training.loop import Trainer
 from vitviz.training.records import Event, StepRecord
+from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_config import RunConfig, config_from_values, config_to_values
 from vitviz.training.run_directory import START, Run, RunError
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 from vitviz.training.start_weights import start_file
 
 BODY = replace(TINY, num_classes=7)

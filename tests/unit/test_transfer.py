@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tests.unit.training_helpers import MODEL, TRAIN, toy_data
 from vitviz.config import CNNConfig, ModelConfig, Preparation, SwinConfig, TrainConfig, ViTConfig
-from vitviz.models.transfer import body_names, fitted, fitted_preparation, pieces, transferred
+from vitviz.models.backbone_transfer import body_names, fitted, fitted_preparation, pieces, transferred
 from vitviz.models.vit import resize_positions
 from vitviz.models.zoo import create_model
 from vitviz.training.loop import Trainer, train

@@ -15,8 +15,8 @@ from vitviz.config import CNNConfig, ModelConfig, SwinConfig, ViTConfig
 from vitviz.data.dataset import stratified_split
 from vitviz.data.datasets import available_datasets, load_dataset
 from vitviz.experiments import transfer, transfer_plan
-from vitviz.experiments.catalogue import EXPERIMENTS
-from vitviz.experiments.result import RESULTS, read_result
+from vitviz.experiments.experiment_list import EXPERIMENTS
+from vitviz.experiments.result_file import RESULTS, read_result
 from vitviz.experiments.transfer_plan import PLAN_OF, PLANS, Plan
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from vitviz.experiments import tuning
-from vitviz.experiments.catalogue import EXPERIMENTS
-from vitviz.experiments.tuning import WAYS, method_of
+from vitviz.experiments import tuning_methods
+from vitviz.experiments.experiment_list import EXPERIMENTS
+from vitviz.experiments.tuning_methods import WAYS, method_of
 
 
 def test_each_way_changes_one_thing() -> None:
-    usual = method_of(tuning.USUAL, "mnist_vit")
+    usual = method_of(tuning_methods.USUAL, "mnist_vit")
     assert usual.learning_rate == 3e-4 and usual.head_learning_rate == 1e-3 and usual.layer_decay == 1
     changed = {way: method_of(way, "mnist_vit") for way in WAYS}
     assert changed["one_rate"] == replace(usual, learning_rate=usual.head_learning_rate)
@@ -22,16 +22,16 @@ def test_each_way_changes_one_thing() -> None:
     assert changed["frozen"] == replace(usual, body="head", head_learning_rate=0.03)
     assert changed["larger"] == replace(usual, image_size=40)
     assert method_of("larger", "cifar10_vit").image_size == 48
-    rates = {way: f"{changed[way].learning_rate:f}".rstrip("0") for way in (tuning.USUAL, "lesson")}
+    rates = {way: f"{changed[way].learning_rate:f}".rstrip("0") for way in (tuning_methods.USUAL, "lesson")}
     assert all(rate in WAYS[way].does for way, rate in rates.items())
 
 
 def test_one_cell_of_each_way_is_measured_and_twice_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    method = replace(tuning.PLAN.method, updates=4, batch_size=16)
-    monkeypatch.setattr(tuning, "PLAN", replace(tuning.PLAN, method=method))
-    made = EXPERIMENTS[tuning.NAME]()
+    method = replace(tuning_methods.PLAN.method, updates=4, batch_size=16)
+    monkeypatch.setattr(tuning_methods, "PLAN", replace(tuning_methods.PLAN, method=method))
+    made = EXPERIMENTS[tuning_methods.NAME]()
     cells = [c for c in made.cells if (c["source"], c["a_class"], c["seed"]) == ("mnist_vit", 5, 1)]
     assert [cell["way"] for cell in cells] == list(WAYS)
     found = {cell["way"]: made.measure(cell, tmp_path) for cell in cells}

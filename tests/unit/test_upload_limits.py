@@ -11,13 +11,13 @@ from starlette.exceptions import HTTPException
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from pages.frame import file_limits
+from pages.frame import upload_limits
 
 
 @pytest.fixture
 def uploads(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryUploadedFileManager]:
-    file_limits.install()
-    file_limits.install()  # every run of the app does
+    upload_limits.install()
+    upload_limits.install()  # every run of the app does
     before = threading.active_count()
     yield MemoryUploadedFileManager("upload")
     for timer in threading.enumerate():
@@ -35,7 +35,7 @@ def test_a_session_cannot_heap_up_files_that_no_widget_asked_for(
     uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fifteen files of 128 MB stayed for ever: 1.9 GB."""
-    monkeypatch.setattr(file_limits, "MAX_SESSION_BYTES", 1000)
+    monkeypatch.setattr(upload_limits, "MAX_SESSION_BYTES", 1000)
     put(uploads, "a", "1", 600)
     with pytest.raises(HTTPException, match="Too many") as refused:
         put(uploads, "a", "2", 600)
@@ -49,11 +49,11 @@ def test_a_session_cannot_heap_up_files_that_no_widget_asked_for(
 def test_the_number_of_files_and_the_bytes_of_all_sessions_are_bounded(
     uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for i in range(file_limits.MAX_SESSION_FILES):
+    for i in range(upload_limits.MAX_SESSION_FILES):
         put(uploads, "a", str(i), 0)
     with pytest.raises(HTTPException):
         put(uploads, "a", "one more", 0)
-    monkeypatch.setattr(file_limits, "MAX_SERVER_BYTES", 1000)
+    monkeypatch.setattr(upload_limits, "MAX_SERVER_BYTES", 1000)
     put(uploads, "b", "1", 600)
     with pytest.raises(HTTPException):
         put(uploads, "c", "1", 600)
@@ -62,7 +62,7 @@ def test_the_number_of_files_and_the_bytes_of_all_sessions_are_bounded(
 def test_a_file_that_no_page_takes_goes_by_itself(
     uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_limits, "KEPT_S", 0.05)
+    monkeypatch.setattr(upload_limits, "KEPT_S", 0.05)
     put(uploads, "a", "1", 600)
     assert [file.file_id for file in uploads.get_files("a", ["1"])] == ["1"]
     for timer in [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
@@ -82,20 +82,20 @@ def test_files_that_come_and_go_leave_no_threads(uploads: MemoryUploadedFileMana
 
 def test_a_file_has_its_own_time(uploads: MemoryUploadedFileManager, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(file_limits, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(upload_limits, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     asked: list[float] = []
     monkeypatch.setattr(
-        file_limits, "_start_timer", lambda s, _: asked.append(s) or uploads.__dict__.update(sweeper=1)
+        upload_limits, "_start_timer", lambda s, _: asked.append(s) or uploads.__dict__.update(sweeper=1)
     )
-    monkeypatch.setattr(file_limits, "_TIMER", "sweeper")
+    monkeypatch.setattr(upload_limits, "_TIMER", "sweeper")
     put(uploads, "a", "first", 1)
     clock[0] = 100.0
     put(uploads, "b", "second", 1)
-    clock[0] = file_limits.KEPT_S
-    file_limits._sweep(uploads)
+    clock[0] = upload_limits.KEPT_S
+    upload_limits._sweep(uploads)
     assert {name: [*files] for name, files in uploads.file_storage.items()} == {"a": [], "b": ["second"]}
-    clock[0] = file_limits.KEPT_S + 100.0
-    file_limits._sweep(uploads)
+    clock[0] = upload_limits.KEPT_S + 100.0
+    upload_limits._sweep(uploads)
     assert uploads.get_files("b", ["second"]) == []
     put(uploads, "c", "third", 1)  # the sweeper had gone, and comes again
-    assert asked == [file_limits.KEPT_S, 100.0, file_limits.KEPT_S]
+    assert asked == [upload_limits.KEPT_S, 100.0, upload_limits.KEPT_S]

@@ -12,7 +12,7 @@ MAY = {
     "motion.js": "the kit's own, which asks",
     "explorer.js": "draws once in the next frame, however often it was asked to",
     "map_panel.js": "grows a part in its place, if motion is not reduced",
-    "present.js": "waits for the next frame before it chooses a picture",
+    "presentation.js": "waits for the next frame before it chooses a picture",
     "recording.js": "waits until a frame of an animation is drawn before it is recorded",
     "map.js": "draws once in the next frame, however often it was asked to",
 }

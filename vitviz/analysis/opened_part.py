@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.journey import FloatArray, Tokens
+from vitviz.analysis.forward_pass import FloatArray, Tokens
 from vitviz.pin import Pin
 from vitviz.text import signed
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.changes import CHANGES
-from vitviz.experiments.result import Result
+from vitviz.analysis.image_changes import CHANGES
+from vitviz.experiments.result_file import Result
 
 NAME = "robustness"  # of the experiment
 NONE = "none"  # the row of the unchanged images

@@ -1,6 +1,6 @@
 // Start a self-contained HTML file: mount its views, and switch its theme.
 
-import { mount } from './frame.js';
+import { mount } from './view_frame.js';
 
 async function inflate(text) {
   const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

@@ -2,7 +2,7 @@
 
 import { button, el } from './kit/dom.js';
 import { PALETTE } from './kit/palette.js';
-import { SEQUENTIAL_LUT, accentLut, rgb } from './kit/ramp.js';
+import { SEQUENTIAL_LUT, accentLut, rgb } from './kit/colour_ramp.js';
 
 export const THUMB_PX = 224; // 112 CSS px at a device pixel ratio of 2
 

@@ -1,6 +1,6 @@
 // Describe one query in the explorer's inspector: names, a table of numbers, and the formula with numbers.
 
-import { patchName, tokenName } from './kit/words.js';
+import { patchName, tokenName } from './kit/text.js';
 
 const EFFECTIVE = 'Effective tokens';
 

@@ -39,4 +39,4 @@ def read_styles(files: Iterable[str]) -> str:
 
 def read_linker() -> str:
     """Return the source of link.js."""
-    return (BROWSER / "link.js").read_text("utf-8")
+    return (BROWSER / "module_loader.js").read_text("utf-8")

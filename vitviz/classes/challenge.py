@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from vitviz.classes.class_store import ClassStore, clean_name
 from vitviz.classes.database import ClassError, check_open
-from vitviz.training.limits import parameters
 from vitviz.training.run_config import RunConfig
+from vitviz.training.run_limits import parameters
 
 DATASET = "digits"
 MAX_PARAMETERS = 60_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from vitviz.lessons.authored_measures import MAX_ITEMS
+from vitviz.lessons.authored_questions import MAX_ITEMS
 from vitviz.lessons.lesson import MAX_PROMPT_LENGTH, Link
 from vitviz.lessons.measures import MEASURE_NAMES, read_measure
 from vitviz.lessons.question_kinds import (

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vitviz.data.cache import data_file, read_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Images, Labels
+from vitviz.data.dataset_cache import data_file, read_dataset
 
 NAME = "cifar10-few"
 PER_CLASS = 20

@@ -16,8 +16,8 @@ import numpy as np
 from PIL import Image
 
 from vitviz.data import cifar10_few, drawings, photos
-from vitviz.data.cache import data_file, is_whole, read_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
+from vitviz.data.dataset_cache import data_file, is_whole, read_dataset
 from vitviz.data.samples import NOTES
 from vitviz.data.shapes import shapes_dataset
 from vitviz.data.uploaded_datasets import hide_secret_name, is_uploaded, load_uploaded
@@ -149,7 +149,9 @@ def load_dataset(
             return _ALWAYS_HERE[name]()
         path = data_file(name)
         if not path.is_file():
-            from vitviz.data.download import download_dataset  # torch and torchvision: only where needed
+            from vitviz.data.dataset_download import (
+                download_dataset,  # torch and torchvision: only where needed
+            )
 
             download_dataset(name, progress)
         try:

@@ -1,7 +1,7 @@
 """Read drawn digits from their strokes as text, and draw them as images.
 
 A stroke is a list of points on a grid of 512 × 512, three characters a point; a dot separates strokes. The text stands
-in permalinks. vitviz/browser/kit/pad.js writes it.
+in permalinks. vitviz/browser/kit/drawing_pad.js writes it.
 """
 
 import re

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.assembly import LEAST_PX, Part, Parts, assemble, cut_part, misplace_parts
-from vitviz.analysis.changes import shuffle
+from vitviz.analysis.image_changes import shuffle
+from vitviz.analysis.image_parts import LEAST_PX, Part, Parts, assemble, cut_part, misplace_parts
 from vitviz.data.dataset import Dataset, DatasetError
 from vitviz.data.samples import pictures_folder
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitviz.analysis.changes import shift
+from vitviz.analysis.image_changes import shift
 
 Uint8 = NDArray[np.uint8]
 COPIES: Mapping[str, str] = MappingProxyType(

@@ -21,7 +21,14 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.data.decoding import MAX_BYTES, ImageError, check_bytes, decode_image, picture_size, shrink_image
+from vitviz.data.image_decoding import (
+    MAX_BYTES,
+    ImageError,
+    check_bytes,
+    decode_image,
+    picture_size,
+    shrink_image,
+)
 from vitviz.fair_lock import FairLock
 
 WORKERS = 2

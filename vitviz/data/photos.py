@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from vitviz.data.dataset import Dataset, DatasetError, Images
-from vitviz.data.decoding import ImageError
+from vitviz.data.image_decoding import ImageError
 from vitviz.data.samples import load_sample, sample
 
 SOURCES = ("cat", "astronaut", "coffee", "motorcycle", "rocket", "retina", "galaxies", "tissue")

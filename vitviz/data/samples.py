@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.data.decoding import ImageError, decode_image
+from vitviz.data.image_decoding import ImageError, decode_image
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Sample:
     source: str
 
 
-NOTES = tomllib.loads(Path(__file__).with_name("notes.toml").read_text("utf-8"))
+NOTES = tomllib.loads(Path(__file__).with_name("sample_notes.toml").read_text("utf-8"))
 _SAMPLES = tuple(Sample(**entry) for entry in NOTES["samples"])
 
 

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vitviz.data.cache import read_dataset, write_dataset
 from vitviz.data.dataset import Dataset, DatasetError, Labels
+from vitviz.data.dataset_cache import read_dataset, write_dataset
 from vitviz.heartbeat import Clock
 from vitviz.text import reason
 
 if TYPE_CHECKING:
-    from vitviz.data.folder import UploadedImages
+    from vitviz.data.dataset_zip import UploadedImages
 
 PREFIX = "own:"
 KEEP_S = 6 * 3600.0

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.experiments.hyperparameter import BASES
-from vitviz.training.races import Race
+from vitviz.training.position_race import Race
 from vitviz.training.run_config import Member, RunConfig
 
 PRESET = "one_slip"  # prefix of RunConfig.preset, as in "one_slip:scale"; stored runs contain it

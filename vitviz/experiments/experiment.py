@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vitviz.experiments.result import Made, Result, Row
-from vitviz.training.files import append_lines, read_lines
+from vitviz.experiments.result_file import Made, Result, Row
+from vitviz.training.atomic_files import append_lines, read_lines
 
 Cell = dict[str, Any]  # plain JSON values that name one measurement
 Measure = Callable[[Cell, Path], dict[str, Any]]

@@ -12,7 +12,7 @@ import numpy as np
 from vitviz.config import CNNConfig, ModelConfig, Preparation, TrainConfig, ViTConfig
 from vitviz.data.dataset import Dataset
 from vitviz.data.faces import ARRANGEMENTS, CLASSES, SIDE_PX, arranged, faces_dataset
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.experiments.experiment import Cell, Experiment
 from vitviz.models import parameter_count
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from vitviz.config import ModelConfig, TrainConfig
 from vitviz.config_fields import OFF, Setting
-from vitviz.training.races import RACES, Race
+from vitviz.training.position_race import RACES, Race
 
 MOST_VALUES = 7
 Value = bool | int | float | str | tuple[int, ...] | tuple[str, ...] | None

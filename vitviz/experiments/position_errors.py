@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_28, PRESETS
 from vitviz.sinusoids import sincos_1d, sincos_1d_slip, sincos_2d_concat, sincos_2d_sum
-from vitviz.training.races import RACES
+from vitviz.training.position_race import RACES
 
 NAME = "position_errors"
 PREPARATION = GREY_28

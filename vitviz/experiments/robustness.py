@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.changes import Setting, apply_change
+from vitviz.analysis.image_changes import Setting, apply_change
 from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import open_model
 from vitviz.data.datasets import load_dataset
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.result import CHECKPOINTS
+from vitviz.experiments.result_file import CHECKPOINTS
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.robustness import answers
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from vitviz.config import ModelConfig, Preparation, TrainConfig
 from vitviz.data.datasets import load_dataset
-from vitviz.experiments.result import CURVE_PICTURES
+from vitviz.experiments.result_file import CURVE_PICTURES
 from vitviz.models.zoo import create_model
 from vitviz.training import loop
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser, prepare_training_data

@@ -14,10 +14,10 @@ from vitviz.checkpoint_header import read_header
 from vitviz.checkpoints import Checkpoint, load_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.experiments.experiment import Cell, Experiment
-from vitviz.experiments.result import CHECKPOINTS
+from vitviz.experiments.result_file import CHECKPOINTS
 from vitviz.experiments.single_run import prepare_data, trained
 from vitviz.experiments.transfer_plan import FROZEN, SEEDS, Plan
-from vitviz.models.transfer import fitted, fitted_preparation, transferred
+from vitviz.models.backbone_transfer import fitted, fitted_preparation, transferred
 from vitviz.models.zoo import create_model
 from vitviz.probe.features import extract_features
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from vitviz.experiments.conv_attention import NAME, TITLES
-from vitviz.experiments.result import Result, read_result_if_any
+from vitviz.experiments.result_file import Result, read_result_if_any
 from vitviz.lessons.question_kinds import Choose, MeasuredAnswer, StoredMeasure
 from vitviz.text import percent, plural
 

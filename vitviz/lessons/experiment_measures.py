@@ -12,7 +12,7 @@ from vitviz.experiments.gradients import NAME as GRADIENTS
 from vitviz.experiments.gradients import VARIANTS
 from vitviz.experiments.hyperparameter import BASES, Hyperparameter
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS
-from vitviz.experiments.result import Result, Row, read_result_if_any
+from vitviz.experiments.result_file import Result, Row, read_result_if_any
 from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject, StoredMeasure
 from vitviz.text import join_words, percent, plural
 

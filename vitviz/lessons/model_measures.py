@@ -226,14 +226,14 @@ class MostFaithfulMap(BaseMeasure):
     needs = ("rollout", "class_head")
 
     def get_answer_kind(self, subject: QuestionSubject) -> AnswerKind:
-        from vitviz.analysis.methods import METHODS
+        from vitviz.analysis.explanation_methods import METHODS
 
         return Choose(tuple(method.title for method in METHODS.values()))
 
     def measure_answer(self, subject: MeasuredSubject) -> MeasuredAnswer:
+        from vitviz.analysis.explanation_methods import METHODS
         from vitviz.analysis.faithfulness import area
-        from vitviz.analysis.methods import METHODS
-        from vitviz.probe.explain import Recipe, method_maps_of, order_curve
+        from vitviz.probe.explanation_maps import Recipe, method_maps_of, order_curve
 
         image, target = subject.prepared.input, int(subject.probabilities.argmax())
         maps = method_maps_of(subject.model, image, Recipe(target, "mean", 0.0))

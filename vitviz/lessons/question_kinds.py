@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.models.abilities import Abilities, abilities
-from vitviz.models.layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout
 from vitviz.text import join_words, percent, signed
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from vitviz.analysis.data_size import find_leads, group_curves
 from vitviz.analysis.transfer import describe_lead, group_method_curves
 from vitviz.experiments.data_size import GRIDS, TITLES
-from vitviz.experiments.result import read_result_if_any
+from vitviz.experiments.result_file import read_result_if_any
 from vitviz.experiments.transfer_plan import PLAN_OF
 from vitviz.lessons.question_kinds import AnswerKind, Choose, MeasuredAnswer, QuestionSubject, StoredMeasure
 from vitviz.text import percent, plural

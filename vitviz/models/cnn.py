@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitviz.config import CNNConfig
-from vitviz.models.layout import TokenLayout
 from vitviz.models.record import Recorder, RecordRequest
+from vitviz.models.token_layout import TokenLayout
 
 
 class ResidualBlock(nn.Module):

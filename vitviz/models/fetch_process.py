@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from vitviz.models.download import DownloadCancelled, NoNetworkError, Progress
+from vitviz.models.file_download import DownloadCancelled, NoNetworkError, Progress
 from vitviz.models.pretrained_list import PretrainedError
 
 TIME_LIMIT_S = 3600.0  # of a whole download, on a slow network

@@ -16,8 +16,8 @@ from tempfile import gettempdir
 from typing import Any
 from urllib.parse import urlsplit
 
-from vitviz.models.download import CHUNK_BYTES, MAX_BYTES, Progress
 from vitviz.models.fetch_process import read_arguments, report, run_fetch
+from vitviz.models.file_download import CHUNK_BYTES, MAX_BYTES, Progress
 from vitviz.models.network_errors import (
     describe_failure,
     describe_rate_limit,
@@ -86,8 +86,8 @@ def fetch_hub_file(
         cancelled: called several times a second.
 
     Raises:
-        vitviz.models.download.NoNetworkError: if the hub cannot be reached or refuses.
-        vitviz.models.download.DownloadCancelled: if `cancelled()` becomes true.
+        vitviz.models.file_download.NoNetworkError: if the hub cannot be reached or refuses.
+        vitviz.models.file_download.DownloadCancelled: if `cancelled()` becomes true.
         vitviz.models.pretrained_list.PretrainedError: if a limit is exceeded, or the file is not the one that the
             hub names.
     """
@@ -130,7 +130,7 @@ def list_hub_folder(
         cancelled: called several times a second.
 
     Raises:
-        vitviz.models.download.NoNetworkError: if the hub cannot be reached or has no such repository.
+        vitviz.models.file_download.NoNetworkError: if the hub cannot be reached or has no such repository.
         vitviz.models.pretrained_list.PretrainedError: if it is no id of a hub, or has no safetensors file.
     """
     match = _HUB_ID.fullmatch(hub_id)

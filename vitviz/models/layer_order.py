@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
-from vitviz.models.layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout
 
 
 @dataclass(frozen=True)

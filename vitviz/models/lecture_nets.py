@@ -4,8 +4,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vitviz.config import ConvAttentionConfig, FlatAttentionConfig
-from vitviz.models.layout import TokenLayout
 from vitviz.models.record import ATTENTION_PARTS, Recorder, RecordRequest
+from vitviz.models.token_layout import TokenLayout
 
 POOLED = 7  # side of the grid that the head of ConvAttention reads: whole cells of a 28 px image
 

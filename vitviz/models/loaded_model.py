@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitviz.config import ModelConfig, Preparation
-from vitviz.models.layout import TokenLayout
 from vitviz.models.swin import SwinTransformer
+from vitviz.models.token_layout import TokenLayout
 from vitviz.models.vit import VisionTransformer
 from vitviz.softmax import softmax
 

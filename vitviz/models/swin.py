@@ -13,8 +13,8 @@ from vitviz.config import SwinConfig
 from vitviz.config_models import mlp_width
 from vitviz.models.fast_layers import attend, can_attend, dropout, linear, softmax
 from vitviz.models.layers import Mlp, drop_path
-from vitviz.models.layout import TokenLayout
 from vitviz.models.record import ATTENTION_PARTS, Recorder, RecordRequest, Replacement
+from vitviz.models.token_layout import TokenLayout
 
 
 class _Rearrange(torch.autograd.Function):

@@ -12,8 +12,8 @@ from vitviz.config import ViTConfig
 from vitviz.models.fast_layers import dropout
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.layers import Block, PatchEmbed, Rotation, rotary_angles, unfold_patches
-from vitviz.models.layout import TokenLayout
 from vitviz.models.record import Recorder, RecordRequest, Replacement
+from vitviz.models.token_layout import TokenLayout
 
 
 class VisionTransformer(nn.Module):

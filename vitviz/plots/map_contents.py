@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitviz.analysis.attention import quantise_rows
-from vitviz.analysis.journey import (
+from vitviz.analysis.forward_pass import (
     AddedPositions,
     BlockPass,
     ClassifierHeads,

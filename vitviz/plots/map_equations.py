@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vitviz.analysis.journey import AddedPositions, Journey
+from vitviz.analysis.forward_pass import AddedPositions, Journey
 from vitviz.plots.map_words import ModelTraits
 
 SWIN_PARTS = "Swin paper, section 3.1"

@@ -5,7 +5,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from vitviz.analysis.journey import (
+from vitviz.analysis.forward_pass import (
     AddedPositions,
     BlockPass,
     ClassifierHeads,

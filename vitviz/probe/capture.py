@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from vitviz.analysis.distance import AttentionDistances, DistanceStream, window_distances_px
 from vitviz.config import SwinConfig
-from vitviz.models.layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout
 
 FloatArray = NDArray[np.float32]
 SMALL_VALUES = 4 * 3 * 64 * 64  # of all images; below this one thread is fastest

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.journey import (
+from vitviz.analysis.forward_pass import (
     AddedPositions,
     EmbeddedPatches,
     Grid,
@@ -26,8 +26,8 @@ from vitviz.analysis.opened_part import (
 )
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.part_block import open_block, open_merging
+from vitviz.probe.part_convolutions import open_level, open_stem
 from vitviz.probe.part_inputs import PartContext, PatchEmbedding, build_opened_part, compute_embedding
-from vitviz.probe.part_maps import open_level, open_stem
 from vitviz.probe.part_output import open_classes, open_head, open_norm, open_pool
 from vitviz.text import signed
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitviz.analysis.attention import map_of_token, rows_of_windows, scaled
-from vitviz.analysis.journey import BlockPass, MergedTokens, Part
+from vitviz.analysis.forward_pass import BlockPass, MergedTokens, Part
 from vitviz.analysis.logit_lens import layer_norm
 from vitviz.analysis.opened_part import (
     OpenedPart,

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from vitviz.analysis.journey import Journey, Part, Tokens
+from vitviz.analysis.forward_pass import Journey, Part, Tokens
 from vitviz.analysis.opened_part import OpenedPart, Operation, PartRequest, Table, name_token
 from vitviz.models.abilities import abilities, as_swin, as_vit
 from vitviz.models.hybrid import ConvStem
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.pin import Pin
 from vitviz.probe.capture import as_array, capture
-from vitviz.probe.journey import compute_stem_levels
+from vitviz.probe.forward_pass import compute_stem_levels
 
 FloatArray = NDArray[np.float32]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.analysis.journey import ClassifierHeads, ClassScores, FeatureMaps, NormedTokens, PooledVector
+from vitviz.analysis.forward_pass import ClassifierHeads, ClassScores, FeatureMaps, NormedTokens, PooledVector
 from vitviz.analysis.opened_part import (
     OpenedPart,
     Operation,

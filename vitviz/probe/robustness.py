@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from vitviz.analysis.attention import fuse_heads, readout_row
-from vitviz.data.preparation import normalise
+from vitviz.data.image_preprocessing import normalise
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.capture import FloatArray, as_array, capture

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from vitviz.config import Preparation, TrainConfig
 from vitviz.data.dataset import Dataset, validation_split
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 
 SPLIT_SEED = 0  # not the run's seed: runs that differ in their seed are compared on the same images
 _CHUNK = 2048  # images prepared at a time, so that no float copy of a whole set is ever held

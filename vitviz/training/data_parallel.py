@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from vitviz.config import TrainConfig
 from vitviz.models.fast_layers import dice
 from vitviz.training.augmentation import Mixture
-from vitviz.training.distillation import distillation_loss
+from vitviz.training.distillation_loss import distillation_loss
 from vitviz.training.weights import Weights
 
 A = TypeVar("A")

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from vitviz.training import run_lock
-from vitviz.training.files import write_status
+from vitviz.training.atomic_files import write_status
 from vitviz.training.queue_order import Order, in_turn, why_full
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError

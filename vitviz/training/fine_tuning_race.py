@@ -67,7 +67,7 @@ def recipes(
     Args:
         model: of both, as `models.transfer.fitted` makes it.
     """
-    from vitviz.models.transfer import (
+    from vitviz.models.backbone_transfer import (
         body_names,  # it needs torch, and a lesson's question only the names above
     )
 
@@ -103,7 +103,7 @@ def race(source: Source, task: Task, method: Method) -> RunConfig:
     Raises:
         ValueError: if source, images and method do not fit together.
     """
-    from vitviz.models.transfer import fitted, fitted_preparation
+    from vitviz.models.backbone_transfer import fitted, fitted_preparation
 
     model = fitted(source.model, task.classes, method.image_size)
     preparation = fitted_preparation(source.preparation, model.image_size, task.drawn)

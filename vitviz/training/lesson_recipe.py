@@ -11,7 +11,7 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from vitviz.config import ViTConfig
-from vitviz.models.transfer import create_initialised_model, transferred
+from vitviz.models.backbone_transfer import create_initialised_model, transferred
 
 BACKBONE_RATE, HEAD_RATE, DECAY, BATCH, EPOCHS = 1e-5, 1e-3, 0.01, 32, 10
 SIDE_PX, PADDING_PX = 224, 4

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from vitviz.analysis.confusion import confusion_counts
 from vitviz.config import CNNConfig, ModelConfig, Preparation, TrainConfig
+from vitviz.models.backbone_transfer import create_initialised_model
 from vitviz.models.cnn import ConvNet
-from vitviz.models.transfer import create_initialised_model
 from vitviz.models.zoo import create_model
 from vitviz.training.augmentation import augment, mix
 from vitviz.training.batches import PreparedImages, TrainingData, make_normaliser

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from vitviz.training.files import append_lines, write_status
+from vitviz.training.atomic_files import append_lines, write_status
 from vitviz.training.loop import Trainer, make_update
 from vitviz.training.records import Ended, Evaluation, Event, Snapshot, StepRecord
 from vitviz.training.run_directory import Run, Status
-from vitviz.training.shuffling import ShuffleTest
+from vitviz.training.shuffled_patches import ShuffleTest
 from vitviz.training.snapshot_files import cut_after, save_snapshot
 
 Listener = Callable[[Event, Trainer], None]

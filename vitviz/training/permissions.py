@@ -12,7 +12,7 @@ import secrets
 from pathlib import Path
 
 from vitviz.file_lock import locked
-from vitviz.training.files import read_json, write_whole
+from vitviz.training.atomic_files import read_json, write_whole
 from vitviz.training.run_directory import Run
 
 MOST_EDITORS = 64

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from vitviz.heartbeat import Heartbeats
-from vitviz.training.files import (
+from vitviz.training.atomic_files import (
     append_lines,
     json_object,
     read_json,

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from vitviz.heartbeat import Heartbeats
-from vitviz.training.files import read_json
+from vitviz.training.atomic_files import read_json
 
 BEAT_S = 5.0
 STALE_S = 20.0

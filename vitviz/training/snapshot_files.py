@@ -8,7 +8,7 @@ from safetensors.torch import save as serialise_tensors
 from torch import Tensor
 
 from vitviz.checkpoints import Checkpoint, save_checkpoint
-from vitviz.training.files import write_whole
+from vitviz.training.atomic_files import write_whole
 from vitviz.training.records import Snapshot
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError

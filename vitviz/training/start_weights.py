@@ -7,8 +7,8 @@ from torch import Tensor
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.checkpoints import Checkpoint, checkpoint_bytes, load_checkpoint
 from vitviz.config import TrainConfig
+from vitviz.models.backbone_transfer import transferred
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.models.transfer import transferred
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import START, Run, RunError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vitviz.text import cut
-from vitviz.training.files import write_whole
+from vitviz.training.atomic_files import write_whole
 from vitviz.training.queue_order import Order
 
 LOG = "trainer.log"  # in the directory of a run whose trainer died

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any, TextIO
 
-from vitviz.memory import give_back, keep_freed
+from vitviz.malloc import give_back, keep_freed
 
 NICENESS = 10  # pages come first
 
@@ -50,7 +50,7 @@ def _reply(replies: TextIO, **values: object) -> None:
 
 def _train(run: str, control_at: int, claim: str) -> str:
     from vitviz.training.run_directory import Run, RunError
-    from vitviz.training.session import Session
+    from vitviz.training.run_trainer import Session
 
     try:
         return Session(Run(Path(run)), control_at=control_at, token=claim).perform().state

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page
-from pages.lenses.attention.ablation_code import AblatableParts, Ablation
+from pages.lenses.attention.ablation_link import AblatableParts, Ablation
 from pages.lenses.attention.captions import describe_ablation
 from pages.lenses.attention.map_controls import read_background
 from pages.lessons import open_lesson
@@ -22,7 +22,7 @@ from vitviz.models.layer_order import heads_by_layer
 from vitviz.plots.attention_images import png, veiled_image
 from vitviz.plots.blob import pack
 from vitviz.plots.photo import Photo
-from vitviz.probe.explain import predict_ablated
+from vitviz.probe.explanation_maps import predict_ablated
 
 _ablation_view = register(__file__, "ablation_view")
 _INITIAL_STATE = "attention._begun"  # key of the session's `InitialState`

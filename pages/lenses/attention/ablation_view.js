@@ -1,11 +1,11 @@
 // Ablate patches by painting and heads by clicking; the ablation is the component's state, with undo.
 
-import { mark } from '../../../vitviz/browser/kit/place.js';
+import { mark } from '../../../vitviz/browser/kit/pin.js';
 import { button, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
-import { headColor } from '../../../vitviz/browser/kit/ramp.js';
-import { patchName } from '../../../vitviz/browser/kit/words.js';
+import { headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { patchName } from '../../../vitviz/browser/kit/text.js';
 
 export default class AblationView {
   constructor({ root, send }) {

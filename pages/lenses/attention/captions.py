@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from pages.lenses.attention.ablation_code import Ablation
+from pages.lenses.attention.ablation_link import Ablation
 from pages.lenses.attention.method_maps import Maps
 from pages.selection.subject import CapturedSubject, capture_attention, name_token
 from pages.stores import catalogue
 from vitviz.analysis import logit_lens
 from vitviz.analysis.attention import FloatArray, readout_row
+from vitviz.analysis.explanation_methods import METHODS
 from vitviz.analysis.logit_attribution import Attribution
 from vitviz.analysis.map_similarity import rank_correlation
-from vitviz.analysis.methods import METHODS
 from vitviz.models.layer_order import heads_by_layer
 from vitviz.text import percent, plain, signed
 

@@ -6,15 +6,15 @@ import streamlit as st
 from pages.frame import page
 from pages.lenses.attention import method_controls, method_maps
 from pages.lenses.attention.captions import describe_random_weights
+from pages.lenses.attention.explanation_methods import draw_panels
 from pages.lenses.attention.method_maps import FaithfulnessCurves
-from pages.lenses.attention.methods import draw_panels
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject
 from pages.views.chart import draw_chart
 from vitviz.analysis import faithfulness
+from vitviz.analysis.explanation_methods import METHODS
 from vitviz.analysis.faithfulness import Score, area
 from vitviz.analysis.map_similarity import rank_correlation
-from vitviz.analysis.methods import METHODS
 from vitviz.plots.chart import Chart
 from vitviz.plots.faithfulness import curves_figure
 from vitviz.text import signed

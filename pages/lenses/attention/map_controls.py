@@ -11,7 +11,7 @@ from pages.frame import page, registry
 from pages.selection import selection
 from pages.selection.attention_maps import Direction, MapSelection, name_head, select_weights
 from pages.selection.subject import CapturedSubject, capture_attention
-from pages.stores import cached, published
+from pages.stores import published_weights, shared_cache
 from pages.views.explorer import ExplorerOptions
 from vitviz.analysis.attention import Fusion, find_concentrated_head
 from vitviz.models.layer_order import heads_by_layer
@@ -112,8 +112,8 @@ def _choose_head(subject: CapturedSubject, last_layer: int) -> Head:
     """
     if subject.image == registry.BY_SLUG["attention"].images[""]:
         return CONCENTRATED_HEAD
-    is_photo_model = subject.choice.key.startswith(published.KEY) and subject.able.cls_readout
-    if subject.able.windows or not (is_photo_model or subject.image.startswith(cached.UPLOAD)):
+    is_photo_model = subject.choice.key.startswith(published_weights.KEY) and subject.able.cls_readout
+    if subject.able.windows or not (is_photo_model or subject.image.startswith(shared_cache.UPLOAD)):
         return 1
     if not is_photo_model:
         return "mean"

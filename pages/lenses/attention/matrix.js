@@ -5,11 +5,11 @@ import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, fit, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
-import { mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/place.js';
+import { mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
 import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
-import { accentLut, legend } from '../../../vitviz/browser/kit/ramp.js';
-import { patchName, tokenName } from '../../../vitviz/browser/kit/words.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { accentLut, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { patchName, tokenName } from '../../../vitviz/browser/kit/text.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 
 const LABEL_PX = 13; // height of a row's label
 const weight = (value) => (value >= 0.001 ? value.toFixed(3) : value === 0 ? '0' : value.toExponential(1));

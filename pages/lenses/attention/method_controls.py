@@ -11,7 +11,7 @@ from pages.lenses.attention.map_controls import BackgroundControls, read_backgro
 from pages.selection.subject import CapturedSubject
 from vitviz.analysis.attention import Fusion
 from vitviz.models.abilities import Ability
-from vitviz.probe.explain import Recipe
+from vitviz.probe.explanation_maps import Recipe
 from vitviz.text import percent
 
 MOST_CLASSES = 50  # of the list, the most probable first

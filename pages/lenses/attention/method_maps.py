@@ -8,9 +8,9 @@ import numpy as np
 import streamlit as st
 
 from pages.selection.subject import Subject
-from pages.stores import cached
+from pages.stores import shared_cache
 from vitviz.analysis import faithfulness
-from vitviz.probe.explain import OrderCurve, Recipe, method_maps_of, order_curve
+from vitviz.probe.explanation_maps import OrderCurve, Recipe, method_maps_of, order_curve
 
 RANDOM_ORDERS, FEWER_ORDERS = 6, 3
 MOST_PATCHES = (
@@ -37,15 +37,15 @@ class FaithfulnessCurves:
         )
 
 
-@cached.per_image(shared=256, upload=64)
+@shared_cache.per_image(shared=256, upload=64)
 def _compute_curve(subject: Subject, order: np.ndarray, target: int) -> OrderCurve:
     return order_curve(subject.model, subject.prepared.input, order, target)
 
 
-@cached.per_image(shared=32, upload=8)
+@shared_cache.per_image(shared=32, upload=8)
 def compute_maps(subject: Subject, recipe: Recipe, untrained: bool) -> Maps:
     """Return a map (patches,) per method; `untrained` uses random weights for the same class."""
-    model = cached.load_untrained(subject.model) if untrained else subject.model
+    model = shared_cache.load_untrained(subject.model) if untrained else subject.model
     return method_maps_of(model, subject.prepared.input, recipe)
 
 

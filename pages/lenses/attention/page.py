@@ -6,12 +6,12 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.attention import (
     ablation,
-    depth,
+    explanation_methods,
     faithfulness,
-    logit_shares,
+    logit_attribution,
+    logit_lens,
     map_explorer,
     matrix,
-    methods,
     side_by_side,
 )
 from pages.selection import selection, subject
@@ -23,10 +23,10 @@ VIEWS = {
     "look": ("Attention maps", map_explorer.draw),
     "matrix": ("Matrix", matrix.draw),
     "compare": ("Side by side", side_by_side.draw),
-    "depth": ("Over depth", depth.draw),
-    "methods": ("Methods", methods.draw),
+    "depth": ("Over depth", logit_lens.draw),
+    "methods": ("Methods", explanation_methods.draw),
     "truth": ("Faithfulness", faithfulness.draw),
-    "shares": ("Logit attribution", logit_shares.draw),
+    "shares": ("Logit attribution", logit_attribution.draw),
     "ablate": ("Ablation", ablation.draw),
 }
 GROUPS = {

@@ -12,7 +12,7 @@ from pages.lenses.attention.map_controls import MapControls, read_controls
 from pages.lenses.attention.map_explorer import GROUP
 from pages.selection import attention_maps, selection
 from pages.selection.subject import CapturedSubject, capture_attention, load_subject
-from pages.stores import cached, catalogue
+from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.explorer import draw_explorer, send_options
 from vitviz.models.abilities import abilities
@@ -75,7 +75,7 @@ def format_image(image: str) -> str:
     """Return an image's title: 'Chelsea the cat', or 'Digits, test image no. 3'."""
     kind, _, name = image.partition(":")
     if kind in ("sample", "drawing", "upload"):
-        return cached.get_image_title(image)
+        return shared_cache.get_image_title(image)
     return f"{catalogue.get_dataset_title(kind)}, test image no. {name}"
 
 

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pages.selection import selection
-from pages.stores import cached, catalogue
+from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.distance import AttentionDistances, spread_of_heads, uniform_distance_px
 from vitviz.data.datasets import default_pictures
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import abilities
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.capture import attention_distances, window_attention_distances
@@ -32,7 +32,7 @@ class ImageSet:
     source: str
     count: int
     image: str = ""
-    offset: cached.Offset = (0.5, 0.5)
+    offset: shared_cache.Offset = (0.5, 0.5)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class HeadStatistics:
 def select_images(source: str, count: int) -> ImageSet:
     """Return at most `count` test images of a dataset, or the selected image."""
     if source != SELECTED_IMAGE:
-        return ImageSet(source, min(count, cached.count_test_images(source)))
+        return ImageSet(source, min(count, shared_cache.count_test_images(source)))
     selected = selection.get_current()
     return ImageSet(source, 1, selected.image, selected.offset)
 
@@ -62,8 +62,10 @@ def select_images(source: str, count: int) -> ImageSet:
 def prepare_images(model: LoadedModel, images: ImageSet) -> NDArray[np.float32]:
     """Return the model inputs (count, C, S, S)."""
     if images.source == SELECTED_IMAGE:
-        return cached.prepare_image(images.image, model.preparation, images.offset).input[None]
-    return prepare_batch(cached.load_dataset(images.source).test_images[: images.count], model.preparation)
+        return shared_cache.prepare_image(images.image, model.preparation, images.offset).input[None]
+    return prepare_batch(
+        shared_cache.load_dataset(images.source).test_images[: images.count], model.preparation
+    )
 
 
 def summarise_heads(distances: AttentionDistances, measure: HeadMeasure) -> HeadStatistics:
@@ -89,7 +91,7 @@ def measure_distances(
         )
 
 
-@cached.per_image(shared=32, upload=8, spinner="Measuring every head …")
+@shared_cache.per_image(shared=32, upload=8, spinner="Measuring every head …")
 def load_distances(model: LoadedModel, images: ImageSet, measure: HeadMeasure) -> AttentionDistances:
     """Return the cached distances of every head of a ViT, with the mean attention."""
     return measure_distances(model, images, measure, with_mean=True)
@@ -100,10 +102,10 @@ def open_snapshot(choice: ModelChoice, step: int) -> LoadedModel:
     from vitviz.checkpoints import open_model
 
     path = catalogue.find_weights_file(choice, step)
-    return cached.load_model(choice, step) if path is None else open_model(path, step)
+    return shared_cache.load_model(choice, step) if path is None else open_model(path, step)
 
 
-@cached.shared(max_entries=32)
+@shared_cache.shared(max_entries=32)
 def measure_spread(_choice: ModelChoice, weights: str) -> tuple[float, float]:
     """Measure a stored ViT over a few images of its training data's kind.
 
@@ -120,7 +122,7 @@ def measure_spread(_choice: ModelChoice, weights: str) -> tuple[float, float]:
     return spread_of_heads(means_px, uniform_px), float(np.ptp(means_px))
 
 
-@cached.per_image(shared=32, upload=4, spinner="Measuring every head …")
+@shared_cache.per_image(shared=32, upload=4, spinner="Measuring every head …")
 def load_window_distances(model: LoadedModel, images: ImageSet) -> tuple[list[str], NDArray[np.float64]]:
     """Return the cached distances of every head of a Swin.
 
@@ -129,7 +131,7 @@ def load_window_distances(model: LoadedModel, images: ImageSet) -> tuple[list[st
     return window_attention_distances(model.model, prepare_images(model, images))
 
 
-@cached.per_image(shared=16, upload=4, spinner="Computing gradients …")
+@shared_cache.per_image(shared=16, upload=4, spinner="Computing gradients …")
 def load_reach(model: LoadedModel, names: tuple[str, ...], images: ImageSet) -> NDArray[np.float64]:
     """Return the mean distance in pixels of the input pixels that each layer's central output depends on."""
     maps = gradient_maps(model.model, prepare_images(model, images), names)

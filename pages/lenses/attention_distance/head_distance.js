@@ -2,12 +2,12 @@
 
 import { frame as frameBox, line } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { player } from '../../../vitviz/browser/kit/player.js';
 import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
-import { percent } from '../../../vitviz/browser/kit/words.js';
-import { SEQUENTIAL_LUT, headColor, rampImage } from '../../../vitviz/browser/kit/ramp.js';
+import { percent } from '../../../vitviz/browser/kit/text.js';
+import { SEQUENTIAL_LUT, headColor, rampImage } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const PLOT_LABEL =

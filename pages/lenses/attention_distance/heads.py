@@ -14,15 +14,15 @@ from pages.lenses.attention_distance.distance_controls import AXES, UNITS, Dista
 from pages.lenses.attention_distance.distances import FloatArray, HeadStatistics
 from pages.lenses.attention_distance.training_distances import TrainingDistances
 from pages.selection import selection
-from pages.stores import cached, catalogue
+from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.chart import draw_chart
 from vitviz.analysis import distance as analysis
 from vitviz.lessons import model_measures
 from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import abilities
-from vitviz.models.layout import TokenLayout
 from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.token_layout import TokenLayout
 from vitviz.plots import theme
 from vitviz.plots.distance import HeadSeries, Line, distribution_figure, heads_view, reach_map
 from vitviz.text import plural
@@ -88,7 +88,7 @@ def measure_model(model: LoadedModel, controls: DistanceControls) -> MeasuredMod
     head_distances = distances.load_distances(model, controls.images, measure)
     random = None
     if controls.compare:
-        untrained = distances.load_distances(cached.load_untrained(model), controls.images, measure)
+        untrained = distances.load_distances(shared_cache.load_untrained(model), controls.images, measure)
         heads = distances.summarise_heads(untrained, measure)
         maps = compute_offset_maps(untrained, layout.grid)
         random = HeadSeries("random weights", heads.mean[None], heads.spread[None], maps)
@@ -194,7 +194,7 @@ def suggest_model(measured: MeasuredModel, choice: ModelChoice) -> None:
 def find_widest_model(current: ModelChoice) -> tuple[ModelChoice, float] | None:
     """Return the other stored ViT with the widest range of heads and this range in px; None if all are narrow."""
     spreads = [
-        (*distances.measure_spread(choice, cached.identify_weights(choice, choice.last_step)), choice)
+        (*distances.measure_spread(choice, shared_cache.identify_weights(choice, choice.last_step)), choice)
         for choice in catalogue.list_checkpoints()
         if choice.key != current.key and choice.trained_on and abilities(choice.config).heads_over_all
     ]

@@ -3,13 +3,13 @@
 from pages.frame import page
 from pages.lenses.attention_distance import heads, reach
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from vitviz.models.abilities import abilities
 
 
 def draw() -> None:
     able = abilities(selection.get_model_choice().config)
-    model = cached.load_model(selection.get_model_choice(), selection.get_current().step)
+    model = shared_cache.load_model(selection.get_model_choice(), selection.get_current().step)
     if able.heads_over_all:
         heads.draw(model)
     elif able.windows:

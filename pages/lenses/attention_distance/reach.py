@@ -10,7 +10,7 @@ from pages.lenses.attention_distance import captions, distances
 from pages.lenses.attention_distance.distance_controls import AXES, MOST_GRADIENT_IMAGES, read_controls
 from pages.lenses.attention_distance.distances import FloatArray, ImageSet
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.views.chart import draw_chart
 from pages.views.event_values import read_index_pair
 from pages.views.register import register
@@ -52,7 +52,7 @@ def draw_cnn(model: LoadedModel) -> None:
 
 def draw_cnn_beside_heads(model: LoadedModel, layer_px: FloatArray, images: ImageSet) -> None:
     """Draw the heads' mean distance by layer and the reach of a CNN's layers on one axis."""
-    cnn = cached.load_model(distances.select_cnn(model.preparation.in_chans))
+    cnn = shared_cache.load_model(distances.select_cnn(model.preparation.in_chans))
     fields = block_fields(as_cnn(cnn.config))
     few_images = _limit_images(images)
     reach_px = distances.load_reach(cnn, tuple(fields), few_images)
@@ -80,7 +80,7 @@ def draw_swin(model: LoadedModel) -> None:
     layer_px = head_px.mean(axis=0)
     series = [HeadSeries(model.title, layer_px[None], head_px.std(axis=0)[None])]
     if controls.compare:
-        _, random_px = distances.load_window_distances(cached.load_untrained(model), images)
+        _, random_px = distances.load_window_distances(shared_cache.load_untrained(model), images)
         series.append(HeadSeries("random weights", random_px.mean(axis=0)[None], random_px.std(axis=0)[None]))
     data = heads_view(
         series=series,

@@ -7,8 +7,8 @@ import streamlit as st
 
 from pages.lenses.attention_distance import distances
 from pages.lenses.attention_distance.distances import HeadMeasure, HeadStatistics, ImageSet
-from pages.stores import cached, parameter_history
-from pages.stores.background import Background
+from pages.stores import parameter_history, shared_cache
+from pages.stores.background_jobs import Background
 from pages.stores.model_choice import ModelChoice
 
 MOST_SNAPSHOTS = 12  # a live run stores forty
@@ -48,12 +48,12 @@ def load_training(
     choice: ModelChoice, shown_step: int, images: ImageSet, measure: HeadMeasure
 ) -> TrainingDistances:
     """Return a model's cached distances over its training; they grow while `draw` is shown."""
-    weights = cached.identify_weights(choice, choice.last_step)
+    weights = shared_cache.identify_weights(choice, choice.last_step)
     steps = parameter_history.select_steps(choice.steps, shown_step, MOST_SNAPSHOTS)
     return _load_training(choice, weights, steps, images, measure)
 
 
-@cached.per_image(shared=32, upload=4)
+@shared_cache.per_image(shared=32, upload=4)
 def _load_training(
     _choice: ModelChoice,
     weights: str,

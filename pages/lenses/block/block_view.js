@@ -1,12 +1,12 @@
 // One token in one block: a card per step with formula, numbers, shape and values.
 // The line on the left is the residual stream; indented cards are branches.
 
-import { mark, pinOf } from '../../../vitviz/browser/kit/place.js';
-import { patchName, tokenName } from '../../../vitviz/browser/kit/words.js';
+import { mark, pinOf } from '../../../vitviz/browser/kit/pin.js';
+import { patchName, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, cover, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, accentLut, headColor } from '../../../vitviz/browser/kit/ramp.js';
+import { DIVERGING_LUT, accentLut, headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 /** Return the label of one part of a step. */
 const labelOf = (step, part) => [step.title, step.labels[part]].filter(Boolean).join(' ');

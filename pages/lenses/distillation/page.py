@@ -14,7 +14,7 @@ from pages.lenses.distillation import captions, student_training, token_agreemen
 from pages.lenses.distillation.captions import ClassScores
 from pages.selection import selection, subject
 from pages.selection.subject import CapturedSubject, Subject
-from pages.stores import cached, catalogue, runs
+from pages.stores import catalogue, runs, shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.bars import draw_bars
 from pages.views.chart import draw_chart
@@ -27,7 +27,7 @@ from vitviz.models.abilities import as_vit
 from vitviz.plots.attention_message import maps_view
 from vitviz.plots.distillation import disagreement_figure, similarity_figure
 from vitviz.text import percent, plain
-from vitviz.training.distillation import distillation_loss
+from vitviz.training.distillation_loss import distillation_loss
 
 RESULTS = "distillation.json"
 UNAVAILABLE = "Agreement over all test images is available for shipped students only."
@@ -63,8 +63,10 @@ def compute_class_scores(student: CapturedSubject, teacher: ModelChoice | None) 
     }
     if teacher is None:
         return scores
-    logits = cached.capture_activations(teacher, None, student.image, ("logits",), student.offset).logits[0]
-    model = cached.load_model(teacher)
+    logits = shared_cache.capture_activations(
+        teacher, None, student.image, ("logits",), student.offset
+    ).logits[0]
+    model = shared_cache.load_model(teacher)
     return {f"Teacher: {teacher.title}": (model.classes, model.probabilities(logits)), **scores}
 
 

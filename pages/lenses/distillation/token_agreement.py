@@ -11,11 +11,11 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.distillation import captions
 from pages.lenses.distillation.captions import CLS, DIST, MEAN, SUM, TEACHER, TWIN, Predictions
-from pages.stores import cached, runs
+from pages.stores import runs, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import student_tokens as analysis
 from vitviz.data.datasets import data_title, default_pictures
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.abilities import as_vit
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.capture import capture
@@ -43,7 +43,7 @@ def find_twin(student: Run) -> Run | None:
 def draw(student: ModelChoice, step: int, teacher: ModelChoice | None, twin: ModelChoice | None) -> None:
     st.subheader("What does the student learn from its teacher?", anchor=False)
     dataset = default_pictures(student.trained_on, student.preparation.in_chans)
-    loaded, title = cached.load_dataset(dataset), data_title(dataset)
+    loaded, title = shared_cache.load_dataset(dataset), data_title(dataset)
     if loaded.test_labels is None or len(loaded.classes) != student.config.num_classes:
         page.caption("Test images of this student's classes are missing.")
         return
@@ -72,7 +72,7 @@ def predict_classes(
     predictions: Predictions = {}
     if teacher is not None:
         predictions[TEACHER] = _predict(teacher, dataset)
-    heads = _compute_logits(cached.load_model(student, step), dataset, ("logits_cls", "logits_dist"))
+    heads = _compute_logits(shared_cache.load_model(student, step), dataset, ("logits_cls", "logits_dist"))
     both = analysis.combine_heads(heads["logits_cls"], heads["logits_dist"])
     predictions |= {
         CLS: heads["logits_cls"].argmax(axis=1),
@@ -82,21 +82,21 @@ def predict_classes(
     }
     if twin is not None:
         predictions[TWIN] = _predict(twin, dataset)
-    labels = np.asarray(cached.load_dataset(dataset).labels_of("test")[:IMAGES], np.int64)
+    labels = np.asarray(shared_cache.load_dataset(dataset).labels_of("test")[:IMAGES], np.int64)
     return predictions, labels
 
 
 def _predict(choice: ModelChoice, dataset: str) -> NDArray[np.int64]:
     return np.asarray(
-        _compute_logits(cached.load_model(choice), dataset, ("logits",))["logits"].argmax(axis=1)
+        _compute_logits(shared_cache.load_model(choice), dataset, ("logits",))["logits"].argmax(axis=1)
     )
 
 
-@cached.shared(max_entries=24, spinner="Computing predictions …")
+@shared_cache.shared(max_entries=24, spinner="Computing predictions …")
 def _compute_logits(
     model: LoadedModel, dataset: str, names: tuple[str, ...]
 ) -> dict[str, NDArray[np.floating[Any]]]:
-    inputs = prepare_batch(cached.load_dataset(dataset).test_images[:IMAGES], model.preparation)
+    inputs = prepare_batch(shared_cache.load_dataset(dataset).test_images[:IMAGES], model.preparation)
     activations = capture(model.model, inputs, record=names, batch_size=50)
     return {name: activations.logits if name == "logits" else activations[name] for name in names}
 
@@ -137,7 +137,7 @@ def _draw_case(dataset: str, predictions: Predictions, labels: NDArray[np.int64]
     if not len(indices):
         page.caption("None of these images.")
         return
-    loaded = cached.load_dataset(dataset)
+    loaded = shared_cache.load_dataset(dataset)
     names = {TEACHER: "teacher", MEAN: "student", CLS: "[CLS]", DIST: "[DIST]"}
     classifiers = (
         (CLS, DIST)

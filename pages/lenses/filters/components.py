@@ -11,19 +11,19 @@ from pages.lenses.filters import captions, filter_controls, sources
 from pages.lenses.filters.filter_controls import FilterControls
 from pages.lenses.filters.sources import FilterHistory, cuts_patches
 from pages.selection import selection
-from pages.stores import cached, parameter_history
+from pages.stores import parameter_history, shared_cache
 from pages.views.register import register
 from vitviz.analysis import filters
 from vitviz.analysis.filters import FloatArray
+from vitviz.csv_table import Columns, columns_of
 from vitviz.lessons import weight_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots import filters as plots
-from vitviz.tables import Columns, columns_of
 from vitviz.text import plain
 
 mount_tiles = register(__file__, "tiles_view")
 COLUMNS = 7
-_compute_components = cached.shared(max_entries=48)(filters.components_over_time)
+_compute_components = shared_cache.shared(max_entries=48)(filters.components_over_time)
 
 
 def draw() -> None:

@@ -11,7 +11,7 @@ from pages.frame import page
 from pages.lenses.filters import captions, sources
 from pages.lenses.filters.components import mount_tiles
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import filters
 from vitviz.lessons import weight_measures
@@ -27,7 +27,7 @@ from vitviz.text import percent
 def draw() -> None:
     choice = selection.get_model_choice()
     config = choice.config
-    loaded = cached.load_model(choice, selection.get_current().step)
+    loaded = shared_cache.load_model(choice, selection.get_current().step)
     shapes = {name: tuple(p.shape) for name, p in loaded.model.named_parameters()}
     right, left = st.columns([1.25, 1], gap="large")
     embedding = abilities(config).embedding

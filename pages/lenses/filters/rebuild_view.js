@@ -6,7 +6,7 @@ import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, offscreen, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const CURVE = 190;

@@ -6,7 +6,7 @@ from pages.frame import page
 from pages.lenses.filters import sources
 from pages.lenses.filters.captions import E_DEFINITION, describe_reconstruction
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import filters
 from vitviz.analysis.filters import FloatArray, Rebuilding
@@ -24,7 +24,7 @@ def draw() -> None:
     page.untrained_note(choice.trained_on)
     prepared = selection.prepare_image(choice.preparation)
     weights = sources.load_filters(choice, nouns.step).selected_weights
-    weights_id = cached.identify_weights(choice, nouns.step)
+    weights_id = shared_cache.identify_weights(choice, nouns.step)
     model, optimal, cosines = _reconstruct(weights_id, choice.preparation, nouns.image, nouns.offset, weights)
     side = prepared.input.shape[-1] // config.patch_size
     payload = plots.rebuilding(
@@ -50,9 +50,9 @@ def draw() -> None:
     )
 
 
-@cached.per_image(shared=16, upload=4)
+@shared_cache.per_image(shared=16, upload=4)
 def _reconstruct(
-    weights_id: str, preparation: Preparation, image: str, offset: cached.Offset, _weights: FloatArray
+    weights_id: str, preparation: Preparation, image: str, offset: shared_cache.Offset, _weights: FloatArray
 ) -> tuple[Rebuilding, Rebuilding, Rebuilding]:
     """Reconstruct the image with the components of E, the patches' own components and the DCT.
 
@@ -63,7 +63,7 @@ def _reconstruct(
     """
     channels, patch_px = _weights.shape[1], _weights.shape[2]
     scale = 255 * np.array(preparation.std)
-    patches = filters.cut_patches(cached.prepare_image(image, preparation, offset).input, patch_px)
+    patches = filters.cut_patches(shared_cache.prepare_image(image, preparation, offset).input, patch_px)
     bases = (
         filters.principal_components(_weights, MAX_COMPONENTS).maps,
         filters.principal_components(patches, MAX_COMPONENTS).maps,

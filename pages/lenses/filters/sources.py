@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pages.selection import selection
-from pages.stores import cached, catalogue, parameter_history
+from pages.stores import catalogue, parameter_history, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import filters
 from vitviz.analysis.filters import FloatArray
@@ -17,7 +17,7 @@ from vitviz.probe.capture import as_array
 SEED = 0
 MAX_DRAWS, DRAWN_WEIGHTS = 100, 100_000  # of random filters; large ones vary so little that few draws suffice
 
-measure_smoothness = cached.shared(max_entries=64)(filters.measure_filters)
+measure_smoothness = shared_cache.shared(max_entries=64)(filters.measure_filters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def load_filters(choice: ModelChoice, step: int | None) -> FilterHistory:
             choice.title, note, weights, parameter_history.describe_steps(choice, steps), frame, trained
         )
     nouns = selection.get_current()
-    loaded = cached.load_model(choice, nouns.step if choice.key == nouns.model else None)
+    loaded = shared_cache.load_model(choice, nouns.step if choice.key == nouns.model else None)
     weights = [as_array(loaded.model.get_parameter(name))]
     return FilterHistory(choice.title, note, weights, [""], 0, trained)
 
@@ -84,7 +84,7 @@ def subtract_first_snapshot(model: FilterHistory) -> FilterHistory:
     )
 
 
-@cached.shared(max_entries=16)
+@shared_cache.shared(max_entries=16)
 def create_random_filters(config: ModelConfig) -> FilterHistory:
     """Initialize filters of the same shape with a fixed seed."""
     # One block suffices for E, and initializing a large ViT takes seconds.
@@ -100,7 +100,7 @@ def measure_first_share(weights: FloatArray) -> float:
     return float((np.linalg.norm(centred, 2) / np.linalg.norm(centred)) ** 2)
 
 
-@cached.shared(max_entries=64)
+@shared_cache.shared(max_entries=64)
 def measure_random_share(shape: tuple[int, int, int, int]) -> float:
     """Measure the largest share of the first component among random Gaussian filters (D, C, P, P).
 

@@ -4,11 +4,11 @@
 import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/ramp.js';
-import { counted, signed } from '../../../vitviz/browser/kit/words.js';
+import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { counted, signed } from '../../../vitviz/browser/kit/text.js';
 
 const GUT = 4;
 const BARS = 34;

@@ -9,10 +9,10 @@ from pages.lenses.hybrids import captions
 from pages.questions import prediction_gate
 from pages.selection import selection
 from pages.selection import subject as subjects
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.chart import draw_chart
-from vitviz.analysis.journey import EmbeddedPatches, FeatureMaps, Journey
+from vitviz.analysis.forward_pass import EmbeddedPatches, FeatureMaps, Journey
 from vitviz.analysis.receptive_fields import enlarging, stem_field_box, stem_fields_px
 from vitviz.config import ViTConfig
 from vitviz.models.abilities import as_vit
@@ -36,7 +36,7 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
     names[TOKENS] = "Tokens"
     with page.row():
         number = widgets.segmented("hybrids.step", "Step", names, len(config.stem))
-    journey = cached.record_journey(choice, step, image, selection.get_current().offset)
+    journey = shared_cache.record_journey(choice, step, image, selection.get_current().offset)
     stage = st.container()  # the picture stands above its question
     predicted = _ask_receptive_field(config, choice.key)
     convolution = len(config.stem) if number == TOKENS else int(number)

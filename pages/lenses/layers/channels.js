@@ -3,8 +3,8 @@
 import { button, el, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { cover, heat } from '../../../vitviz/browser/kit/pixels.js';
-import { accentLut } from '../../../vitviz/browser/kit/ramp.js';
-import { percent } from '../../../vitviz/browser/kit/words.js';
+import { accentLut } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { percent } from '../../../vitviz/browser/kit/text.js';
 
 const ACROSS = 3; // patches in a row
 

@@ -12,20 +12,20 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.layers import dataset_task, image_subset, layer_questions, model_pair
 from pages.lenses.layers.image_subset import ImageSubset
-from pages.selection import nearest_model, selection, subject
+from pages.selection import selection, subject, substitutes
 from pages.selection.subject import Subject
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.views.event_values import read_events, read_index
 from pages.views.register import register
 from vitviz.analysis import channels as analysis
 from vitviz.analysis.channels import Peaks
 from vitviz.analysis.receptive_fields import Field, block_fields
-from vitviz.data.preparation import prepare
+from vitviz.csv_table import columns_of_rows
+from vitviz.data.image_preprocessing import prepare
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.abilities import abilities, as_cnn
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import channels as plots
-from vitviz.tables import columns_of_rows
 
 _view = register(__file__, "channels")
 VIEW = "layers.channels"
@@ -93,7 +93,7 @@ def choose_cnn(compared: Subject) -> Subject:
     titles = {key: choice.title for key, choice in models.items() if abilities(choice.config).receptive_field}
     default = current_key = compared.choice.key
     if current_key not in titles:
-        default = nearest_model.find_nearest_model(lambda config: bool(abilities(config).receptive_field)).key
+        default = substitutes.find_nearest_model(lambda config: bool(abilities(config).receptive_field)).key
     widgets.follow_default("layers.cnn", default)
     key = widgets.select("layers.cnn", "CNN", titles, default)
     if key == current_key:
@@ -129,7 +129,7 @@ def count_top_images(subset: ImageSubset) -> int:
     return min(TOPS, subset.count)
 
 
-@cached.per_image(shared=16, upload=2)
+@shared_cache.per_image(shared=16, upload=2)
 def build_message(cnn: Subject, subset: ImageSubset, _peaks: Sequence[Peaks]) -> bytes:
     """Pack the strongest channels of every stage for the browser; cached, because it cuts hundreds of patches."""
     layers = model_pair.read_layers(cnn)
@@ -173,7 +173,7 @@ def build_patch(
 def _select_image(source: str) -> None:
     """Select the image of a clicked patch; ignore events that hold no image number."""
     number = read_index(read_events(VIEW).get("open"))
-    if number is not None and number < cached.count_test_images(source):
+    if number is not None and number < shared_cache.count_test_images(source):
         selection.set_image(f"{source}:{number}")
 
 

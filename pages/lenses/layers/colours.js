@@ -1,8 +1,8 @@
 // Draw tokens as colours: red, green and blue are a layer's first three principal components.
 
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
-import { cellAt } from '../../../vitviz/browser/kit/place.js';
-import { signed } from '../../../vitviz/browser/kit/words.js';
+import { cellAt } from '../../../vitviz/browser/kit/pin.js';
+import { signed } from '../../../vitviz/browser/kit/text.js';
 import { Panels } from './panels.js';
 
 const NAMES = ['red', 'green', 'blue'];

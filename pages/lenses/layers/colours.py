@@ -19,14 +19,14 @@ from pages.lenses.layers import (
 )
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.selection.subject import Subject
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import token_colours
 from vitviz.analysis.token_colours import Components, FloatArray
+from vitviz.csv_table import columns_of_rows
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel
-from vitviz.tables import columns_of_rows
 from vitviz.text import join_words, percent, signed
 
 _view = register(__file__, "colours", "panels")
@@ -55,7 +55,7 @@ class ColouredLayers:
         return bool((self.explained == self.explained[0]).all())
 
 
-@cached.per_image(shared=24, upload=6)
+@shared_cache.per_image(shared=24, upload=6)
 def _correlate_layers(model: Subject, fitted_over: str, _coloured: ColouredLayers) -> list[float]:
     """Return the mean correlation between each layer's colours and the next; `fitted_over` is a cache key."""
     correlations = []
@@ -116,7 +116,7 @@ def colour_layers(pair: Sequence[Subject], subset: ImageSubset | None) -> list[C
     return [ColouredLayers(*parts) for parts in zip(pair, layers, components, strict=True)]
 
 
-@cached.per_image(shared=24, upload=6)
+@shared_cache.per_image(shared=24, upload=6)
 def _fit_image(model: Subject) -> list[Components]:
     with threadpool_limits(1):
         return token_colours.fit_layers(

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.selection.subject import Subject
-from pages.stores import cached
-from pages.stores.background import Background
+from pages.stores import shared_cache
+from pages.stores.background_jobs import Background
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.probe.layers import LayerOutput, stream_layer_outputs
 
@@ -86,7 +86,7 @@ def start_task(key: tuple[Hashable, ...], make: Callable[[], Work[R]]) -> Task[R
     return task
 
 
-@cached.shared(max_entries=MAX_TASKS)
+@shared_cache.shared(max_entries=MAX_TASKS)
 def _create_task(key: tuple[Hashable, ...], _make: Callable[[], Work[Any]]) -> Task[Any]:
     return Task(key, _make())
 

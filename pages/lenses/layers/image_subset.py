@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.selection.subject import Subject
-from pages.stores import cached
+from pages.stores import shared_cache
 from vitviz.data.dataset import Dataset
 from vitviz.data.datasets import default_pictures, find_note, picture_sets
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.loaded_model import LoadedModel
 
 COUNTS = (32, 64, 128, 256, 512, 1000)
@@ -36,7 +36,7 @@ class ImageSubset:
 
     @property
     def dataset(self) -> Dataset:
-        return cached.load_dataset(self.source)
+        return shared_cache.load_dataset(self.source)
 
     @property
     def pixels(self) -> NDArray[np.uint8]:
@@ -84,4 +84,4 @@ def choose_images(
         default,
         help="The first images of the test split.",
     )
-    return ImageSubset(source, min(count, cached.count_test_images(source)))
+    return ImageSubset(source, min(count, shared_cache.count_test_images(source)))

@@ -3,8 +3,8 @@
 import { canvas, el, fit, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { frame } from '../../../vitviz/browser/kit/axes.js';
-import { legend, channelsAt, inkOn, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/ramp.js';
-import { signed } from '../../../vitviz/browser/kit/words.js';
+import { legend, channelsAt, inkOn, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { signed } from '../../../vitviz/browser/kit/text.js';
 
 const GAP = 10; // px between the two models
 const NARROW_PX = 560;

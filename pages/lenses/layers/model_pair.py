@@ -6,9 +6,9 @@ import streamlit as st
 from threadpoolctl import threadpool_limits
 
 from pages.controls import widgets
-from pages.selection import nearest_model, selection, subject
+from pages.selection import selection, subject, substitutes
 from pages.selection.subject import Subject
-from pages.stores import cached
+from pages.stores import shared_cache
 from vitviz.config import ModelConfig
 from vitviz.models.abilities import abilities
 from vitviz.probe.layers import LayerOutput, read_layer_outputs
@@ -16,7 +16,7 @@ from vitviz.probe.layers import LayerOutput, read_layer_outputs
 SMALL_PX = 64
 
 
-@cached.per_image(shared=24, upload=6)
+@shared_cache.per_image(shared=24, upload=6)
 def read_layers(compared: Subject) -> list[LayerOutput]:
     """Return every layer's output for the selected image."""
     height, width = compared.prepared.input.shape[-2:]
@@ -54,5 +54,5 @@ def find_default_other(current: Subject, keys: Collection[str]) -> str:
         able = abilities(config)
         return bool(able.layers and (able.blocks if current.able.receptive_field else able.receptive_field))
 
-    nearest = nearest_model.find_nearest_model(fits).key
+    nearest = substitutes.find_nearest_model(fits).key
     return nearest if nearest in keys else next(iter(keys))

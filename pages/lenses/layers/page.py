@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.controls import query_params, widgets
 from pages.frame import page
-from pages.lenses.layers import channels, cka, colours, probe, sinks, token_similarity
+from pages.lenses.layers import channels, cka, colours, linear_probes, sinks, token_similarity
 from pages.selection import subject
 
 VIEWS = {
@@ -12,7 +12,7 @@ VIEWS = {
     "channels": ("Channels", channels.draw),
     "token": ("One token", token_similarity.draw),
     "alike": ("Similarity (CKA)", cka.draw),
-    "probe": ("Linear probes", probe.draw),
+    "probe": ("Linear probes", linear_probes.draw),
     "sinks": ("Attention sinks", sinks.draw),
 }
 

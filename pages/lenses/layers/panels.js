@@ -5,8 +5,8 @@ import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { cover } from '../../../vitviz/browser/kit/pixels.js';
-import { cellAt, centreOf, mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/place.js';
-import { tokenName } from '../../../vitviz/browser/kit/words.js';
+import { cellAt, centreOf, mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
+import { tokenName } from '../../../vitviz/browser/kit/text.js';
 
 const NARROW_PX = 640;
 

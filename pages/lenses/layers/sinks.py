@@ -12,13 +12,13 @@ from pages.lenses.layers import dataset_task, image_subset, layer_questions, mod
 from pages.lenses.layers.image_subset import ImageSubset
 from pages.selection import selection, subject
 from pages.selection.subject import Subject
-from pages.stores import published
+from pages.stores import published_weights
 from pages.stores.model_choice import ModelChoice
 from pages.views.chart import draw_chart
 from pages.views.maps import draw_maps as draw_maps
 from vitviz.analysis import sinks as analysis
 from vitviz.analysis.sinks import TokenNorms
-from vitviz.data.preparation import luminance, prepare
+from vitviz.data.image_preprocessing import luminance, prepare
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PRETRAINED
@@ -201,7 +201,7 @@ def draw_registers(models: Mapping[str, ModelChoice]) -> None:
 
 
 def _pair_keys() -> list[str]:
-    return [f"{published.KEY}{name}" for name in PAIR]
+    return [f"{published_weights.KEY}{name}" for name in PAIR]
 
 
 def describe_missing(missing: Sequence[str]) -> str:

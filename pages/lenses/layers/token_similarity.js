@@ -1,9 +1,9 @@
 // Draw the cosine similarity of the token under the pointer to all others, layer by layer, over the image.
 
-import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { heat } from '../../../vitviz/browser/kit/pixels.js';
-import { cellAt } from '../../../vitviz/browser/kit/place.js';
-import { signed, tokenName } from '../../../vitviz/browser/kit/words.js';
+import { cellAt } from '../../../vitviz/browser/kit/pin.js';
+import { signed, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { Panels, tokenOf } from './panels.js';
 
 const UNIT = 127; // an int8 of this is a cosine of 1

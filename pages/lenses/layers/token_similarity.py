@@ -14,16 +14,16 @@ from pages.frame import page
 from pages.lenses.layers import layer_questions, layer_selection, model_pair
 from pages.selection import selection
 from pages.selection.subject import Subject, name_token
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import token_similarity as analysis
 from vitviz.analysis.token_colours import resample_grid
+from vitviz.csv_table import columns_of_rows
 from vitviz.lessons.question_kinds import MeasuredAnswer
 from vitviz.pin import Pin
 from vitviz.plots import layers as plots
 from vitviz.plots.layers import Panel
 from vitviz.probe.layers import LayerOutput
-from vitviz.tables import columns_of_rows
 from vitviz.text import signed
 
 _view = register(__file__, "token_similarity", "panels")
@@ -91,7 +91,7 @@ def draw(current: Subject) -> None:
     )
 
 
-@cached.per_image(shared=16, upload=4)
+@shared_cache.per_image(shared=16, upload=4)
 def compute_cosines(model: Subject, centred: bool) -> LayerCosines:
     """Return the cosines of every layer on the selected image, from the cache."""
     grids, cosines = [], []

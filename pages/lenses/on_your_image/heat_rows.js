@@ -1,9 +1,9 @@
 // Draw rows of small maps and images, each with a heading, below shared column names.
 
 import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/ramp.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 const MOST = 148; // px per side, without presentation mode
 const HEAD = 132;

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.on_your_image import comparison
-from pages.lenses.on_your_image.comparison import Comparison, find_family
+from pages.lenses.on_your_image import compared_models
+from pages.lenses.on_your_image.compared_models import Comparison, find_family
 from pages.questions import prediction_gate
-from pages.selection import nearest_model, selection
-from pages.stores import cached
+from pages.selection import selection, substitutes
+from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.views.register import register
 from vitviz.analysis.attention import readout_row
@@ -41,7 +41,7 @@ def draw() -> None:
         return
     current = selection.get_current()
     compared = Comparison((cnn, vit), current.image, current.offset)
-    kernels: NDArray[np.float32] = cached.load_model(cnn).model.state_dict()[FIRST].numpy()
+    kernels: NDArray[np.float32] = shared_cache.load_model(cnn).model.state_dict()[FIRST].numpy()
     most_varied = int(_read_maps(cnn, compared.image, compared).std(axis=(0, 1)).argmax()) + 1
     kernel, layer, head, second = draw_controls(most_varied, kernels, vit, compared.image)
     second_image = name_second_image(vit, second)
@@ -64,7 +64,7 @@ def draw() -> None:
     with left:
         draw_kernel(compared, cnn, kernels, kernel - 1, images)
     with right:
-        st.subheader(f"{comparison.shorten_title(vit)}: one head", anchor=False)
+        st.subheader(f"{compared_models.shorten_title(vit)}: one head", anchor=False)
         draw_head(compared, vit, images, [row[layer - 1, head - 1] for row in rows], revealed)
         page.caption(
             describe_head(shared, layer, head)
@@ -77,9 +77,9 @@ def draw() -> None:
 
 def find_pair() -> tuple[ModelChoice | None, ModelChoice | None]:
     """Return the best CNN and the best plain ViT among the comparable models."""
-    peers = comparison.list_peers(selection.get_model_choice())
+    peers = compared_models.list_peers(selection.get_model_choice())
     cnn = next((choice for choice in peers if find_family(choice.config) == "CNN"), None)
-    vit = next((choice for choice in peers if nearest_model.is_plain_vit(choice.config)), None)
+    vit = next((choice for choice in peers if substitutes.is_plain_vit(choice.config)), None)
     return cnn, vit
 
 
@@ -92,7 +92,7 @@ def draw_controls(
         default_kernel: the one whose map varies most on the first image.
     """
     config = as_vit(vit.config)
-    count = cached.count_test_images(default_pictures(vit.trained_on, vit.preparation.in_chans))
+    count = shared_cache.count_test_images(default_pictures(vit.trained_on, vit.preparation.in_chans))
     default = min(SECOND_NUMBER, count - 1)
     default -= name_second_image(vit, default) == first_image
     with page.row():
@@ -116,7 +116,7 @@ def draw_kernel(
     compared: Comparison, cnn: ModelChoice, kernels: NDArray[np.float32], kernel: int, images: Sequence[str]
 ) -> None:
     """Draw the kernel's weights, which are equal for both images, and its feature map of each image."""
-    st.subheader(f"{comparison.shorten_title(cnn)}: one kernel of the first layer", anchor=False)
+    st.subheader(f"{compared_models.shorten_title(cnn)}: one kernel of the first layer", anchor=False)
     weights = kernels[kernel].mean(axis=0)
     largest_weight = float(np.abs(weights).max()) or 1.0
     maps = [_read_maps(cnn, image, compared)[..., kernel] for image in images]
@@ -159,7 +159,7 @@ def draw_head(
         rows: of each image, (prefix and patches,).
         revealed: False draws only the first image's weights.
     """
-    grid = cached.load_model(vit).layout(compared.input_px, compared.input_px).grid
+    grid = shared_cache.load_model(vit).layout(compared.input_px, compared.input_px).grid
     maps = [weights[-grid[0] * grid[1] :].reshape(grid) for weights in rows]
     largest = max(float(weights.max()) for weights in maps) or 1.0
     tiles = [
@@ -178,7 +178,9 @@ def _draw_images(
     key: str,
 ) -> None:
     """Draw both images in rows, each with its tiles."""
-    inputs = [cached.prepare_image(image, compared.preparation, compared.offset).shown for image in images]
+    inputs = [
+        shared_cache.prepare_image(image, compared.preparation, compared.offset).shown for image in images
+    ]
     rows = [
         plots.Row(name, "", (plots.Tile("picture", pixels, "model input"), *row))
         for name, pixels, row in zip(("First image", "Second image"), inputs, tiles, strict=True)
@@ -203,13 +205,13 @@ def describe_head(shared: NDArray[np.floating], layer: int, head: int) -> str:
 
 def read_attention(vit: ModelChoice, image: str, compared: Comparison) -> NDArray[np.float32]:
     """Return (layers, heads, tokens), every head's attention weights from [CLS]."""
-    captured = cached.capture_activations(vit, None, image, ATTENTION, compared.offset)
+    captured = shared_cache.capture_activations(vit, None, image, ATTENTION, compared.offset)
     rows: NDArray[np.float32] = captured.attention()[:, 0, :, 0]
     return rows
 
 
 def _read_maps(cnn: ModelChoice, image: str, compared: Comparison) -> NDArray[np.float32]:
     """Return (rows, cols, kernels), after norm and ReLU."""
-    capture = cached.capture_activations(cnn, None, image, ("stem",), compared.offset)
+    capture = shared_cache.capture_activations(cnn, None, image, ("stem",), compared.offset)
     maps: NDArray[np.float32] = capture["stem"][0].transpose(1, 2, 0)
     return maps

@@ -2,12 +2,12 @@
 
 from pages.controls import query_params, widgets
 from pages.frame import page
-from pages.lenses.on_your_image import kernels, parts, perturbation, translation
+from pages.lenses.on_your_image import kernels, parts, perturbation, shift_equivariance
 
 VIEWS = {
     "change": ("Change the image", perturbation.draw),
     "parts": ("Move parts of a face", parts.draw),
-    "shift": ("Shift equivariance", translation.draw),
+    "shift": ("Shift equivariance", shift_equivariance.draw),
     "kernels": ("Kernel or head", kernels.draw),
 }
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
 from pages.views.event_values import read_events, read_fields
-from vitviz.analysis.assembly import Parts, decode_parts, encode_parts
+from vitviz.analysis.image_parts import Parts, decode_parts, encode_parts
 
 _STATE_KEY = (
     "on_picture._apart"  # of an InitialState in the session; its copy among CONTROL_VALUES is current
@@ -17,7 +17,7 @@ _STATE_KEY = (
 
 @dataclass(frozen=True)
 class PartControls(widgets.ControlValues, page="on_picture"):
-    """The parts as `vitviz.analysis.assembly.encode` writes them, and whether the model input is drawn."""
+    """The parts as `vitviz.analysis.image_parts.encode` writes them, and whether the model input is drawn."""
 
     apart: str
     apart_seen: bool

@@ -8,14 +8,14 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.lenses.on_your_image import comparison, part_state
-from pages.lenses.on_your_image.comparison import Comparison, ImageCrop
+from pages.lenses.on_your_image import compared_models, part_state
+from pages.lenses.on_your_image.compared_models import Comparison, ImageCrop
 from pages.lenses.on_your_image.user_prediction import GUESS
 from pages.questions import prediction_gate
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.views.register import register
-from vitviz.analysis.assembly import (
+from vitviz.analysis.image_parts import (
     Part,
     Parts,
     assemble,
@@ -27,7 +27,7 @@ from vitviz.analysis.assembly import (
 from vitviz.data.faces import FACES, from_the_middle, parts_of
 from vitviz.lessons.question_kinds import Choose
 from vitviz.models.loaded_model import LoadedModel
-from vitviz.plots import assembly as plots
+from vitviz.plots import image_parts as plots
 from vitviz.plots.image_changes import Answered
 from vitviz.probe.robustness import Sweep, sweep
 from vitviz.text import percent, plain, plural
@@ -64,7 +64,7 @@ def read_probability(swept: Sweep, watched: int) -> float:
 
 def draw() -> None:
     with page.row():
-        compared = comparison.choose_models()
+        compared = compared_models.choose_models()
         if compared is None:
             return
         offer_face(compared)
@@ -109,7 +109,7 @@ def offer_face(compared: Comparison) -> None:
     """Offer the face whose parts are annotated, in place of another image."""
     if compared.image != FACE and compared.preparation.in_chans == 3:
         st.button(
-            f"Use {plain(cached.get_image_title(FACE))}, with annotated parts",
+            f"Use {plain(shared_cache.get_image_title(FACE))}, with annotated parts",
             key="on_picture.cat",
             type="tertiary",
             icon=":material/pets:",
@@ -123,24 +123,24 @@ def find_named_parts(compared: Comparison) -> dict[str, Part]:
     kind, _, name = compared.image.partition(":")
     if kind != "sample" or name not in FACES:
         return {}
-    box = cached.prepare_image(compared.image, compared.preparation, compared.offset).box
+    box = shared_cache.prepare_image(compared.image, compared.preparation, compared.offset).box
     return parts_of(name, box, compared.input_px)
 
 
 def predict_parts(compared: Comparison, index: int, parts: Parts) -> PartPredictions:
     """Return the predictions of one of the compared models."""
     choice = compared.choices[index]
-    model = cached.load_model(choice, compared.steps[index])
+    model = shared_cache.load_model(choice, compared.steps[index])
     whole, current, wrong = (
         _run_model(model, compared.crop, text)
         for text in ("", encode_parts(parts), encode_parts(misplace_parts(parts, compared.input_px)))
     )
     return PartPredictions(
-        compared.names[index], comparison.find_family(choice.config), whole, current, wrong
+        compared.names[index], compared_models.find_family(choice.config), whole, current, wrong
     )
 
 
-@cached.per_image(shared=240, upload=120)
+@shared_cache.per_image(shared=240, upload=120)
 def _run_model(model: LoadedModel, crop: ImageCrop, apart: str) -> Sweep:
     """Run the model on the image with the parts encoded in `apart`; '' for the whole image."""
     model_input = crop.model_input
@@ -168,7 +168,7 @@ def draw_view(
         )
         for model in predictions
     ]
-    ground = comparison.crop_photo(compared.crop)
+    ground = compared_models.crop_photo(compared.crop)
     message = plots.payload(apart, answered, ground, compared.classes)
     _parts_view(message, key=VIEW, states=("moved",))
 

@@ -3,7 +3,7 @@
 import { line } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
 import { nameMargin, Plot } from '../../../vitviz/browser/kit/plot.js';
-import { percent } from '../../../vitviz/browser/kit/words.js';
+import { percent } from '../../../vitviz/browser/kit/text.js';
 
 const ROW = 64;
 const FOOT = 28;

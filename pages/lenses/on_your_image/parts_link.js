@@ -1,4 +1,4 @@
-// Encode, move and misplace parts, as vitviz/analysis/assembly.py does.
+// Encode, move and misplace parts, as vitviz/analysis/image_parts.py does.
 
 const FIELDS = ['left', 'top', 'width', 'height', 'x', 'y'];
 

@@ -9,21 +9,26 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.frame import page
-from pages.lenses.on_your_image import comparison, perturbation_state, stored_results, user_prediction
-from pages.lenses.on_your_image.comparison import Comparison, ImageCrop
+from pages.lenses.on_your_image import (
+    compared_models,
+    perturbation_state,
+    robustness_results,
+    user_prediction,
+)
+from pages.lenses.on_your_image.compared_models import Comparison, ImageCrop
 from pages.lenses.on_your_image.perturbation_state import PerturbationView
 from pages.lenses.on_your_image.user_prediction import GUESS
 from pages.questions import prediction_gate
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.views.register import register
-from vitviz.analysis import changes
-from vitviz.analysis.changes import CHANGES, Setting
+from vitviz.analysis import image_changes
+from vitviz.analysis.image_changes import CHANGES, Setting
+from vitviz.csv_table import columns_of_rows
 from vitviz.lessons.question_kinds import Choose
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import image_changes as plots
 from vitviz.probe.robustness import Sweep, sweep
-from vitviz.tables import columns_of_rows
 from vitviz.text import percent, plain
 
 _sweep_view = register(__file__, "sweep_view")
@@ -45,13 +50,13 @@ def draw_controls() -> tuple[str, int]:
 def draw() -> None:
     with page.row():
         change, seed = draw_controls()
-        compared = comparison.choose_models()
+        compared = compared_models.choose_models()
     if compared is None:
         return
     current, initial = perturbation_state.read_state(change, compared.image, VIEW)
     setting = current.build_setting(seed, change)
     sweeps = [
-        _run_sweep(cached.load_model(choice, step), compared.crop, change, setting)
+        _run_sweep(shared_cache.load_model(choice, step), compared.crop, change, setting)
         for choice, step in zip(compared.choices, compared.steps, strict=True)
     ]
     keys = [choice.key for choice in compared.choices]
@@ -73,7 +78,7 @@ def draw() -> None:
     page.drawers(
         "on_picture.change",
         math=page.read_math(__file__),
-        code=(changes.apply_change, sweep, CHANGES[change].apply),
+        code=(image_changes.apply_change, sweep, CHANGES[change].apply),
         numbers=partial(draw_numbers, compared, change, sweeps) if guess else None,
     )
 
@@ -86,21 +91,21 @@ def draw_view(
         plots.Answered(name, choice.config.family, swept.by, swept.probabilities, swept.views)
         for choice, name, swept in zip(compared.choices, compared.names, sweeps, strict=True)
     ]
-    ground = comparison.crop_photo(compared.crop)
-    curve = stored_results.build_curve(compared, perturbed.name)
+    ground = compared_models.crop_photo(compared.crop)
+    curve = robustness_results.build_curve(compared, perturbed.name)
     message = plots.payload(perturbed, answered, ground, compared.classes, start, curve)
     _sweep_view(message, key=VIEW, states=("moved",))
 
 
-@cached.per_image(shared=120, upload=60)
+@shared_cache.per_image(shared=120, upload=60)
 def _run_sweep(model: LoadedModel, crop: ImageCrop, change: str, setting: Setting) -> Sweep:
     """Run the model at all strengths."""
     return sweep(model, _perturb_image(crop, change, setting))
 
 
-@cached.per_image(shared=32, upload=12)
+@shared_cache.per_image(shared=32, upload=12)
 def _perturb_image(crop: ImageCrop, change: str, setting: Setting) -> NDArray[np.uint8]:
-    return changes.apply_all_strengths(crop.model_input, change, setting)
+    return image_changes.apply_all_strengths(crop.model_input, change, setting)
 
 
 def build_perturbation(compared: Comparison, change: str, setting: Setting) -> plots.Changed:
@@ -113,13 +118,13 @@ def build_perturbation(compared: Comparison, change: str, setting: Setting) -> p
         values=chosen.values,
         start=chosen.start,
         frames=frames,
-        border=tuple(round(float(value)) for value in changes.border_colour(compared.crop.model_input)),
+        border=tuple(round(float(value)) for value in image_changes.border_colour(compared.crop.model_input)),
         orders=np.stack(
-            [changes.create_patch_order(size, strength, setting.seed) for strength in chosen.values]
+            [image_changes.create_patch_order(size, strength, setting.seed) for strength in chosen.values]
         )
         if change == "shuffle"
         else None,
-        noise=changes.sample_noise(size, setting.seed) if change == "noise" else None,
+        noise=image_changes.sample_noise(size, setting.seed) if change == "noise" else None,
     )
 
 

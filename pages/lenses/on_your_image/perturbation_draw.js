@@ -1,4 +1,4 @@
-// Apply the changes of vitviz/analysis/changes.py to a photo at its original resolution.
+// Apply the changes of vitviz/analysis/image_changes.py to a photo at its original resolution.
 
 import { offscreen } from '../../../vitviz/browser/kit/pixels.js';
 

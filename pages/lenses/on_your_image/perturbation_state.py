@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
 from pages.views.event_values import read_events, read_fields
-from vitviz.analysis.changes import CHANGES, WHOLE, Setting
+from vitviz.analysis.image_changes import CHANGES, WHOLE, Setting
 from vitviz.text import parse_float, parse_int
 
 _STATE_KEY = (

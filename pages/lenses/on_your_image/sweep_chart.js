@@ -1,9 +1,9 @@
 // Draw lines over the strength of a change, one per model, with a cursor at the slider's position that can be dragged.
 
 import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { nameMargin, Plot } from '../../../vitviz/browser/kit/plot.js';
-import { percent } from '../../../vitviz/browser/kit/words.js';
+import { percent } from '../../../vitviz/browser/kit/text.js';
 
 export class Chart {
   /** go(at, done) receives the strength under the pressed pointer. */

@@ -2,8 +2,8 @@
 
 import { el } from '../../../vitviz/browser/kit/dom.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { accentLut } from '../../../vitviz/browser/kit/ramp.js';
-import { percent } from '../../../vitviz/browser/kit/words.js';
+import { accentLut } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { percent } from '../../../vitviz/browser/kit/text.js';
 
 const SHOWN = 3; // classes
 const BY = { attention: 'readout attention, last layer', gradient: 'gradient × input of the predicted class' };

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pages.questions import prediction_gate
-from vitviz.analysis.changes import CHANGES, find_unchanged_range
+from vitviz.analysis.image_changes import CHANGES, find_unchanged_range
 from vitviz.plots.image_changes import strength_words
 from vitviz.text import join_words, plain
 

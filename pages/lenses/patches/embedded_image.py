@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.config import SwinConfig, ViTConfig
 from vitviz.models.abilities import as_cut
-from vitviz.models.layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout
 from vitviz.models.vit import VisionTransformer
 from vitviz.models.zoo import create_model
 from vitviz.probe.embedding import Embedding, FloatArray, embed, of_other_size
@@ -66,7 +66,7 @@ class EmbeddedImage:
 def embed_selected_image(image_px: int, patch_px: int) -> EmbeddedImage:
     """Embed the selected image with the selected model, which must have a patch embedding."""
     nouns, choice = selection.get_current(), selection.get_model_choice()
-    loaded = cached.load_model(choice, nouns.step)
+    loaded = shared_cache.load_model(choice, nouns.step)
     config, model = as_cut(loaded.config), loaded.model
     original_patch_size = patch_px == config.patch_size
     original_image_size = image_px == config.image_size
@@ -90,11 +90,11 @@ def embed_selected_image(image_px: int, patch_px: int) -> EmbeddedImage:
     )
 
 
-@cached.shared(max_entries=6, spinner="Creating random weights for this size …")
+@shared_cache.shared(max_entries=6, spinner="Creating random weights for this size …")
 def _create_random_model(config: ViTConfig) -> nn.Module:
     return create_model(config, seed=SEED).eval().requires_grad_(False)
 
 
-@cached.per_image(shared=24, upload=4)
+@shared_cache.per_image(shared=24, upload=4)
 def _embed(image: str, key: tuple[Hashable, ...], _model: nn.Module, _values: FloatArray) -> Embedding:
     return embed(_model, _values)

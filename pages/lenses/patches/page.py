@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.controls import query_params, widgets
 from pages.frame import page
-from pages.lenses.patches import embedding_ways, patch_view, puzzle, sequence, sizes
+from pages.lenses.patches import embedding_ways, patch_view, shuffled_patches, size_controls, token_sequence
 from pages.lenses.patches.embedded_image import EmbeddedImage, embed_selected_image
 from pages.selection import selection
 from vitviz.models.abilities import as_cut
@@ -15,8 +15,8 @@ from vitviz.models.abilities import as_cut
 Section = Callable[[EmbeddedImage, DeltaGenerator], None]  # draws an image; its control goes to the row's end
 VIEWS: dict[str, tuple[str, Section]] = {
     "stage": ("From patch to token", patch_view.draw),
-    "sequence": ("The sequence", lambda image, _: sequence.draw(image)),
-    "puzzle": ("Shuffled patches", lambda image, _: puzzle.draw(image)),
+    "sequence": ("The sequence", lambda image, _: token_sequence.draw(image)),
+    "puzzle": ("Shuffled patches", lambda image, _: shuffled_patches.draw(image)),
     "ways": ("Implementations", lambda image, _: embedding_ways.draw(image)),
 }
 
@@ -24,7 +24,7 @@ VIEWS: dict[str, tuple[str, Section]] = {
 def draw() -> None:
     choice = selection.get_model_choice()
     config = as_cut(choice.config)
-    options = sizes.list_patch_sizes(config)
+    options = size_controls.list_patch_sizes(config)
     if not options:
         side = config.image_size // config.patch_size
         st.info(
@@ -34,7 +34,7 @@ def draw() -> None:
         return
     query_params.keep_page_pending("patches")
     draw_section = widgets.choose_section("patches.view", VIEWS)
-    image_px, patch_px, row_end = sizes.draw_size_controls(choice, options, config.patch_size)
+    image_px, patch_px, row_end = size_controls.draw_size_controls(choice, options, config.patch_size)
     image = embed_selected_image(image_px, patch_px)
     patch_view.draw_model_note(image)
     draw_section(image, row_end)

@@ -13,13 +13,13 @@ from pages.selection import selection
 from pages.views.event_values import read_events, read_index
 from pages.views.register import register
 from vitviz.analysis.patches import patchify
+from vitviz.csv_table import Columns, columns_of
 from vitviz.lessons import formula_measures
 from vitviz.lessons.lesson import Question
 from vitviz.models.abilities import as_cut
-from vitviz.models.layout import TokenLayout
+from vitviz.models.token_layout import TokenLayout
 from vitviz.pin import Pin
 from vitviz.plots import patches as plots
-from vitviz.tables import Columns, columns_of
 from vitviz.text import plain, plural
 
 _mount_stage = register(__file__, "patches_stage")

@@ -5,7 +5,7 @@ import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { blitPart, number, peak } from './patches_map.js';
 import { el } from '../../../vitviz/browser/kit/dom.js';
 import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT } from '../../../vitviz/browser/kit/ramp.js';
+import { DIVERGING_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 /** A factor of a product, in brackets where it is negative. */
 const factor = (v) => (v < 0 ? `(${number(v)})` : number(v));

@@ -2,7 +2,7 @@
 
 import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT } from '../../../vitviz/browser/kit/ramp.js';
+import { DIVERGING_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 const THUMB = 36;
 /** Pixels from one token of the strip to the next. */

@@ -4,7 +4,7 @@
 import { canvas, el, fit } from '../../../vitviz/browser/kit/dom.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 
 export default class PatchesPuzzle {
   constructor({ root }) {

@@ -5,8 +5,8 @@ import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
-import { patchName, tokenName } from '../../../vitviz/browser/kit/words.js';
+import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { patchName, tokenName } from '../../../vitviz/browser/kit/text.js';
 
 export default class PatchesSequence {
   constructor({ root }) {

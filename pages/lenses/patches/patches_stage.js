@@ -2,12 +2,12 @@
 // header: {patch, rows, cols, channels, dim, prefix, pin, column, columns, label}
 // arrays: shown (S, S, 3) uint8, values (C, S, S), weight (D, C P P), bias (D), tokens (N, D), prefix_tokens (p, D)
 
-import { tokenName } from '../../../vitviz/browser/kit/words.js';
+import { tokenName } from '../../../vitviz/browser/kit/text.js';
 import { button, canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { drawDetail } from './patches_detail.js';
 import { STEP, TILE, drawFilters, drawMap, drawStrip, filterImage, number, peak } from './patches_map.js';
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pages.controls import widgets
 from pages.selection import selection
-from pages.stores import cached, parameter_history
+from pages.stores import parameter_history, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis import position_similarity
 from vitviz.config import ViTConfig
@@ -195,7 +195,7 @@ def _load_single_table(choice: ModelChoice, config: ViTConfig) -> FloatArray:
     if config.positions == "pixels":
         record = selection.capture_image(choice, step, ("pos_embed",))
         return position_similarity.patch_rows(record["pos_embed"], config.grid)
-    return read_position_table(cached.load_model(choice, step).vit)
+    return read_position_table(shared_cache.load_model(choice, step).vit)
 
 
 def load_input_image() -> NDArray[np.uint8]:

@@ -12,21 +12,21 @@ from pages.lenses.positions import encodings
 from pages.lenses.positions.captions import compare_similarities, describe_means, format_similarity
 from pages.lenses.positions.encodings import FloatArray, PositionTable
 from pages.selection import selection
-from pages.stores import cached, parameter_history
+from pages.stores import parameter_history, shared_cache
 from pages.views.chart import draw_chart
 from pages.views.register import register
 from vitviz.analysis import position_similarity
+from vitviz.csv_table import Columns, columns_of
 from vitviz.lessons import weight_measures
 from vitviz.lessons.lesson import Question
 from vitviz.plots import positions as plots
 from vitviz.plots.chart import Chart
-from vitviz.tables import Columns, columns_of
 from vitviz.text import percent, plain
 
 draw_mosaics = register(__file__, "similarity_view")
 NOTHING = "nothing"
 VIEW = "positions.mosaic"
-_measure_properties = cached.shared(max_entries=128)(position_similarity.score_encoding)
+_measure_properties = shared_cache.shared(max_entries=128)(position_similarity.score_encoding)
 COLUMN_PX = 430  # width of the table of properties
 
 
@@ -135,7 +135,7 @@ def _draw_controls() -> tuple[list[PositionTable], bool, bool]:
     return [encodings.load_encoding(key, parameters, seed) for key in keys], raw, stretched
 
 
-@cached.shared(max_entries=32)
+@shared_cache.shared(max_entries=32)
 def _compare_positions(tables: FloatArray, grid: encodings.Grid, raw: bool) -> tuple[FloatArray, list[str]]:
     """Compute the similarities (snapshots, N, N), and a sentence per snapshot if there are several."""
     compare = position_similarity.dot_products if raw else position_similarity.cosine_similarity
@@ -144,7 +144,7 @@ def _compare_positions(tables: FloatArray, grid: encodings.Grid, raw: bool) -> t
     return matrices, [describe_means(_measure_structure(table, grid)) if several else "" for table in tables]
 
 
-@cached.shared(max_entries=512)
+@shared_cache.shared(max_entries=512)
 def _measure_structure(table: FloatArray, grid: encodings.Grid) -> position_similarity.Structure:
     return position_similarity.measure_structure(position_similarity.cosine_similarity(table), grid)
 

@@ -1,9 +1,9 @@
 // The similarities of every panel at the selected snapshot.
 
 import { frame } from '../../../vitviz/browser/kit/axes.js';
-import { cellAt, centreOf } from '../../../vitviz/browser/kit/place.js';
+import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { blit } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/ramp.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 /** Two decimals with a true minus sign; three where a panel carries exact values. */
 export function valueText(value, digits = 2) {

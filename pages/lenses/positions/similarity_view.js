@@ -2,13 +2,13 @@
 // One canvas and one scale per encoding; the place under the pointer is highlighted in all and on the image.
 
 import { frame } from '../../../vitviz/browser/kit/axes.js';
-import { centreOf } from '../../../vitviz/browser/kit/place.js';
+import { centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
-import { inkOn, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { Tables, drawHighlighted, valueText } from './similarity_tables.js';
 
 const GUTTER = 2;

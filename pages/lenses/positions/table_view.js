@@ -7,8 +7,8 @@ import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
-import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
-import { counted } from '../../../vitviz/browser/kit/words.js';
+import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { counted } from '../../../vitviz/browser/kit/text.js';
 
 const AXIS = 34;
 const STRIP = 68;

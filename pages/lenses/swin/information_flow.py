@@ -11,7 +11,7 @@ from pages.frame import page
 from pages.lenses.swin import captions, grid_controls, swin_selection
 from pages.selection import selection, subject
 from pages.selection.subject import Subject
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import token_reach
 from vitviz.analysis import window_attention as analysis
@@ -97,7 +97,7 @@ def _draw_gradients(swin: Subject) -> None:
     page.caption(captions.describe_gradients(allowed, gradients))
 
 
-@cached.per_image(shared=24, upload=8, spinner="Computing gradients …")
+@shared_cache.per_image(shared=24, upload=8, spinner="Computing gradients …")
 def _compute_gradients(
     swin: Subject, names: tuple[str, ...], point: tuple[float, float]
 ) -> NDArray[np.float64]:

@@ -7,11 +7,11 @@ import streamlit as st
 from pages.controls import query_params, widgets
 from pages.frame import page
 from pages.lenses.swin import (
-    bias,
     cost,
     grid_controls,
     hierarchy,
     information_flow,
+    relative_position_bias,
     stepper,
     window_attention,
 )
@@ -21,7 +21,7 @@ VIEWS: dict[str, tuple[str, Callable[..., None]]] = {
     "steps": ("Step by step", stepper.draw),
     "travel": ("Information flow", information_flow.draw),
     "attention": ("Attention maps", window_attention.draw),
-    "bias": ("Position bias", bias.draw),
+    "bias": ("Position bias", relative_position_bias.draw),
     "merge": ("Patch merging", hierarchy.draw),
     "cost": ("Cost", cost.draw),
 }

@@ -12,11 +12,11 @@ from pages.selection import selection
 from pages.views.register import register
 from vitviz import shifted_windows
 from vitviz.analysis import window_attention as analysis
+from vitviz.csv_table import columns_of
 from vitviz.lessons import formula_measures
 from vitviz.lessons.lesson import Question
 from vitviz.pin import Pin
 from vitviz.plots import swin as plots
-from vitviz.tables import columns_of
 
 KEY = "swin.stepper"
 STAGES = (  # the keys of STAGES in swin_stepper_stages.js

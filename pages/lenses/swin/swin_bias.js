@@ -4,8 +4,8 @@
 
 import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
-import { DIVERGING_LUT, channelsAt, headColor, legend } from '../../../vitviz/browser/kit/ramp.js';
-import { counted } from '../../../vitviz/browser/kit/words.js';
+import { DIVERGING_LUT, channelsAt, headColor, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { counted } from '../../../vitviz/browser/kit/text.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 

@@ -3,8 +3,8 @@
 // arrays: shown (S, S, 3) uint8; gradient (blocks, patches) float32; reach (blocks, patches) uint8
 
 import { frame } from '../../../vitviz/browser/kit/axes.js';
-import { SEQUENTIAL_LUT, channelsAt, legend } from '../../../vitviz/browser/kit/ramp.js';
-import { counted } from '../../../vitviz/browser/kit/words.js';
+import { SEQUENTIAL_LUT, channelsAt, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { counted } from '../../../vitviz/browser/kit/text.js';
 import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';

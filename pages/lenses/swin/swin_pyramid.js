@@ -3,14 +3,14 @@
 // arrays: shown (S, S, 3) uint8; four (4, C), normed (4C), merged (2C) float32
 
 import { frame, lattice } from '../../../vitviz/browser/kit/axes.js';
-import { cellAt, centreOf } from '../../../vitviz/browser/kit/place.js';
+import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT } from '../../../vitviz/browser/kit/ramp.js';
-import { plural } from '../../../vitviz/browser/kit/words.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { DIVERGING_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { plural } from '../../../vitviz/browser/kit/text.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 
 const QUAD = [0, 1, 2, 3];
 const QUAD_COLORS = PALETTE.HEADS.slice(0, 4);

@@ -3,14 +3,14 @@
 // arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input reaches the output
 
 import { frame, lattice } from '../../../vitviz/browser/kit/axes.js';
-import { counted } from '../../../vitviz/browser/kit/words.js';
+import { counted } from '../../../vitviz/browser/kit/text.js';
 import { player } from '../../../vitviz/browser/kit/player.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { centreOf } from '../../../vitviz/browser/kit/place.js';
+import { centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const STEP_MS = 1000;

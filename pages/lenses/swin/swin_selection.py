@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from pages.selection import selection
-from pages.stores import cached
+from pages.stores import shared_cache
 
 IMAGE_PX = 384
 
@@ -19,7 +19,7 @@ def crop_image() -> NDArray[np.uint8]:
     top, left, side = prepared.box
     if side <= IMAGE_PX / 2:
         return prepared.shown
-    source = Image.fromarray(np.ascontiguousarray(cached.load_image(image)))
+    source = Image.fromarray(np.ascontiguousarray(shared_cache.load_image(image)))
     box = (left, top, left + side, top + side)
     px = min(IMAGE_PX, round(side))
     return np.asarray(source.resize((px, px), Image.Resampling.BICUBIC, box=box))

@@ -7,11 +7,11 @@ import { button, canvas, el, live, tooltip } from '../../../vitviz/browser/kit/d
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { animate, mix } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
-import { centreOf } from '../../../vitviz/browser/kit/place.js';
+import { centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { player } from '../../../vitviz/browser/kit/player.js';
-import { rgb } from '../../../vitviz/browser/kit/ramp.js';
-import { counted } from '../../../vitviz/browser/kit/words.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
+import { rgb } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { counted } from '../../../vitviz/browser/kit/text.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { GAP, Windows } from './swin_stepper_windows.js';
 import { LAST, STAGES, describeStage, pose, tensorShapes } from './swin_stepper_stages.js';
 import { drawStage, paint } from './swin_stepper_patches.js';

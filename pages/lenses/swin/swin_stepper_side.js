@@ -3,7 +3,7 @@
 import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { el } from '../../../vitviz/browser/kit/dom.js';
 import { blit, offscreen } from '../../../vitviz/browser/kit/pixels.js';
-import { counted, plural } from '../../../vitviz/browser/kit/words.js';
+import { counted, plural } from '../../../vitviz/browser/kit/text.js';
 import { describeKeys } from './swin_stepper_stages.js';
 import { hatch } from './swin_stepper_patches.js';
 

@@ -5,9 +5,9 @@ import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
-import { mark } from '../../../vitviz/browser/kit/place.js';
-import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/ramp.js';
-import { signed } from '../../../vitviz/browser/kit/words.js';
+import { mark } from '../../../vitviz/browser/kit/pin.js';
+import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { signed } from '../../../vitviz/browser/kit/text.js';
 
 const SHOWN_ALPHA = 200; // of a signed value over an image
 const MOST_NUMBERS = 96; // cells of a map that also shows its values as text

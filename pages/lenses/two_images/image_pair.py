@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pages.selection.subject import Subject
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.attention import kept_by_mass, readout_row
 from vitviz.analysis.segments import split_by_component
@@ -18,7 +18,7 @@ from vitviz.analysis.token_colours import resample_grid
 from vitviz.analysis.token_similarity import FloatArray
 from vitviz.config import Preparation
 from vitviz.data.image_copies import copy_image
-from vitviz.data.preparation import Prepared, prepare, seen_crop
+from vitviz.data.image_preprocessing import Prepared, prepare, seen_crop
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.photo import Photo, encode_photo
@@ -34,7 +34,7 @@ class ImageSource:
     """An image key, the position of its crop, and the kind of copy made of the crop; '' for none."""
 
     image: str
-    offset: cached.Offset
+    offset: shared_cache.Offset
     copy: str = ""
 
 
@@ -69,7 +69,7 @@ class PairedImage:
         """Return the original crop, on which cells are drawn."""
         if self.source.copy:
             return _encode_copy(self.source, self.model.preparation)
-        return cached.encode_photo(self.source.image, self.model.preparation, self.source.offset, False)
+        return shared_cache.encode_photo(self.source.image, self.model.preparation, self.source.offset, False)
 
     @cached_property
     def activations(self) -> Activations:
@@ -127,7 +127,9 @@ class ImagePair:
     def before_training(self) -> ImagePair:
         """Return the same images before training: the snapshot of step 0, or random weights from a fixed seed."""
         choice, trained = self.subject.choice, self.subject.model
-        model = cached.load_model(choice, 0) if has_start(choice) else cached.load_untrained(trained)
+        model = (
+            shared_cache.load_model(choice, 0) if has_start(choice) else shared_cache.load_untrained(trained)
+        )
         first, second = (PairedImage(model, image.source, image.title) for image in self.images)
         return replace(self, model=model, first=first, second=second)
 
@@ -146,25 +148,27 @@ def build_pair(subject: Subject, first_title: str, second: ImageSource, second_t
 def prepare_source(source: ImageSource, preparation: Preparation) -> Prepared:
     """Return an image or a copy of its crop as the model takes it."""
     if not source.copy:
-        return cached.prepare_image(source.image, preparation, source.offset)
+        return shared_cache.prepare_image(source.image, preparation, source.offset)
     return _prepare_copy(source, preparation)
 
 
-@cached.per_image(shared=32, upload=8)
+@shared_cache.per_image(shared=32, upload=8)
 def _prepare_copy(source: ImageSource, preparation: Preparation) -> Prepared:
     return prepare(_copy_crop(source, preparation), replace(preparation, crop_fraction=1.0))
 
 
-@cached.per_image(shared=16, upload=4)
+@shared_cache.per_image(shared=16, upload=4)
 def _encode_copy(source: ImageSource, preparation: Preparation) -> Photo:
     return encode_photo(_copy_crop(source, preparation))
 
 
 def _copy_crop(source: ImageSource, preparation: Preparation) -> NDArray[np.uint8]:
-    return copy_image(seen_crop(cached.load_image(source.image), preparation, source.offset), source.copy)
+    return copy_image(
+        seen_crop(shared_cache.load_image(source.image), preparation, source.offset), source.copy
+    )
 
 
-@cached.per_image(shared=16, upload=6)
+@shared_cache.per_image(shared=16, upload=6)
 def _run(model: LoadedModel, source: ImageSource) -> Activations:
     pixels = prepare_source(source, model.preparation).input
     size = (pixels.shape[-2], pixels.shape[-1])

@@ -5,8 +5,8 @@ import { button, el } from '../../../vitviz/browser/kit/dom.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { coverOnce } from '../../../vitviz/browser/kit/photo.js';
 import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
-import { cellAt, centreOf, mark, pinOf } from '../../../vitviz/browser/kit/place.js';
-import { signed } from '../../../vitviz/browser/kit/words.js';
+import { cellAt, centreOf, mark, pinOf } from '../../../vitviz/browser/kit/pin.js';
+import { signed } from '../../../vitviz/browser/kit/text.js';
 import { Frames, nameCell, veil } from './frames.js';
 
 const UNIT = 127; // an int8 of this is a cosine of 1

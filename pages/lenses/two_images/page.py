@@ -4,15 +4,15 @@ import streamlit as st
 
 from pages.controls import query_params, widgets
 from pages.frame import page
-from pages.lenses.two_images import match, patching, second_image, shared_colours, uses
+from pages.lenses.two_images import activation_patching, match, second_image, segments, shared_colours
 from pages.lenses.two_images.image_pair import build_pair
 from pages.selection import selection, subject
 
 VIEWS = {
     "match": ("Matches", match.draw),
     "colours": ("Colours", shared_colours.draw),
-    "patching": ("Activation patching", patching.draw),
-    "uses": ("Applications", uses.draw),
+    "patching": ("Activation patching", activation_patching.draw),
+    "uses": ("Applications", segments.draw),
 }
 
 

@@ -7,7 +7,7 @@ from pages.controls import notices, popover, session_keys, widgets
 from pages.lenses.two_images.image_pair import ImageSource
 from pages.selection import selection, upload
 from pages.selection.subject import Subject
-from pages.stores import cached, catalogue, session, uploads
+from pages.stores import catalogue, session, shared_cache, uploads
 from pages.views.event_values import read_events
 from pages.views.register import register
 from vitviz.data.datasets import default_pictures
@@ -15,7 +15,7 @@ from vitviz.data.drawings import is_drawing
 from vitviz.data.image_copies import COPIES
 from vitviz.plots.blob import pack
 
-_pad = register(__file__, "drawing_pad")
+_pad = register(__file__, "second_image_pad")
 NOTICE = "two_images._upload_notice"
 PAD = "two_images.pad"
 TEST, DRAWING = "test", "drawing:"
@@ -44,7 +44,7 @@ def choose_second(subject: Subject, *, same_class: bool) -> tuple[ImageSource, s
         )
     number = _choose_number(subject, same_class) if second == TEST else ""
     if number:
-        return ImageSource(number, CENTRE), cached.get_image_title(number)
+        return ImageSource(number, CENTRE), shared_cache.get_image_title(number)
     if second in COPIES:
         return ImageSource(subject.image, subject.offset, second), COPIES[second]
     return ImageSource(second, CENTRE), selection.get_image_title(second)
@@ -85,11 +85,11 @@ def _choose_number(subject: Subject, same_class: bool) -> str:
         else default_pictures(model.trained_on, model.preparation.in_chans)
     )
     first = int(number) if kind == name else -1
-    default = find_partner(cached.load_dataset(name).test_labels, first, same_class)
+    default = find_partner(shared_cache.load_dataset(name).test_labels, first, same_class)
     key = "two_images.number"
     widgets.follow_default(key, default)
     with st.container(width=120):
-        index = widgets.number(key, "Image no.", 0, cached.count_test_images(name) - 1, default)
+        index = widgets.number(key, "Image no.", 0, shared_cache.count_test_images(name) - 1, default)
     return f"{name}:{index}"
 
 
@@ -137,7 +137,7 @@ def _select_drawing() -> None:
 
 
 def _store_upload(key: str) -> None:
-    from vitviz.data.decoding import ImageError
+    from vitviz.data.image_decoding import ImageError
 
     file = upload.take_file(key)
     if file is None:

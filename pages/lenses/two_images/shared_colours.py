@@ -14,13 +14,13 @@ from pages.lenses.two_images import captions, pair_controls, second_image
 from pages.lenses.two_images.image_pair import ImagePair
 from pages.lenses.two_images.pair_controls import Foreground
 from pages.lenses.two_images.pair_results import ColouredPair
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.views.register import register
 from vitviz.analysis import token_colours
 from vitviz.analysis.token_colours import Components
 from vitviz.analysis.token_similarity import FloatArray
 from vitviz.data.datasets import default_pictures, find_note
-from vitviz.data.preparation import prepare_batch
+from vitviz.data.image_preprocessing import prepare_batch
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import image_pair as plots
 from vitviz.probe.layers import stream_layer_outputs
@@ -88,9 +88,9 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: Foreground) -> C
     return ColouredPair(components, fitted_on, (masks[0], masks[1]))
 
 
-@cached.shared(max_entries=24, spinner="Fitting the components …")
+@shared_cache.shared(max_entries=24, spinner="Fitting the components …")
 def _fit_dataset(model: LoadedModel, name: str, count: int, layer: int) -> Components:
-    images = prepare_batch(cached.load_dataset(name).test_images[:count], model.preparation)
+    images = prepare_batch(shared_cache.load_dataset(name).test_images[:count], model.preparation)
     with threadpool_limits(1 if model.preparation.image_size <= 64 else None):
         tokens: list[FloatArray] = [
             outputs[layer].places.reshape(-1, outputs[layer].places.shape[-1])

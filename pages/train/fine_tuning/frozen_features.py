@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pages.stores import cached
+from pages.stores import shared_cache
 from vitviz.analysis.fine_tuning import Group
 from vitviz.analysis.probes import linear_accuracy
 from vitviz.data.dataset import DatasetError
-from vitviz.models.transfer import create_initialised_model
+from vitviz.models.backbone_transfer import create_initialised_model
 from vitviz.models.vit import VisionTransformer
 from vitviz.probe.features import extract_features, patch_means
 from vitviz.text import percent
@@ -55,10 +55,12 @@ def fit_probe(run: Run) -> LinearProbe | None:
         return None
 
 
-@cached.shared(max_entries=32, spinner="Reading the frozen backbone's features …")
+@shared_cache.shared(max_entries=32, spinner="Reading the frozen backbone's features …")
 def _fit_probe(run_id: str, _run: Run) -> LinearProbe | None:
     config = _run.config()
-    data = prepare_training_data(cached.load_dataset(config.train.dataset), config.preparation, config.train)
+    data = prepare_training_data(
+        shared_cache.load_dataset(config.train.dataset), config.preparation, config.train
+    )
     if len(data.train) + len(data.test) > MAX_IMAGES:
         return None
     start = load_start(_run, config.train)

@@ -7,14 +7,14 @@ from math import prod
 import numpy as np
 
 from pages.frame import page
-from pages.stores import cached
+from pages.stores import shared_cache
 from pages.stores.model_choice import ModelChoice
 from pages.train.fine_tuning.race_controls import RaceSettings
 from pages.views.register import register
 from vitviz.analysis.fine_tuning import is_statistic, name_part, sort_parts
 from vitviz.analysis.position_similarity import cosine_similarity, patch_rows
 from vitviz.config import ViTConfig
-from vitviz.models.transfer import Piece, fitted, fitted_preparation, pieces
+from vitviz.models.backbone_transfer import Piece, fitted, fitted_preparation, pieces
 from vitviz.plots import fine_tuning as plots
 from vitviz.plots.fine_tuning import Part
 from vitviz.probe.positions import stretch_positions
@@ -84,7 +84,7 @@ def _count_parameters(parameters: Sequence[Piece]) -> str:
 
 def _describe_images(chosen: RaceSettings) -> str:
     """Describe the image counts, and how the images are adapted to the backbone's input."""
-    data = cached.load_dataset(chosen.task.dataset)
+    data = shared_cache.load_dataset(chosen.task.dataset)
     height = data.picture_shape[0]
     preparation = fitted_preparation(
         chosen.source.preparation,
@@ -118,16 +118,16 @@ def _compare_positions(
     """Return the cosine similarities of all positions before and after resizing, and both grids."""
     source = chosen.source.config
     assert isinstance(source, ViTConfig) and isinstance(target, ViTConfig)
-    identity = cached.identify_weights(chosen.source, chosen.step)
+    identity = shared_cache.identify_weights(chosen.source, chosen.step)
     cosines = _compute_cosines(identity, chosen.source, chosen.step, source.grid, target.grid)
     return cosines, (source.grid, target.grid)
 
 
-@cached.shared(max_entries=8)
+@shared_cache.shared(max_entries=8)
 def _compute_cosines(
     identity: str, _choice: ModelChoice, step: int, old: tuple[int, int], new: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    table = cached.load_model(_choice, step).vit.pos_embed
+    table = shared_cache.load_model(_choice, step).vit.pos_embed
     assert table is not None
     before = patch_rows(table.detach().numpy(), old)
     return cosine_similarity(before), cosine_similarity(stretch_positions(before, old, new))

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page
 from pages.selection import selection
-from pages.stores import published
+from pages.stores import published_weights
 from pages.train.fine_tuning import race_controls, tuning_race, weight_changes
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.training.lesson_recipe import fine_tune, parameter_groups, replace_head
@@ -29,7 +29,7 @@ are listed under *Start from*.
 
 def draw_recipe() -> None:
     st.markdown(RECIPE)
-    titles = [entry.title for entry in published.list_downloaded()]
+    titles = [entry.title for entry in published_weights.list_downloaded()]
     listed = ", ".join(titles) or "none"
     page.caption(
         f"Downloaded published models: {listed} ({len(titles)} of {len(PRETRAINED)} supported ones)."

@@ -2,7 +2,7 @@
 
 import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
 import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/ramp.js';
+import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 const MOSAIC = 280; // px of a mosaic's side at most
 

@@ -9,20 +9,20 @@ import streamlit as st
 from pages.controls import widgets
 from pages.frame import page
 from pages.selection import selection
-from pages.stores import cached, own_weights, published, session, user_datasets
+from pages.stores import own_weights, published_weights, session, shared_cache, user_datasets
 from pages.stores.model_choice import ModelChoice
 from pages.train.fine_tuning import example_images
 from vitviz.config import CNNConfig, ModelConfig, ViTConfig, name_fields
 from vitviz.data.dataset import DatasetError, validation_split
 from vitviz.data.datasets import DATASETS, available_datasets
-from vitviz.data.decoding import some_in_colour
+from vitviz.data.image_decoding import some_in_colour
 from vitviz.data.uploaded_datasets import is_uploaded
 from vitviz.models.abilities import abilities
-from vitviz.models.transfer import fitted
+from vitviz.models.backbone_transfer import fitted
 from vitviz.text import plain
 from vitviz.training.batches import SPLIT_SEED
 from vitviz.training.fine_tuning_race import Body, Method, Source, Task, recipes
-from vitviz.training.limits import MAX_PARAMETERS, parameters
+from vitviz.training.run_limits import MAX_PARAMETERS, parameters
 
 FIRST = "checkpoint:mnist_vit"  # gains most on digits, the dataset that is always available
 # For uploaded colour images: a grey backbone would lose their colours.
@@ -160,7 +160,7 @@ def choose_default_backbone(colour: bool) -> str | None:
 def has_colour(dataset: str) -> bool:
     """Return True if a dataset's images have colour; uploads always have three channels, so pixels are compared."""
     try:
-        data = cached.load_dataset(dataset)
+        data = shared_cache.load_dataset(dataset)
     except DatasetError:
         return False  # deleted or expired: `draw` shows the error
     return some_in_colour(data.train_images) if is_uploaded(dataset) else data.picture_shape[2] == 3
@@ -204,14 +204,14 @@ def count_training_images(dataset: str) -> tuple[tuple[int, ...], int]:
     Raises:
         DatasetError: if the dataset was deleted or has expired.
     """
-    data = cached.load_dataset(dataset)
+    data = shared_cache.load_dataset(dataset)
     train_indices, held_out = validation_split(data, get_held_out_share(dataset), SPLIT_SEED)
     counts = np.bincount(data.labels_of("train")[train_indices], minlength=len(data.classes))
     return tuple(counts.tolist()), len(held_out)
 
 
 def _choose_method(source: ModelChoice, dataset: str) -> Method | str:
-    is_published = source.key.startswith((published.KEY, own_weights.KEY))
+    is_published = source.key.startswith((published_weights.KEY, own_weights.KEY))
     with page.options("fine_tuning"):
         body, larger = _choose_trained_part(source)
         small = SMALL_RATES if isinstance(source.config, ViTConfig) else OTHER_RATES

@@ -4,7 +4,7 @@ import numpy as np
 
 from pages.stores import runs
 from vitviz.analysis.fine_tuning import Group
-from vitviz.experiments.result import Result
+from vitviz.experiments.result_file import Result
 from vitviz.training.fine_tuning_race import SCRATCH, TITLES, TUNED, part_of
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run

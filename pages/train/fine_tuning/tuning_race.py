@@ -7,7 +7,7 @@ import streamlit as st
 from pages.controls import notices, query_params
 from pages.frame import page, run_polling, run_start
 from pages.selection import selection
-from pages.stores import cached, catalogue, own_weights, runs, session
+from pages.stores import catalogue, own_weights, runs, session, shared_cache
 from pages.train.fine_tuning import (
     frozen_features,
     kept_parameters,
@@ -20,8 +20,8 @@ from pages.views.race import draw_race
 from vitviz.analysis import fine_tuning as analysis
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.data.uploaded_datasets import is_uploaded
-from vitviz.experiments.result import read_result_if_any
-from vitviz.models.transfer import transferred
+from vitviz.experiments.result_file import read_result_if_any
+from vitviz.models.backbone_transfer import transferred
 from vitviz.models.vit import resize_positions
 from vitviz.plots import fine_tuning as plots
 from vitviz.text import percent, plain, plural, reason
@@ -140,7 +140,7 @@ def _start_race(chosen: RaceSettings, guess: str, click: int) -> None:
     if not run_start.claim_click(click):
         return
     try:
-        model = cached.load_model(chosen.source, chosen.step)
+        model = shared_cache.load_model(chosen.source, chosen.step)
         source = Source(chosen.source.title, model.digest, model.config, model.preparation)
         run = run_start.start_run(race(source, chosen.task, chosen.method), start=start_file(model))
     except (run_start.NotStarted, CheckpointError, OSError, ValueError) as error:

@@ -10,7 +10,7 @@ from pages.controls import notices, widgets
 from pages.frame import page
 from pages.questions import prediction_gate
 from pages.selection import selection
-from pages.stores import cached, runs
+from pages.stores import runs, shared_cache
 from pages.train.fine_tuning import race_results, race_selection
 from pages.views.chart import draw_chart
 from pages.views.maps import draw_maps
@@ -24,7 +24,7 @@ from vitviz.analysis.map_similarity import shared_mass
 from vitviz.checkpoints import load_checkpoint, open_model
 from vitviz.config import ViTConfig
 from vitviz.data.dataset import DatasetError
-from vitviz.data.preparation import prepare, seen_crop
+from vitviz.data.image_preprocessing import prepare, seen_crop
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots.attention_message import maps_view
@@ -111,7 +111,7 @@ def _find_ends(member: Run) -> tuple[str, str]:
     return str(member.snapshot_path(steps[0])), str(member.snapshot_path(steps[-1]))
 
 
-@cached.shared(max_entries=32)
+@shared_cache.shared(max_entries=32)
 def _measure_changes(first: str, last: str) -> dict[str, float]:
     before, after = (next(iter(load_checkpoint(path).snapshots.values())) for path in (first, last))
     return measure_weight_changes(
@@ -124,7 +124,7 @@ def _measure_changes(first: str, last: str) -> dict[str, float]:
 
 def _choose_image(run: Run) -> int:
     try:
-        count = len(cached.load_dataset(run.config().train.dataset).test_images)
+        count = len(shared_cache.load_dataset(run.config().train.dataset).test_images)
     except DatasetError:
         return 0
     return int(widgets.number(ChangeControls.key("picture"), "Test image no.", 0, count - 1, 0))
@@ -139,7 +139,7 @@ def _draw_attention(run: Run, seed: int, index: int) -> None:
         return
     vit = as_vit(config.model)
     try:
-        data = cached.load_dataset(config.train.dataset)
+        data = shared_cache.load_dataset(config.train.dataset)
     except DatasetError as error:
         page.caption(plain(str(error)))
         return

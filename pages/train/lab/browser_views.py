@@ -16,7 +16,7 @@ _timeline = register(__file__, "timeline")
 
 
 def mount_curves(payload: bytes, *, key: str) -> tuple[dict[str, Any] | None, int | None]:
-    """Mount curves packed by `vitviz.plots.curves.payload`.
+    """Mount curves packed by `vitviz.plots.training_curves.payload`.
 
     Returns:
         The toolbar's state once it was changed, and the step that was selected in this run of the script.
@@ -26,7 +26,7 @@ def mount_curves(payload: bytes, *, key: str) -> tuple[dict[str, Any] | None, in
 
 
 def mount_timeline(payload: bytes) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Mount a timeline packed by `vitviz.plots.run_history.payload`.
+    """Mount a timeline packed by `vitviz.plots.flip_book.payload`.
 
     Returns:
         The selected moment (run, step, follow), and the lens that was opened in this run of the script.

@@ -4,7 +4,7 @@
 import { spread } from '../../../vitviz/browser/kit/axes.js';
 import { fit } from '../../../vitviz/browser/kit/dom.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
-import { brief } from '../../../vitviz/browser/kit/words.js';
+import { brief } from '../../../vitviz/browser/kit/text.js';
 import { placeOf } from './curves_data.js';
 
 const PANEL_HEIGHT = { 1: 150, 2: 264 };

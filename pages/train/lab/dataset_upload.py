@@ -11,8 +11,8 @@ import streamlit as st
 from pages.controls import notices, query_params
 from pages.selection import upload
 from pages.stores import session, user_datasets
-from pages.train.lab.fields import PREFIX
-from pages.train.lab.keys import RecipeControls
+from pages.train.lab.field_widgets import PREFIX
+from pages.train.lab.lab_controls import RecipeControls
 from vitviz.text import plain, plural, reason
 
 if TYPE_CHECKING:

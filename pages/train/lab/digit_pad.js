@@ -1,10 +1,10 @@
 // Drawing pad for digits: sends strokes as a small grey image, shows class probabilities and attention.
 
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
-import { grown } from '../../../vitviz/browser/kit/grow.js';
-import { Pad } from '../../../vitviz/browser/kit/pad.js';
+import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
+import { Pad } from '../../../vitviz/browser/kit/drawing_pad.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { accentLut } from '../../../vitviz/browser/kit/ramp.js';
+import { accentLut } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 const SEND_MS = 250;
 const SEEN = 80;

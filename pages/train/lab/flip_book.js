@@ -1,4 +1,4 @@
-// Assemble the flip-book from leaves that are sent once and cached; counterpart of vitviz/plots/run_history.py.
+// Assemble the flip-book from leaves that are sent once and cached; counterpart of vitviz/plots/flip_book.py.
 
 // Leaves outlive the view, because a user may leave the page and return.
 let shelf = { name: null, leaves: new Map() };

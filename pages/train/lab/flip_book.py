@@ -13,20 +13,20 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from pages.selection import selection
-from pages.stores import cached, session, user_datasets
-from pages.stores.background import Background
-from pages.train.lab import keys, recorded_run, snapshots
+from pages.stores import session, shared_cache, user_datasets
+from pages.stores.background_jobs import Background
+from pages.train.lab import lab_controls, recorded_run, snapshots
 from pages.train.lab.flip_book_images import build_images, build_mistakes
 from pages.train.lab.recorded_run import Recording
 from vitviz.pin import Pin
-from vitviz.plots import run_history
+from vitviz.plots import flip_book
 from vitviz.text import percent
 
 if TYPE_CHECKING:
-    from pages.stores.records import Records
+    from pages.stores.record_arrays import Records
     from pages.train.lab.snapshots import Version
-    from vitviz.data.preparation import Prepared
-    from vitviz.probe.snapshot import Frame, HeldOut
+    from vitviz.data.image_preprocessing import Prepared
+    from vitviz.probe.snapshot_evaluation import Frame, HeldOut
     from vitviz.training.run_directory import Run
 
 PART_S = 0.25  # computing time before the book is assembled again and other runs get their turn
@@ -59,8 +59,8 @@ class FlipBook:
         self._attention: dict[Version, NDArray[np.floating[Any]] | None] = {}
         self.failed: dict[Version, str] = {}
         # Snapshots, their images and their tables of mistakes are replaced together, so readers never see a mix.
-        empty = run_history.Book()
-        self.pages: tuple[tuple[Version, ...], run_history.Book, run_history.Book] = ((), empty, empty)
+        empty = flip_book.Book()
+        self.pages: tuple[tuple[Version, ...], flip_book.Book, flip_book.Book] = ((), empty, empty)
 
     def missing(self) -> list[Version]:
         """Return the snapshots still to compute, the newest first, then in ascending order."""
@@ -110,7 +110,7 @@ class FlipBook:
         images = build_images(self.frames.config.model, frames, maps, self._prepared, self._pin)
         mistakes = [build_mistakes(frames)] if frames else []
         count = len(versions)
-        self.pages = (versions, run_history.cut(images, count), run_history.cut(mistakes, count))
+        self.pages = (versions, flip_book.cut(images, count), flip_book.cut(mistakes, count))
 
     def _fail(self, version: Version, error: Exception) -> None:
         if version in snapshots.list_versions(self.frames.run):  # otherwise it was deleted meanwhile
@@ -146,10 +146,10 @@ def pack_flip_book(
     records = recorded_run.load_records(run.id)
     table = records.validation()
     moments = [_describe_step(step, records, table) for step in steps]
-    shelf: run_history.Shelf = st.session_state.setdefault(keys.SHELF, run_history.Shelf())
+    shelf: flip_book.Shelf = st.session_state.setdefault(lab_controls.SHELF, flip_book.Shelf())
     if resend:
         shelf.clear()
-    return run_history.payload(
+    return flip_book.payload(
         run.id,
         steps,
         moments,
@@ -190,15 +190,15 @@ def _get_book(run: Run | Recording) -> FlipBook:
 
 def _choose_shown_book(book: FlipBook) -> FlipBook:
     """Return this book, or the session's previous longer one of the same run until this one is complete."""
-    last: FlipBook | None = st.session_state.get(keys.BOOK, lambda: None)()
+    last: FlipBook | None = st.session_state.get(lab_controls.BOOK, lambda: None)()
     if last is not None and last.frames is book.frames and len(last.pages[0]) > len(book.pages[0]):
         if book.due():
             return last
-    st.session_state[keys.BOOK] = weakref.ref(book)
+    st.session_state[lab_controls.BOOK] = weakref.ref(book)
     return book
 
 
-@cached.shared(max_entries=32)
+@shared_cache.shared(max_entries=32)
 def _load_frames(run_id: str, has_dataset: bool) -> RunFrames:
     run = recorded_run.find_run(run_id)
     if run is None:
@@ -209,10 +209,10 @@ def _load_frames(run_id: str, has_dataset: bool) -> RunFrames:
     return RunFrames(run, snapshots.load_held_out(train.dataset, train.validation_fraction, preparation))
 
 
-@cached.per_image(shared=48, upload=8)
-def _load_book(run_id: str, has_dataset: bool, image: str, pin: Pin, offset: cached.Offset) -> FlipBook:
+@shared_cache.per_image(shared=48, upload=8)
+def _load_book(run_id: str, has_dataset: bool, image: str, pin: Pin, offset: shared_cache.Offset) -> FlipBook:
     frames = _load_frames(run_id, has_dataset)
-    book = FlipBook(frames, cached.prepare_image(image, frames.config.preparation, offset), pin)
+    book = FlipBook(frames, shared_cache.prepare_image(image, frames.config.preparation, offset), pin)
     if book.due():
         _background.request(book)
         book.first.wait(FIRST_S)

@@ -13,13 +13,13 @@ from vitviz.analysis.distance import corner_distance_px, uniform_distance_px
 from vitviz.analysis.sinks import group_prefix
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.pin import Pin
-from vitviz.plots.run_history import Picture, to_bytes
+from vitviz.plots.flip_book import Picture, to_bytes
 from vitviz.text import percent, plural, signed
 
 if TYPE_CHECKING:
     from vitviz.config import ModelConfig
-    from vitviz.data.preparation import Prepared
-    from vitviz.probe.snapshot import Frame, LearnedTables
+    from vitviz.data.image_preprocessing import Prepared
+    from vitviz.probe.snapshot_evaluation import Frame, LearnedTables
 
 T = TypeVar("T")
 MISTAKES_TITLE = "All mistakes"

@@ -14,7 +14,7 @@ from vitviz.plots.blob import pack
 
 if TYPE_CHECKING:
     from pages.train.lab.recorded_run import Recording
-    from vitviz.data.preparation import Prepared
+    from vitviz.data.image_preprocessing import Prepared
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run
@@ -51,7 +51,7 @@ def draw(run: Run | Recording, config: RunConfig, step: int | None) -> None:
 
 
 def _load_input(config: RunConfig) -> Prepared | None:
-    from vitviz.data.preparation import prepare
+    from vitviz.data.image_preprocessing import prepare
 
     if not config.preparation.digit:
         return selection.prepare_image(config.preparation)
@@ -61,7 +61,7 @@ def _load_input(config: RunConfig) -> Prepared | None:
 
 def _predict(model: LoadedModel, prepared: Prepared) -> tuple[Arrays, dict[str, object]]:
     """Return arrays and header fields of a prediction: top classes, the model's input, attention."""
-    from vitviz.probe.snapshot import answer
+    from vitviz.probe.snapshot_evaluation import answer
 
     prediction = answer(model, prepared)
     probabilities = prediction.probabilities

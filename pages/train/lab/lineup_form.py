@@ -9,8 +9,8 @@ import streamlit as st
 from pages.controls import popover, query_params, widgets
 from pages.frame import page
 from pages.stores import session, user_datasets
-from pages.train.lab import keys, model_form, recipe_form, settings
-from pages.train.lab.keys import LINEUP
+from pages.train.lab import lab_controls, model_form, recipe_form, settings
+from pages.train.lab.lab_controls import LINEUP
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import name_fields
 from vitviz.data import uploaded_datasets
@@ -64,7 +64,7 @@ def load_entries() -> tuple[Entry, ...]:
     try:
         entries = _decode_stored()
     except ValueError as error:
-        keys.set_notice(f"The models of this link cannot be used: {name_fields(str(error))}.")
+        lab_controls.set_notice(f"The models of this link cannot be used: {name_fields(str(error))}.")
         entries = ()
     user_session = session.get_current()
     available = tuple(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.stores import runs, session
-from pages.train.lab import keys
+from pages.train.lab import lab_controls
 from vitviz.config import name_fields
 from vitviz.text import plain, reason
 
@@ -33,7 +33,7 @@ def draw(run: Run, status: Status) -> None:
                 on_change=apply_change,
                 args=(run, name),
             )
-        refused_id, refusal = st.session_state.get(keys.REFUSAL, ("", ""))
+        refused_id, refusal = st.session_state.get(lab_controls.REFUSAL, ("", ""))
         if refused_id == run.id:
             st.error(refusal)
 
@@ -47,10 +47,10 @@ def _sync_default(run: Run, name: str, rate: float) -> float:
 
     The default stays at the rate first shown: Streamlit would report a moving default as the user's change.
     """
-    run_id, first_rates, last_rates = st.session_state.get(keys.SHOWN_RATES, ("", {}, {}))
+    run_id, first_rates, last_rates = st.session_state.get(lab_controls.SHOWN_RATES, ("", {}, {}))
     if run_id != run.id:  # only the rates of the shown run are stored
         first_rates, last_rates = {}, {}
-        st.session_state[keys.SHOWN_RATES] = (run.id, first_rates, last_rates)
+        st.session_state[lab_controls.SHOWN_RATES] = (run.id, first_rates, last_rates)
     if last_rates.setdefault(name, rate) != rate:
         st.session_state[_get_key(run, name)] = last_rates[name] = rate
     return float(first_rates.setdefault(name, rate))
@@ -64,12 +64,12 @@ def apply_change(run: Run, name: str) -> None:
     try:
         run.control("set", **{name: float(rate)})
     except (ValueError, OSError) as error:
-        st.session_state[keys.REFUSAL] = (
+        st.session_state[lab_controls.REFUSAL] = (
             run.id,
             format_sentence(name_fields(reason(error))),
         )
     else:
-        st.session_state.pop(keys.REFUSAL, None)
+        st.session_state.pop(lab_controls.REFUSAL, None)
 
 
 def format_sentence(text: str) -> str:

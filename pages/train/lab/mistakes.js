@@ -5,7 +5,7 @@ import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
 import { cover, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
-import { SEQUENTIAL_LUT, channelsAt, inkOn } from '../../../vitviz/browser/kit/ramp.js';
+import { SEQUENTIAL_LUT, channelsAt, inkOn } from '../../../vitviz/browser/kit/colour_ramp.js';
 
 const MOST_TILES = 36;
 const LEAST_TOP = 5; // smallest count with the brightest color, so that a single mistake stays dark

@@ -11,7 +11,7 @@ from pages.frame import page
 from pages.selection import selection
 from pages.stores import runs
 from pages.stores.model_choice import ModelChoice
-from pages.train.lab.fields import (
+from pages.train.lab.field_widgets import (
     DISTILLATION,
     draw_fields,
     get_key,
@@ -19,7 +19,7 @@ from pages.train.lab.fields import (
     read_value,
     select_settings,
 )
-from pages.train.lab.keys import ModelControls
+from pages.train.lab.lab_controls import ModelControls
 from vitviz.config import (
     CNNConfig,
     ConvAttentionConfig,

@@ -13,11 +13,11 @@ from pages.lessons import open_lesson
 from pages.selection import selection
 from pages.stores import catalogue, polling_rate, runs, session
 from pages.train.lab import (
-    challenge,
+    challenge_submission,
     config_summary,
     flip_book,
     image_prediction,
-    keys,
+    lab_controls,
     lineup_form,
     race,
     recipe_form,
@@ -35,15 +35,15 @@ from vitviz.config import name_fields
 from vitviz.data.datasets import first_number
 from vitviz.experiments import data_size
 from vitviz.models.abilities import abilities
-from vitviz.plots.curves import RunLabel
 from vitviz.plots.theme import family_colors
+from vitviz.plots.training_curves import RunLabel
 from vitviz.text import plain, plural
 from vitviz.training.loop import Trainer, make_update
-from vitviz.training.races import POSITIONS_RACE, positions_race
+from vitviz.training.position_race import POSITIONS_RACE, positions_race
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
 from vitviz.training.schedule import learning_rate_factor
-from vitviz.training.shuffling import shuffle_patches
+from vitviz.training.shuffled_patches import shuffle_patches
 
 RESTART_RATIO = 1.5  # rerun the page if the polling interval should change by this factor
 STAGE_POLL_S = 0.1  # a poll costs about 6 ms; a browser shows 7 to 8 per second (benchmarks/live_updates.md)
@@ -60,7 +60,7 @@ def start_run(config: RunConfig, click: int) -> None:
     try:
         run = run_start.start_run(runs_table.make_name_unique(config))
     except run_start.NotStarted as error:
-        keys.set_notice(f"The run could not start: {error}.")
+        lab_controls.set_notice(f"The run could not start: {error}.")
         return
     show_run(run.id)
     select_matching_image(config)
@@ -75,9 +75,9 @@ def select_matching_image(config: RunConfig) -> None:
 
 
 def show_run(run_id: str) -> None:
-    query_params.request_value(keys.StageControls.key("run"), run_id)
-    notices.clear_notice(keys.NOTICE)
-    keys.save_note(keys.MOMENT, None)
+    query_params.request_value(lab_controls.StageControls.key("run"), run_id)
+    notices.clear_notice(lab_controls.NOTICE)
+    lab_controls.save_note(lab_controls.MOMENT, None)
 
 
 def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | None:
@@ -100,13 +100,13 @@ def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | None:
         race_question.draw(race.get_dataset())
     with start_place:
         _draw_start_button(config)
-    challenge.draw(config, focus, show_run)
+    challenge_submission.draw(config, focus, show_run)
     if isinstance(config, lineup_form.IncompleteLineup):
         page.caption(f":material/groups: {config}.")
     elif isinstance(config, ValueError):
         problem = plain(name_fields(str(config)))
         st.error(f"These settings cannot be trained: {problem}.", icon=":material/block:")
-    notices.draw_notice(keys.NOTICE)
+    notices.draw_notice(lab_controls.NOTICE)
     return focus
 
 
@@ -127,7 +127,7 @@ def _choose_run(visit_runs: list[Run]) -> Run | None:
     if not visit_runs:
         return None
     names = {run.id: run.config().name for run in visit_runs}
-    key = keys.StageControls.key("run")
+    key = lab_controls.StageControls.key("run")
     run_id = widgets.select(key, "Run shown", list(names), format_func=names.__getitem__)
     return next(run for run in visit_runs if run.id == run_id)
 
@@ -141,11 +141,13 @@ def _choose_compared_runs(visit_runs: list[Run], focus: Run | None) -> None:
         return
     if not others:
         return
-    st.session_state[keys.COMPARED] = [name for name in keys.load_note(keys.COMPARED, []) if name in others]
-    session.get_current().notes[keys.COMPARED] = st.multiselect(
+    st.session_state[lab_controls.COMPARED] = [
+        name for name in lab_controls.load_note(lab_controls.COMPARED, []) if name in others
+    ]
+    session.get_current().notes[lab_controls.COMPARED] = st.multiselect(
         "Compare with",
         others,
-        key=keys.COMPARED,
+        key=lab_controls.COMPARED,
         format_func=titles.__getitem__,
         max_selections=5,
         placeholder="none",
@@ -163,23 +165,23 @@ def _draw_stage(shown: list[Run], focus: Run) -> None:
     else:
         run_view.draw_run(shown, focus)
     under_way = any(runs.read_status(run).active for run in shown)
-    if st.session_state.get(keys.POLLING) and not under_way:
-        st.session_state[keys.POLLING] = False
+    if st.session_state.get(lab_controls.POLLING) and not under_way:
+        st.session_state[lab_controls.POLLING] = False
         shown_model = race.get_shown_model(focus)
         if shown_model.snapshots():
             selection.set_model(f"run:{shown_model.id}")
         st.rerun()
-    if under_way and not st.session_state.get(keys.POLLING):  # resumed from the inspector
-        st.session_state[keys.POLLING] = True
+    if under_way and not st.session_state.get(lab_controls.POLLING):  # resumed from the inspector
+        st.session_state[lab_controls.POLLING] = True
         st.rerun()
-    ratio = polling_rate.get_slowness() / st.session_state[keys.SLOWNESS]
+    ratio = polling_rate.get_slowness() / st.session_state[lab_controls.SLOWNESS]
     if under_way and max(ratio, 1 / ratio) >= RESTART_RATIO:  # many sessions have come or gone
         st.rerun()
 
 
 def _get_selected_step(focus: Run | Recording) -> int | None:
     """Return the selected step, shared by all models of an experiment, or None for the newest."""
-    moment = keys.load_note(keys.MOMENT)
+    moment = lab_controls.load_note(lab_controls.MOMENT)
     if not moment or moment["follow"] or moment["run"].partition("/")[0] != focus.id.partition("/")[0]:
         return None
     return int(moment["step"])
@@ -188,12 +190,12 @@ def _get_selected_step(focus: Run | Recording) -> int | None:
 def _draw_timeline(focus: Run | Recording) -> None:
     """Draw the timeline in its own fragment, so that dragging it reruns nothing else."""
     _show_in_sidebar(focus)
-    with_mistakes = bool(st.session_state.get(keys.StageControls.key("mistakes")))
+    with_mistakes = bool(st.session_state.get(lab_controls.StageControls.key("mistakes")))
     moment, opened = mount_timeline(
         flip_book.pack_flip_book(focus, _get_selected_step(focus), requests_resend(), with_mistakes)
     )
     if moment and moment.get("run") == focus.id:
-        keys.save_note(keys.MOMENT, moment)
+        lab_controls.save_note(lab_controls.MOMENT, moment)
     step, entry = read_index(opened.get("step")), registry.BY_SLUG.get(str(opened.get("page")))
     if step is not None and entry is not None:
         selection.set_model(recorded_run.get_model_key(focus.id), step)
@@ -201,23 +203,23 @@ def _draw_timeline(focus: Run | Recording) -> None:
         st.switch_page(entry.path)
     if failures := flip_book.describe_failures(focus):
         st.warning(plain(failures), icon=":material/broken_image:")
-    if st.session_state.get(keys.FRAMES_PENDING) and flip_book.is_complete(focus):
-        st.session_state[keys.FRAMES_PENDING] = False
+    if st.session_state.get(lab_controls.FRAMES_PENDING) and flip_book.is_complete(focus):
+        st.session_state[lab_controls.FRAMES_PENDING] = False
         st.rerun()
 
 
 def _show_in_sidebar(focus: Run | Recording) -> None:
     """Rerun the page once when a run has its first snapshot, so that the sidebar shows its model."""
-    if st.session_state.get(keys.FOLLOWED) == focus.id or not focus.snapshot_times():
+    if st.session_state.get(lab_controls.FOLLOWED) == focus.id or not focus.snapshot_times():
         return
-    st.session_state[keys.FOLLOWED] = focus.id
+    st.session_state[lab_controls.FOLLOWED] = focus.id
     if selection.get_current().model != recorded_run.get_model_key(focus.id):
         st.rerun()
 
 
 def _draw_above_mistakes_toggle(column: DeltaGenerator) -> DeltaGenerator:
     """Draw the toggle outside the polling fragments, where it would slow every poll; return the place above it."""
-    key = keys.StageControls.key("mistakes")
+    key = lab_controls.StageControls.key("mistakes")
     help_text = "Shows each validation image that is misclassified at the selected step."
     with column:
         place = st.container()
@@ -244,16 +246,18 @@ def _draw_prediction(focus: Run | Recording) -> None:
 
 def main() -> None:
     row = page.header("live_lab")
-    run_id = st.session_state.get(session_keys.INCOMING, {}).get(keys.StageControls.key("run"))
+    run_id = st.session_state.get(session_keys.INCOMING, {}).get(lab_controls.StageControls.key("run"))
     if run_id and not runs.adopt_run(session.get_current(), run_id):
-        keys.set_notice("The run of this link is missing: it was deleted or has expired on this server.")
+        lab_controls.set_notice(
+            "The run of this link is missing: it was deleted or has expired on this server."
+        )
     edit_key = query_params.take_value("live_lab.edit")  # never written to the page's own address
     if edit_key and run_id and not runs.join_run(session.get_current(), run_id, edit_key):
-        keys.set_notice("This link is read-only now: editing was revoked.")
+        lab_controls.set_notice("This link is read-only now: editing was revoked.")
     runs.get_executor()
     visit_runs = runs.list_runs(session.get_current())
     if lost_count := session.take_lost_run_count(session.get_current()):
-        keys.set_notice(
+        lab_controls.set_notice(
             f"{plural(lost_count, 'run is', 'runs are')} missing: deleted or expired on this server."
         )
     shown_run = _draw_start_row(row, visit_runs)
@@ -266,17 +270,17 @@ def main() -> None:
 
 def _draw_run(run: Run, visit_runs: list[Run]) -> None:
     """Draw the shown run; each part polls on its own while the run is active."""
-    compared_ids = [] if race.is_experiment(run) else keys.load_note(keys.COMPARED, [])
+    compared_ids = [] if race.is_experiment(run) else lab_controls.load_note(lab_controls.COMPARED, [])
     shown = [run, *filter(None, map(runs.find_run, compared_ids))]
     active = any(runs.read_status(run).active for run in shown)
-    st.session_state[keys.POLLING] = active
-    st.session_state[keys.SLOWNESS] = polling_rate.get_slowness()
+    st.session_state[lab_controls.POLLING] = active
+    st.session_state[lab_controls.SLOWNESS] = polling_rate.get_slowness()
     focus, stage_interval = run, STAGE_POLL_S if active else 0
     if race.is_experiment(run):  # its race is the picture; the images of one of its models follow
         _poll(_draw_stage, stage_interval, shown, run)
         focus = race.choose_member(run)
     growing = active or not flip_book.is_complete(focus)
-    st.session_state[keys.FRAMES_PENDING] = growing and not active
+    st.session_state[lab_controls.FRAMES_PENDING] = growing and not active
     pictures, side = st.columns(COLUMNS, gap="medium")
     with _draw_above_mistakes_toggle(pictures):
         _poll(_draw_timeline, TIMELINE_POLL_S if growing else 0, focus)
@@ -294,7 +298,7 @@ def _draw_run(run: Run, visit_runs: list[Run]) -> None:
 
 def _poll(draw: Callable[..., None], interval_s: float, *args: Any) -> None:
     """Draw in a fragment that reruns every `interval_s`, more slowly with many users; 0 stops polling."""
-    run_every = interval_s * st.session_state[keys.SLOWNESS] or None
+    run_every = interval_s * st.session_state[lab_controls.SLOWNESS] or None
     st.fragment(rerun_if_deleted(draw), run_every=run_every)(*args)
 
 
@@ -312,7 +316,7 @@ def _link_to_distillation(student: Run) -> None:
 
 def _draw_recording(recording: Recording) -> None:
     """Draw a recorded run for a session without runs of its own."""
-    growing = st.session_state[keys.FRAMES_PENDING] = not flip_book.is_complete(recording)
+    growing = st.session_state[lab_controls.FRAMES_PENDING] = not flip_book.is_complete(recording)
     pictures, side = st.columns(COLUMNS, gap="medium")
     with _draw_above_mistakes_toggle(pictures):
         st.fragment(_draw_timeline, run_every=TIMELINE_POLL_S if growing else None)(recording)

@@ -10,17 +10,23 @@ import streamlit as st
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page
 from pages.selection import selection
-from pages.stores import cached, runs
+from pages.stores import runs, shared_cache
 from pages.stores.runs import list_racers
 from pages.train.lab import lineup_form, run_view
-from pages.train.lab.keys import LOADED_RACE, DataRaceControls, RaceControls, RecipeControls, StageControls
+from pages.train.lab.lab_controls import (
+    LOADED_RACE,
+    DataRaceControls,
+    RaceControls,
+    RecipeControls,
+    StageControls,
+)
 from pages.views.race import draw_race
 from vitviz.analysis import race as results
 from vitviz.experiments import data_size
 from vitviz.experiments.data_size import GRIDS, SEEDS
 from vitviz.plots import race as plots
 from vitviz.text import plain
-from vitviz.training.races import CODES, POSITIONS_RACE, RACES, TITLE, positions_race
+from vitviz.training.position_race import CODES, POSITIONS_RACE, RACES, TITLE, positions_race
 
 if TYPE_CHECKING:
     from vitviz.analysis.race import Racer
@@ -181,7 +187,7 @@ def _describe_speed(status: Status, count: int) -> str:
     return f"{count} models train in alternating steps.{speed}{precision}"
 
 
-@cached.shared(max_entries=64)
+@shared_cache.shared(max_entries=64)
 def _read_classes(path: str) -> tuple[str, ...]:
     from vitviz.checkpoint_header import read_header
 

@@ -6,9 +6,9 @@ from typing import Any
 import streamlit as st
 
 from pages.controls import notices, popover, query_params, session_keys, widgets
-from pages.stores import cached, runs, session, user_datasets
-from pages.train.lab import dataset_upload, fields, model_form
-from pages.train.lab.keys import LOADED_RECIPE, ModelControls, RecipeControls
+from pages.stores import runs, session, shared_cache, user_datasets
+from pages.train.lab import dataset_upload, field_widgets, model_form
+from pages.train.lab.lab_controls import LOADED_RECIPE, ModelControls, RecipeControls
 from vitviz.checkpoint_limits import check_buildable
 from vitviz.config import ModelConfig, Preparation, TrainConfig
 from vitviz.data import uploaded_datasets
@@ -44,16 +44,16 @@ def draw() -> RunConfig | ValueError:
         family, model_values = model_form.draw_model(preset.model)
         teacher = _draw_teacher(preset, family, preparation, dataset)
     with optimization:
-        optimiser = fields.draw_fields(fields.OPTIMIZER, preset.train)
+        optimiser = field_widgets.draw_fields(field_widgets.OPTIMIZER, preset.train)
         frozen = _draw_embedding_toggle(preset, family)
     with augmentation:
         st.caption("Random changes to each training image in every epoch.")
-        augmented = fields.draw_fields(fields.AUGMENTATION, preset.train)
+        augmented = field_widgets.draw_fields(field_widgets.AUGMENTATION, preset.train)
     _shorten_link(preset, family)
     notices.draw_notice(dataset_upload.LINK_NOTICE)
     try:
-        values |= fields.parse_fields(fields.OPTIMIZER, optimiser) | fields.parse_fields(
-            fields.AUGMENTATION, augmented
+        values |= field_widgets.parse_fields(field_widgets.OPTIMIZER, optimiser) | field_widgets.parse_fields(
+            field_widgets.AUGMENTATION, augmented
         )
         train = replace(preset.train, **values, **teacher, frozen=frozen)
         shape = _get_shape(dataset, preparation)
@@ -109,8 +109,13 @@ def _get_initial_values(model: ModelConfig, train: TrainConfig, family: str) -> 
         ModelControls.key("family"): model.family,
         RecipeControls.key("embedding_learns"): train.frozen != EMBEDDING,
     }
-    for setting in (*fields.DATA, *fields.OPTIMIZER, *fields.AUGMENTATION, *fields.DISTILLATION):
-        initial[fields.get_key(setting)] = fields.read_value(setting, train)
+    for setting in (
+        *field_widgets.DATA,
+        *field_widgets.OPTIMIZER,
+        *field_widgets.AUGMENTATION,
+        *field_widgets.DISTILLATION,
+    ):
+        initial[field_widgets.get_key(setting)] = field_widgets.read_value(setting, train)
     teacher = train.distill_from and model_form.find_teacher_key(train.distill_from)
     if teacher:
         initial[ModelControls.key("teacher")] = teacher
@@ -180,8 +185,8 @@ def _get_shape(dataset: str, preparation: Preparation) -> dict[str, int]:
 def _draw_data(preset: TrainingPreset, dataset: str) -> dict[str, Any]:
     if not popover.is_closed():
         _draw_dataset_summary(dataset)
-    values = _draw_length(preset) | fields.parse_fields(
-        fields.DATA, fields.draw_fields(fields.DATA, preset.train)
+    values = _draw_length(preset) | field_widgets.parse_fields(
+        field_widgets.DATA, field_widgets.draw_fields(field_widgets.DATA, preset.train)
     )
     if not popover.is_closed():
         st.divider()
@@ -249,7 +254,7 @@ def _check_config(family: str, train: TrainConfig) -> None:
             " train a CNN on it first"
         )
     if train.dataset in available_datasets() or uploaded_datasets.is_uploaded(train.dataset):
-        count = len(cached.load_dataset(train.dataset).train_images)
+        count = len(shared_cache.load_dataset(train.dataset).train_images)
         train_count = round(round(count * (1 - train.validation_fraction)) * train.train_fraction)
         if train.batch_size > train_count:
             raise ValueError(

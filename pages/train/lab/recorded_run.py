@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pages.selection import nearest_model, selection
+from pages.selection import selection, substitutes
 from pages.stores import catalogue, runs
 from pages.stores.model_choice import ModelChoice
-from pages.stores.records import Records
+from pages.stores.record_arrays import Records
 
 if TYPE_CHECKING:
     from vitviz.training.run_config import RunConfig
@@ -56,7 +56,7 @@ class Recording:
     @property
     def image(self) -> str:
         """Return the selected image if it fits the training dataset, else one of that dataset."""
-        return nearest_model.choose_image(self.choice)[0]
+        return substitutes.choose_image(self.choice)[0]
 
 
 @lru_cache(maxsize=16)

@@ -8,9 +8,9 @@ import numpy as np
 import streamlit as st
 
 from pages.frame import page
-from pages.stores import cached, records, runs
+from pages.stores import record_arrays, runs, shared_cache
 from pages.train.lab import run_view
-from vitviz.analysis.milestones import parameters_by_part, time_to_accuracy
+from vitviz.analysis.time_to_accuracy import parameters_by_part, time_to_accuracy
 from vitviz.models.abilities import abilities, as_vit
 from vitviz.text import percent
 
@@ -86,7 +86,7 @@ def _describe_tokens(model: ModelConfig) -> str:
     return f"{rows * cols + len(config.prefix_tokens)} = {patches}{prefix}"
 
 
-@cached.shared(max_entries=32)
+@shared_cache.shared(max_entries=32)
 def get_parameter_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Return the shape of every parameter, without allocating any."""
     from vitviz.models.zoo import empty_model
@@ -100,7 +100,7 @@ def count_parameters(model: ModelConfig) -> int:
 
 def _draw_csv_download(run: Run, log: runs.RunLog) -> None:
     table = log.training()
-    names = ("step", "epoch", "seconds", *records.STEP_METRICS)
+    names = ("step", "epoch", "seconds", *record_arrays.STEP_METRICS)
     csv_lines = [",".join(names)] + [",".join(f"{v:.6g}" for v in row) for row in np.asarray(table).T]
     st.download_button(
         "Records as CSV",

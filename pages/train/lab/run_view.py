@@ -12,15 +12,15 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import notices
-from pages.stores import records, runs, session
-from pages.train.lab import keys, live_settings
+from pages.stores import record_arrays, runs, session
+from pages.train.lab import lab_controls, live_settings
 from pages.train.lab.browser_views import mount_curves
 from pages.train.lab.live_settings import format_sentence
 from pages.views.event_values import read_like
-from vitviz.analysis.milestones import time_to_accuracy
+from vitviz.analysis.time_to_accuracy import time_to_accuracy
 from vitviz.experiments.lecture_results import find_printed_line
-from vitviz.plots.curves import RunLabel, Series, payload
 from vitviz.plots.theme import variant_colors
+from vitviz.plots.training_curves import RunLabel, Series, payload
 from vitviz.text import percent, plain, reason
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ def get_state_label(status: Status) -> StateLabel:
 def draw_curves(shown: list[Run], focus: Run) -> None:
     series = [series for run in shown for series in build_series(run.id, runs.open_log(run.id).read())]
     series += _load_printed_series(focus)
-    settings = read_like(keys.load_note(keys.VIEW), VIEW)
+    settings = read_like(lab_controls.load_note(lab_controls.VIEW), VIEW)
     if view := draw_series(_build_labels(shown), series, focus.id, settings, "live_lab.curves"):
-        keys.save_note(keys.VIEW, view)
+        lab_controls.save_note(lab_controls.VIEW, view)
 
 
 def draw_series(
@@ -93,11 +93,11 @@ def draw_series(
         view: the toolbar's state at first.
         film: True for a recording, whose curves are faint after the selected step.
     """
-    moment = keys.load_note(keys.MOMENT)
+    moment = lab_controls.load_note(lab_controls.MOMENT)
     step = moment["step"] if moment and moment["run"] == run_id and not moment["follow"] else None
     changed_view, marked_step = mount_curves(payload(labels, series, run_id, step, view, film=film), key=key)
     if marked_step is not None:
-        keys.save_note(keys.MOMENT, {"run": run_id, "step": marked_step, "follow": False})
+        lab_controls.save_note(lab_controls.MOMENT, {"run": run_id, "step": marked_step, "follow": False})
     return changed_view
 
 
@@ -112,15 +112,17 @@ def _load_printed_series(run: Run) -> list[Series]:
     return [Series(printed.name, "train", x, {printed.metric: np.array(printed.values)}, printed.name)]
 
 
-def build_series(run_id: str, log: records.Records) -> list[Series]:
+def build_series(run_id: str, log: record_arrays.Records) -> list[Series]:
     training, validation = log.training(), log.validation()
     return [
-        Series(run_id, "train", training[:3], dict(zip(records.STEP_METRICS, training[3:], strict=True))),
+        Series(
+            run_id, "train", training[:3], dict(zip(record_arrays.STEP_METRICS, training[3:], strict=True))
+        ),
         Series(
             run_id,
             "validation",
             validation[:3],
-            dict(zip(records.EVALUATION_METRICS, validation[3:], strict=True)),
+            dict(zip(record_arrays.EVALUATION_METRICS, validation[3:], strict=True)),
         ),
     ]
 
@@ -211,14 +213,14 @@ def format_duration(seconds: float) -> str:
     return f"{rounded_s // 60}{NBSP}min {rounded_s % 60:02d}{NBSP}s"
 
 
-def describe_test(log: records.Records) -> str:
+def describe_test(log: record_arrays.Records) -> str:
     """Return a sentence about the accuracy on the test images, evaluated once after training, or ''."""
     return "" if log.test is None else f"Test accuracy {percent(log.test['accuracy'])}."
 
 
 def _describe_accuracies(run: Run, log: runs.RunLog, status: Status) -> str:
     """Return a sentence about the accuracies so far, or why there are none."""
-    if status.active and st.session_state.get(keys.STOPPING) == run.id:
+    if status.active and st.session_state.get(lab_controls.STOPPING) == run.id:
         return "Stopping after the current step…"
     table = log.validation()
     if not table.shape[1]:
@@ -318,9 +320,9 @@ def _send_command(run: Run, act: Callable[[Run], object], stops: bool) -> None:
     try:
         act(run)
     except (ExecutorError, ValueError) as error:  # the run may have been deleted
-        keys.set_notice(f"{error}.")
+        lab_controls.set_notice(f"{error}.")
     except OSError as error:
-        keys.set_notice(f"The command could not be written to the run's folder ({reason(error)}).")
+        lab_controls.set_notice(f"The command could not be written to the run's folder ({reason(error)}).")
     else:
-        notices.clear_notice(keys.NOTICE)
-        st.session_state[keys.STOPPING] = run.id if stops else None
+        notices.clear_notice(lab_controls.NOTICE)
+        st.session_state[lab_controls.STOPPING] = run.id if stops else None

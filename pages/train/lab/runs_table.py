@@ -10,8 +10,8 @@ import streamlit as st
 from pages.frame import page
 from pages.selection import upload
 from pages.stores import runs, session
-from pages.train.lab import keys, race, recipe_form, run_view, settings
-from vitviz.analysis.milestones import time_to_accuracy
+from pages.train.lab import lab_controls, race, recipe_form, run_view, settings
+from vitviz.analysis.time_to_accuracy import time_to_accuracy
 from vitviz.text import percent, plain, reason
 from vitviz.training import permissions
 
@@ -115,7 +115,7 @@ def _draw_sharing(run: Run) -> None:
             "The page's own link only shows this run. An editing link also allows pausing, stopping, renaming and"
             " deleting it, until you revoke it."
         )
-        edit_key = st.session_state.get(keys.EDIT_KEY)
+        edit_key = st.session_state.get(lab_controls.EDIT_KEY)
         st.button("Create an editing link", key="live_lab._share", on_click=_create_edit_link, args=(run,))
         if edit_key is not None and edit_key[0] == run.id:
             page.source(f"live_lab?live_lab.run={run.id}&live_lab.edit={edit_key[1]}")
@@ -126,9 +126,9 @@ def _draw_sharing(run: Run) -> None:
 def _create_edit_link(run: Run) -> None:
     if runs.may_change(session.get_current(), run):
         try:
-            st.session_state[keys.EDIT_KEY] = (run.id, permissions.share(run))
+            st.session_state[lab_controls.EDIT_KEY] = (run.id, permissions.share(run))
         except OSError as error:
-            keys.set_notice(f"The run could not be shared ({reason(error)}).")
+            lab_controls.set_notice(f"The run could not be shared ({reason(error)}).")
 
 
 def _revoke_edit_link(run: Run) -> None:
@@ -136,9 +136,9 @@ def _revoke_edit_link(run: Run) -> None:
         try:
             permissions.unshare(run)
         except OSError as error:
-            keys.set_notice(f"Editing could not be revoked ({reason(error)}).")
+            lab_controls.set_notice(f"Editing could not be revoked ({reason(error)}).")
         else:
-            st.session_state.pop(keys.EDIT_KEY, None)
+            st.session_state.pop(lab_controls.EDIT_KEY, None)
 
 
 def _rename_run(run: Run, key: str) -> None:
@@ -147,14 +147,14 @@ def _rename_run(run: Run, key: str) -> None:
     try:
         run.rename(st.session_state[key])
     except OSError as error:
-        keys.set_notice(f"The name could not be saved ({reason(error)}).")
+        lab_controls.set_notice(f"The name could not be saved ({reason(error)}).")
 
 
 def _copy_settings(run: Run) -> None:
     try:
         config = run.config()
     except ValueError as error:  # another session has deleted the run
-        keys.set_notice(f"The settings could not be copied: {error}.")
+        lab_controls.set_notice(f"The settings could not be copied: {error}.")
         return
     if not race.fill_form(config):
         recipe_form.fill_form(config.model, config.train, config.preset)
@@ -167,16 +167,16 @@ def _delete_run(run: Run) -> None:
         if runs.may_change(session.get_current(), run):
             run.delete()
     except RunError as error:
-        keys.set_notice(f"{error}.")
+        lab_controls.set_notice(f"{error}.")
         return
     except OSError as error:
-        keys.set_notice(f"The run could not be deleted ({reason(error)}).")
+        lab_controls.set_notice(f"The run could not be deleted ({reason(error)}).")
         return
     runs.drop_run(session.get_current(), run.id)
 
 
 def _draw_download(run: Run, config: RunConfig, active: bool) -> None:
-    from vitviz.training.archive import export_run
+    from vitviz.training.run_archive import export_run
 
     st.download_button(
         "Download",
@@ -208,7 +208,7 @@ def _draw_uploader(show_run: Callable[[str], None]) -> None:
     file = upload.take_file(key)
     if file is None:
         return
-    from vitviz.training.archive import import_run
+    from vitviz.training.run_archive import import_run
 
     st.session_state["live_lab._turn"] = turn + 1
     try:
@@ -217,9 +217,9 @@ def _draw_uploader(show_run: Callable[[str], None]) -> None:
             runs.get_folder(), file.data, owner=session.get_current().owner, lease_s=runs.LEASE_S
         )
     except (RunError, ValueError) as error:
-        keys.set_notice(f"The file could not be imported: {error}.")
+        lab_controls.set_notice(f"The file could not be imported: {error}.")
     except OSError as error:
-        keys.set_notice(f"The run could not be stored ({reason(error)}).")
+        lab_controls.set_notice(f"The run could not be stored ({reason(error)}).")
     else:
         runs.adopt_run(session.get_current(), run.id)
         show_run(run.id)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pages.stores import cached, runs
+from pages.stores import runs, shared_cache
 from pages.train.lab import recorded_run
 from pages.train.lab.recorded_run import Recording
 
 if TYPE_CHECKING:
     from vitviz.config import Preparation
-    from vitviz.data.preparation import Prepared
+    from vitviz.data.image_preprocessing import Prepared
     from vitviz.models.loaded_model import LoadedModel
     from vitviz.pin import Pin
-    from vitviz.probe.snapshot import Frame, HeldOut
+    from vitviz.probe.snapshot_evaluation import Frame, HeldOut
     from vitviz.training.run_directory import Run
 
 HELD_OUT = 200  # validation images that are classified at every snapshot
@@ -39,27 +39,27 @@ def describe_waiting(run: Run | Recording) -> str:
     return "The run ended before its first snapshot."
 
 
-@cached.shared(max_entries=8)
+@shared_cache.shared(max_entries=8)
 def load_model(run_id: str, version: Version) -> LoadedModel:
     from vitviz.checkpoints import open_model
 
     return open_model(recorded_run.get_snapshot_path(run_id, version.step), version.step)
 
 
-@cached.shared(max_entries=4)
+@shared_cache.shared(max_entries=4)
 def load_held_out(dataset: str, fraction: float, preparation: Preparation) -> HeldOut | None:
     """Return up to `HELD_OUT` validation images of a run, or None if its dataset is not on this server."""
     from vitviz.data.dataset import DatasetError, validation_split
     from vitviz.data.datasets import available_datasets
-    from vitviz.data.preparation import prepare_batch
+    from vitviz.data.image_preprocessing import prepare_batch
     from vitviz.data.uploaded_datasets import is_uploaded
-    from vitviz.probe.snapshot import HeldOut
+    from vitviz.probe.snapshot_evaluation import HeldOut
     from vitviz.training.batches import SPLIT_SEED
 
     if dataset not in available_datasets() and not is_uploaded(dataset):
         return None
     try:
-        data = cached.load_dataset(dataset)
+        data = shared_cache.load_dataset(dataset)
     except DatasetError:
         return None
     if data.train_labels is None:
@@ -72,15 +72,15 @@ def load_held_out(dataset: str, fraction: float, preparation: Preparation) -> He
 
 def compute_frame(run_id: str, version: Version, held_out: HeldOut | None) -> Frame:
     """Evaluate one snapshot on the held-out images, if any, and extract its weights' images."""
-    from vitviz.probe import snapshot
+    from vitviz.probe import snapshot_evaluation
 
-    return snapshot.frame(load_model(run_id, version), held_out)
+    return snapshot_evaluation.frame(load_model(run_id, version), held_out)
 
 
 def compute_attention(
     run_id: str, version: Version, seen: Prepared, pin: Pin
 ) -> NDArray[np.floating[Any]] | None:
     """Return the selected query's attention (layers, heads, rows, cols), or None without attention."""
-    from vitviz.probe import snapshot
+    from vitviz.probe import snapshot_evaluation
 
-    return snapshot.attention(load_model(run_id, version), seen, pin)
+    return snapshot_evaluation.attention(load_model(run_id, version), seen, pin)

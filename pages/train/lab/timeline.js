@@ -5,7 +5,7 @@ import { listen, tell } from '../../../vitviz/browser/kit/bus.js';
 import { button, canvas, el, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { reducedMotion } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
-import { counted } from '../../../vitviz/browser/kit/words.js';
+import { counted } from '../../../vitviz/browser/kit/text.js';
 import { bound } from './flip_book.js';
 import { cellAt, drawCard, topOf } from './timeline_draw.js';
 import { Mistakes } from './mistakes.js';

@@ -3,7 +3,7 @@
 
 import { frame } from '../../../vitviz/browser/kit/axes.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../../vitviz/browser/kit/ramp.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const GUTTER = 2;

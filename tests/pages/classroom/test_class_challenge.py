@@ -9,14 +9,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.classroom.challenge_board import CHALLENGE_QUERY, describe_status, format_board
-from pages.stores import board, runs
 from pages.stores import classes as stored
-from pages.stores.board import BoardRow
+from pages.stores import leaderboard, runs
+from pages.stores.leaderboard import BoardRow
 from tests.pages.classroom.helpers import LAB, ROOM, code_of, learns, place, press, there, words
 from tests.pages.conftest import OpenApp
 from tests.pages.lab.helpers import FakeExecutor
 from vitviz.classes import challenge
-from vitviz.training.files import write_status
+from vitviz.training.atomic_files import write_status
 from vitviz.training.run_directory import Run, Status
 
 
@@ -26,8 +26,8 @@ def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
     folder.mkdir(exist_ok=True)
     fake = FakeExecutor(folder)
     monkeypatch.setattr(runs, "get_executor", lambda: fake)
-    monkeypatch.setattr(board, "_boards", {})
-    monkeypatch.setattr(board, "_READ_S", 0.0)
+    monkeypatch.setattr(leaderboard, "_boards", {})
+    monkeypatch.setattr(leaderboard, "_READ_S", 0.0)
     return fake
 
 
@@ -142,16 +142,16 @@ def test_the_board_says_how_a_run_stands(executor: FakeExecutor) -> None:
 def test_a_restart_resumes_a_submitted_run_and_costs_no_try(
     challenged: AppTest, open_app: OpenApp, executor: FakeExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(board, "_resumed", set())
+    monkeypatch.setattr(leaderboard, "_resumed", set())
     learner = to_the_lab(learns(open_app, challenged))
     learner.button(key="live_lab._train_for_class").click().run()
     run = handed_in(challenged)
     write_status(run.directory / "status.json", asdict(Status("interrupted", step=3)))
-    board.resume_interrupted()
-    board.resume_interrupted()
+    leaderboard.resume_interrupted()
+    leaderboard.resume_interrupted()
     assert executor.orders.count(("resume", run.id)) == 1
     assert challenge.load_challenge(stored.get_classes(), code_of(challenged)).entries == 1  # type: ignore[union-attr]
     press(challenged.run(), "End challenge")
-    monkeypatch.setattr(board, "_resumed", set())
-    board.resume_interrupted()
+    monkeypatch.setattr(leaderboard, "_resumed", set())
+    leaderboard.resume_interrupted()
     assert executor.orders.count(("resume", run.id)) == 1

@@ -13,7 +13,7 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from tests.messages import Leaves, body, unpack
-from vitviz.training.files import write_status
+from vitviz.training.atomic_files import write_status
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pages.train.lab import image_prediction
 from vitviz.config import Preparation, ViTConfig
-from vitviz.data.preparation import prepare
+from vitviz.data.image_preprocessing import prepare
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.zoo import create_model
 from vitviz.probe.capture import capture

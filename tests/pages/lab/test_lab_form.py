@@ -17,12 +17,12 @@ from tests.robustness.test_own_sets import archive
 from vitviz.config import ModelConfig, SwinConfig, TrainConfig, ViTConfig
 from vitviz.data import uploaded_datasets
 from vitviz.data.dataset import validation_split
+from vitviz.data.dataset_zip import load_zip
 from vitviz.data.datasets import load_dataset
-from vitviz.data.folder import load_zip
 from vitviz.models.presets import PRESETS, RGB_32
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 SHIPPED = Path(__file__).parents[3] / "checkpoints"
 

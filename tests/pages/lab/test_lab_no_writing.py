@@ -23,12 +23,12 @@ from tests.robustness.no_writing import read_only
 from tests.unit.training_helpers import duplicate
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
-from vitviz.training import upload_limits
-from vitviz.training.archive import export_run
-from vitviz.training.files import write_status
+from vitviz.training import upload_quota
+from vitviz.training.atomic_files import write_status
+from vitviz.training.run_archive import export_run
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError, Status
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 CONFIG = RunConfig(
     ViTConfig(image_size=32, patch_size=8, in_chans=1, embed_dim=16, depth=1, num_heads=2, mlp_ratio=1.0),
@@ -198,7 +198,7 @@ def test_who_brings_in_too_many_runs_is_told_so(
 ) -> None:
     monkeypatch.setattr(runs, "_intakes", {})
     monkeypatch.setenv("VITVIZ_RUNS", str(folder))
-    monkeypatch.setattr(upload_limits, "PER_OWNER", 1)
+    monkeypatch.setattr(upload_quota, "PER_OWNER", 1)
     app, data = open_app(PAGE), export_run(trained)
 
     def bring() -> None:

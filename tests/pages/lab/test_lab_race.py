@@ -13,11 +13,11 @@ from streamlit.testing.v1 import AppTest
 from pages.stores import runs
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, start_button, view
 from vitviz.experiments import bugs
-from vitviz.training.archive import export_run, import_run
-from vitviz.training.races import CODES, QUESTIONS, positions_race
+from vitviz.training.position_race import CODES, QUESTIONS, positions_race
+from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 EXPERIMENT = {"live_lab__train": "experiment"}
 

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs
 from tests.unit.training_helpers import digits_run
 from vitviz.training import permissions
-from vitviz.training.files import write_status
-from vitviz.training.session import Session
+from vitviz.training.atomic_files import write_status
+from vitviz.training.run_trainer import Session
 
 
 @pytest.mark.parametrize("let_in", [False, True])

@@ -12,7 +12,7 @@ from pages.train.lab import config_summary, flip_book_images, settings
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp
 from vitviz.config import CNNConfig, FlatAttentionConfig, SwinConfig, TrainConfig, ViTConfig, name_fields
 from vitviz.models.presets import GREY_32
-from vitviz.training.races import positions_race
+from vitviz.training.position_race import positions_race
 from vitviz.training.run_config import Member, RunConfig
 from vitviz.training.run_directory import Run
 

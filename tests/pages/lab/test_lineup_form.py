@@ -17,7 +17,7 @@ from vitviz.text import FOREIGN
 from vitviz.training import lineup
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 
 SEVERAL = {"live_lab__train": "several"}
 PATCH_16 = 'digits_live~="Small"~patch_size=16~depth=1~embed_dim=16~num_heads=2~epochs=0.3~snapshots=3'

@@ -26,12 +26,12 @@ from tests.unit.training_helpers import duplicate
 from vitviz.config import TrainConfig, ViTConfig
 from vitviz.models.presets import GREY_32
 from vitviz.models.zoo import create_model
-from vitviz.training.files import append_lines, read_lines, write_status
+from vitviz.training.atomic_files import append_lines, read_lines, write_status
 from vitviz.training.presets import TRAINING_PRESETS
 from vitviz.training.records import Snapshot
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, Status
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
 from vitviz.training.snapshot_files import save_snapshot
 
 CONFIG = RunConfig(

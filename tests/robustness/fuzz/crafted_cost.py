@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from vitviz.data.decoding import ImageError, decode_image
+from vitviz.data.image_decoding import ImageError, decode_image
 from vitviz.data.image_worker import decode_in_worker
 
 

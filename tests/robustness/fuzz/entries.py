@@ -28,8 +28,8 @@ from tests.unit.training_helpers import digits_run
 from vitviz.checkpoint_header import CheckpointError
 from vitviz.checkpoints import load_checkpoint
 from vitviz.data.dataset import DatasetError
-from vitviz.data.decoding import ImageError, decode_image
-from vitviz.data.folder import load_zip
+from vitviz.data.dataset_zip import load_zip
+from vitviz.data.image_decoding import ImageError, decode_image
 from vitviz.data.image_worker import decode_in_worker
 from vitviz.lessons.lesson_file import read_lesson, write_lesson
 from vitviz.lessons.typed_tables import LessonError
@@ -37,11 +37,11 @@ from vitviz.models.formats import open_model
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.zoo import create_model
 from vitviz.pin import Pin
-from vitviz.training.archive import export_run, import_run
-from vitviz.training.files import write_status
-from vitviz.training.model_trainers import make_model_trainers
+from vitviz.training.atomic_files import write_status
+from vitviz.training.run_archive import export_run, import_run
 from vitviz.training.run_directory import Run, RunError, Status, is_id
-from vitviz.training.session import Session
+from vitviz.training.run_trainer import Session
+from vitviz.training.session_models import make_model_trainers
 
 CRAFTED = "crafted images"
 NAMES = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.robustness.fuzz.mutate import spoil
-from vitviz.memory import give_back
+from vitviz.malloc import give_back
 
 LONGEST_S = 2.0  # of processor time: a busy machine is no finding
 MOST_BYTES = 300 * 2**20

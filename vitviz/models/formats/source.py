@@ -13,8 +13,14 @@ from safetensors.torch import load as parse_tensors
 from torch import Tensor
 
 from vitviz.models.formats.checkpoint_settings import Settings
-from vitviz.models.formats.header import MAX_HEADER_BYTES, START_BYTES, Shapes, check_header, header_bytes
-from vitviz.models.formats.naming import State
+from vitviz.models.formats.safetensors_header import (
+    MAX_HEADER_BYTES,
+    START_BYTES,
+    Shapes,
+    check_header,
+    header_bytes,
+)
+from vitviz.models.formats.tensor_names import State
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import cut
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from vitviz.config import ViTConfig
-from vitviz.models.formats.header import Shapes
-from vitviz.models.formats.naming import State
+from vitviz.models.formats.safetensors_header import Shapes
+from vitviz.models.formats.tensor_names import State
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.models.vit import resize_positions
 

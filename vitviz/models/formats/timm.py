@@ -10,8 +10,8 @@ from typing import Any
 
 from vitviz.config import ModelConfig, SwinConfig, ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
-from vitviz.models.formats.header import Shapes
-from vitviz.models.formats.naming import (
+from vitviz.models.formats.safetensors_header import Shapes
+from vitviz.models.formats.tensor_names import (
     Format,
     State,
     describe_swin,

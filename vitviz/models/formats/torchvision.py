@@ -3,7 +3,7 @@
 import re
 from functools import partial
 
-from vitviz.models.formats.naming import RULES, Format, State, describe_swin, describe_vit, rename
+from vitviz.models.formats.tensor_names import RULES, Format, State, describe_swin, describe_vit, rename
 
 
 def translate_vit(state: State) -> State:

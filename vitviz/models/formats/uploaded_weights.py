@@ -7,8 +7,8 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 
-from vitviz.data.zips import BoundedZip, ZipError, ZipLimits
-from vitviz.models.formats.header import PickledWeightsError
+from vitviz.data.bounded_zip import BoundedZip, ZipError, ZipLimits
+from vitviz.models.formats.safetensors_header import PickledWeightsError
 from vitviz.models.formats.source import map_tensors
 from vitviz.models.loaded_model import LoadedModel
 from vitviz.models.pretrained_list import PretrainedError

@@ -2,8 +2,8 @@
 
 from vitviz.config import ViTConfig
 from vitviz.models.formats.checkpoint_settings import Settings
-from vitviz.models.formats.header import Shapes
-from vitviz.models.formats.naming import RULES, Format, State, describe_vit, rename
+from vitviz.models.formats.safetensors_header import Shapes
+from vitviz.models.formats.tensor_names import RULES, Format, State, describe_vit, rename
 from vitviz.models.pretrained_list import PretrainedError
 from vitviz.text import plural
 

@@ -1,0 +1,100 @@
+"""Maps of all explanation methods side by side on the same image."""
+
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from pages.frame import page
+from pages.lenses.attention import method_controls, method_maps
+from pages.lenses.attention.captions import compute_top_share, describe_maps
+from pages.lenses.attention.map_controls import BackgroundControls
+from pages.lenses.attention.map_explorer import draw_prediction
+from pages.lenses.attention.method_maps import Maps
+from pages.selection import selection
+from pages.selection.subject import CapturedSubject
+from pages.views.maps import draw_maps
+from vitviz.analysis import rollout
+from vitviz.analysis.explanation_methods import METHODS
+from vitviz.lessons import model_measures
+from vitviz.lessons.lesson import Question
+from vitviz.pin import Pin
+from vitviz.plots.attention_images import Drawn, attention_image, png
+from vitviz.plots.attention_message import maps_view
+from vitviz.probe.relevance import gradient_rollout
+from vitviz.text import percent
+
+
+def draw_panels(
+    subject: CapturedSubject,
+    maps: Maps,
+    background: BackgroundControls,
+    key: str,
+    notes: list[str] | None = None,
+) -> None:
+    """Draw the maps side by side, with formulas and sources or with `notes`; a click pins a patch."""
+    grid = subject.layout.grid
+    data = maps_view(
+        subject.ground(background.seen),
+        np.stack(list(maps.values())),
+        [METHODS[name].title for name in maps],
+        grid,
+        lines=[f"{METHODS[name].line}. {METHODS[name].source}." for name in maps] if notes is None else (),
+        notes=notes or [f"five patches hold {percent(compute_top_share(m), 0)}" for m in maps.values()],
+        drawn=background.map_style(subject),
+    )
+    picked = draw_maps(data, key=key)
+    if picked is not None and picked < grid[0] * grid[1]:
+        selection.set_pin(Pin.of_cell(grid, picked))
+
+
+def draw(subject: CapturedSubject) -> None:
+    recipe, background = method_controls.read_controls(subject)
+    maps = method_maps.compute_maps(subject, recipe, False)
+    able = subject.able
+    if not able.rollout:
+        st.info(able.rollout.why_not, icon=":material/block:")
+    if not maps:
+        st.info(able.class_head.why_not, icon=":material/block:")
+        return
+    draw_panels(subject, maps, background, "attention.methods")
+    page.caption(describe_maps(maps) + " Each map has its own scale.")
+    if subject.readout == "mean" and "raw" in maps:
+        page.caption(able.cls_readout.why_not)
+    if recipe.target is None:
+        page.caption(f"{able.class_head.why_not} The two methods that explain a class are not available.")
+    draw_prediction(subject)
+    page.drawers(
+        "attention.methods",
+        math=MATHEMATICS,
+        code=(rollout.rollout, gradient_rollout) if able.rollout else (),
+        numbers=partial(draw_downloads, subject, maps, background),
+        ask=Question("Which method finds the patches that matter most?", model_measures.MostFaithfulMap()),
+    )
+
+
+def draw_downloads(subject: CapturedSubject, maps: Maps, background: BackgroundControls) -> None:
+    rows, cols = subject.layout.grid
+    row, col = np.divmod(np.arange(rows * cols), cols)
+    columns = {"row": row + 1, "column": col + 1} | {METHODS[name].title: maps[name] for name in maps}
+    st.dataframe(columns, hide_index=True, height=240)
+    photo, mode = subject.ground(background.seen), selection.get_theme()
+    style = Drawn("overlay", opacity=1.0, smooth=background.smooth, grey=background.grey, mode=mode)
+    with st.container(horizontal=True):
+        for name, values in maps.items():
+            page.download(
+                f"{METHODS[name].title}, PNG",
+                lambda values=values: png(attention_image(photo.pixels, values, (rows, cols), style)),  # type: ignore[misc]
+                f"{name}.png",
+                f"attention.methods.png.{name}",
+            )
+        page.csv("Maps, CSV", columns, "methods.csv", "attention.methods.csv")
+
+
+MATHEMATICS = "\n\n".join(
+    f"**{method.title}** · {method.source}\n\n$$\n{method.latex}\n$$" for method in METHODS.values()
+) + (
+    "\n\nEach map is the readout's row without prefix tokens: the [CLS] row, the mean of the [CLS] and [DIST] rows of a"
+    " DeiT (it predicts from the mean of both tokens' logits), or the mean of all patch rows if the model averages"
+    " its patches. Raw attention is the last layer's, averaged over heads."
+)

@@ -1,0 +1,345 @@
+"""Cache images, models and activations for all sessions, with bounded memory.
+
+All inputs are arguments, including the crop's position. Nothing here knows the user, so that a download that runs after
+the script may use the caches too.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from pages.stores import catalogue, own_weights, published_weights, runs, uploads
+from pages.stores.model_choice import ModelChoice
+from pages.stores.shared_results import ResultCache
+
+if TYPE_CHECKING:
+    from vitviz.analysis.forward_pass import Journey
+    from vitviz.config import Preparation
+    from vitviz.data.dataset import Dataset
+    from vitviz.data.image_preprocessing import Prepared
+    from vitviz.models.loaded_model import LoadedModel
+    from vitviz.plots.photo import Photo
+    from vitviz.probe.capture import Capture
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Offset = tuple[float, float]
+UPLOAD = "upload:"
+
+
+class SharedCache(Generic[P, R]):
+    """A function whose results are cached by its arguments and shared by all sessions.
+
+    Arguments whose names start with '_' are not part of the key. An argument with a `cache_key`, such as a model, is
+    replaced by it; arrays are hashed by content. Results are shared objects and must not be changed.
+    """
+
+    def __init__(self, function: Callable[P, R], most: int, spinner: str) -> None:
+        parameters = inspect.signature(function).parameters
+        self._counted = [place for place, name in enumerate(parameters) if not name.startswith("_")]
+        self._function = function
+        self._results: ResultCache[R] = ResultCache(most)
+        self._saying = partial(_show_spinner, spinner) if spinner else nullcontext
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if kwargs:
+            raise TypeError(f"Expected positional arguments, received {', '.join(kwargs)} by name")
+        return self._results.get(self.key(args), lambda: self._function(*args, **kwargs), self._saying)
+
+    def key(self, args: tuple[Any, ...]) -> Hashable:
+        counted = tuple(getattr(args[place], "cache_key", args[place]) for place in self._counted)
+        try:
+            hash(counted)
+        except TypeError:  # arrays among them
+            return tuple(map(_hash_content, counted))
+        return counted
+
+    def forget(self, *args: Any) -> None:
+        self._results.forget(self.key(args))
+
+    def clear(self) -> None:
+        self._results.clear()
+
+
+def _hash_content(value: Any) -> Hashable:
+    if isinstance(value, list | tuple):
+        return tuple(map(_hash_content, value))
+    if isinstance(value, np.ndarray):
+        digest = blake2b(np.ascontiguousarray(value).data, digest_size=16).digest()
+        return value.shape, str(value.dtype), digest
+    plain: Hashable = value
+    return plain
+
+
+def _show_spinner(text: str) -> AbstractContextManager[Any]:
+    """Return a spinner, or a null context where there is no session."""
+    return nullcontext() if get_script_run_ctx(suppress_warning=True) is None else st.spinner(text)
+
+
+def shared(*, max_entries: int, spinner: str = "") -> Callable[[Callable[P, R]], SharedCache[P, R]]:
+    """Return a decorator that caches a function of positional arguments for all sessions.
+
+    Args:
+        max_entries: number of cached results; the least recently used is evicted first.
+        spinner: text shown while a result is computed.
+    """
+    return lambda function: SharedCache(function, max_entries, spinner)
+
+
+class PerImageCache(Generic[P, R]):
+    """A function whose results are cached by its arguments: the image key `image`, or an object with that attribute.
+
+    Results of public images are shared by all sessions; results of an upload are removed with it. The key is that of
+    `SharedCache`.
+    """
+
+    def __init__(self, function: Callable[P, R], most: int, upload: int, spinner: str) -> None:
+        parameters = list(inspect.signature(function).parameters)
+        self._image = parameters.index("image") if "image" in parameters else None
+        self._kind = f"{function.__module__}.{function.__qualname__}"
+        self._function, self._most = function, upload
+        self._everybody = SharedCache(function, most, spinner)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        image = str(_get_image(args) if self._image is None else args[self._image])
+        if not image.startswith(UPLOAD):
+            return self._everybody(*args, **kwargs)
+        of = (self._kind, self._everybody.key(args))
+        name = image.removeprefix(UPLOAD)
+        return uploads.STORE.computed(name, of, self._most, lambda: self._function(*args, **kwargs))
+
+    def clear(self) -> None:
+        self._everybody.clear()
+        uploads.STORE.forget_computed(self._kind)
+
+
+def _get_image(args: tuple[Any, ...]) -> str:
+    image: str = next(arg.image for arg in args if hasattr(arg, "image"))
+    return image
+
+
+def per_image(
+    *, shared: int, upload: int, spinner: str = ""
+) -> Callable[[Callable[P, R]], PerImageCache[P, R]]:
+    """Return a decorator that caches a function of an image, given by its key or by an object with it.
+
+    Args:
+        shared: number of cached results of public images.
+        upload: number of cached results of each upload.
+        spinner: text shown while a shared result is computed.
+    """
+    return lambda function: PerImageCache(function, shared, upload, spinner)
+
+
+def load_model(choice: ModelChoice, step: int | None = None) -> LoadedModel:
+    """Return the model of a choice at a step (None: the last).
+
+    Raises:
+        KeyError: if its weights have expired.
+    """
+    if choice.key.startswith(own_weights.KEY):
+        return own_weights.get_model(choice.key)  # held by its session, not by a cache that outlives it
+    at, path, stamp = _find_file(choice, step)
+    return _load_model(choice.key, choice, at, path, stamp)
+
+
+def identify_weights(choice: ModelChoice, step: int) -> str:
+    """Return a key that changes with the weights of a choice at a step, without loading them."""
+    key = choice.key
+    if key.startswith(own_weights.KEY):
+        return own_weights.identify_model(key)
+    return "@".join(map(str, (key, *_find_file(choice, step))))
+
+
+def _find_file(choice: ModelChoice, step: int | None) -> tuple[int, Path | None, int]:
+    """Return (step, file, modification time) of a choice at a step (None: the last)."""
+    at = choice.last_step if step is None else step
+    path = catalogue.find_weights_file(choice, at)
+    return at, path, 0 if path is None else _read_mtime_ns(path)
+
+
+def _read_mtime_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:  # a run that was just deleted; opening it raises the error
+        return 0
+
+
+@shared(max_entries=12, spinner="Loading the model …")
+def _load_model(key: str, _choice: ModelChoice, step: int, path: Path | None, stamp: int) -> LoadedModel:
+    from vitviz.models.loaded_model import LoadedModel
+    from vitviz.models.zoo import create_model
+
+    if key.startswith(published_weights.KEY):
+        from vitviz.models.pretrained import load_pretrained
+
+        name, side = published_weights.split_key(key)
+        return load_pretrained(name, image_size=side)
+    if path is None:
+        classes = tuple(str(i) for i in range(getattr(_choice.config, "num_classes", 0)))
+        return LoadedModel(
+            model=create_model(_choice.config, seed=0),
+            config=_choice.config,
+            preparation=_choice.preparation,
+            classes=classes,
+            title=_choice.title,
+            trained_on=None,
+            step=0,
+            digest=f"{key}@seed0",
+        )
+    from vitviz.checkpoints import open_model
+
+    return open_model(path, step)
+
+
+UNTRAINED_SEED = 2**31 - 1  # never used for training, so that weights are not compared with themselves
+
+
+@shared(max_entries=8)
+def load_untrained(model: LoadedModel) -> LoadedModel:
+    """Return a model of the same architecture with random weights from a fixed seed."""
+    from vitviz.models.loaded_model import LoadedModel
+    from vitviz.models.zoo import create_model
+
+    return LoadedModel(
+        model=create_model(model.config, seed=UNTRAINED_SEED),
+        config=model.config,
+        preparation=model.preparation,
+        classes=model.classes,
+        title=f"{model.title}, random weights",
+        trained_on=None,
+        step=0,
+        digest=f"{model.digest}@random",
+    )
+
+
+def load_dataset(name: str) -> Dataset:
+    """Return a dataset by name; its arrays are read-only and shared.
+
+    Raises:
+        vitviz.data.dataset.DatasetError: if it is not on this machine and cannot be downloaded.
+    """
+    from vitviz.data.uploaded_datasets import is_uploaded, load_uploaded
+
+    # A user's dataset is cached by `load_own`: here it would outlive its removal.
+    return load_uploaded(name, runs.get_folder()) if is_uploaded(name) else _load_dataset(name)
+
+
+@shared(max_entries=4, spinner="Loading the dataset …")
+def _load_dataset(name: str) -> Dataset:
+    from vitviz.data.datasets import load_dataset
+
+    return load_dataset(name)
+
+
+def count_test_images(name: str) -> int:
+    return len(load_dataset(name).test_images)
+
+
+def load_image(image: str) -> np.ndarray:
+    """Return the image (H, W, 3) uint8 of a key: 'sample:cat', 'digits:17' (a test image), 'drawing:STROKES' or
+    'upload:ID'.
+
+    Raises:
+        KeyError: if the image is missing or has expired.
+    """
+    kind, _, name = image.partition(":")
+    if kind == "upload":
+        pixels = uploads.STORE.get(name)
+        if pixels is None:
+            raise KeyError(image)
+        return pixels
+    if kind == "sample":
+        return _load_sample(name)
+    if kind == "drawing":
+        from vitviz.data.drawings import draw_strokes
+
+        return draw_strokes(name)
+    test = load_dataset(kind).test_images
+    return np.broadcast_to(test[int(name)], (*test.shape[1:3], 3))
+
+
+@shared(max_entries=32)
+def _load_sample(name: str) -> np.ndarray:
+    from vitviz.data.samples import load_sample
+
+    return load_sample(name)
+
+
+@per_image(shared=64, upload=1)
+def is_coloured(image: str) -> bool:
+    from vitviz.data import image_decoding
+
+    return image_decoding.in_colour(load_image(image))
+
+
+@per_image(shared=64, upload=8)
+def prepare_image(image: str, preparation: Preparation, offset: Offset) -> Prepared:
+    from vitviz.data.image_preprocessing import prepare
+
+    return prepare(load_image(image), preparation, offset)
+
+
+@per_image(shared=24, upload=4)
+def encode_photo(image: str, preparation: Preparation, offset: Offset, seen: bool) -> Photo:
+    """Return the encoded background of maps: the original crop, or (`seen`) the model's input."""
+    from vitviz.data.image_preprocessing import seen_crop
+    from vitviz.plots import photo
+
+    if seen:
+        return photo.encode_photo(prepare_image(image, preparation, offset).shown)
+    return photo.encode_photo(seen_crop(load_image(image), preparation, offset))
+
+
+def capture_activations(
+    choice: ModelChoice, step: int | None, image: str, patterns: tuple[str, ...], offset: Offset
+) -> Capture:
+    """Return the intermediates that the patterns name, from one cached forward pass."""
+    return capture_loaded(load_model(choice, step), image, patterns, offset)
+
+
+@per_image(shared=24, upload=6)
+def capture_loaded(model: LoadedModel, image: str, patterns: tuple[str, ...], offset: Offset) -> Capture:
+    from vitviz.probe.capture import capture
+
+    return capture(model.model, prepare_image(image, model.preparation, offset).input[None], record=patterns)
+
+
+def record_journey(choice: ModelChoice, step: int | None, image: str, offset: Offset) -> Journey:
+    """Return all intermediates for the model map, from one cached forward pass."""
+    return _record_journey(load_model(choice, step), image, offset)
+
+
+@per_image(shared=16, upload=3)
+def _record_journey(model: LoadedModel, image: str, offset: Offset) -> Journey:
+    from vitviz.probe.forward_pass import record_journey
+
+    return record_journey(model, prepare_image(image, model.preparation, offset).input)
+
+
+def get_image_title(image: str) -> str:
+    """Return an image's title that reveals nothing about its owner."""
+    kind, _, name = image.partition(":")
+    if kind == "upload":
+        return "An uploaded image"
+    if kind == "sample":
+        from vitviz.data.samples import sample
+
+        return sample(name).title
+    if kind == "drawing":
+        return "A drawing"
+    data, index = load_dataset(kind), int(name)
+    title = f"{catalogue.list_datasets()[kind]} no. {index:,}"
+    if data.test_labels is not None:
+        return f"{title}: {data.classes[int(data.test_labels[index])]}"
+    return f"{title}: {data.test_names[index]}" if data.test_names else title

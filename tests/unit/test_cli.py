@@ -1,0 +1,107 @@
+"""The command `vitviz`: files, folders, numbers as JSON, errors in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vitviz
+from vitviz.cli import main
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name in ("b.png", "a.png"):
+        Image.fromarray(rng.integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(folder / name)
+    (folder / "notes.txt").write_text("no image")
+    return folder
+
+
+def test_attention_of_an_image_is_drawn(
+    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "maps.png"
+    words = ["attention", str(photos / "a.png"), "--layer", "-1", "--query", "0,3", "--out", str(out)]
+    assert main([*words, "--model", "cifar10_vit"]) == 0
+    assert capsys.readouterr().out == f"{out}: attention of 1 image\n"
+    view = vitviz.inspect("cifar10_vit", photos / "a.png")
+    assert out.read_bytes() == view.save(tmp_path / "same.png", [-1], (0, 3)).read_bytes()
+
+
+def test_attention_of_a_folder_is_drawn_and_told(
+    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "maps"
+    assert main(["attention", str(photos), "--out", str(out), "--model", "cifar10_vit", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [Path(line["file"]) for line in told] == [out / "a.png", out / "b.png"]
+    view = vitviz.inspect("cifar10_vit", photos / "b.png")
+    assert (told[1]["prediction"], told[1]["probability"]) == view.prediction[0]
+    assert all((out / name).is_file() for name in ("a.png", "b.png"))
+
+
+def test_distances_are_the_mean_over_images(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["distance", str(photos), "--model", "cifar10_vit", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    model = vitviz.load("cifar10_vit")
+    expected = np.mean(
+        [vitviz.inspect(model, photos / name).distances() for name in ("a.png", "b.png")], axis=0
+    )
+    assert told["images"] == 2 and np.array(told["distance"]) == pytest.approx(expected)
+    assert main(["distance", str(photos), "--model", "cifar10_swin"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 7 and "     -" in lines[1] and "     -" not in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["attention", "missing.png"], "vitviz: there is no file or folder missing.png"),
+        (["attention", "notes.txt"], "vitviz: This file is not an image in a supported format."),
+        (["attention", "a.png", "--layer", "9"], "vitviz: layer must lie in -4..3, received 9"),
+        (["attention", "a.png", "--query", "1,x"], "vitviz: expected --query ROW,COLUMN"),
+        (
+            ["attention", "a.png", "--model", "cifar10_cnn"],
+            "vitviz: This model has no attention between patches",
+        ),
+        (["distance", "a.png", "--model", "nothing"], "vitviz: 'nothing' is no file, folder"),
+        (["export", "out", "--model", "cifar10_cnn"], "vitviz: only a ViT, DeiT or Swin"),
+        (
+            ["evaluate", "missing.safetensors"],
+            "vitviz: missing.safetensors: the checkpoint cannot be read",
+        ),
+        (["evaluate", "notes.txt"], "vitviz: notes.txt: "),
+        (["fine-tune", "vit_huge", "--out", "a.safetensors"], "vit_huge: 'vit_huge' cannot be loaded"),
+    ],
+)
+def test_an_error_is_one_line_and_a_code(
+    photos: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(photos)
+    assert main(words) == 1
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith(message) and told.err.count("\n") == 1
+
+
+def test_wrong_arguments_end_with_two(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["attend"], ["attention"], ["train", "nothing"]):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 2
+    assert "python -m vitviz.train" in capsys.readouterr().err
+
+
+def test_other_commands_are_forwarded(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fetch"]) == 0
+    assert "deit_tiny_patch16_224" in capsys.readouterr().out

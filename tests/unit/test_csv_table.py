@@ -1,0 +1,54 @@
+"""Columns as comma-separated text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vitviz.csv_table import columns_of, csv_text
+
+
+def test_a_table_has_a_head_and_six_digits() -> None:
+    text = csv_text(
+        {"layer": [1, 2], "mean, px": np.array([1 / 3, 12345678.0]), "place": ["row 1, column 2", "[CLS]"]}
+    )
+    assert text == 'layer,"mean, px",place\n1,0.333333,"row 1, column 2"\n2,1.23457e+07,[CLS]\n'
+
+
+def test_float32_and_whole_numbers_stand_as_they_are() -> None:
+    assert csv_text({"a": np.array([0.1], np.float32), "b": np.array([7], np.uint8)}) == "a,b\n0.1,7\n"
+
+
+def test_a_matrix_gives_a_column_a_name() -> None:
+    columns = {
+        "patch": np.arange(1, 3),
+        **columns_of(np.array([[1, 2, 3], [4, 5, 6]]), (f"d{i}" for i in range(3))),
+    }
+    assert csv_text(columns) == "patch,d0,d1,d2\n1,1,2,3\n2,4,5,6\n"
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="one length"):
+        csv_text({"a": [1], "b": [1, 2]})
+    with pytest.raises(ValueError, match="differ"):
+        columns_of(np.zeros((2, 2)), ["a", "a"])
+    with pytest.raises(ValueError):
+        columns_of(np.zeros((2, 2)), ["a"])
+
+
+ROOT = Path(__file__).resolve().parents[2]
+PERCENT = re.compile(r"""format=["']percent["']|\.\d%[}"']""")
+DRAWN = [*(ROOT / "pages").rglob("*.py"), *(ROOT / "vitviz" / "plots").rglob("*.py")]
+
+
+@pytest.mark.parametrize("line", ['format="percent"', 'f"{share:.1%}"', '"tickformat": ".0%"'])
+def test_a_second_way_to_write_percent_is_seen(line: str) -> None:
+    assert PERCENT.search(line) and not PERCENT.search('"%{y:.1f} %"')
+
+
+def test_percent_is_written_in_one_way() -> None:
+    """As `vitviz.text.percent` does: '96.6 %'; Streamlit's format has '96.6%' beside '97.21%'."""
+    assert not [path.relative_to(ROOT) for path in DRAWN if PERCENT.search(path.read_text("utf-8"))]

@@ -1,0 +1,362 @@
+"""Compare the map's numbers with the model's, computed layer by layer with torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tests.messages import unpack
+from vitviz.analysis.forward_pass import (
+    AddedPositions,
+    BlockPass,
+    ClassScores,
+    EmbeddedPatches,
+    FeatureMaps,
+    Journey,
+)
+from vitviz.checkpoints import open_model
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.presets import PRESETS
+from vitviz.models.zoo import create_model
+from vitviz.plots.map_contents import MapModel
+from vitviz.plots.map_words import ModelTraits, write_caption
+from vitviz.plots.model_map import pack_map
+from vitviz.probe.forward_pass import record_journey
+
+SHIPPED = Path(__file__).parents[2] / "checkpoints"
+FAMILIES = ("cifar10_vit", "cifar10_deit_soft", "cifar10_hybrid")
+Array = NDArray[np.float32]
+
+
+def shipped(name: str) -> LoadedModel:
+    return open_model(SHIPPED / f"{name}.safetensors")
+
+
+def values_for(model: LoadedModel, seed: int = 3) -> Array:
+    size, channels = model.preparation.image_size, model.preparation.in_chans
+    smooth = np.random.default_rng(seed).normal(size=(channels, 4, 4)).astype(np.float32)
+    return np.ascontiguousarray(np.kron(smooth, np.ones((size // 4, size // 4), np.float32)))
+
+
+def linear(x: Tensor, layer: torch.nn.Module) -> Tensor:
+    y = x @ layer.weight.T
+    return y if layer.bias is None else y + layer.bias
+
+
+def layer_norm(x: Tensor, norm: torch.nn.Module) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    return norm.weight * centred / (centred.pow(2).mean(-1, keepdim=True) + norm.eps).sqrt() + norm.bias
+
+
+def gelu(x: Tensor) -> Tensor:
+    return x * 0.5 * (1 + torch.erf(x / 2**0.5))
+
+
+class ByHand:
+    """A pre-norm ViT, DeiT or hybrid, written out; every intermediate in a list."""
+
+    def __init__(self, model: LoadedModel, values: Array) -> None:
+        vit, config = model.vit, model.vit.config
+        x, px, heads = torch.tensor(values), config.patch_size, config.num_heads
+        if config.stem:
+            maps = x[None]
+            self.stem = []
+            for conv, batch, _ in zip(*[iter(vit.patch_embed.stem)] * 3, strict=True):
+                maps = F.relu(batch(conv(maps)))
+                self.stem.append(maps[0])
+            kernel = vit.patch_embed.proj.weight[:, :, 0, 0]
+            tokens = maps[0].flatten(1).T @ kernel.T + vit.patch_embed.proj.bias
+        else:
+            grid = x.shape[1] // px
+            cut = [
+                x[:, r * px : (r + 1) * px, c * px : (c + 1) * px].reshape(-1)
+                for r in range(grid)
+                for c in range(grid)
+            ]
+            proj = vit.patch_embed.proj
+            tokens = torch.stack(cut) @ proj.weight.flatten(1).T + proj.bias
+        self.embedded = tokens
+        learned = [t[0] for t in (vit.cls_token, vit.dist_token) if t is not None]
+        z = torch.cat([*learned, tokens]) + vit.pos_embed[0]
+        self.stream, self.attn, self.added, self.between = [z], [], [], []
+        for block in vit.blocks:
+            q, k, v = linear(layer_norm(z, block.norm1), block.attn.qkv).chunk(3, dim=-1)
+            width = q.shape[1] // heads
+            rows, mixed = [], []
+            for h in range(heads):
+                part = slice(h * width, (h + 1) * width)
+                rows.append((q[:, part] @ k[:, part].T / width**0.5).softmax(-1))
+                mixed.append(rows[-1] @ v[:, part])
+            attention = linear(torch.cat(mixed, dim=-1), block.attn.proj)
+            middle = z + attention
+            mlp = linear(gelu(linear(layer_norm(middle, block.norm2), block.mlp.fc1)), block.mlp.fc2)
+            z = middle + mlp
+            self.attn.append(torch.stack(rows))
+            self.added.append(torch.stack([attention, mlp]))
+            self.between.append(middle)
+            self.stream.append(z)
+        self.normed = layer_norm(z, vit.norm)
+        first = len(learned)
+        read = self.normed[0] if config.readout == "cls" else self.normed[first:].mean(0)
+        self.read = read
+        self.logits = linear(read, vit.head)
+        if vit.head_dist is not None:
+            self.by_cls, self.by_dist = self.logits, linear(self.normed[1], vit.head_dist)
+            self.logits = (self.by_cls + self.by_dist) / 2
+
+
+def close(found: object, wanted: Tensor, tolerance: float = 2e-4) -> None:
+    np.testing.assert_allclose(np.asarray(found), wanted.detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
+def content(way: Journey, name: str) -> object:
+    part = way.part(name)
+    assert part is not None, [part.id for part in way.parts]
+    return part.content
+
+
+@pytest.mark.parametrize("name", ["digits_vit", *FAMILIES])
+@torch.no_grad()
+def test_a_vit_deit_or_hybrid_by_hand(name: str) -> None:
+    model = shipped(name)
+    values = values_for(model)
+    way, hand, config = record_journey(model, values), ByHand(model, values), model.vit.config
+    embedded, positions = content(way, "embed"), content(way, "positions")
+    assert isinstance(embedded, EmbeddedPatches) and isinstance(positions, AddedPositions)
+    close(embedded.vectors, hand.embedded)
+    close(positions.table, model.vit.pos_embed[0])
+    if config.stem:
+        stem = content(way, "stem")
+        assert isinstance(stem, FeatureMaps)
+        for level, maps in zip(stem.levels, hand.stem, strict=True):
+            close(level.maps, maps)
+    for layer in range(config.depth):
+        block, attn = content(way, f"block.{layer + 1}"), hand.attn[layer]
+        assert isinstance(block, BlockPass)
+        close(block.entering, hand.stream[layer])
+        close(block.added, hand.added[layer], 1e-3)
+        close(block.stream, torch.stack([hand.between[layer], hand.stream[layer + 1]]), 1e-3)
+        if config.readout == "cls":
+            close(block.rows, torch.cat([attn.mean(0, keepdim=True), attn])[:, 0])
+        else:
+            close(block.rows, torch.cat([attn.mean(0, keepdim=True), attn]).mean(1))
+        if config.distilled:
+            close(block.second, torch.cat([attn.mean(0, keepdim=True), attn])[:, 1])
+        strongest = block.strongest
+        mean, top = attn.mean(0), attn.mean(0).topk(5)
+        close(strongest.weights, top.values)
+        close(np.take_along_axis(mean.numpy(), strongest.keys, axis=1), top.values)
+        best = np.take_along_axis(attn.numpy(), strongest.keys[None], axis=2)
+        close(best.max(axis=0), torch.tensor(np.take_along_axis(best, strongest.heads[None], axis=0)[0]))
+    close(content(way, "norm").before, hand.stream[-1].norm(dim=1), 1e-3)
+    close(content(way, "norm").after, hand.normed.norm(dim=1), 1e-3)
+    heads, classes = content(way, "head"), content(way, "classes")
+    assert isinstance(classes, ClassScores)
+    close(heads.vectors[0], hand.read, 1e-3)
+    close(classes.logits, hand.logits, 1e-3)
+    close(classes.probabilities, hand.logits.softmax(-1), 1e-3)
+    close(classes.lens[-1], hand.logits.softmax(-1), 1e-3)
+    if config.distilled:
+        close(classes.by_cls, hand.by_cls, 1e-3)
+        close(classes.by_dist, hand.by_dist, 1e-3)
+        close(heads.vectors[1], hand.normed[1], 1e-3)
+
+
+@torch.no_grad()
+def test_a_swin_window_by_window() -> None:
+    """Attention inside windows written as attention over all tokens with a mask of who shares a window."""
+    model = shipped("digits_swin")
+    swin, config = model.swin, model.swin.config
+    values = values_for(model)
+    way = record_journey(model, values)
+    x = F.conv2d(torch.tensor(values)[None], swin.patch_embed.proj.weight, swin.patch_embed.proj.bias, 2)
+    z = layer_norm(x[0].flatten(1).T, swin.patch_embed.norm)
+    close(content(way, "embed").vectors, z)
+    layer, side = 0, 16
+    for stage, depth in enumerate(config.depths):
+        if stage:
+            grid = z.reshape(side, side, -1)
+            quads = torch.cat([grid[r::2, c::2] for c in (0, 1) for r in (0, 1)], dim=-1)
+            merging, side = swin.layers[stage].downsample, side // 2
+            z = layer_norm(quads.flatten(0, 1), merging.norm) @ merging.reduction.weight.T
+            close(content(way, f"merge.{stage + 1}").vectors, z, 1e-3)
+        for index in range(depth):
+            layer += 1
+            part, block = content(way, f"block.{layer}"), swin.block(stage, index)
+            assert isinstance(part, BlockPass)
+            shift = 2 if index % 2 and side > 4 else 0
+            attn = windowed(z, block, side, shift, config.num_heads[stage])
+            y = layer_norm(z, block.norm1)
+            v = linear(y, block.attn.qkv).chunk(3, dim=-1)[2]
+            width = v.shape[1] // len(attn)
+            mixed = torch.cat([attn[h] @ v[:, h * width : (h + 1) * width] for h in range(len(attn))], dim=-1)
+            attention = linear(mixed, block.attn.proj)
+            middle = z + attention
+            mlp = linear(gelu(linear(layer_norm(middle, block.norm2), block.mlp.fc1)), block.mlp.fc2)
+            close(part.entering, z, 1e-3)
+            close(part.added, torch.stack([attention, mlp]), 2e-3)
+            close(part.stream, torch.stack([middle, middle + mlp]), 2e-3)
+            close(part.strongest.weights, attn.mean(0).topk(5).values, 1e-3)
+            with_mean = torch.cat([attn.mean(0, keepdim=True), attn])
+            close(part.rows, with_mean.sum(1) / 16, 1e-3)  # every window has 16 tokens
+            assert part.shifted == bool(shift)
+            z = middle + mlp
+    normed = layer_norm(z, swin.norm)
+    close(content(way, "pool").vector, normed.mean(0), 1e-3)
+    close(content(way, "classes").logits, linear(normed.mean(0), swin.head.fc), 1e-3)
+
+
+def windowed(z: Tensor, block: torch.nn.Module, side: int, shift: int, heads: int) -> Tensor:
+    """(heads, n, n): softmax over the keys of the same window, with the bias of each offset (Swin paper, eq. 4)."""
+    q, k, _ = linear(layer_norm(z, block.norm1), block.attn.qkv).chunk(3, dim=-1)
+    row, col = np.divmod(np.arange(side * side), side)
+    # The last `shift` rows (columns) are rolled to the far side: windows there never mix with the first ones.
+    window = ((row - shift) // 4) * 100 + (col - shift) // 4
+    same = torch.tensor(window[:, None] == window)
+    table = block.attn.relative_position_bias_table
+    dr = np.clip(row[:, None] - row + 3, 0, 6)
+    dc = np.clip(col[:, None] - col + 3, 0, 6)
+    width = q.shape[1] // heads
+    rows = []
+    for h in range(heads):
+        part = slice(h * width, (h + 1) * width)
+        scores = q[:, part] @ k[:, part].T / width**0.5 + table[torch.tensor(dr * 7 + dc), h]
+        rows.append(scores.masked_fill(~same, float("-inf")).softmax(-1))
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("name", ["digits_cnn", "cifar10_cnn"])
+@torch.no_grad()
+def test_a_cnn_convolution_by_convolution(name: str) -> None:
+    model = shipped(name)
+    net, values = model.model, values_for(model)
+    way = record_journey(model, values)
+    x = torch.tensor(values)[None]
+    for layer in net.stem:
+        x = layer(x)
+    close(content(way, "stem").levels[0].maps, x[0])
+    for stage, layer in enumerate(net.layers):
+        if not len(layer.blocks):
+            assert way.part(f"stage.{stage + 1}") is None
+            continue
+        for index, block in enumerate(layer.blocks):
+            x = block(x)
+            close(content(way, f"stage.{stage + 1}").levels[index].maps, x[0])
+    pooled = x[0].amax(dim=(1, 2)) if net.config.pooled else x[0].mean(dim=(1, 2))
+    close(content(way, "pool").vector, pooled)
+    close(content(way, "classes").logits, linear(pooled, net.head))
+
+
+def scene_of(model: LoadedModel, way: Journey) -> MapModel:
+    return MapModel(model.title, True, model.step, model.config.kind, ModelTraits(way.readout), model.classes)
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.safetensors")), ids=lambda path: path.stem)
+def test_the_message_is_small_and_says_what_the_journey_holds(path: Path) -> None:
+    model = open_model(path)
+    way = record_journey(model, values_for(model))
+    shown = np.zeros((model.preparation.image_size, model.preparation.image_size, 3), np.uint8)
+    message = pack_map(scene_of(model, way), shown, way)
+    assert len(message) <= 150_000
+    header, arrays = unpack(message)
+    assert [part["id"] for part in header["parts"]] == [part.id for part in way.parts]
+    classes = content(way, "classes")
+    np.testing.assert_array_equal(arrays["logits"], np.asarray(classes.logits, np.float32))
+    np.testing.assert_array_equal(arrays["probabilities"], np.asarray(classes.probabilities, np.float32))
+    for fields, part in zip(header["parts"], way.parts, strict=True):
+        assert fields["words"] and fields["shape_out"] == list(part.shape_out)
+        if isinstance(part.content, BlockPass):
+            check_block(fields, arrays, part.content)
+        if isinstance(part.content, EmbeddedPatches):
+            maps = part.content.vectors.T.reshape(-1, *part.tokens.grid)[fields["channels"]]
+            restored(arrays[f"{part.id}.maps"], fields["lo"], fields["hi"], maps)
+            np.testing.assert_allclose(
+                arrays[f"{part.id}.length"], np.linalg.norm(part.content.vectors, axis=1), rtol=1e-5
+            )
+        if isinstance(part.content, FeatureMaps):
+            for index, (level, told) in enumerate(zip(part.content.levels, fields["levels"], strict=True)):
+                restored(arrays[f"{part.id}.{index}"], told["lo"], told["hi"], level.maps[told["channels"]])
+        if isinstance(part.content, AddedPositions):
+            table = part.content.table.astype(np.float64)
+            wanted = table @ table.T / np.outer(*[np.linalg.norm(table, axis=1)] * 2)
+            assert np.abs(arrays["positions.cosine"] / 127 - wanted).max() < 0.5 / 127 + 1e-5
+
+
+def restored(codes: NDArray[np.uint8], lo: list[float], hi: list[float], maps: Array) -> None:
+    for one, low, high, wanted in zip(codes, lo, hi, maps, strict=True):
+        assert np.abs(low + one / 255 * (high - low) - wanted).max() <= (high - low) / 509
+
+
+def check_block(fields: dict, arrays: dict[str, NDArray], block: BlockPass) -> None:
+    name = fields["id"]
+    np.testing.assert_array_equal(arrays[f"{name}.keys"], block.strongest.keys)
+    np.testing.assert_array_equal(arrays[f"{name}.head_of"], block.strongest.heads)
+    assert np.abs(arrays[f"{name}.weights"] / 65535 - block.strongest.weights).max() < 1e-5
+    rows = (arrays[f"{name}.row"] / 255) ** 2 * arrays[f"{name}.row_max"][:, None]
+    assert (np.abs(rows - block.rows) <= arrays[f"{name}.row_max"][:, None] / 250).all()
+    by_hand = np.stack(
+        [np.linalg.norm(x, axis=1) for x in (block.entering, *block.added, *block.stream)], axis=1
+    )
+    np.testing.assert_allclose(arrays[f"{name}.lengths"], by_hand, rtol=1e-5)
+    stream = arrays[f"{name}.stream"] / 127 * fields["stream_scale"]
+    assert np.abs(stream - block.stream[..., :32]).max() <= fields["stream_scale"] / 253
+
+
+@pytest.mark.parametrize(
+    ("name", "model_traits", "captions"),
+    [
+        (
+            "cifar10_vit",
+            ModelTraits("cls"),
+            {"picture": "32 × 32 px, RGB", "embed": "E: 48 values → 128", "prefix": "+ 1 learned token"},
+        ),
+        ("cifar10_deit_soft", ModelTraits("cls", distilled=True), {"prefix": "+ 2 learned tokens"}),
+        ("cifar10_swin", ModelTraits("mean", windows=True), {"patches": "256 patches of 12 values"}),
+        ("digits_cnn", ModelTraits("mean", convolutions=True), {"picture": "32 × 32 px, grey"}),
+    ],
+)
+def test_captions_name_the_model_s_sizes_and_tokens(
+    name: str, model_traits: ModelTraits, captions: dict[str, str]
+) -> None:
+    model = shipped(name)
+    parts = {part.id: part for part in record_journey(model, values_for(model)).parts}
+    assert {part: write_caption(parts[part], model_traits) for part in captions} == captions
+
+
+BARE = {"recipe_e", "recipe_g", "recipe_g_corrected"}  # one token, or no patch
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_every_shape_has_a_map(preset: str) -> None:
+    entry = PRESETS[preset]
+    if entry.config.image_size > 64:
+        pytest.skip("the papers' sizes take long: one of them is below")
+    classes = tuple(str(i) for i in range(entry.config.num_classes))
+    made = create_model(entry.config, seed=0)
+    model = LoadedModel(made, entry.config, entry.preparation, classes, entry.title, None, 0, "x")
+    way = record_journey(model, values_for(model))
+    assert bool(way.why_bare) == (preset in BARE)
+    size = entry.preparation.image_size
+    header, _ = unpack(pack_map(scene_of(model, way), np.zeros((size, size, 3), np.uint8), way))
+    assert header["parts"][0]["id"] == "picture" and header["parts"][-1]["id"] == "classes"
+
+
+def test_a_large_vit_stays_below_the_limit() -> None:
+    entry = PRESETS["vit_tiny_16"]
+    classes = tuple(str(i) for i in range(entry.config.num_classes))
+    made = create_model(entry.config, seed=0)
+    model = LoadedModel(made, entry.config, entry.preparation, classes, entry.title, None, 0, "x")
+    way = record_journey(model, values_for(model))
+    message = pack_map(scene_of(model, way), np.zeros((224, 224, 3), np.uint8), way)
+    assert len(message) <= 150_000
+    header, arrays = unpack(message)
+    assert len(header["classes"]["names"]) == 10
+    order = np.argsort(-content(way, "classes").probabilities, kind="stable")[:10]
+    assert header["classes"]["index"] == order.tolist()
+    assert arrays["lens"].shape == (13, 10)

@@ -1,0 +1,201 @@
+"""The command `vitviz`: attention images, head distances, exports, training and the app from the shell."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import vitviz
+from vitviz.malloc import keep_freed
+
+if TYPE_CHECKING:
+    from vitviz.models.loaded_model import LoadedModel
+
+# Subcommands that are modules of their own, `python -m vitviz.NAME`.
+FORWARDED = {
+    "train": "train",
+    "evaluate": "evaluate",
+    "fetch": "fetch",
+    "experiment": "experiment",
+    "fine-tune": "fine_tune",
+}
+IMAGES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand; returns 0, 1 if it failed, and 2 for wrong arguments."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if words and words[0] in FORWARDED:
+            if words[0] in ("train", "experiment"):
+                keep_freed()
+            return int(import_module(f"vitviz.{FORWARDED[words[0]]}").main(words[1:]))
+        options = _build_parser().parse_args(words)
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        print("vitviz: interrupted", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        print(f"vitviz: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="vitviz", description=vitviz.__doc__.partition("\n")[0])
+    parser.add_argument("--version", action="version", version=f"vitviz {vitviz.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    attention = commands.add_parser("attention", help="draw every head's attention over images")
+    attention.add_argument("images", type=Path, metavar="IMAGE", help="an image, or a folder of images")
+    attention.add_argument(
+        "--layer",
+        type=int,
+        action="append",
+        help="layer, from 0; repeat the option for several; default: all",
+    )
+    attention.add_argument(
+        "--query", help="cls, dist, reg1 or ROW,COLUMN; default: cls, else the central patch"
+    )
+    attention.add_argument(
+        "--out",
+        type=Path,
+        default=Path("attention.png"),
+        help=".png or .html file; for a folder of images, a folder",
+    )
+    attention.set_defaults(run=_draw_attention)
+    distance = commands.add_parser("distance", help="measure every head's mean attention distance")
+    distance.add_argument("images", type=Path, metavar="IMAGE", help="an image, or a folder of images")
+    distance.set_defaults(run=_measure_distance)
+    export = commands.add_parser("export", help="write a model as a folder for timm and transformers")
+    export.add_argument("out", type=Path, metavar="FOLDER")
+    export.set_defaults(run=_export)
+    site = commands.add_parser(
+        "site", help="write a static gallery of Start and the model pages, from a checkout"
+    )
+    site.add_argument("out", type=Path, metavar="FOLDER")
+    site.set_defaults(run=_write_site)
+    app = commands.add_parser("app", help="open the app on a model")
+    app.set_defaults(run=_open_app)
+    for command in (attention, distance, export, app):
+        command.add_argument(
+            "--model", default="digits_vit", help="name, file or folder; default: %(default)s"
+        )
+    for command in (attention, distance):
+        command.add_argument("--json", action="store_true", help="print numbers as JSON")
+    for name, module in FORWARDED.items():
+        commands.add_parser(name, help=f"same as python -m vitviz.{module}", add_help=False)
+    return parser
+
+
+def _load(name: str) -> LoadedModel:
+    """Return a model, and say what was assumed about it."""
+    model = vitviz.load(name)
+    for note in model.notes:
+        print(f"vitviz: {note}", file=sys.stderr)
+    return model
+
+
+def _draw_attention(options: argparse.Namespace) -> int:
+    model, files = _load(options.model), _list_images(options.images)
+    query = _parse_query(options.query)
+    is_folder = options.images.is_dir()
+    if is_folder:
+        options.out.mkdir(parents=True, exist_ok=True)
+    results: list[dict[str, object]] = []
+    for file in _with_bar(files):
+        view = vitviz.inspect(model, file)
+        out = options.out / f"{file.stem}.png" if is_folder else options.out
+        view.save(out, options.layer, query)
+        results.append({"image": str(file), "file": str(out)})
+        if model.config.num_classes:
+            name, probability = view.prediction[0]
+            results[-1] |= {"prediction": name, "probability": probability}
+    if options.json:
+        print(json.dumps(results, indent=1))
+    else:
+        print(f"{options.out}: attention of {len(results)} image{'s' * (len(results) != 1)}")
+    return 0
+
+
+def _measure_distance(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    model, files = _load(options.model), _list_images(options.images)
+    distances = np.stack([vitviz.inspect(model, file).distances() for file in _with_bar(files)])
+    mean = distances.mean(axis=0)
+    if options.json:
+        rows = [[None if np.isnan(value) else float(value) for value in heads] for heads in mean]
+        print(json.dumps({"images": len(files), "unit": "px", "distance": rows}, indent=1))
+        return 0
+    print(f"Mean attention distance in px over {len(files)} image{'s' * (len(files) != 1)}, layer by head")
+    for layer, heads in enumerate(mean):
+        print(f"{layer:>5}  {'  '.join('     -' if np.isnan(value) else f'{value:6.2f}' for value in heads)}")
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    print(vitviz.export(_load(options.model), options.out))
+    return 0
+
+
+def _open_app(options: argparse.Namespace) -> int:
+    vitviz.app(options.model)
+    return 0
+
+
+def _write_site(options: argparse.Namespace) -> int:
+    root = Path(__file__).resolve().parents[1]
+    if not (root / "app.py").is_file():
+        raise RuntimeError(
+            "The gallery shows the app's pages: clone the repository and run this command there."
+        )
+    words = [
+        sys.executable,
+        "-P",
+        str(root / "pages" / "frame" / "static_site.py"),
+        str(options.out.resolve()),
+    ]
+    return subprocess.run(words, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}).returncode
+
+
+def _list_images(path: Path) -> list[Path]:
+    """Return the images of a folder by name, or the one file.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    if not path.exists():
+        raise ValueError(f"there is no file or folder {path}")
+    files = [path] if path.is_file() else sorted(f for f in path.iterdir() if f.suffix.lower() in IMAGES)
+    if not files:
+        raise ValueError(f"the folder {path} has no images ({', '.join(sorted(IMAGES))})")
+    return files
+
+
+def _with_bar(files: list[Path]) -> Sequence[Path]:
+    """Return the files, with a progress bar for more than one on a terminal."""
+    from tqdm import tqdm
+
+    bar: Sequence[Path] = tqdm(files, unit="image", disable=None if len(files) > 1 else True, leave=False)
+    return bar
+
+
+def _parse_query(text: str | None) -> str | tuple[int, int] | None:
+    """Return a prefix token's name, or (row, column)."""
+    if text is None or "," not in text:
+        return text
+    row, _, column = text.partition(",")
+    try:
+        return int(row), int(column)
+    except ValueError:
+        raise ValueError(f"expected --query ROW,COLUMN or a prefix token, received {text!r}") from None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

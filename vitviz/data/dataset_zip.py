@@ -1,0 +1,311 @@
+"""A user's own labelled images: a zip of a folder with one sub-folder per class.
+
+Nothing is unpacked to disk. What is not an image is listed and left out; only what leaves no dataset at all
+is an error.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from vitviz.config import Preparation
+from vitviz.data.bounded_zip import BoundedZip, EntryError, ZipError, ZipLimits
+from vitviz.data.dataset import Dataset, DatasetError, Images, stratified_split
+from vitviz.data.image_decoding import MAX_BYTES, ImageError, picture_pixels
+from vitviz.data.image_preprocessing import prepare
+from vitviz.data.image_worker import decode_in_worker
+from vitviz.text import cut
+
+NAME = "your images"
+TEST_FRACTION, SEED = (
+    0.2,
+    0,
+)  # of every class, where the zip has no folder 'test'; of what is chosen and split
+MAX_ENTRIES = 20_000  # names in an archive
+MAX_PICTURES = 10_000
+MAX_RESULT_BYTES = 128 * 1024 * 1024  # all images, at the size they are trained at; held twice for a moment
+MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # images hardly compress: an archive that says more is a bomb
+MAX_IMAGE_SIZE_PX = 256
+MAX_CLASSES = 100
+LONGEST_CLASS_NAME = 60
+LONGEST_PATH = 1000  # characters of a name in an archive
+MOST_FOLDERS = 32  # of a path; one of 30,000 is a trap
+_TRAIN = {"train", "training"}
+_TEST = {"test", "testing", "val", "valid", "validation"}
+_JUNK = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"}
+
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class PictureBudget:
+    """The pixels and seconds that the images of one upload may cost together."""
+
+    pixels: int = 10**9  # as they are stored: 10,000 of 316 x 316, or 80 photographs of 12 megapixels
+    seconds: float = 90.0  # from the first file read to the last image decoded
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that was left out, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class UploadedImages:
+    """A user's dataset, and the files that are not in it."""
+
+    dataset: Dataset
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    path: PurePosixPath
+    read: Callable[[], bytes]
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    label: str
+    entry: _Entry
+    test: bool | None = None  # of a set that is split already: whether it is a test image
+
+    @property
+    def name(self) -> str:
+        return str(self.entry.path)
+
+
+class _Clock:
+    """Says how far the work is, and ends it when the upload's time is over."""
+
+    def __init__(self, budget: PictureBudget, progress: Progress | None) -> None:
+        self.budget, self._progress, self._started = budget, progress, time.monotonic()
+
+    def tick(self, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(done, total)
+        if time.monotonic() - self._started > self.budget.seconds:
+            raise DatasetError(
+                f"Decoding stopped at the limit of {self.budget.seconds:g} seconds per upload, after {done:,}"
+                f" of {total:,}"
+                " images: use fewer or smaller images."
+            )
+
+
+def load_zip(
+    data: bytes,
+    image_size: int = 32,
+    *,
+    budget: PictureBudget | None = None,
+    progress: Progress | None = None,
+) -> UploadedImages:
+    """Return the labelled images in a zip archive, read in memory; archives inside it are left alone.
+
+    All headers are read first, so that what is too much is refused before a pixel is decoded. Others' images are
+    decoded in turn with these, one for one.
+
+    Args:
+        data: the whole archive: one folder per class, two classes or more, two images or more in each; or the folders
+            'train' and 'test', each with these.
+        image_size: side in px to which every image's centre square is brought.
+        budget: what the images may cost together; None: `PictureBudget()`.
+        progress: called with (images decoded, images in all) before each; whatever it raises ends the work.
+
+    Raises:
+        DatasetError: if it is not a zip, is a bomb, goes beyond the budget, or no dataset can be made of it.
+    """
+    try:
+        archive = BoundedZip(data, ZipLimits(MAX_ENTRIES, MAX_UNPACKED_BYTES))
+    except ZipError as error:
+        raise DatasetError(f"This archive cannot be read: {error}.") from error
+    skipped: list[Skipped] = []
+    clock = _Clock(budget or PictureBudget(), progress)
+    return _collect(_zip_entries(archive, skipped), skipped, image_size, clock)
+
+
+def _zip_entries(archive: BoundedZip, skipped: list[Skipped]) -> list[_Entry]:
+    entries = []
+    for info in archive.files:
+        if len(info.filename) > LONGEST_PATH:
+            skipped.append(Skipped(cut(info.filename), f"its name has more than {LONGEST_PATH:,} characters"))
+            continue
+        name = info.filename.replace("\\", "/")
+        if name.count("/") > MOST_FOLDERS:
+            skipped.append(Skipped(cut(name), f"it is nested more than {MOST_FOLDERS} folders deep"))
+            continue
+        path = PurePosixPath(name)
+        if not path.parts or any(part in _JUNK or part.startswith("._") for part in path.parts):
+            continue
+        if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+            skipped.append(Skipped(info.filename, "its name points outside the archive"))
+        else:
+            entries.append(_Entry(path, lambda info=info: archive.read(info, MAX_BYTES + 1)))  # type: ignore[misc]
+    return entries
+
+
+def _collect(entries: list[_Entry], skipped: list[Skipped], image_size: int, clock: _Clock) -> UploadedImages:
+    labelled = _within_budget(_select_files(entries, skipped, image_size), image_size, skipped, clock)
+    pictures = _decode_all(labelled, image_size, skipped, clock)
+    return UploadedImages(_split(pictures, skipped), tuple(skipped))
+
+
+def _select_files(entries: list[_Entry], skipped: list[Skipped], image_size: int) -> list[_Labelled]:
+    """Return the files in class folders, at most as many as images fit."""
+    if not 8 <= image_size <= MAX_IMAGE_SIZE_PX:
+        raise DatasetError(f"The image size must be 8 to {MAX_IMAGE_SIZE_PX} pixels, received {image_size}.")
+    labelled = _labelled(entries, skipped)
+    room = min(MAX_PICTURES, MAX_RESULT_BYTES // (image_size * image_size * 3))
+    if len(labelled) <= room:
+        return labelled
+    # a seeded choice over all classes: the first N would be the first classes only
+    chosen = set(np.random.default_rng(SEED).permutation(len(labelled))[:room].tolist())
+    left = [file for i, file in enumerate(labelled) if i not in chosen]
+    skipped.extend(Skipped(file.name, f"only {room:,} images of this size fit into memory") for file in left)
+    return [file for i, file in enumerate(labelled) if i in chosen]
+
+
+def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
+    """Return the class and file for every file in a class folder; a folder around all of them is passed through."""
+    depth = 0
+    while True:
+        inside = [entry for entry in entries if len(entry.path.parts) > depth + 1]
+        deeper = any(len(entry.path.parts) > depth + 2 for entry in inside)
+        if not deeper or len({entry.path.parts[depth] for entry in inside}) > 1:
+            break
+        depth += 1
+    outside = [entry for entry in entries if len(entry.path.parts) <= depth + 1]
+    skipped.extend(Skipped(str(entry.path), "it is not in a class folder") for entry in outside)
+    labelled = [_Labelled(entry.path.parts[depth], entry) for entry in inside]
+    found = {file.label for file in labelled}
+    if found and {label.lower() for label in found} <= _TRAIN | _TEST:
+        labelled = _split_already(inside, depth)
+        found = {file.label for file in labelled}
+    if len(found) > MAX_CLASSES:
+        raise DatasetError(
+            f"There are {len(found):,} class folders; the limit is {MAX_CLASSES}. The outermost folder with siblings"
+            " is the class."
+        )
+    odd = [label for label in found if len(label) > LONGEST_CLASS_NAME or not label.isprintable()]
+    if odd:
+        raise DatasetError(
+            f"A class folder must have a printable name of at most {LONGEST_CLASS_NAME} characters,"
+            f" received {min(odd)[:80]!r}."
+        )
+    if len(found) < 2:
+        received = f"one class, '{next(iter(found))}'" if found else "no class folder"
+        raise DatasetError(
+            f"The archive must have one sub-folder per class and at least two classes; received {received}."
+        )
+    return labelled
+
+
+def _split_already(inside: list[_Entry], depth: int) -> list[_Labelled]:
+    """Return the files of a folder 'train' and a folder 'test' that hold one folder per class each."""
+    splits = {entry.path.parts[depth] for entry in inside}
+    kinds = [split.lower() in _TEST for split in sorted(splits)]
+    if sorted(kinds) != [False, True] or any(len(entry.path.parts) < depth + 3 for entry in inside):
+        raise DatasetError(
+            f"The sub-folders are {_list_labels(splits)}, which are splits, not classes: put one sub-folder"
+            " per class into 'train' and 'test', or into one of them."
+        )
+    return [
+        _Labelled(entry.path.parts[depth + 1], entry, entry.path.parts[depth].lower() in _TEST)
+        for entry in inside
+    ]
+
+
+def _within_budget(
+    labelled: list[_Labelled], image_size: int, skipped: list[Skipped], clock: _Clock
+) -> list[_Labelled]:
+    """Return the files whose headers are images, once each; DatasetError if they are too large together."""
+    seen: dict[bytes, str] = {}
+    kept, pixels = [], 0
+    for file, data in _read_all(labelled, skipped):
+        clock.tick(0, len(labelled))
+        digest = hashlib.sha256(data).digest()
+        if digest in seen:  # a copy could land on both sides of the split
+            skipped.append(Skipped(file.name, f"it is a copy of {seen[digest]}"))
+            continue
+        try:
+            pixels += picture_pixels(data)
+        except ImageError as error:
+            skipped.append(Skipped(file.name, str(error)))
+            continue
+        seen[digest] = file.name
+        kept.append(file)
+    if pixels > clock.budget.pixels:
+        raise DatasetError(
+            f"Together these {len(kept):,} images have {pixels / 1e6:,.0f} megapixels; the limit is"
+            f" {clock.budget.pixels / 1e6:,.0f} in up to {MAX_PICTURES:,} images. Make them smaller first: they are"
+            f" resized to {image_size} × {image_size} pixels anyway."
+        )
+    return kept
+
+
+def _decode_all(
+    labelled: list[_Labelled], image_size: int, skipped: list[Skipped], clock: _Clock
+) -> tuple[Images, list[_Labelled]]:
+    """Return all images in one array, and the files that they are."""
+    preparation = Preparation(image_size=image_size)
+    images = np.empty((len(labelled), image_size, image_size, 3), np.uint8)
+    kept: list[_Labelled] = []
+    for done, (file, data) in enumerate(_read_all(labelled, skipped)):
+        clock.tick(done, len(labelled))
+        try:
+            images[len(kept)] = prepare(decode_in_worker(data).pixels, preparation).shown
+            kept.append(file)
+        except ImageError as error:
+            skipped.append(Skipped(file.name, str(error)))
+    return images[: len(kept)], kept
+
+
+def _read_all(labelled: list[_Labelled], skipped: list[Skipped]) -> Iterator[tuple[_Labelled, bytes]]:
+    for file in labelled:
+        try:
+            data = file.entry.read()
+        except EntryError as error:
+            skipped.append(Skipped(file.name, str(error)))
+        except OSError as error:
+            skipped.append(Skipped(file.name, f"it cannot be read ({error.strerror or error})"))
+        else:
+            yield file, data
+
+
+def _split(pictures: tuple[Images, list[_Labelled]], skipped: list[Skipped]) -> Dataset:
+    images, files = pictures
+    named = [file.label for file in files]
+    whole = {label for label, count in Counter(named).items() if count > 1}
+    if already := any(file.test is not None for file in files):
+        whole = {file.label for file in files if file.test} & {file.label for file in files if not file.test}
+    lacks = "this class has one image; at least one training and one test image are needed"
+    if already:
+        lacks = "this class has no training image or no test image"
+    skipped.extend(Skipped(label, lacks) for label in dict.fromkeys(named) if label not in whole)
+    classes = tuple(sorted(whole))
+    if len(classes) < 2:
+        first = f" First skipped file: {cut(skipped[0].name)}, {skipped[0].reason}" if skipped else ""
+        raise DatasetError(
+            "At least two classes with two images each are needed;"
+            f" usable classes: {_list_labels(classes) or 'none'}; skipped files: {len(skipped)}.{first}"
+        )
+    order = np.array([i for label in classes for i, own in enumerate(named) if own == label])
+    labels = np.array([classes.index(named[i]) for i in order], np.int64)
+    if already:
+        tests = np.array([bool(files[i].test) for i in order])
+        train, test = np.flatnonzero(~tests), np.flatnonzero(tests)
+    else:
+        train, test = stratified_split(labels, TEST_FRACTION, SEED)
+    return Dataset(NAME, images[order[train]], labels[train], images[order[test]], labels[test], classes)
+
+
+def _list_labels(labels: set[str] | tuple[str, ...]) -> str:
+    return ", ".join(f"'{label}'" for label in sorted(labels))

@@ -1,0 +1,156 @@
+"""Write and read files of results with their provenance."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from vitviz.training.atomic_files import write_whole
+
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
+RESULTS = CHECKPOINTS / "results"
+MOST_BYTES = 200_000
+CURVE_PICTURES = 1000  # of validation at most, behind a point of a curve
+
+Row = Mapping[str, Any]  # plain JSON values; the cell's own, and what was measured of it
+
+
+class ResultError(ValueError):
+    """A file of results that is missing, damaged or too large."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """The commit, date and machine of some rows."""
+
+    commit: str
+    date: str  # ISO, of the day
+    machine: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """The results of `python -m vitviz.experiment NAME`.
+
+    Attributes:
+        rows: one for each cell; 'made' in a row is an index into `made`, 'core_seconds' what it cost.
+        missing: how many cells of the experiment were not measured.
+    """
+
+    name: str
+    title: str
+    command: str
+    settings: Row
+    made: tuple[Made, ...]
+    rows: tuple[Row, ...]
+    missing: int = 0
+
+    def where(self, **values: Any) -> list[Row]:
+        """Return the rows with these values."""
+        names = tuple(values)  # a file's hundreds of rows are gone through once, not at every question
+        if names not in self._sorted:
+            found: dict[tuple[Any, ...], list[Row]] = {}
+            for row in self.rows:
+                found.setdefault(tuple(row.get(name) for name in names), []).append(row)
+            self._sorted[names] = found
+        return [*self._sorted[names].get(tuple(values.values()), ())]
+
+    def machine_of(self, row: Row) -> str:
+        """Return the machine on which a row was measured."""
+        return self.made[int(row["made"])].machine
+
+    @cached_property
+    def _sorted(self) -> dict[tuple[str, ...], dict[tuple[Any, ...], list[Row]]]:
+        """The rows by the values of some of their names."""
+        return {}
+
+
+def result_path(name: str, folder: Path | None = None) -> Path:
+    """Return the path of an experiment's results."""
+    return (folder or RESULTS) / f"{name}.json"
+
+
+def write_result(result: Result, folder: Path | None = None) -> Path:
+    """Write a file of results atomically, one row per line.
+
+    Raises:
+        ResultError: if it would hold more than 200,000 bytes.
+    """
+    head = {name: getattr(result, name) for name in ("name", "title", "command", "settings")}
+    head |= {"made": [vars(made) for made in result.made], "missing": result.missing}
+    lines = [f"{json.dumps(key)}:{_compact(value)}" for key, value in head.items()]
+    rows = ",\n".join(map(_compact, result.rows))
+    data = ("{" + ",\n".join([*lines, f'"rows":[\n{rows}\n]']) + "}\n").encode()
+    if len(data) > MOST_BYTES:
+        raise ResultError(f"results of {result.name} have {len(data):,} bytes, the limit is {MOST_BYTES:,}")
+    path = result_path(result.name, folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, data)
+    return path
+
+
+def read_result(name: str, folder: Path | None = None) -> Result:
+    """Return the stored results of an experiment; cached until the file changes.
+
+    Raises:
+        ResultError: if there is no such file, it is damaged, or no cell was measured yet.
+    """
+    path = result_path(name, folder)
+    try:
+        state = path.stat()
+        found = _read(path, state.st_mtime_ns, state.st_size)
+    except FileNotFoundError as error:
+        raise ResultError(
+            f"the results of {name!r} are missing: run `python -m vitviz.experiment {name}` to write {path}"
+        ) from error
+    except OSError as error:
+        raise ResultError(f"{path.name} is damaged: {error}") from error
+    if not found.rows:
+        raise ResultError(f"the results of {name!r} are empty: run `python -m vitviz.experiment {name}`")
+    return found
+
+
+def read_result_if_any(name: str) -> Result | None:
+    """Return the stored results of an experiment; None if they are missing or damaged."""
+    try:
+        return read_result(name)
+    except ResultError:
+        return None
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, modified_ns: int, size: int) -> Result:
+    try:
+        values = json.loads(path.read_bytes())
+        made = tuple(Made(**entry) for entry in values["made"])
+        return Result(**values | {"made": made, "rows": tuple(values["rows"])})
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ResultError(f"{path.name} is damaged: {error}") from error
+
+
+def describe_provenance(made: Sequence[Made]) -> str:
+    """Return the date, machine and commit of measurements in one line."""
+    dates = sorted({entry.date for entry in made})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    machines = "; ".join(sorted({entry.machine for entry in made}))
+    commits = ", ".join(sorted({entry.commit for entry in made}))
+    return f"measured {when} on {machines}, commit {commits}"
+
+
+def describe_recipe(result: Result, rows: Sequence[Row]) -> str:
+    """Return the length, dataset and recipe that trainings share; what a row's 'knob' varies is left out."""
+    settings = result.settings
+    varied = {row.get("knob") for row in rows}
+    count, unit = next((settings[unit], unit) for unit in ("epochs", "updates") if unit in settings)
+    parts = {
+        "": f"{count:,g} {unit if count != 1 else unit[:-1]} of {settings['dataset']}",
+        "batch_size": f"batches of {settings.get('batch_size')}",
+        "learning_rate": f"learning rate {settings.get('learning_rate')}",
+    }
+    return ", ".join(text for name, text in parts.items() if name in ("", *settings) and name not in varied)
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,238 @@
+"""Recognise a checkpoint by its tensors' names and open it as one of this project's models."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import vitviz.models.formats.open_clip as open_clip
+import vitviz.models.formats.timm as timm
+import vitviz.models.formats.torchvision as torchvision
+import vitviz.models.formats.transformers as transformers
+import vitviz.models.formats.vit_pytorch as vit_pytorch
+from vitviz.checkpoint_limits import check_buildable
+from vitviz.config import ModelConfig, Preparation, SwinConfig, ViTConfig
+from vitviz.models.formats.checkpoint_settings import Settings, check_labels
+from vitviz.models.formats.safetensors_header import COMPUTED, Shapes
+from vitviz.models.formats.source import find_source
+from vitviz.models.formats.state_loading import check_shapes, load_into
+from vitviz.models.formats.tensor_names import UNSUPPORTED, Format
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.models.zoo import empty_model
+from vitviz.text import cut
+
+UNSAID = "images that its file does not name"  # what the weights were trained on
+FORMATS = (
+    transformers.CLIP,
+    transformers.SWIN,
+    transformers.DINOV3,
+    transformers.VIT,
+    torchvision.SWIN,
+    torchvision.VIT,
+    open_clip.VIT,
+    vit_pytorch.VIT,
+    timm.SWIN,
+    timm.VIT,
+)
+_OTHER_PARTS = re.compile(  # beside an image encoder, without a part in its features
+    r"^(?:text_model|text|transformer|token_embedding|ln_final|logit_|text_projection|text_embed|positional_embedding"
+    r"|criterion|loss|visual\.head|mask_token|decoder|lm_head)"
+)
+_HEAD = re.compile(r"(?:\w+\.)*?(?:head|classifier|fc)(?:\.\d)?\.(?:weight|bias)")
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A checkpoint's format, what stands before its names, and its tensors without that."""
+
+    format: Format
+    prefix: str
+    names: dict[str, str]  # publisher's name without the prefix -> the file's
+
+
+def open_model(
+    source: Path | str | bytes | Mapping[str, Tensor],
+    config: Mapping[str, Any] | None = None,
+    *,
+    labels: tuple[str, ...] | list[str] | None = None,
+    preparation: Preparation | None = None,
+    title: str = "",
+) -> LoadedModel:
+    """Open a ViT or Swin of timm, transformers, torchvision, open_clip or vit-pytorch.
+
+    The model's `notes` say what the files do not state and was assumed.
+
+    Args:
+        source: a safetensors file, a folder with one (or shards) and its JSON files, a file's bytes, or a state dict.
+        config: the content of `config.json`, or single values such as {"num_heads": 4}; overrides the files'.
+        labels: class names, one per output; None: those of the files, else numbers.
+        preparation: of images; None: as the files state it, else ImageNet's mean and standard deviation.
+        title: name of the model; empty: publisher, architecture and size.
+
+    Raises:
+        PretrainedError: in one sentence that names the format, what is unknown and what to do; nothing is loaded.
+    """
+    found = find_source(source, config)
+    settings = found.settings
+    recognised = recognise(found.shapes, settings)
+    layout = recognised.format
+    model_config, shapes = _describe(recognised, found.shapes, settings)
+    model = empty_model(model_config)
+    check_shapes(model.state_dict(), shapes, layout.title)
+    # Everything that can be wrong with the settings is known before a tensor is read.
+    own = (
+        settings.preparation(model_config.image_size, model_config.in_chans)
+        if preparation is None
+        else preparation
+    )
+    if isinstance(model_config, ViTConfig) and own.image_size % model_config.patch_size:
+        raise PretrainedError(
+            f"patches of {model_config.patch_size} px do not divide images of {own.image_size} px"
+        )
+    classes = _labels(labels, settings, model_config.num_classes)
+    state = found.read()
+    load_into(
+        model,
+        layout.translate({name: state[full] for name, full in recognised.names.items()}),
+        layout.title,
+    )
+    return LoadedModel(
+        model=model,
+        config=model_config,
+        preparation=own,
+        classes=classes,
+        title=title or _title(layout, model_config),
+        trained_on=UNSAID,
+        step=0,
+        # One file may be opened as two models that differ in their settings.
+        digest=f"{found.digest}:{_digest(model_config, own, classes)}",
+        notes=tuple(settings.notes),
+    )
+
+
+def _digest(*settings: object) -> str:
+    return hashlib.sha256(repr(settings).encode()).hexdigest()[:16]
+
+
+def _labels(given: tuple[str, ...] | list[str] | None, settings: Settings, classes: int) -> tuple[str, ...]:
+    if given is not None:
+        return check_labels(given, classes)
+    stated = settings.labels(classes)
+    if stated is None and classes:
+        settings.assume("The files name no classes: outputs have numbers.")
+    return stated or tuple(map(str, range(classes)))
+
+
+def recognise(shapes: Shapes, settings: Settings) -> Recognised:
+    """Return the format of a checkpoint by its tensors' names.
+
+    Raises:
+        PretrainedError: if it is none that opens here, or holds several models or unknown parts.
+    """
+    for pattern, why in UNSUPPORTED:
+        if any(re.search(pattern, name) for name in shapes):
+            raise PretrainedError(f"this checkpoint cannot be opened: {why}")
+    for layout in FORMATS:
+        prefixes = sorted(
+            {match["prefix"] for name in shapes if (match := re.match(layout.mark, name))},
+            key=lambda prefix: (len(prefix), prefix),
+        )
+        prefixes = [
+            prefix
+            for prefix in prefixes
+            if any(
+                name.startswith(prefix) and re.search(layout.needs, name.removeprefix(prefix))
+                for name in shapes
+            )
+        ]
+        if len(prefixes) > 1:
+            raise PretrainedError(
+                f"the file holds {len(prefixes)} models ({', '.join(map(cut, prefixes[:3]))}): save one of them alone"
+            )
+        if prefixes:
+            return _strip(layout, prefixes[0], shapes, settings)
+    example = cut(min(shapes), 60)
+    raise PretrainedError(
+        "no vision transformer of timm, transformers, torchvision, open_clip or vit-pytorch was recognised: tensors"
+        f" are named like {example}"
+    )
+
+
+def _strip(layout: Format, prefix: str, shapes: Shapes, settings: Settings) -> Recognised:
+    """Sort tensors into the model's, unread ones, and a head outside the prefix."""
+    if prefix:
+        settings.assume(f"The prefix '{cut(prefix)}' was removed from the names of its weights.")
+    names, unread, outside = {}, [], []
+    for name in shapes:
+        if name.endswith(COMPUTED) or name.endswith("num_batches_tracked"):
+            continue
+        short = name.removeprefix(prefix)
+        if not name.startswith(prefix):
+            outside.append(name)
+        elif re.match(layout.unread, short):
+            unread.append(name)
+        else:
+            names[short] = name
+    heads = [name for name in outside if _HEAD.fullmatch(name)]
+    target = "classifier" if layout in (transformers.VIT, transformers.SWIN) else "head"
+    target = "head.fc" if layout is timm.SWIN else "heads.head" if layout is torchvision.VIT else target
+    if len({name.rpartition(".")[0] for name in heads}) == 1 and f"{target}.weight" not in names:
+        names |= {f"{target}.{name.rpartition('.')[2]}": name for name in heads}
+        settings.assume(f"The head is '{cut(heads[0].rpartition('.')[0])}'.")
+        outside = [name for name in outside if name not in heads]
+    unknown = [name for name in outside if not _OTHER_PARTS.match(name)]
+    if unknown:
+        raise PretrainedError(
+            f"beside {layout.title} (prefix '{cut(prefix)}') the file holds {len(unknown)} other tensors"
+            f" ({cut(unknown[0])}, …): save the image encoder alone"
+        )
+    if unread := [*unread, *outside]:
+        settings.assume(f"Not read: {len(unread)} tensors of other parts ({cut(unread[0])}, …).")
+    return Recognised(layout, prefix, names)
+
+
+def _describe(
+    recognised: Recognised, shapes: Shapes, settings: Settings
+) -> tuple[ViTConfig | SwinConfig, Shapes]:
+    """Return the config and the shapes in this project's names, by translating tensors without storage."""
+    layout = recognised.format
+    try:
+        with torch.device("meta"):
+            state = {name: torch.empty(shapes[full]) for name, full in recognised.names.items()}
+        translated = {name: tuple(tensor.shape) for name, tensor in layout.translate(state).items()}
+        config = layout.describe(translated, settings)
+        _check_size(config, len(shapes))
+    except PretrainedError as error:
+        raise PretrainedError(f"{layout.title} was recognised, but {error}") from error
+    except (
+        ValueError,
+        RuntimeError,
+        TypeError,
+        OverflowError,
+        KeyError,
+        IndexError,
+        ZeroDivisionError,
+    ) as error:
+        raise PretrainedError(
+            f"{layout.title} was recognised, but its tensors and configuration make no model: {cut(str(error), 200)}"
+        ) from error
+    assert isinstance(config, ViTConfig | SwinConfig)
+    return config, translated
+
+
+def _check_size(config: ModelConfig, tensors: int) -> None:
+    """Check what the model computes beside its tensors; the head's width is that of a tensor."""
+    assert isinstance(config, ViTConfig | SwinConfig)
+    check_buildable(replace(config, num_classes=min(config.num_classes, 1)), tensors)
+
+
+def _title(layout: Format, config: ViTConfig | SwinConfig) -> str:
+    depth = config.depth if isinstance(config, ViTConfig) else sum(config.depths)
+    name = layout.title.removeprefix("an ").removeprefix("a ")
+    return f"{name}, {depth} layers of width {config.embed_dim}, {config.image_size} px"

@@ -1,0 +1,286 @@
+"""Rename and join tensors of another project into this project's; shapes alone are enough (torch's meta device)."""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from vitviz.config import ModelConfig, SwinConfig, ViTConfig
+from vitviz.models.formats.checkpoint_settings import Settings
+from vitviz.models.formats.safetensors_header import MAX_CLASSES, Shapes
+from vitviz.models.pretrained_list import PretrainedError
+from vitviz.text import plural
+
+State = dict[str, Tensor]
+Rules = tuple[tuple[str, str], ...]  # (pattern, replacement), applied in this order
+
+_STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+RULES: dict[str, Rules] = {name: tuple(map(tuple, rules)) for name, rules in _STATED["rules"].items()}
+UNSUPPORTED: Rules = tuple((entry["pattern"], entry["why"]) for entry in _STATED["unsupported"])
+HEAD_WIDTH = 64  # of nearly all ViTs
+_WIDE_HEADS = {1152: 16, 1280: 16, 1408: 16, 1664: 16, 1792: 16}  # SO400M, H, g, G, bigE: width -> heads
+
+
+@dataclass(frozen=True)
+class Format:
+    """One publisher's checkpoint of one architecture, as its names and shapes differ from this project's.
+
+    Attributes:
+        title: publisher and architecture, with an article.
+        mark: pattern of one tensor's name that only this format has; a group 'prefix' is what stands before it.
+        translate: its tensors -> this project's, without the prefix.
+        describe: shapes in this project's names, and settings -> the config.
+        unread: pattern of tensors that have no part in the image's features.
+        needs: pattern of a second tensor's name that the format has, without the prefix.
+    """
+
+    title: str
+    mark: str
+    translate: Callable[[State], State]
+    describe: Callable[[Shapes, Settings], ModelConfig]
+    unread: str = r"$^"
+    needs: str = ""
+
+
+def rename(state: Mapping[str, Tensor], rules: Rules) -> State:
+    """Return the tensors under their new names."""
+    renamed = {}
+    for name, tensor in state.items():
+        for pattern, replacement in rules:
+            name = re.sub(pattern, replacement, name)
+        renamed[name] = tensor
+    return renamed
+
+
+def join(state: State, target: str, parts: tuple[str, ...]) -> State:
+    """Concatenate 'X.PART.weight' (and biases; a missing one is zero) to 'X.TARGET.weight' wherever parts occur."""
+    joined = {name: tensor for name, tensor in state.items() if not _part_of(name, parts)}
+    owners = {
+        name.rpartition(f".{parts[0]}.weight")[0] for name in state if name.endswith(f".{parts[0]}.weight")
+    }
+    for owner in sorted(owners):
+        weights = [_need(state, f"{owner}.{part}.weight") for part in parts]
+        biases = [state.get(f"{owner}.{part}.bias") for part in parts]
+        joined[f"{owner}.{target}.weight"] = torch.cat(weights)
+        if any(bias is not None for bias in biases):
+            pairs = zip(weights, biases, strict=True)
+            joined[f"{owner}.{target}.bias"] = torch.cat(
+                [weight[:, 0] * 0 if b is None else b for weight, b in pairs]
+            )
+    return joined
+
+
+def _part_of(name: str, parts: tuple[str, ...]) -> bool:
+    return name.rpartition(".")[0].rpartition(".")[2] in parts
+
+
+def _need(state: State, name: str) -> Tensor:
+    if name not in state:
+        raise PretrainedError(f"the file has no {name}, nothing was loaded")
+    return state[name]
+
+
+def fill_biases(state: State, *layers: str) -> State:
+    """Add zero biases to layers that have none in any block: the same map, written with a bias."""
+    filled = dict(state)
+    for layer in layers:
+        pattern = re.compile(rf"(?:.*\.)?{re.escape(layer)}\.(weight|bias)")
+        found = [(name, match[1]) for name in state if (match := pattern.fullmatch(name))]
+        if any(kind == "bias" for _, kind in found):
+            continue
+        for name, _ in found:
+            filled[f"{name.removesuffix('weight')}bias"] = state[name].flatten(1)[:, 0] * 0
+    return filled
+
+
+def count(shapes: Shapes, pattern: str) -> int:
+    """Return one more than the largest index that a name matching `pattern` has; 0 without one."""
+    found = (re.match(pattern, name) for name in shapes)
+    return max((int(match[1]) + 1 for match in found if match and len(match[1]) < 5), default=0)
+
+
+def describe_vit(shapes: Shapes, settings: Settings, **differences: object) -> ViTConfig:
+    """Return the config of a ViT by its tensors' shapes.
+
+    Args:
+        shapes: in this project's names.
+        settings: what the checkpoint's JSON files state.
+        differences: fields of the config that shapes cannot tell.
+    """
+    width, chans, patch = _patches(shapes)
+    depth = count(shapes, r"blocks\.(\d+)\.")
+    fc2 = _sides(shapes, "blocks.0.mlp.fc2.weight", 2)
+    hidden, gated = fc2[1], _sides(shapes, "blocks.0.mlp.fc1.weight", 2)[0] == 2 * fc2[1]
+    inner = _sides(shapes, "blocks.0.attn.qkv.weight", 2)[0] // 3
+    per_head = shapes.get("blocks.0.attn.q_norm.weight", (0,))[0] or None
+    heads = _heads(settings, width, inner // per_head if per_head else None)
+    registers = shapes["reg_token"][1] if len(shapes.get("reg_token", ())) == 3 else 0
+    classes = _classes(shapes.get("head.weight"))
+    fields: dict[str, object] = {
+        "patch_size": patch,
+        "in_chans": chans,
+        "num_classes": classes,
+        "embed_dim": width,
+        "depth": depth,
+        "num_heads": heads,
+        "head_dim": 0 if inner == width else inner // heads,
+        "mlp_ratio": hidden / width,
+        "gated_mlp": gated,
+        "activation": "silu" if gated else _activation(settings),
+        "qkv_bias": "blocks.0.attn.qkv.bias" in shapes,
+        "qk_norm": per_head is not None,
+        "layer_scale": 1.0 if "blocks.0.ls1.gamma" in shapes else None,
+        "embed_bias": "patch_embed.proj.bias" in shapes,
+        "embed_norm": "norm_pre.weight" in shapes,
+        "final_norm": "norm.weight" in shapes,
+        "pooled_norm": "fc_norm.weight" in shapes,
+        "distilled": "dist_token" in shapes,
+        "dist_head": "dist_token" not in shapes or "head_dist.weight" in shapes or not classes,
+        "num_registers": registers,
+        "readout": "cls" if "cls_token" in shapes else "mean",
+        "norm_eps": settings.number("layer_norm_eps", 1e-6),
+    } | differences
+    if fields["readout"] == "mean" and "cls_token" in shapes:
+        fields["unread_cls"] = True
+    if fields.get("positions", "learned") == "learned":
+        prefix = ("cls_token" in shapes) + ("dist_token" in shapes) + registers
+        fields |= _positions(shapes, settings, prefix, patch)
+    else:
+        fields.setdefault("image_size", _image_size(settings, patch))
+    return ViTConfig(**fields)  # type: ignore[arg-type]
+
+
+def _patches(shapes: Shapes) -> tuple[int, int, int]:
+    """Return width, channels and side of the patches' projection."""
+    width, chans, patch, other = _sides(shapes, "patch_embed.proj.weight", 4)
+    if patch != other:
+        raise PretrainedError(f"its patches are {patch} x {other} px; only square patches are supported")
+    return width, chans, patch
+
+
+def _sides(shapes: Shapes, name: str, count: int) -> tuple[int, ...]:
+    """Return a tensor's shape of so many sides, none of them 0."""
+    if name not in shapes:
+        raise PretrainedError(f"the file has no {name}, nothing was loaded")
+    if len(shapes[name]) != count or 0 in shapes[name]:
+        raise PretrainedError(f"{name} must have {count} sides of at least 1, received {shapes[name]}")
+    return shapes[name]
+
+
+def _classes(head: tuple[int, ...] | None) -> int:
+    if head is None:
+        return 0
+    if len(head) != 2 or not 1 <= head[0] <= MAX_CLASSES:
+        raise PretrainedError(
+            f"the head must have the shape (classes, width) with at most {MAX_CLASSES:,} classes, received {head}"
+        )
+    return head[0]
+
+
+def _heads(settings: Settings, width: int, known: int | None) -> int:
+    heads = known or settings.integer("num_attention_heads", "num_heads", "heads")
+    if heads is None and (head_width := settings.integer("head_width")):
+        heads = width // head_width
+    if heads is not None:
+        return heads
+    heads = _WIDE_HEADS.get(width) or max(1, width // HEAD_WIDTH)
+    settings.assume(
+        f"The file does not state its number of heads: assuming {plural(heads, 'head')} of {width / heads:g} values."
+    )
+    return heads
+
+
+def _activation(settings: Settings) -> str:
+    stated = settings.get("hidden_act", "act_layer")
+    names = {
+        None: "gelu",
+        "gelu": "gelu",
+        "gelu_new": "gelu_tanh",
+        "gelu_pytorch_tanh": "gelu_tanh",
+        "gelu_tanh": "gelu_tanh",
+        "quick_gelu": "quick_gelu",
+        "relu": "relu",
+        "silu": "silu",
+        "swish": "silu",
+    }
+    if not isinstance(stated, str | None) or stated not in names:
+        raise PretrainedError(
+            f"the configuration's activation {stated!r:.40} is not supported;"
+            " known are gelu, gelu_tanh, quick_gelu, relu and silu"
+        )
+    return names[stated]
+
+
+def _positions(shapes: Shapes, settings: Settings, prefix: int, patch: int) -> dict[str, object]:
+    """Return the image's side and whether prefix tokens have positions, by the table's length."""
+    length = _sides(shapes, "pos_embed", 3)[1]
+    stated = settings.integer("image_size", "img_size", "input_size")
+    for on_prefix in (True, False) if shapes.get("reg_token") is None else (False, True):
+        side = round(max(length - prefix * on_prefix, 0) ** 0.5)
+        fits = side >= 1 and side**2 == length - prefix * on_prefix
+        if fits and (stated is None or stated // patch == side):
+            return {"image_size": side * patch, "position_on_prefix": on_prefix}
+    if stated is not None:
+        return {"image_size": stated - stated % patch}  # the table's shape tells the difference
+    raise PretrainedError(
+        f"its {length} positions are no square grid of patches, with {prefix} prefix tokens or without;"
+        " only square images are supported"
+    )
+
+
+def _image_size(settings: Settings, patch: int) -> int:
+    stated = settings.integer("image_size", "img_size", "input_size", "crop_size", "size")
+    if stated is None:
+        settings.assume("The files state no image size: 224 px are assumed.")
+    side = stated or 224
+    return max(side - side % patch, patch)
+
+
+def describe_swin(shapes: Shapes, settings: Settings, convention: str) -> SwinConfig:
+    """Return the config of a Swin by its tensors' shapes; arguments as `describe_vit`."""
+    width, chans, patch = _patches(shapes)
+    stages = count(shapes, r"layers\.(\d+)\.blocks\.")
+    depths = [count(shapes, rf"layers\.{stage}\.blocks\.(\d+)\.") for stage in range(stages)]
+    tables = [
+        _sides(shapes, f"layers.{stage}.blocks.0.attn.relative_position_bias_table", 2)
+        for stage in range(stages)
+    ]
+    windows = [(round(rows**0.5) + 1) // 2 for rows, _ in tables]
+    for window, (rows, _) in zip(windows, tables, strict=True):
+        if (2 * window - 1) ** 2 != rows:
+            raise PretrainedError(f"a table of {rows} relative positions belongs to no square window")
+    if not stages:
+        raise PretrainedError("the file has no layers.0.blocks.0, nothing was loaded")
+    stated = settings.integer("image_size", "img_size", "input_size", "crop_size", "size")
+    side = stated or _native_side(windows, patch, settings)
+    last = f"layers.{stages - 1}.blocks.0.mlp.fc1.weight"
+    return SwinConfig(
+        image_size=side - side % patch,
+        patch_size=patch,
+        in_chans=chans,
+        num_classes=_classes(shapes.get("head.fc.weight")),
+        embed_dim=width,
+        depths=tuple(depths),
+        num_heads=tuple(heads for _, heads in tables),
+        window_size=windows[0],
+        mlp_ratio=_sides(shapes, last, 2)[0] / _sides(shapes, last, 2)[1],
+        qkv_bias="layers.0.blocks.0.attn.qkv.bias" in shapes,
+        norm_eps=settings.number("layer_norm_eps", 1e-5),
+        convention=convention,  # type: ignore[arg-type]
+    )
+
+
+def _native_side(windows: list[int], patch: int, settings: Settings) -> int:
+    """Return the image's side in px: known where a stage's grid is smaller than a window, else assumed."""
+    for stage, window in enumerate(windows):
+        if window < windows[0]:
+            return (window << stage) * patch
+    side = patch * windows[0] << len(windows) - 1
+    settings.assume(
+        f"The file does not state its image size: {side} px are assumed, one window in the last stage."
+    )
+    return side

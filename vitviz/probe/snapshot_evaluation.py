@@ -1,0 +1,163 @@
+"""Evaluate one snapshot of a training: validation predictions, learned tables, attention."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitviz.analysis import confusion, position_similarity
+from vitviz.analysis.attention import readout_row
+from vitviz.analysis.sinks import summarise_norms
+from vitviz.config import ViTConfig
+from vitviz.data.image_preprocessing import Prepared
+from vitviz.models.abilities import abilities, as_vit
+from vitviz.models.loaded_model import LoadedModel
+from vitviz.models.token_layout import TokenLayout
+from vitviz.pin import Pin
+from vitviz.probe.capture import as_array, attention_distances, capture
+from vitviz.text import percent
+
+FloatArray = NDArray[np.floating[Any]]
+MEASURED = 24  # held-out images that the attention distance is the mean of
+WORST = 6
+_NO_TABLE = ("none", "pixels")  # positions that are no table
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The validation images of a run: model inputs, labels and pixels."""
+
+    inputs: NDArray[np.float32]  # (n, C, S, S)
+    labels: NDArray[np.integer[Any]]  # (n,)
+    pictures: NDArray[np.uint8]  # (n, H, W, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """A model's predictions on the validation images."""
+
+    held_out: HeldOut
+    guesses: NDArray[np.int64]  # (n,): what each is read as
+    given: FloatArray  # (n,): the probability of its true class
+    counts: NDArray[np.int64]  # (classes, classes): of a true class, read as
+    worst: NDArray[np.uint8]  # (k, H, W, 3): those whose true class gets the least probability
+    worst_words: tuple[str, ...]  # (k,): that class, and what it gets
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedTables:
+    """The learned tables of a ViT; None where the model has none."""
+
+    grid: tuple[int, int]
+    patch_px: int
+    similarity: FloatArray | None  # (N, N) of its positions
+    weights: FloatArray | None  # (D, C, P, P): its patch embedding
+    distance_px: FloatArray | None  # (layers, heads), mean over `MEASURED` images; None without held-out ones
+    norms: FloatArray | None  # (layers, 2 + prefix groups), see `summarise_norms`
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One snapshot's results that do not depend on the selected image; None where the model has none."""
+
+    classes: tuple[str, ...]
+    judged: Predictions | None
+    inside: LearnedTables | None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A model's prediction for one image."""
+
+    probabilities: FloatArray  # (classes,)
+    row: FloatArray | None  # (rows, cols): where its readout looks in the last layer, mean of the heads
+
+
+def frame(subject: LoadedModel, held_out: HeldOut | None) -> Frame:
+    """Evaluate a model on held-out images (None if unavailable), and measure its learned tables."""
+    judged = None if held_out is None else judge(subject, held_out)
+    seen = abilities(subject.config).heads_over_all
+    return Frame(subject.classes, judged, _read_tables(subject, held_out) if seen else None)
+
+
+def judge(subject: LoadedModel, held_out: HeldOut) -> Predictions:
+    """Classify held-out images."""
+    logits = capture(subject.model, held_out.inputs, record=("logits",), batch_size=64).logits
+    given, labels = subject.probabilities(logits), held_out.labels
+    worst = confusion.most_wrong(given, labels, WORST)
+    words = tuple(f"{subject.classes[labels[i]]}: {percent(given[i, labels[i]], 0)}" for i in worst)
+    guesses = given.argmax(axis=1)
+    counts = confusion.confusion_counts(labels, guesses, len(subject.classes))
+    true = given[np.arange(len(labels)), labels]
+    return Predictions(held_out, guesses, true, counts, np.ascontiguousarray(held_out.pictures[worst]), words)
+
+
+def _read_tables(subject: LoadedModel, held_out: HeldOut | None) -> LearnedTables:
+    config = as_vit(subject.config)
+    layout = subject.layout(config.image_size, config.image_size)
+    distance = norms = None
+    if held_out is not None:
+        images = held_out.inputs[:MEASURED]
+        distance = attention_distances(subject.model, images, with_mean=False).distance_px.mean(axis=0)
+        norms = measure_norms(subject, images)
+    return LearnedTables(
+        grid=layout.grid,
+        patch_px=layout.patch_px,
+        similarity=_similarity(subject, config, layout),
+        weights=_embedding(subject),
+        distance_px=distance,
+        norms=norms,
+    )
+
+
+def measure_norms(subject: LoadedModel, images: NDArray[np.float32]) -> FloatArray:
+    """Return `summarise_norms` of a ViT's tokens after every block, (layers, 2 + prefix groups)."""
+    config = as_vit(subject.config)
+    names = tuple(f"blocks.{layer}" for layer in range(config.depth))
+    found = capture(subject.model, images, record=names)
+    return np.stack(
+        [summarise_norms(np.linalg.norm(found[name], axis=-1), config.prefix_tokens) for name in names]
+    )
+
+
+def _similarity(subject: LoadedModel, config: ViTConfig, layout: TokenLayout) -> FloatArray | None:
+    if config.positions in _NO_TABLE:
+        return None
+    blank = np.zeros((1, config.in_chans, config.image_size, config.image_size), np.float32)
+    found = capture(subject.model, blank, record=("pos_embed",))
+    if "pos_embed" not in found.arrays:
+        return None
+    table = position_similarity.patch_rows(found["pos_embed"][-1], layout.grid)
+    return position_similarity.cosine_similarity(table).astype(np.float32)
+
+
+def _embedding(subject: LoadedModel) -> FloatArray | None:
+    """Return E as filters; None for a convolutional stem."""
+    config = as_vit(subject.config)
+    if not abilities(config).embedding:
+        return None
+    weight = as_array(subject.vit.get_parameter("patch_embed.proj.weight"))
+    return weight.reshape(config.embed_dim, config.in_chans, config.patch_size, config.patch_size)
+
+
+def attention(subject: LoadedModel, seen: Prepared, pin: Pin) -> FloatArray | None:
+    """Return the attention of the pinned query, (layers, heads, rows, cols); None without global attention."""
+    if not abilities(subject.config).heads_over_all:
+        return None
+    layout = subject.layout(*seen.input.shape[-2:])
+    found = capture(subject.model, seen.input[None], record=("blocks.*.attn",)).attention()
+    rows = found[:, 0][:, :, pin.token(layout), layout.num_prefix_tokens :]
+    return rows.reshape(*rows.shape[:2], *layout.grid)
+
+
+def answer(subject: LoadedModel, seen: Prepared) -> Answer:
+    """Return a model's prediction for an image, with the attention of its readout."""
+    if not abilities(subject.config).heads_over_all:
+        found = capture(subject.model, seen.input[None], record=("logits",))
+        return Answer(subject.probabilities(found.logits)[0], None)
+    config, layout = as_vit(subject.config), subject.layout(*seen.input.shape[-2:])
+    last = f"blocks.{config.depth - 1}.attn"
+    found = capture(subject.model, seen.input[None], record=(last,))
+    row = readout_row(found[last].mean(axis=1), layout.prefix, config.readout)[0]
+    return Answer(subject.probabilities(found.logits)[0], row.reshape(layout.grid))

@@ -1,0 +1,276 @@
+"""Export a run as a zip, and import one after checking every file in it.
+
+The configs of an experiment's members are recreated from its own config.
+"""
+
+import io
+import json
+import re
+import shutil
+import time
+import zipfile
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_tensors
+
+from vitviz.checkpoint_header import CheckpointError
+from vitviz.checkpoints import MAX_BYTES as MAX_CHECKPOINT_BYTES
+from vitviz.checkpoints import load_checkpoint
+from vitviz.data.bounded_zip import BoundedZip, EntryError, ZipError, ZipLimits
+from vitviz.text import cut
+from vitviz.training.atomic_files import write_status
+from vitviz.training.record_fields import FieldError, checked_record, integer_between, number
+from vitviz.training.run_config import MEMBER_NAME, RunConfig, config_from_values
+from vitviz.training.run_directory import START, Run, RunError, Status
+from vitviz.training.start_weights import check_start
+
+MAX_ZIP_BYTES = 64 * 2**20
+MAX_UNPACKED_BYTES = 96 * 2**20  # weights do not compress
+MAX_FILES = 1024
+MAX_RECORDS = 50_000  # of all models together; each takes some 20 microseconds
+MAX_RECORDS_BYTES = 16 * 2**20  # of all models together
+MAX_RECORD_BYTES = 128 * 1024  # a confusion table of 100 classes
+MAX_RECORD_VALUES = 2_000_000  # commas, of all models together
+MAX_RECORD_BRACKETS = 256  # of one record: an object with a confusion table
+MAX_SNAPSHOT_HEADER_BYTES = 256 * 1024  # 2,300 tensors; a ViT of 12 layers has 150
+MAX_HEADERS_BYTES = 2 * 2**20  # of all snapshots together
+MAX_RESUME_HEADER_BYTES = 2 * 2**20
+MAX_SECONDS = 1.2  # of processor time, between two files or records
+_MAX_FILE_BYTES = {  # other files: the limit of the archive
+    "config.json": 128 * 1024,
+    "status.json": 16 * 1024,
+    "records.jsonl": MAX_RECORDS_BYTES,
+    START: MAX_CHECKPOINT_BYTES,
+}
+_READ = r"status\.json|records\.jsonl|snapshots/[0-9]{8}\.safetensors"  # files of one model
+_FILE = re.compile(
+    rf"config\.json|resume\.safetensors|start\.safetensors|{_READ}|members/{MEMBER_NAME}/({_READ})"
+)
+_STATUS = {
+    "step": integer_between(),
+    "progress": number(0, 1),
+    "epoch": number(0),
+    "seconds": number(0),
+    "learning_rate": number(0, 10),
+    "weight_decay": number(0, 10),
+}
+_OF_THE_WHOLE = {"config.json", "status.json", "resume.safetensors", START}
+_NOT_A_RUN = "the file is not a run exported by vitviz"
+
+
+def export_run(run: Run) -> bytes:
+    """Return the run's directory as a zip, without lease and commands."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(run.directory.rglob("*")):
+            name = path.relative_to(run.directory).as_posix()
+            if _FILE.fullmatch(name):
+                archive.writestr(name, _read_without_owner(path))
+    return buffer.getvalue()
+
+
+def _read_without_owner(path: Path) -> bytes:
+    """Return a file's bytes; the owner is removed from a config."""
+    data = path.read_bytes()
+    if path.name != "config.json":
+        return data
+    return json.dumps({**json.loads(data), "owner": ""}, indent=1).encode()
+
+
+@dataclass
+class _Reading:
+    """Processor time and skipped records of one import."""
+
+    skipped: list[str] = field(default_factory=list)
+    begun_s: float = field(default_factory=time.thread_time)
+
+    def check_time(self) -> None:
+        if time.thread_time() - self.begun_s > MAX_SECONDS:
+            raise RunError(
+                f"importing the run exceeds the limit of {MAX_SECONDS:g} seconds of processor time: it has too many"
+                " layers, snapshots or records"
+            )
+
+
+def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | None = None) -> Run:
+    """Return a new run under `root` from a zip by `export_run`; an invalid zip leaves nothing behind.
+
+    Raises:
+        RunError: if the zip is invalid, too large or inconsistent.
+    """
+    reading = _Reading()
+    files = _unpack(data)
+    config = _config(files, owner, lease_s)
+    skipped = reading.skipped
+    parts = [_part(files, config, "", reading)] if not config.members else []
+    for member in config.members:
+        parts.append(_part(files, config.for_member(member), f"members/{member.name}/", reading))
+    known = {name for part in parts for name in part} | _OF_THE_WHOLE
+    strange = sorted(set(files) - known)
+    if strange:
+        raise RunError(f"{_NOT_A_RUN}: unexpected file {cut(strange[0])!r}")
+    status = _status(files, "status.json")
+    if skipped:
+        others = f" and {len(skipped) - 1:,} more" if len(skipped) > 1 else ""
+        status = replace(status, message=f"{status.message}; skipped: {skipped[0]}{others}")
+    resume = files.get("resume.safetensors")
+    if resume is not None:
+        _check_resume(resume)
+        parts.append({"resume.safetensors": resume})
+    start = files.get(START)
+    if start is not None:
+        check_start(start, config)
+    run = Run.create(root, config, start=start)
+    try:
+        for name, content in (item for part in parts for item in part.items()):
+            (run.directory / name).write_bytes(content)
+        write_status(run.directory / "status.json", asdict(status))
+    except OSError as error:
+        shutil.rmtree(run.directory, ignore_errors=True)
+        raise RunError(f"the run could not be stored: {error.strerror or error}") from error
+    return run
+
+
+def _part(files: dict[str, bytes], config: RunConfig, folder: str, reading: _Reading) -> dict[str, bytes]:
+    """Return one model's files, checked, under their names in the zip."""
+    start = f"{folder}snapshots/"
+    part = {name: content for name, content in files.items() if name.startswith(start)}
+    if not part:
+        raise RunError("the run has no snapshot: export it after its first snapshot")
+    for name, content in part.items():
+        reading.check_time()
+        _check_snapshot(name, content, config)
+    name = f"{folder}records.jsonl"
+    part[name] = _records(files.get(name, b""), name, reading)
+    status = f"{folder}status.json"
+    part[status] = json.dumps(asdict(_status(files, status))).encode()
+    return part
+
+
+def _unpack(data: bytes) -> dict[str, bytes]:
+    """Return the files by name."""
+    if len(data) > MAX_ZIP_BYTES:
+        raise RunError(
+            f"the zip is too large: {len(data) / 2**20:.0f} MB, the limit is {MAX_ZIP_BYTES >> 20} MB"
+        )
+    files: dict[str, bytes] = {}
+    try:
+        archive = BoundedZip(data, ZipLimits(MAX_FILES, MAX_UNPACKED_BYTES))
+        for info in archive.files:
+            name = info.filename
+            if not _FILE.fullmatch(name) or name in files:
+                raise RunError(f"{_NOT_A_RUN}: unexpected file {cut(name)!r}")
+            most_bytes = _MAX_FILE_BYTES.get(Path(name).name, MAX_UNPACKED_BYTES)
+            if info.file_size > most_bytes:
+                raise RunError(f"{name} has {info.file_size:,} bytes, the limit is {most_bytes:,}")
+            files[name] = archive.read(info, most_bytes)
+    except EntryError as error:
+        raise RunError(f"{name} in the zip cannot be used: {error}") from error
+    except ZipError as error:
+        raise RunError(f"the zip cannot be used: {error}") from error
+    _check_totals(files)
+    return files
+
+
+def _check_totals(files: dict[str, bytes]) -> None:
+    """Check the total sizes of records and headers before parsing any."""
+    records = [data for name, data in files.items() if name.endswith("records.jsonl")]
+    lines = sum(data.count(b"\n") for data in records)
+    if lines > MAX_RECORDS:
+        raise RunError(f"the run has {lines:,} records, the limit is {MAX_RECORDS:,}")
+    if (values := sum(data.count(b",") for data in records)) > MAX_RECORD_VALUES:
+        raise RunError(f"the run's records have {values:,} values, the limit is {MAX_RECORD_VALUES:,}")
+    if (size := sum(map(len, records))) > MAX_RECORDS_BYTES:
+        raise RunError(f"the run's records have {size:,} bytes, the limit is {MAX_RECORDS_BYTES:,}")
+    headers = [_header_bytes(data) for name, data in files.items() if "snapshots/" in name]
+    if max(headers, default=0) > MAX_SNAPSHOT_HEADER_BYTES or sum(headers) > MAX_HEADERS_BYTES:
+        raise RunError(
+            f"the headers of the run's snapshots have {sum(headers):,} bytes, the limit is"
+            f" {MAX_SNAPSHOT_HEADER_BYTES:,} each and {MAX_HEADERS_BYTES:,} together"
+        )
+
+
+def _header_bytes(part: bytes) -> int:
+    """Return the length of a safetensors file's header, at most the file's own."""
+    return min(int.from_bytes(part[:8], "little"), len(part))
+
+
+def _config(files: dict[str, bytes], owner: str, lease_s: float | None) -> RunConfig:
+    try:
+        values = json.loads(files["config.json"])
+        config = config_from_values(values)
+    except KeyError as error:
+        cause = "it is missing" if str(error) == "'config.json'" else f"it lacks {error}"
+        raise RunError(f"{_NOT_A_RUN}: its config is invalid: {cause}") from error
+    except ValueError as error:
+        raise RunError(f"{_NOT_A_RUN}: its config is invalid: {cut(str(error), 300)}") from error
+    except (TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise RunError(f"{_NOT_A_RUN}: its config is invalid") from error
+    return replace(config, owner=owner, lease_s=lease_s, created=0.0)
+
+
+def _records(data: bytes, name: str, reading: _Reading) -> bytes:
+    """Return the valid records; for others, note the line and the reason."""
+    records, skipped = [], reading.skipped
+    for place, line in enumerate(io.BytesIO(data), start=1):
+        if place % 256 == 0 or len(line) > 1000:
+            reading.check_time()
+        if len(line) > MAX_RECORD_BYTES or line.count(b"[") + line.count(b"{") > MAX_RECORD_BRACKETS:
+            skipped.append(f"{name} line {place} is too long or too deeply nested")
+            continue
+        try:
+            records.append(json.dumps(checked_record(json.loads(line))).encode() + b"\n")
+        except FieldError as error:
+            skipped.append(f"{name} line {place}: {error}")
+        except (ValueError, RecursionError):
+            skipped.append(f"{name} line {place} is not a JSON record")
+    return b"".join(records)
+
+
+def _check_snapshot(name: str, part: bytes, config: RunConfig) -> None:
+    step = int(Path(name).stem)
+    try:
+        checkpoint = load_checkpoint(part, step)
+    except CheckpointError as error:
+        raise RunError(f"{name} cannot be used: {error}") from error
+    if checkpoint.history or set(checkpoint.card) - {"title", "step", "epoch", "seconds"}:
+        raise RunError(f"{name} has unexpected metadata: expected a snapshot of a run")
+    if not all(
+        isinstance(value, int | float | str) and len(str(value)) <= 500 for value in checkpoint.card.values()
+    ):
+        raise RunError(f"{name} has invalid metadata: expected numbers and short texts")
+    if checkpoint.config != config.model or checkpoint.preparation != config.preparation:
+        raise RunError(f"{name} does not match the model of the run's config")
+
+
+def _check_resume(part: bytes) -> None:
+    if (size := _header_bytes(part)) > MAX_RESUME_HEADER_BYTES:
+        raise RunError(
+            f"the header of the run's saved state has {size:,} bytes, the limit is {MAX_RESUME_HEADER_BYTES:,}"
+        )
+    try:
+        parse_tensors(part)
+    except (SafetensorError, ValueError, RuntimeError, KeyError) as error:
+        raise RunError("the run's saved state is damaged") from error
+
+
+def _status(files: dict[str, bytes], name: str) -> Status:
+    try:
+        values = json.loads(files[name])
+        read: dict[str, Any] = {field: check(field, values[field]) for field, check in _STATUS.items()}
+        read |= {
+            field: None if values.get(field) is None else number(0, 1)(field, values[field])
+            for field in ("accuracy", "test_accuracy")
+        }
+        state = "done" if values["state"] == "done" else "stopped"
+        return Status(state, message=f"uploaded {time.strftime('%Y-%m-%d %H:%M')}", **read)
+    except KeyError as error:
+        cause = f"it lacks {error}" if str(error) != repr(name) else "it is missing"
+        raise RunError(f"{_NOT_A_RUN}: its status ({name}) is invalid: {cause}") from error
+    except FieldError as error:
+        raise RunError(f"{_NOT_A_RUN}: its status ({name}) is invalid: {error}") from error
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise RunError(f"{_NOT_A_RUN}: its status ({name}) cannot be read") from error
