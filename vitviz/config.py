@@ -110,7 +110,7 @@ class TrainConfig:
     patience: float | None = declare(
         None,
         "Patience",
-        "Stop after so many epochs without improvement; 0: off.",
+        "Epochs without improvement that end training; 0: off.",
         "(0, 10000]",
         unit="epochs",
     )

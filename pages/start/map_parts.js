@@ -82,7 +82,7 @@ function listenToTokens(node, part, { acts, model, keyed }) {
   const pinOf = (cell) => model.pinOf({ grid, prefix: [] }, cell);
   node.removeAttribute('aria-hidden');
   gridNavigation(node, {
-    label: `${part.title}: hover over a token to show it in all parts`,
+    label: `${part.title}: hover over a token to highlight it in all parts`,
     rows: () => grid[0],
     cols: () => grid[1],
     start: () => Math.max(0, model.tokenAt({ grid, prefix: [] }, model.header.pin)),
@@ -180,8 +180,8 @@ export function writeLabels({ stream, curves }, model, name) {
   const write = (label, words) => {
     if (label && label.textContent !== words) label.textContent = words;
   };
-  write(stream, `Residual stream of ${name}, as thick as its norm; images: attention`);
+  write(stream, `Line width: norm of ${name} in the residual stream; images: attention`);
   const [best, ...others] = lensClasses(model).map((k) => model.header.classes.names[k]);
   const grey = others.length ? ` (grey: ${others.join(', ')})` : '';
-  write(curves, `Head applied after each layer: probability of ${best}${grey}`);
+  write(curves, `Classifier head after each layer: probability of ${best}${grey}`);
 }

@@ -27,10 +27,10 @@ function keyWords(model, part, pin) {
   return `${model.shortName(model.pinOf(part, key), part)} (${percent(weight)})`;
 }
 
-/** What a block adds to a token: 'norms added: attention 2.0, MLP 1.5'. */
+/** What a block adds to a token: 'norms of added vectors: attention 2.0, MLP 1.5'. */
 function addedWords(model, part, pin) {
   const { attention, mlp } = model.lengths(part, pin);
-  return `norms added: attention ${formatNorm(attention)}, MLP ${formatNorm(mlp)}`;
+  return `norms of added vectors: attention ${formatNorm(attention)}, MLP ${formatNorm(mlp)}`;
 }
 
 const STEP = {
@@ -63,10 +63,10 @@ const TOUR = {
   picture: () => 'A patch is cut out of the image.',
   patches: () => 'A patch is cut out of the image.',
   maps: () => 'Convolutions turn the image into feature maps.',
-  embed: (model, part) => `E turns it into ${part.shape_out[1]} numbers, a token.`,
-  prefix: () => 'It follows the learned tokens in the sequence.',
-  positions: () => 'Its position embedding is added.',
-  block: (model, part) => `Layer ${part.layer} adds to every token.`,
+  embed: (model, part) => `E computes a token of ${part.shape_out[1]} values.`,
+  prefix: () => 'The token joins the sequence.',
+  positions: () => 'The position embedding is added.',
+  block: (model, part) => `Layer ${part.layer} updates every token.`,
   merge: () => 'Neighbouring tokens are merged.',
   norm: () => 'The classifier head reads the last layer.',
   pool: () => 'All positions are pooled.',

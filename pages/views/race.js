@@ -131,7 +131,7 @@ class Race {
     const label = rows ? rows.title : 'Accuracy on original images and with shuffled patches';
     this.rows.node.setAttribute(
       'aria-label',
-      texts.length ? `${label}: ${texts.join('; ')}` : header.waiting || 'Concealed until the prediction',
+      texts.length ? `${label}: ${texts.join('; ')}` : header.waiting || 'Hidden until you predict',
     );
   }
 

@@ -162,7 +162,7 @@ def test_information_flows_block_by_block(visit: Visit) -> None:
     expect(view).to_have_attribute("data-reached", "36 16 64 64")
     press(view, "One block forward")
     expect(view).to_have_attribute("data-reached", "64 16 64 64")
-    press(view, "Patches it depends on")
+    press(view, "Patches read")
     press(view, "One block back")
     expect(view).to_have_attribute("data-block", "2")
     expect(view).to_have_attribute("data-reached", "64 16 64 64")

@@ -89,7 +89,7 @@ def test_random_trained_and_film_stand_side_by_side(open_app: OpenApp, trained: 
     assert shares[0].sum() < shares[2].sum()
     assert found[0]["frame"] == 2 and found[0]["active"] == 0
     trained_model, random = captions(app).split("**Random")
-    assert "as rough as noise" in random and "the first are smooth waves" in trained_model
+    assert "as rough as noise" in random and "the first are smooth (roughness" in trained_model
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ def test_reconstruction_sends_three_bases_and_the_images_own_is_optimal(open_app
     shown = array(found, "shown").transpose(2, 0, 1) / 255
     patches = filters.cut_patches(shown, 4).reshape(64, -1)
     np.testing.assert_allclose(rebuilt * 0.5 + 0.5, patches, atol=1e-4)
-    halves = re.findall(r"With (\d+) components of E, (\d+) of the PCA", captions(app))
+    halves = re.findall(r"takes (\d+) components of E, (\d+) of the PCA", captions(app))
     assert int(halves[0][1]) <= int(halves[0][0])
 
 

@@ -184,9 +184,9 @@ def test_the_magnitudes_of_patches_and_positions_are_the_models_own(open_app: Op
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        ("recipe_d", "a second linear map of the pixels, which holds no position"),
-        ("recipe_a", "E_pos adds one row per patch"),
-        ("vit_digits", "E_pos adds one row per token"),
+        ("recipe_d", "a second linear map of the pixels, without position information"),
+        ("recipe_a", "each patch gets one row of E_pos"),
+        ("vit_digits", "each token gets one row of E_pos"),
     ],
 )
 def test_the_added_term_is_named(open_app: OpenApp, model: str, words: str) -> None:

@@ -130,7 +130,7 @@ def test_training_is_a_timeline_and_the_caption_follows_the_step(open_app: OpenA
     assert panel["moments"] == ["step 0 · epoch 0", "step 10 · epoch 0.2", "step 100 · epoch 2"]
     assert len(panel["told"]) == 3 and "adjacent patches" in panel["told"][0]
     assert payload(last)[0]["frame"] == 2
-    assert "clear structure" in captions(last)
+    assert "clearly higher for neighbours" in captions(last)
     first = open_app(PAGE, model=trained, step="0")
     assert payload(first)[0]["frame"] == 0
     assert "no structure (at step 0 · epoch 0)" in captions(first)
@@ -292,7 +292,7 @@ def test_rotary_pairs_turn_with_the_offset(open_app: OpenApp) -> None:
     (chart,) = charts(app)
     scores = np.array(chart["data"][0]["z"])
     assert scores.shape == (15, 15) and scores[7, 7] == 1.0
-    assert f"q·k falls to {scores[8, 9]:.2f} of its value at offset 0" in captions(app)
+    assert f"q·k is {scores[8, 9]:.2f} times its value at offset 0" in captions(app)
     compared = open_app(PAGE, positions__left="rotary", positions__right="none")
     assert cosines(payload(compared), 0).shape[-2:] == (64, 64)
     assert "2-D rotary, q·k" in captions(compared)

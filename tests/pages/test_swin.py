@@ -160,7 +160,8 @@ def test_cost_is_measured_on_click(open_app: OpenApp, monkeypatch: pytest.Monkey
     monkeypatch.setattr(timings, "time_attention", known)
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__view="cost")
     found = re.search(
-        r"the slope is (1\.\d\d|2\.00) \(limit 2\) for global attention and 1\.00 for windows", captions(app)
+        r"the log-log slope is (1\.\d\d|2\.00) \(limit 2\) for global attention and 1\.00 for windows",
+        captions(app),
     )
     assert found is not None and float(found[1]) > 1.9
     assert "Measured slopes" not in captions(app)
@@ -246,7 +247,7 @@ def test_the_corner_s_question_is_answered_by_the_view(open_app: OpenApp) -> Non
 def test_the_cost_s_slopes_are_over_tokens(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:swin_digits", image="digits:3", swin__view="cost")
     slopes = re.search(
-        r"the slope is ([\d.]+) \(limit 2\) for global attention and ([\d.]+) for", captions(app)
+        r"the log-log slope is ([\d.]+) \(limit 2\) for global attention and ([\d.]+) for", captions(app)
     )
     assert slopes is not None
     assert 1.9 < float(slopes[1]) <= 2 and float(slopes[2]) == 1

@@ -109,7 +109,7 @@ def test_colours_are_the_principal_components_of_the_said_images(open_app: OpenA
         red = 0.5 + arrays[f"values{side}"][0].reshape(8, 8) / 4
         np.testing.assert_allclose(arrays[f"colours{side}"][..., 0], np.rint(255 * red.clip(0, 1)), atol=1)
         assert (arrays[f"colours{side}"][..., 3] > 0).all()
-    assert f"fitted on {'this image' if fit == 'first' else 'both images'}." in read_captions(app)
+    assert f"fitted on {'this image' if fit == 'first' else 'both images'}, explain" in read_captions(app)
     assert [frame["facts"][0][0] for frame in header["frames"]] == ["red", "red"]
 
 

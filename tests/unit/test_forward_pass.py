@@ -314,11 +314,15 @@ def check_block(fields: dict, arrays: dict[str, NDArray], block: BlockPass) -> N
         (
             "cifar10_vit",
             ModelTraits("cls"),
-            {"picture": "32 × 32 px, RGB", "embed": "E: 48 values → 128", "prefix": "+ 1 learned token"},
+            {
+                "picture": "read as 32 × 32 px, RGB",
+                "embed": "E: 48 values → 128",
+                "prefix": "+ 1 learned token",
+            },
         ),
         ("cifar10_deit_soft", ModelTraits("cls", distilled=True), {"prefix": "+ 2 learned tokens"}),
         ("cifar10_swin", ModelTraits("mean", windows=True), {"patches": "256 patches of 12 values"}),
-        ("digits_cnn", ModelTraits("mean", convolutions=True), {"picture": "32 × 32 px, grey"}),
+        ("digits_cnn", ModelTraits("mean", convolutions=True), {"picture": "read as 32 × 32 px, grey"}),
     ],
 )
 def test_captions_name_the_model_s_sizes_and_tokens(

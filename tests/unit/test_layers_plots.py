@@ -40,7 +40,7 @@ def test_cosines_in_eight_bits() -> None:
 
 def test_what_the_colours_hold() -> None:
     found = Components(np.zeros(3), np.eye(3), np.array([0.5, 0.2, 0.05]), np.ones(3), (2, 1, 3))
-    assert plots.share_note(found) == "75\N{NO-BREAK SPACE}% in colour"
+    assert plots.share_note(found) == "75\N{NO-BREAK SPACE}% of variance"
     assert plots.colour_panels(found, shares=True) == {"shares": [0.5, 0.2, 0.05], "orders": [2, 1, 3]}
     assert plots.colour_panels(found, shares=False) == {"orders": [2, 1, 3]}
 

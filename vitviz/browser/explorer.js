@@ -262,8 +262,8 @@ class Explorer {
     this.paint();
     const { token, chosen, numbers: n } = this.shown;
     const { header } = this.model;
-    const verb = this.options.direction === 'row' ? 'attends most, of all patches, to' : 'receives most attention from';
-    return `${nameOf(header, token)} ${verb} ${nameOf(header, n.best)}, weight ${weight(chosen[n.best])}.`;
+    const verb = this.options.direction === 'row' ? 'attends most to' : 'receives most attention from';
+    return `Among patches, ${nameOf(header, token)} ${verb} ${nameOf(header, n.best)}, weight ${weight(chosen[n.best])}.`;
   }
 
   // ------------------------------------------------------------ view options

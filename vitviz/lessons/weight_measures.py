@@ -59,7 +59,7 @@ class EmbeddingShare(BaseMeasure):
 
 @dataclass(frozen=True)
 class NeighbourSimilarity(BaseMeasure):
-    """The mean cosine similarity of learned position embeddings one step apart."""
+    """The mean cosine similarity of adjacent learned position embeddings."""
 
     needs = ("learned_positions",)
     kind = Drag(-1.0, 1.0, 0.01)
@@ -81,7 +81,7 @@ class NeighbourSimilarity(BaseMeasure):
         apart = f"; those more than {distance} apart {signed(float(far.mean()))}" if far.size else ""
         return MeasuredAnswer(
             float(near.mean()),
-            f"Position embeddings one step apart have a mean cosine of {signed(float(near.mean()))}{apart}. The"
+            f"Adjacent position embeddings have a mean cosine of {signed(float(near.mean()))}{apart}. The"
             " model was not told which patches are neighbours.",
         )
 

@@ -54,8 +54,8 @@ def colour_panels(components: Components, *, shares: bool) -> dict[str, Any]:
 
 
 def share_note(components: Components) -> str:
-    """'61 % in colour': what the three hold of the variance."""
-    return f"{percent(float(components.shares.sum()), 0)} in colour"
+    """Return '61 % of variance': the share that the three components explain."""
+    return f"{percent(float(components.shares.sum()), 0)} of variance"
 
 
 def panels_view(rows: Rows, panels: Sequence[Panel]) -> bytes:

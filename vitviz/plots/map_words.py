@@ -108,7 +108,7 @@ def _describe(content: Content, part: Part, model: ModelTraits) -> str:
     """Describe the image itself, whose content is None; the functions below describe the other parts."""
     channels, height, width = part.shape_in
     colour = {1: "1 grey channel", 3: "3 colour channels"}.get(channels, plural(channels, "channel"))
-    return f"{height} × {width} pixels with {colour}: {channels * height * width:,} values."
+    return f"The model reads {height} × {width} pixels with {colour}: {channels * height * width:,} values."
 
 
 @_describe.register
@@ -193,7 +193,7 @@ def _(content: BlockPass, part: Part, model: ModelTraits) -> str:
         f" in its {content.window_grid[0]} × {content.window_grid[1]} window" if content.window_grid else ""
     )
     return (
-        f"{'[CLS]' if of_cls else 'A token'} attends to all tokens{window}; norms added: attention"
+        f"{'[CLS]' if of_cls else 'A token'} attends to all tokens{window}; norms of added vectors: attention"
         f" {attention:.1f}, MLP {mlp:.1f}{'' if of_cls else ' on average'}."
     )
 
@@ -299,7 +299,7 @@ def write_caption(part: Part, model: ModelTraits) -> str:
     if isinstance(content, FeatureMaps):
         return plural(out[0], "feature map")
     if content is None:
-        return f"{part.shape_in[1]} × {part.shape_in[2]} px, {'grey' if part.shape_in[0] == 1 else 'RGB'}"
+        return f"read as {part.shape_in[1]} × {part.shape_in[2]} px, {'grey' if part.shape_in[0] == 1 else 'RGB'}"
     if isinstance(content, ClassScores):
         return "softmax of the mean logit" if model.distilled else "softmax of the logits"
     return "2 × 2 tokens become 1" if isinstance(content, MergedTokens) else ""

@@ -86,7 +86,7 @@ def judge(subject: LoadedModel, held_out: HeldOut) -> Predictions:
     logits = capture(subject.model, held_out.inputs, record=("logits",), batch_size=64).logits
     given, labels = subject.probabilities(logits), held_out.labels
     worst = confusion.most_wrong(given, labels, WORST)
-    words = tuple(f"{subject.classes[labels[i]]}: {percent(given[i, labels[i]], 0)}" for i in worst)
+    words = tuple(f"{subject.classes[labels[i]]} ({percent(given[i, labels[i]], 0)})" for i in worst)
     guesses = given.argmax(axis=1)
     counts = confusion.confusion_counts(labels, guesses, len(subject.classes))
     true = given[np.arange(len(labels)), labels]

@@ -94,7 +94,6 @@ def draw_downloads(subject: CapturedSubject, maps: Maps, background: BackgroundC
 MATHEMATICS = "\n\n".join(
     f"**{method.title}** · {method.source}\n\n$$\n{method.latex}\n$$" for method in METHODS.values()
 ) + (
-    "\n\nEach map is the readout's row without prefix tokens: the [CLS] row, the mean of the [CLS] and [DIST] rows of a"
-    " DeiT (it predicts from the mean of both tokens' logits), or the mean of all patch rows if the model averages"
-    " its patches. Raw attention is the last layer's, averaged over heads."
+    "\n\nAn attention map is the row of [CLS] without the columns of prefix tokens. In a DeiT, it is the mean of the"
+    " rows of [CLS] and [DIST]; in a model that averages its patches, the mean of all patch rows."
 )

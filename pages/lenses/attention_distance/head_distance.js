@@ -11,7 +11,7 @@ import { SEQUENTIAL_LUT, headColor, rampImage } from '../../../vitviz/browser/ki
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const PLOT_LABEL =
-  'Heads against depth. Left and right change the layer, up and down the head, Enter selects the head below.';
+  'Distance of each head by layer. Left and right arrows: layer; up and down arrows: head; Enter: select the head.';
 const GAP = 32; // as in the style sheet
 const LEAST_SIDE = 200; // as in the style sheet
 

@@ -216,7 +216,7 @@ def draw_tokens() -> None:
         math=page.read_math(__file__),
         code=(distillation_loss, analysis.combine_heads, analysis.token_similarity, shared_mass),
         ask=Question(
-            "Which share of their attention do [CLS] and [DIST] have in common in the last layer?",
+            "What share of their attention do [CLS] and [DIST] have in common in the last layer?",
             model_measures.SharedAttention(),
         ),
         at=student,

@@ -16,7 +16,8 @@ def describe_tile(word: str) -> str:
         if word == "filter"
         else "a principal component of its columns, the filters"
     )
-    return f"{E_DEFINITION}; each tile is {tile}."
+    roughness = "Roughness: mean squared difference of neighbouring weights, relative to white noise."
+    return f"{E_DEFINITION}; each tile is {tile}. {roughness}"
 
 
 def describe_shares(shares: FloatArray) -> str:
@@ -38,10 +39,9 @@ def describe_filters(
     """
     roughness = f"(roughness {look.head:.2f}; white noise: 1)"
     if look.waves:
-        last = "noise" if look.tail > NOISY else "finer"
-        kind = f"the first are smooth waves {roughness}, the last are {last}"
+        kind = f"the first are smooth (roughness {look.head:.2f}; the last: {look.tail:.2f}, white noise: 1)"
     elif look.head < NOISY:
-        kind = f"the first are smoother than noise, without clear waves {roughness}"
+        kind = f"the first are smoother than noise {roughness}"
     elif not model.trained:
         kind = f"they are as rough as noise {roughness}"
     elif first_share > random_share:
@@ -72,9 +72,9 @@ def describe_reconstruction(model: Rebuilding, optimal: Rebuilding, cosines: Reb
         [count_components(basis, share) for basis in (model, optimal, cosines)] for share in (0.5, 0.1)
     )
     return (
-        f"With {half[0]} components of E, {half[1]} of the PCA of these patches or {half[2]} of the DCT, the error is"
-        f" half that of the mean patch alone ({start:.1f} grey levels); with {tenth[0]}, {tenth[1]} or {tenth[2]},"
-        " a tenth."
+        f"Halving the error of the mean patch ({start:.1f} grey levels) takes {half[0]} components of E, {half[1]} of"
+        f" the PCA of these patches or {half[2]} of the DCT; reducing it to a tenth takes {tenth[0]}, {tenth[1]} or"
+        f" {tenth[2]}."
     )
 
 

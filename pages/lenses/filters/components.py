@@ -52,7 +52,7 @@ def draw() -> None:
         code=(filters.principal_components, filters.align_signs),
         numbers=partial(_draw_downloads, models, controls),
         ask=Question(
-            "Which share of the variance do the first five components explain?",
+            "What share of the variance do the first five components explain?",
             weight_measures.ExplainedVariance(),
         ),
     )

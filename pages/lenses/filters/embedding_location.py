@@ -44,7 +44,7 @@ def draw() -> None:
         "filters.where",
         math=page.read_math(__file__),
         code=(PatchEmbed, filters.apply_filter),
-        ask=Question("Which share of the model's parameters is E?", weight_measures.EmbeddingShare()),
+        ask=Question("What share of the model's parameters is E?", weight_measures.EmbeddingShare()),
     )
 
 

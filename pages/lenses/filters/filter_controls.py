@@ -56,7 +56,7 @@ def _draw_kind(model: ModelChoice) -> str:
         "filters.kind",
         "Tiles",
         {kind: title for kind, title in KINDS.items() if kind != "change" or len(model.steps) > 1},
-        help="Learned change: the components of E minus its first snapshot, so without the initial noise.",
+        help="Learned change: components of the difference between E and its first snapshot.",
     )
 
 

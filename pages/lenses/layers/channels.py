@@ -181,7 +181,7 @@ def describe_channels(
     cnn: Subject, stages: Sequence[StageEnd], responses: Responses, subset: ImageSubset, revealed: bool
 ) -> str:
     """Return a caption with the number of top images that share a class, by stage, once it may be revealed."""
-    shown = f"Shown: the channels with the strongest responses to this image relative to their peaks in {subset.title}."
+    shown = f"These channels respond most strongly to this image, relative to their peaks in {subset.title}."
     if responses.alike is None:
         return f"{shown} These images have no labels, so their classes cannot be compared."
     if not revealed:
@@ -204,8 +204,8 @@ def _ask_class_count(cnn: Subject, alike: Sequence[float], chance: float, subset
         band, f"Last stage: {alike[-1]:.1f} on average; stem: {alike[0]:.1f}; chance: {chance:.1f}."
     )
     prompt = (
-        f"Of the {count} images with the strongest responses of one channel in the last stage of {cnn.title}, how many"
-        " share a class on average?"
+        f"In the last stage of {cnn.title}, how many of the {count} images with a channel's strongest responses share a"
+        " class on average?"
     )
     return layer_questions.ask_before_reveal("layers.channels_guess", prompt, options, answer)
 

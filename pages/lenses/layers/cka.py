@@ -102,12 +102,12 @@ def describe_cka(pair: Sequence[Subject], matrix: NDArray[np.float64], revealed:
         across = matrix[:count, count:]
         row, col = np.unravel_index(int(across.argmax()), across.shape)
         between = (
-            f"Between the two models, {pair[0].layers[row].said} and {pair[1].layers[col].said} are most similar"
-            f" (CKA {signed(float(across.max()))}); the CKA of the two last layers is {signed(float(across[-1, -1]))}."
+            f"The models are most similar in {pair[0].layers[row].said} and {pair[1].layers[col].said}"
+            f" (CKA {signed(float(across.max()))}); the CKA of their last layers is {signed(float(across[-1, -1]))}."
         )
     return (
         f"The layers of {pair[most].safe_title} are more similar to each other (mean CKA {signed(means[most])}) than"
-        f" those of {pair[1 - most].safe_title} ({signed(means[1 - most])}). The CKA of first and last layer is {ends}."
+        f" those of {pair[1 - most].safe_title} ({signed(means[1 - most])}). CKA of first and last layer: {ends}."
         f" {between}"
     )
 

@@ -170,7 +170,7 @@ def describe_colours(coloured: Sequence[ColouredLayers], subset: ImageSubset | N
             )
         if parts:
             sentences.append(f"{model.model.safe_title}: {'; '.join(parts)}.")
-    condition = f"Components fitted on {images}; colours are comparable between layers, not between models."
+    condition = f"Components are fitted on {images}; colours are comparable between layers, not models."
     return " ".join((*sentences, condition))
 
 

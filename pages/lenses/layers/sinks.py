@@ -209,7 +209,7 @@ def describe_missing(missing: Sequence[str]) -> str:
     titles = " and ".join(f"**{PRETRAINED[name].title}**" for name in missing)
     host = PRETRAINED[missing[0]].source
     return (
-        f"This comparison needs {titles}. The weights from {host} are not on this machine. Download them under"
+        f"This comparison needs {titles}. The weights from {host} are not on this server. Download them under"
         f" *More models* in the sidebar or with `python -m vitviz.fetch {' '.join(missing)}`."
     )
 

@@ -71,7 +71,7 @@ export default class SweepView {
     });
     this.current.note.textContent = revealed
       ? 'Bold: the model still predicts that class. Drag in the chart to move the slider.'
-      : 'Grey: the range of all models. Predict to see which is which.';
+      : 'Grey: the range of all models. Predict to see each model.';
     const whose = revealed ? 'Confidence in each model’s initial prediction' : 'Range of all models’ confidence';
     const label = `${whose}, from ${words[0]} to ${words.at(-1)}`;
     const { band } = arrays;

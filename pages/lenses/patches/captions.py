@@ -72,10 +72,10 @@ def describe_magnitudes(image: EmbeddedImage, positions: np.ndarray) -> str:
         return f"{text}; nothing is added for the position."
     if as_vit(image.config).positions == "pixels":
         name = "a second linear map of the pixels"
-        text += f"; {name}, which holds no position, is added."
+        text += f"; {name}, without position information, is added."
     else:
         name = "E_pos"
-        text += f"; E_pos adds one row per {'token' if len(table) == layout.num_tokens else 'patch'}."
+        text += f"; each {'token' if len(table) == layout.num_tokens else 'patch'} gets one row of E_pos."
     text += f" Root mean square: {patch_rms:.3f} for x·E, {position_rms:.3f} for {name}"
     if patch_rms:
         text += f" ({position_rms / patch_rms:.2f} times as large)"

@@ -14,7 +14,7 @@ export default class PatchesReshape {
     this.side = 0;
     this.images = [];
     this.pair = el(this.root, 'div', { class: 'pt-pair' });
-    this.source = this.figure('Image', 'the token’s pixels in both');
+    this.source = this.figure('Image', 'the token’s pixels by both methods');
     this.right = this.figure('Unfold, then flatten', 'each patch is a square');
     this.wrong = this.figure('reshape(N, P·P·C)', 'each “patch” is a run of pixels');
     this.note = el(this.root, 'div', { class: 'pt-note', 'data-role': 'reshape' });

@@ -154,7 +154,7 @@ export default class PatchesSequence {
       width: Math.min(240, this.message.width),
       words: separate ? ['− maximum', '0', '+ maximum'] : [this.number(-top), '0', this.number(top)],
       colors: this.message.colors,
-      label: `Colour scale from ${separate ? 'minus to plus each map’s maximum' : `${this.number(-top)} to ${this.number(top)}`}`,
+      label: `Colour scale${separate ? ' of each map, from minus to plus its maximum' : ` from ${this.number(-top)} to ${this.number(top)}`}`,
     });
   }
 

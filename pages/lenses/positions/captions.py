@@ -57,8 +57,8 @@ def _describe_structure(table: PositionTable, structure: Structure) -> str:
         return f"{'no' if contrast < 0.05 else 'weak'} structure ({reason})"
     along = (mean_along(structure.along_row), mean_along(structure.along_column))
     lines = all(mean - structure.elsewhere > 0.05 for mean in along)
-    strength = "clear" if contrast > 0.25 else "weak"
-    return f"{strength} structure: {'neighbours, rows and columns' if lines else 'neighbours, hardly rows and columns'}"
+    strength = "clearly" if contrast > 0.25 else "slightly"
+    return f"{strength} higher for neighbours, {'' if lines else 'hardly for '}rows and columns"
 
 
 def describe_table(table: PositionTable, base: float) -> str:
@@ -84,7 +84,7 @@ def describe_table(table: PositionTable, base: float) -> str:
     periodic = percent(float(np.mean(waves <= longest)), 0)
     return (
         f"{name}: wavelengths range from {waves.min():.2f} to {waves.max():,.0f} positions; {periodic} of the {dim}"
-        " dimensions complete a period on this grid; each alone cannot distinguish positions one wavelength apart."
+        " dimensions complete a period on this grid; a single one cannot distinguish positions a wavelength apart."
     )
 
 
@@ -94,9 +94,9 @@ def describe_rotation(grid: tuple[int, int], dim: int, base: float, offset: tupl
     score = scores[grid[0] - 1 + offset[0], grid[1] - 1 + offset[1]]
     turns = np.degrees(np.abs(position_similarity.rotary_turns(grid, dim, base, offset))).max(axis=0)
     return (
-        f"{plural(abs(offset[0]), 'row')} and {plural(abs(offset[1]), 'column')} apart, q·k falls to"
-        f" {signed(float(score))} of its value at offset 0: the fastest pair turns by {turns[0]:.0f}°, the slowest by"
-        f" {turns[-1]:.1f}°."
+        f"At {plural(abs(offset[0]), 'row')} and {plural(abs(offset[1]), 'column')} apart, q·k is"
+        f" {signed(float(score))} times its value at offset 0: the fastest pair turns by {turns[0]:.0f}°, the slowest"
+        f" by {turns[-1]:.1f}°."
     )
 
 
@@ -146,7 +146,7 @@ def describe_resizing(grids: tuple[int, int], before: Structure, after: Structur
         f" {format_similarity(before.either_step)} to {format_similarity(after.either_step)}, elsewhere from"
         f" {format_similarity(before.elsewhere)} to {format_similarity(after.elsewhere)}"
     )
-    return f"{text}; a step is shorter on the larger grid." if new > old else f"{text}."
+    return f"{text}; adjacent patches lie closer together on the larger grid." if new > old else f"{text}."
 
 
 def describe_accuracy(entry: dict[str, Any], native_px: int) -> str:

@@ -57,7 +57,7 @@ def draw() -> None:
         ),
         numbers=partial(_draw_downloads, tables),
         ask=Question(
-            "What is the mean cosine of two learned positions one step apart?",
+            "What is the mean cosine of two adjacent learned positions?",
             weight_measures.NeighbourSimilarity(),
         ),
     )

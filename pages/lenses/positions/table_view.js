@@ -98,7 +98,7 @@ export default class TableView {
     if (kind === 'random') return `PE[${p}, ${k}] = ${v}\ndrawn from a normal distribution, not trained`;
     if (kind === 'learned') return `E_pos[${p}, ${k}] = ${v}\na parameter, learned by gradient descent`;
     if (kind === 'pixels')
-      return `PE[${p}, ${k}] = ${v}\na second linear map of the patch's pixels, which holds no position`;
+      return `PE[${p}, ${k}] = ${v}\na second linear map of the patch's pixels, without position information`;
     if (kind === 'rotary') {
       const pair = k % (d / 2);
       const [axis, at, side] = pair < d / 4 ? ['row', r, header.grid[0]] : ['column', c, header.grid[1]];

@@ -49,8 +49,8 @@ def describe_flow(hops: dict[str, Hops], pin: int, shift: int, blocks: int) -> s
     cnn = cnn.removeprefix("the whole image ")
     text = f"Information from patch {pin + 1} reaches {vit} in the ViT and {cnn} in the CNN."
     if not shift:
-        return f"{text} In windows without a shift it reaches {fixed}."
-    return f"{text} In shifted windows it reaches {shifted[0]}, in fixed windows {fixed}."
+        return f"{text} In unshifted windows, information reaches {fixed}."
+    return f"{text} In shifted windows, information reaches {shifted[0]}; in unshifted windows, {fixed}."
 
 
 def describe_gradients(allowed: token_reach.BoolArray, gradients: NDArray[np.float64]) -> str:
@@ -115,7 +115,7 @@ def describe_formula_cost(costs: Costs, sides_px: tuple[int, ...], window: int) 
     return (
         f"At 224 px, global attention costs {full[at] / cut[at]:.1f} times as much as windows:"
         f" {full[at] / 1e6:,.0f} against {cut[at] / 1e6:,.0f} million multiply-adds. From {sides_px[-2]} to"
-        f" {sides_px[-1]:,} px ({tokens[-2]:,.0f} to {tokens[-1]:,.0f} tokens) the slope is"
+        f" {sides_px[-1]:,} px ({tokens[-2]:,.0f} to {tokens[-1]:,.0f} tokens) the log-log slope is"
         f" {log_slope(tokens[-2:], full[-2:]):.2f} (limit 2) for global attention and"
         f" {log_slope(tokens[-2:], cut[-2:]):.2f} for windows. Costs are equal at one window of {window**2} tokens."
     )

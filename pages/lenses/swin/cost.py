@@ -76,7 +76,7 @@ def _draw_measurement(window: int, dim: int) -> None:
     requested: set[tuple[int, int]] = st.session_state.setdefault("swin._asked", set())
     if (window, dim) not in requested:
         sizes = ", ".join(f"{side} × {side}" for side in timings.list_sides(window))
-        st.caption(f"Runs both for {sizes} tokens; takes a few seconds.")
+        st.caption(f"Timing global and window attention on {sizes} tokens takes a few seconds.")
         st.button(
             "Measure runtime",
             key="swin.measure",

@@ -29,7 +29,7 @@ def draw_controls() -> GridControls:
             "Grid, patches per side",
             GRIDS,
             8,
-            help="H = W; 56 in the first stage of Swin-T.",
+            help="The grid is square; Swin-T has 56 in its first stage.",
         )
         fitting = tuple(m for m in WINDOWS if grid % m == 0 and m < grid)
         window = widgets.segmented(

@@ -42,8 +42,8 @@ export default class SwinReach {
         this.forward = forward;
         this.drawAll();
       });
-    this.out = way('Patches it reaches', true);
-    this.into = way('Patches it depends on', false);
+    this.out = way('Patches reached', true);
+    this.into = way('Patches read', false);
     this.playing = player(this.play, {
       at: () => this.block,
       last: () => this.now.header.blocks,

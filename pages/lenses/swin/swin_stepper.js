@@ -118,7 +118,7 @@ export default class SwinStepper extends Windows {
       this.step(by);
     };
     gridNavigation(this.map.node, {
-      label: 'Patches of the image; N and B step, P plays, M toggles the mask',
+      label: 'Patches of the image; N: next stage, B: previous, P: play, M: mask',
       rows: () => this.H().rows,
       cols: () => this.H().cols,
       cellAt: (x, y) => {

@@ -42,7 +42,7 @@ export function describeStage(stage, { rows, cols, window: M, shift }) {
         'and wrap around the edges.'
       : 'Shift 0: no roll, both blocks use the same windows.',
     shift
-      ? 'Give each region that was contiguous before the roll its own id: ' +
+      ? 'Each region that was contiguous before the roll gets one id: ' +
         'slices (0, −M), (−M, −s), (−s, end) on both axes.'
       : 'One region: no patch wrapped around.',
     shift

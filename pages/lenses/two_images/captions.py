@@ -58,8 +58,8 @@ def describe_colours(pair: ImagePair, layer: int, coloured: ColouredPair) -> str
         for image, mask in zip(pair.images, coloured.foregrounds, strict=True)
     )
     return (
-        f"Three components explain {first} of the variance of the first image's tokens and {second} of the second's in"
-        f" {pair.layers[layer].said}; fitted on {coloured.fitted_on}."
+        f"Three components, fitted on {coloured.fitted_on}, explain {first} of the variance of the first image's tokens"
+        f" and {second} of the second's in {pair.layers[layer].said}."
     )
 
 
@@ -93,8 +93,8 @@ def describe_segments(pair: ImagePair, layer: int, segmented: SegmentedPair) -> 
     label = int(inside.argmax())
     rule = "attention" if segmented.by_attention else "first component"
     return (
-        f"The foreground by {rule} covers {percent(foreground.mean(), 0)} of the first image;"
-        f" {percent(inside[label] / max(int(inside.sum()), 1), 0)} of it lies in segment {label + 1}, which covers"
+        f"Segment {label + 1} holds {percent(inside[label] / max(int(inside.sum()), 1), 0)} of the foreground by {rule}"
+        f" ({percent(foreground.mean(), 0)} of the first image); it covers"
         f" {percent((segmented.first == label).mean(), 0)} of the first image and"
         f" {percent((segmented.second == label).mean(), 0)} of the second ({pair.layers[layer].said})."
     )

@@ -64,7 +64,7 @@ def _read_controls(pair: ImagePair) -> tuple[bool, int, bool, Foreground]:
             0,
             MOST_LINES,
             12,
-            help="Number of most similar pairs of mutual nearest neighbours to draw.",
+            help="Number of pairs drawn: the most similar mutual nearest neighbours.",
         )
         before = widgets.toggle(
             "two_images.before",

@@ -61,11 +61,11 @@ def choose_foreground(pair: ImagePair, default: str) -> Foreground:
     )
     share = widgets.slider(
         "two_images.share",
-        "Share of the attention",
+        "Share of attention",
         0.3,
         0.9,
         0.6,
         0.05,
-        why_not=None if method == "attention" else "Only the foreground by attention uses this share.",
+        why_not=None if method == "attention" else "Only used by the foreground 'attention'.",
     )
     return Foreground(method, float(share))

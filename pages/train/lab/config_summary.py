@@ -83,13 +83,13 @@ def describe_model(config: ModelConfig) -> str:
     if model_abilities.receptive_field:
         cnn = as_cnn(config)
         kind = "plain" if cnn.pooled else "residual"
-        return f"CNN: {_join_numbers(cnn.blocks)} {kind} blocks of {_join_numbers(cnn.widths)} channels"
+        return f"CNN, {_join_numbers(cnn.blocks)} {kind} blocks of {_join_numbers(cnn.widths)} channels"
     if model_abilities.heads_over_all:
         return _describe_vit(as_vit(config))
     if model_abilities.windows:
         swin = as_swin(config)
         windows = f"windows of {swin.window_size} × {swin.window_size} tokens"
-        return f"Swin: {windows}, {_join_numbers(swin.depths)} layers, width {swin.embed_dim}"
+        return f"Swin, {windows}, {_join_numbers(swin.depths)} layers, width {swin.embed_dim}"
     return FAMILIES[config.family]
 
 
@@ -98,7 +98,7 @@ def _describe_vit(config: ViTConfig) -> str:
     patches = f"{rows} × {cols} {'patch' if rows * cols == 1 else 'patches'} of {config.patch_size} px"
     layers = f"{plural(config.depth, 'layer')} of {plural(config.num_heads, 'head')}"
     name = {"vit": "ViT", "deit": "DeiT", "hybrid": "Hybrid"}[config.family]
-    return f"{name}: {patches}, width {config.embed_dim}, {layers}"
+    return f"{name}, {patches}, width {config.embed_dim}, {layers}"
 
 
 def _join_numbers(values: tuple[int, ...]) -> str:

@@ -26,7 +26,7 @@ MISTAKES_TITLE = "All mistakes"
 COMPONENTS = 16
 MOST_NAMES = 20  # a table of more classes would be unreadable
 MOST_PX = 32  # largest side of an image that is sent to the browser
-DATASET_MISSING = "The dataset of this run is not on this server."
+DATASET_MISSING = "The run's dataset is not on this server: train on it to download it, or upload it again."
 
 
 def build_images(
@@ -274,7 +274,7 @@ def _build_worst(frames: Sequence[Frame]) -> Picture:
         "rgb",
         tiles.reshape(len(tiles), count // wide, wide, *tiles.shape[2:]),
         captions=[
-            f"Lowest probability of the true class: {', '.join(snapshot.worst_words[:1])}."
+            f"Lowest probability of a true class: {', '.join(snapshot.worst_words[:1])}."
             for snapshot in judged
         ],
         tiles=[list(snapshot.worst_words) for snapshot in judged],

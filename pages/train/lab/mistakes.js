@@ -157,7 +157,7 @@ export class Mistakes {
     const some = shown.slice(0, MOST_TILES);
     this.tiles.replaceChildren(...some.map((mistake) => this.tile(mistake)));
     const { length } = shown;
-    const rest = length > some.length ? `The ${some.length} worst of ${length}. ` : '';
+    const rest = length > some.length ? `The ${some.length} worst of ${length} mistakes. ` : '';
     const line = 'Line below each image: probability of its true class over training, 0 to 100\u00a0%.';
     this.more.textContent = length ? rest + line : 'No mistakes at this step.';
   }

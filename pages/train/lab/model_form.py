@@ -111,7 +111,7 @@ def draw_model(recipe: ModelConfig) -> tuple[str, dict[str, Any]]:
         list(FAMILIES),
         recipe.family,
         format_func=lambda name: FAMILIES[name],
-        help="Pages that cannot show this architecture state the reason.",
+        help="A page that cannot show this family says why.",
     )
     page.caption(_SUMMARIES[family])
     config = choose_base_config(family, recipe)

@@ -211,7 +211,7 @@ def _draw_length(preset: TrainingPreset) -> dict[str, float | None]:
             "Unit",
             ("epochs", "seconds"),
             "seconds" if train.epochs is None else "epochs",
-            help="With seconds, training stops when the time is up.",
+            help="Epochs, or seconds after which training stops.",
         )
     with amount_column:
         amount = widgets.real(
@@ -240,7 +240,7 @@ def _draw_embedding_toggle(preset: TrainingPreset, family: str) -> tuple[str, ..
         RecipeControls.key("embedding_learns"),
         "Train the patch embedding",
         preset.train.frozen != EMBEDDING,
-        help="Off: its random weights stay frozen, the bug of the lecture's recipe A.",
+        help="Off: E keeps its random weights, the bug of the lecture's recipe A.",
         why_not=None if has_embedding else "Disabled: this family has no patch embedding.",
     )
     return () if learns or not has_embedding else EMBEDDING

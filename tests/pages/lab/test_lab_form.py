@@ -75,7 +75,7 @@ def test_every_family_is_a_choice_with_its_own_options(
 
 def test_a_family_is_switched_there_and_back(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = choose(open_app(PAGE, live_lab__depth="5"), "family", "swin")
-    assert "Swin: windows of 4 × 4 tokens" in "".join(caption.value for caption in app.main.caption)
+    assert "Swin, windows of 4 × 4 tokens" in "".join(caption.value for caption in app.main.caption)
     assert isinstance(started(app, executor).model, SwinConfig)
     model = started(choose(app, "family", "vit"), executor).model
     assert isinstance(model, ViTConfig) and model.depth == 5

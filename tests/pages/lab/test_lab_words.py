@@ -22,13 +22,13 @@ TINY = ViTConfig(image_size=32, patch_size=32, in_chans=1, embed_dim=16, depth=1
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        (TINY, "ViT: 1 × 1 patch of 32 px, width 16, 1 layer of 1 head"),
+        (TINY, "ViT, 1 × 1 patch of 32 px, width 16, 1 layer of 1 head"),
         (
             replace(TINY, patch_size=8, depth=2, num_heads=4),
-            "ViT: 4 × 4 patches of 8 px, width 16, 2 layers of 4 heads",
+            "ViT, 4 × 4 patches of 8 px, width 16, 2 layers of 4 heads",
         ),
-        (SwinConfig(depths=(2, 6), num_heads=(3, 6)), "Swin: windows of 4 × 4 tokens, 2–6 layers, width 48"),
-        (CNNConfig(widths=(8, 16), blocks=(1, 2)), "CNN: 1–2 residual blocks of 8–16 channels"),
+        (SwinConfig(depths=(2, 6), num_heads=(3, 6)), "Swin, windows of 4 × 4 tokens, 2–6 layers, width 48"),
+        (CNNConfig(widths=(8, 16), blocks=(1, 2)), "CNN, 1–2 residual blocks of 8–16 channels"),
         (FlatAttentionConfig(), "Lecture E: 'attention' over the flat image"),
     ],
 )
