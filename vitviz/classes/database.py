@@ -78,7 +78,7 @@ def check_open(file: sqlite3.Connection, code: str) -> None:
 
 
 class Database:
-    """The database of classes.
+    """The database of classes; every query raises ClassError if the database cannot be read.
 
     Args:
         path: of the file; it and its folder are created when the first class is opened.
@@ -96,9 +96,6 @@ class Database:
 
         Args:
             key: of the cache; names everything that the list depends on.
-
-        Raises:
-            ClassError: if the database cannot be read.
         """
         if (cached := self._get_cached(key)) is not None:
             return cached
@@ -126,11 +123,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection | None]:
-        """Yield a connection for queries; None if there is no file.
-
-        Raises:
-            ClassError: if the database cannot be read.
-        """
+        """Yield a connection for queries; None if there is no file."""
         with _translate_errors(), self._reader.acquire() as connection:
             yield connection
 
@@ -154,20 +147,12 @@ class Database:
             connection.execute("COMMIT")
 
     def fetch(self, query: str, *values: object) -> list[Any]:
-        """Return the rows of a query; none if there is no file.
-
-        Raises:
-            ClassError: if the database cannot be read.
-        """
+        """Return the rows of a query; none if there is no file."""
         with self.reading() as file:
             return file.execute(query, values).fetchall() if file else []
 
     def execute(self, statement: str, *values: object) -> None:
-        """Write with one statement.
-
-        Raises:
-            ClassError: as for `writing`.
-        """
+        """Write with one statement, as in `writing`."""
         with self.writing() as file:
             file.execute(statement, values)
 

@@ -46,18 +46,15 @@ TRAIN = TrainConfig(
     precision="fp32",
     threads=1,
 )
+RECIPE = ("dataset", "train_fraction", "epochs", "batch_size", "learning_rate")  # told with the result
 
 
 def experiment() -> Experiment:
     """Seven small nets on one epoch of half of MNIST at 14 px, three seeds of weights and order."""
     cells: list[Cell] = [{"model": model, "seed": seed} for seed in SEEDS for model in MODELS]
     settings = {
-        "dataset": TRAIN.dataset,
         "side_px": SIDE_PX,
-        "train_fraction": TRAIN.train_fraction,
-        "epochs": TRAIN.epochs,
-        "batch_size": TRAIN.batch_size,
-        "learning_rate": TRAIN.learning_rate,
+        **{name: getattr(TRAIN, name) for name in RECIPE},
         "parameters": {
             name: sum(parameter_count.parameters(model).values()) for name, model in MODELS.items()
         },

@@ -4,7 +4,6 @@
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -26,15 +25,16 @@ _DINOV2_GIANT = ((r"\.mlp\.w12\.", ".mlp.fc1."), (r"\.mlp\.w3\.", ".mlp.fc2."))
 _QUICK_GELU = re.compile(r"quickgelu|clip.*openai")
 _POOLS = {None: None, "token": "cls", "avg": "mean", "": None}
 _SHARED = ("patch_size", "in_chans", "num_classes", "embed_dim", "num_heads", "mlp_ratio", "qkv_bias")
-_TRAINED_ONLY = {
+_GIVEN = ("depth", "readout", "distilled", "num_registers", "final_norm", "layer_scale", "positions")
+_TRAINED_ONLY = (
+    "image_size",
     "dropout",
     "attention_dropout",
     "drop_path",
-    "image_size",
     "positions_antialias",
     "convention",
     "rope_theta",
-}
+)
 
 
 def translate_vit(state: State) -> State:
@@ -107,10 +107,9 @@ def describe_timm_model(config: ModelConfig) -> tuple[str, dict[str, Any]]:
         return "swin_tiny_patch4_window7_224", {**shared, "img_size": config.image_size}
     if not isinstance(config, ViTConfig):
         raise ValueError(f"only a ViT, DeiT or Swin has a counterpart in timm, received a {config.kind}")
-    like: dict[str, Any] = {name: getattr(config, name) for name in (*_SHARED, "depth")}
-    _check_vit(config, like)
+    _check_vit(config)
     arguments = {
-        **like,
+        **{name: getattr(config, name) for name in (*_SHARED, "depth")},
         "img_size": config.image_size,
         "class_token": config.readout == "cls",
         "global_pool": "token" if config.readout == "cls" else "avg",
@@ -124,21 +123,13 @@ def describe_timm_model(config: ModelConfig) -> tuple[str, dict[str, Any]]:
     return f"{'deit_tiny_distilled' if config.distilled else 'vit_tiny'}_patch16_224", arguments
 
 
-def _check_vit(config: ViTConfig, like: Mapping[str, Any]) -> None:
-    """Check that timm has a ViT of this shape; `like` holds the fields of the same name there."""
-    more: dict[str, Any] = {
-        "readout": config.readout,
-        "distilled": config.distilled,
-        "num_registers": config.num_registers,
-        "final_norm": config.final_norm,
-        "layer_scale": config.layer_scale,
-        "positions": config.positions,
-    }
-    plain = ViTConfig(image_size=config.image_size, **like, **more)
+def _check_vit(config: ViTConfig) -> None:
+    """Check that timm has a ViT of this shape."""
     unlike = [
         field.name
         for field in fields(config)
-        if field.name not in _TRAINED_ONLY and getattr(config, field.name) != getattr(plain, field.name)
+        if field.name not in (*_SHARED, *_GIVEN, *_TRAINED_ONLY)
+        and getattr(config, field.name) != field.default
     ]
     if config.positions == "rotary":
         raise ValueError(
