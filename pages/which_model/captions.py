@@ -24,14 +24,12 @@ def describe_front(points: Sequence[Point], count: int, axes: tuple[Quantity, Qu
     better = [f"{'more' if q.more_is_better else 'fewer'} {q.title}" for q in axes]
     cited = sum(p.hollow for p in points)
     sentences = [
-        f"Pareto front: {names}{more}. No model here has both {better[0]} and {better[1]} than one of these."
+        f"Pareto front: {names}{more}. No model has both {better[0]} and {better[1]} than a model on the front."
     ]
     if QUANTITIES["accuracy"] in axes:
         sentences.append(describe_sources(len(points) - cited, cited))
     if any(p.y_error for p in points):
-        sentences.append(
-            "Bars: two standard errors due to the limited number of test images; seeds are not varied."
-        )
+        sentences.append("Bars: two standard errors over the test images; one seed per model.")
     if missing := count - len(points):
         sentences.append(f"Missing numbers: {plural(missing, 'model')} of this test set.")
     return " ".join(sentences)
@@ -110,6 +108,6 @@ def describe_measured(measurements: Sequence[Measurement]) -> str:
     return (
         f"Measured slopes between the two largest sizes: {log_slope(tokens, full):.2f} for all tokens,"
         f" {log_slope(tokens, windows):.2f} for windows. Both include four linear maps of slope 1, so the limits are 2"
-        f" and 1. At {last.side} × {last.side} tokens: {1000 * last.global_s:,.1f} against {1000 * last.window_s:,.1f}"
-        " ms (medians of 3 runs)."
+        f" and 1. At {last.side} × {last.side} tokens: {1000 * last.global_s:,.1f} ms for all tokens,"
+        f" {1000 * last.window_s:,.1f} ms for windows (medians of 3 runs)."
     )

@@ -78,7 +78,7 @@ def draw() -> None:
     st.caption(
         "The lecture: a CNN is local and translation-equivariant, needs less data, and its cost grows with the number"
         " of pixels. A ViT is global from the first layer, needs more data, and its cost grows with the square of the"
-        " number of tokens. Numbers are those of the three shipped CIFAR-10 models unless a row names others."
+        " number of tokens. Numbers describe the three shipped CIFAR-10 models unless a row names others."
     )
     st.subheader("The lecture's guide", anchor=False)
     st.markdown(write_lesson_guide())
@@ -162,7 +162,7 @@ def _describe_growth(config: ModelConfig) -> str:
     side = config.image_size
     once, twice = (sum(parameter_count.multiply_adds(config, side * factor).values()) for factor in (1, 2))
     share = parameter_count.multiply_adds(config, 2 * side).get(parameter_count.ATTENTION, 0) / twice
-    attention = f", {percent(share, 0)} of it attention" if share else ""
+    attention = f", {percent(share, 0)} for attention" if share else ""
     return f"{twice / once:.2f} times ({once / 1e6:,.0f} to {twice / 1e6:,.0f} million){attention}"
 
 
@@ -295,24 +295,22 @@ def _advise_cifar10(entries: tuple[Entry, ...]) -> Advice | None:
         return None
     cnn, vit = best["CNN"], best["ViT"]
     gap = percent_difference(cnn.accuracy or 0, vit.accuracy or 0)
-    winner = "a CNN" if gap > 0 else "a plain ViT"
+    order = ("CNN", "ViT") if gap > 0 else ("ViT", "CNN")
     regained = (
         percent_difference(best["Hybrid"].accuracy or 0, vit.accuracy or 0) if "Hybrid" in best else 0.0
     )
     stem = (
-        f"; a convolutional stem closes {regained:.1f} of the {gap:.1f} points between them"
-        if 0 < regained < gap
-        else ""
+        f"; a convolutional stem closes {regained:.1f} of the {gap:.1f} points" if 0 < regained < gap else ""
     )
     return Advice(
-        f"Trained on CIFAR-10 only, {winner} is more accurate{stem}.",
+        f"Trained on CIFAR-10 only, a {order[0]} is more accurate than a {order[1]}{stem}.",
         "; ".join(
             f"{plain(e.title)} {percent(e.accuracy or 0)} ({e.training_s or 0:,.0f} s)"
             for e in sorted(best.values(), key=lambda e: -(e.accuracy or 0))
         ),
         "measured by this project: CIFAR-10 test images, one seed and recipe each, seconds of training on one core,"
-        " teacher's training excluded"
-        + ("" if on_one_machine(best.values()) else "; different machines, not comparable"),
+        " without the teacher's"
+        + ("" if on_one_machine(best.values()) else "; different machines are not comparable"),
     )
 
 
@@ -325,8 +323,8 @@ def _advise_low_compute(entries: tuple[Entry, ...]) -> Advice | None:
         (e for e in rated if (e.accuracy or 0) >= (best.accuracy or 0) - 0.05), key=lambda e: e.multiply_adds
     )
     return Advice(
-        f"For few multiply-adds per image: {plain(cheap.title)}.",
-        f"It has the fewest of the models within 5 points of the best: {cheap.multiply_adds / 1e6:,.0f} million"
+        f"For few multiply-adds per image, choose {plain(cheap.title)}.",
+        f"Of the models within 5 points of the best, it needs the fewest: {cheap.multiply_adds / 1e6:,.0f} million"
         f" for {percent(cheap.accuracy or 0)}"
         + (
             "; no model is more accurate."
@@ -348,12 +346,12 @@ def _advise_pretraining() -> Advice:
         for dataset in ("JFT-300M", "ImageNet-21k")
     )
     return Advice(
-        "A ViT profits most from pretrained weights: choose those pretrained on more images."
+        "A ViT is more accurate after pretraining on more images."
         if with_more > alone
         else "More pretraining images did not help this ViT.",
-        f"ViT-B/16 reaches {with_more:.1f} % after pretraining on 14 million images and {alone:.1f} % on 1.28 million"
-        f" alone; ViT-L/16 {jft.accuracy['ImageNet']:.2f} % after 303 million and {in21k.accuracy['ImageNet']:.2f} %"
-        " after 14 million.",
+        f"ViT-B/16 reaches {with_more:.1f} % after pretraining on 14 million images and {alone:.1f} % trained on"
+        f" 1.28 million only; ViT-L/16 {jft.accuracy['ImageNet']:.2f} % after 303 million and"
+        f" {in21k.accuracy['ImageNet']:.2f} % after 14 million.",
         f"cited: {published_results.TIMM}; {published_results.VIT_PAPER}",
     )
 
@@ -372,16 +370,19 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
     verdicts = [duel.verdict for by_size in duels.values() for duel in by_size]
     wins, loses = verdicts.count("wins"), verdicts.count("loses")
     chosen = selected.count("wins") or "none"
-    best = f"; the method with the best validation accuracy helps that much at {chosen} of {len(selected)}"
+    best = (
+        f" The method with the best validation accuracy is better by more than the spread at {chosen} of"
+        f" {len(selected)} sizes."
+    )
     small = (
         f"on small datasets, hard labels help by more than the seed spread at {wins or 'none'} of"
-        f" {len(verdicts)} sizes{f' and harm at {loses}' if loses else ''}{best if selected else ''}"
+        f" {len(verdicts)} sizes{f' and harm at {loses}' if loses else ''}"
     )
     return Advice(
         f"A teacher helps a ViT on ImageNet-1k; {small if duels else 'no result for small datasets yet'}.",
         f"DeiT-B gains {gain:.1f} points from the hard labels of a CNN ({top1['DeiT-B']} to"
         f" {top1['DeiT-B, distilled']} %).{shipped}"
-        f"{f' {teacher_effect.describe_tally(duels, augmented=True)}' if duels else ''}",
+        f"{f' {teacher_effect.describe_tally(duels, augmented=True)}' if duels else ''}{best if selected else ''}",
         f"cited: {published_results.DEIT_PAPER}"
         + ("; measured by this project" if shipped else "")
         + ("; students of 'How much data?', augmented" if duels else ""),
@@ -419,8 +420,8 @@ def _advise_high_resolution() -> Advice:
     ratio = [global_attention_cost(s, s, 96) / window_attention_cost(s, s, 96, 7) for s in sides]
     return Advice(
         "For large images, choose windowed attention.",
-        f"Global attention over patches of 4 px costs {ratio[0]:.0f} times as much as windows of 7 at 224 px and"
-        f" {ratio[1]:.0f} times at 896 px.",
+        f"Global attention costs {ratio[0]:.0f} times as much as windows of 7 × 7 tokens for an image of 224 px, and"
+        f" {ratio[1]:.0f} times for one of 896 px (patches of 4 px).",
         "computed: Liu et al. 2021, eq. 1 and 2, width 96",
     )
 

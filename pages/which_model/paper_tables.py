@@ -163,7 +163,7 @@ def _draw_sizes() -> None:
     )
     page.caption(
         f"{sizes[-1].name} needs {adds[-1] / adds[0]:,.0f} times as many multiply-adds as {sizes[0].name} for an image"
-        " of 224 px. Ti and S are sizes of DeiT, B, L and H of the ViT paper."
+        " of 224 px. Sizes Ti and S are of DeiT; B, L and H are of the ViT paper."
     )
 
 

@@ -128,7 +128,7 @@ def describe_tally(by_dataset: Mapping[str, Sequence[Duel]], augmented: bool) ->
     return (
         f"At {plural(len(every), 'dataset size')} {half} augmentation, the student is better by more than the"
         f" seed spread at {_describe_count(by_dataset, 'wins')}, worse at {_describe_count(by_dataset, 'loses')}"
-        f" and within it at {every.count('even') or 'none'}{single}."
+        f" and within the spread at {every.count('even') or 'none'}{single}."
     )
 
 
