@@ -78,5 +78,6 @@ export function describeTrace(trace) {
   const words = (i) => textOf(trace, pointOf(trace, i)).replaceAll('\n', ', ');
   if (trace.type !== 'bar' && trace.mode?.includes('lines'))
     return `${name}from ${words(drawn[0])} to ${words(drawn.at(-1))}`;
-  return `${name}maximum at ${words(drawn.reduce((best, i) => (values[i] > values[best] ? i : best)))}`;
+  const greatest = words(drawn.reduce((best, i) => (values[i] > values[best] ? i : best)));
+  return name + (drawn.length > 1 ? `maximum at ${greatest}` : greatest);
 }

@@ -9,6 +9,7 @@ import { nameMargin, Plot } from '../../vitviz/browser/kit/plot.js';
 import { percent } from '../../vitviz/browser/kit/text.js';
 
 const QUARTERS = [0, 0.25, 0.5, 0.75, 1];
+const HIDDEN = 'hidden until you predict';
 const [ROW, LOW_ROW, MOST_HIGH] = [72, 46, 5]; // with the result below the name, or beside it where there are many
 const inPercent = (share) => String(+(100 * share).toFixed(4));
 
@@ -89,7 +90,7 @@ class Race {
     if (!ends.length) plot.text(header.waiting, (44 + right) / 2, plot.y(0.625));
     if (this.epochs[this.hovered] !== undefined) plot.upright(this.epochs[this.hovered]);
     const values = this.valuesAt(header.epochs).join(', ');
-    nameLines(this.curves.node, `Accuracy over epochs: ${values || header.waiting}`);
+    nameLines(this.curves.node, `Accuracy over epochs: ${values || header.waiting || HIDDEN}`);
   }
 
   /** Draw the range of concealed curves: rows of epochs, lowest and highest accuracy. */
@@ -129,10 +130,7 @@ class Race {
       (racer, i) => draw.call(this, plot, racer, 24 + step * (i + 1) - 15, step > LOW_ROW) ?? [],
     );
     const label = rows ? rows.title : 'Accuracy on original images and with shuffled patches';
-    this.rows.node.setAttribute(
-      'aria-label',
-      texts.length ? `${label}: ${texts.join('; ')}` : header.waiting || 'Hidden until you predict',
-    );
+    this.rows.node.setAttribute('aria-label', `${label}: ${texts.join('; ') || header.waiting || HIDDEN}`);
   }
 
   /** Write a model's name and its result above its row, in two lines if it is high. */

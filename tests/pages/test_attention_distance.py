@@ -256,8 +256,8 @@ def test_the_selected_image_has_no_spread(open_app: OpenApp) -> None:
 def test_a_cnn_with_the_same_channels_is_compared(open_app: OpenApp) -> None:
     app = open_app(PAGE, model="preset:vit_digits", attention_distance__count="2")
     assert any("CNN" in part.value for part in app.main.subheader)
-    (caption,) = (c.value for c in app.main.caption if "the CNN's outputs depend on" in c.value)
+    (caption,) = (c.value for c in app.main.caption if "the CNN's reach is" in c.value)
     first, last, layers = re.search(
-        r"mean distance of ([\d.]+) px after .* and ([\d.]+) px after layer (\d+)", caption
+        r"reach is ([\d.]+) px after .* and ([\d.]+) px after layer (\d+)", caption
     ).groups()
     assert float(first) < float(last) and layers == "4"

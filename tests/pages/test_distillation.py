@@ -115,7 +115,7 @@ def test_the_measurement_is_shown_for_exactly_these_files(
         "The [CLS] head disagrees with the teacher on 2.0 % of 360 test images, the [DIST] head on 4.0 %"
         in said
     )
-    assert "gains 7.0 points (82.0 % against 75.0 % for" in said
+    assert "gains 7.0 points (82.0 %; 75.0 % for" in said
     assert "teacher's probabilities (soft labels)" in said
     assert "81.0 % with the paper's sum of the softmaxes and 82.0 % with the mean of the logits" in said
     tokens = open_app(PAGE, **here)

@@ -116,7 +116,7 @@ def _attention_steps(
         Step(
             "Scores with every key",
             "s = q·k × scale",
-            f"strongest key, {name(best)}: q·k = {dot:.2f}, × {form.scale:.3f} = {scores[best]:.2f}",
+            f"strongest key: {name(best)}; s = {dot:.2f} × {form.scale:.3f} = {scores[best]:.2f}",
             (heads, tokens, tokens),
             as_row(scores),
             kind="scores",
@@ -125,7 +125,7 @@ def _attention_steps(
         Step(
             "Softmax",
             "a = exp(s) / Σ exp(s)",
-            f"weight of {name(best)}: {attn[best]:.3f} (without the scale: {flat[best]:.3f}); effective keys:"
+            f"weight of {name(best)}: {attn[best]:.3f} (without the scale: {flat[best]:.3f}); effective number of keys:"
             f" {2 ** float(entropy_bits(attn)):.1f} of {tokens} (without: {2 ** float(entropy_bits(flat)):.1f})",
             (heads, tokens, tokens),
             np.stack([attn, flat]).astype(np.float32),
@@ -136,7 +136,7 @@ def _attention_steps(
         Step(
             f"Weighted sum of the values, head {head + 1}",
             "o = Σₖ aₖ vₖ",
-            f"|o| = {np.linalg.norm(attn @ v):.2f}, at most the largest |v|, {np.linalg.norm(v, axis=-1).max():.2f}",
+            f"|o| = {np.linalg.norm(attn @ v):.2f} ≤ largest |v| = {np.linalg.norm(v, axis=-1).max():.2f}",
             (heads, tokens, width),
             as_row(attn @ v),
             meaning="The output of this head is the values, averaged with the attention weights.",

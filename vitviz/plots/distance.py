@@ -122,7 +122,7 @@ def reach_figure(
         xaxis={
             "tickvals": list(range(1, len(names) + 1)),
             "ticktext": list(names),
-            "title": {"text": "after layer"},
+            "title": {"text": "layer"},
         },
         yaxis={"title": {"text": "distance from the centre, px"}, "rangemode": "tozero"},
     )

@@ -102,7 +102,7 @@ def learning(
         "chance": chance,
         "epochs": epochs,
         "waiting": waiting,
-        "note": "on validation images; thick: mean over seeds",
+        "note": f"on validation images; {'grey: range of both models' if concealed else 'thick: mean over seeds'}",
         "rows": {
             "title": "Test accuracy",
             "note": "one dot per seed; line: mean" if tested else "evaluated once, when all runs have ended",

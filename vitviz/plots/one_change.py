@@ -20,7 +20,7 @@ def payload(
     chance: float,
     epochs: float,
     note: str,
-    waiting: str = "No results.",
+    waiting: str = "",
     *,
     concealed: bool = False,
 ) -> bytes:
@@ -61,7 +61,7 @@ def payload(
         "rows": {
             "title": "Accuracy, time and parameters",
             "note": note,
-            "axis": "test accuracy, %     ● a seed     | their mean",
+            "axis": "test accuracy, %     ● one seed     | mean",
             "range": scale([value for one in variants for value in one.test.values()]),
         },
     }

@@ -63,8 +63,8 @@ def describe_cnn(sides_px: list[int], reach_px: FloatArray, image_count: int) ->
 def describe_cnn_beside_heads(layer_px: FloatArray, reach_px: FloatArray, image_count: int) -> str:
     return (
         f"The mean attention distance is {layer_px[0]:.1f} px in layer 1 and {layer_px[-1]:.1f} px in layer"
-        f" {len(layer_px)}; the CNN's outputs depend on pixels at a mean distance of {reach_px[0]:.1f} px after layer 1"
-        f" and {reach_px[-1]:.1f} px after layer {len(reach_px)} (gradients over {plural(image_count, 'image')})."
+        f" {len(layer_px)}; the CNN's reach is {reach_px[0]:.1f} px after layer 1 and {reach_px[-1]:.1f} px after layer"
+        f" {len(reach_px)}. Reach: mean distance by gradients over {plural(image_count, 'image')}."
         " Distances are in pixels of each model's input."
     )
 

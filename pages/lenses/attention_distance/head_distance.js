@@ -1,4 +1,4 @@
-// Heads against depth: a dot per head, the selected head's attention around its query, and a slider over training.
+// Heads by layer: a dot per head, the selected head's attention around its query, and a slider over training.
 
 import { frame as frameBox, line } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
@@ -142,7 +142,7 @@ export default class HeadDistance {
       for (let layer = 0; layer < layers; layer++)
         for (let head = 0; head < heads; head++) this.drawHead(ctx, plot, s, layer, head);
     this.key.textContent = this.message.header.series
-      .map((label, s) => (s ? `○ ${label}` : `● ${label}, with its standard deviation over the images`))
+      .map((label, s) => (s ? `○ ${label}` : `● ${label}, bar: standard deviation over images`))
       .join('   ');
     for (const { label, value } of this.message.header.lines) this.nameLine(ctx, plot, label, plot.y(value));
     this.inspect(narrow ? Math.min(this.message.width, 280) : this.message.width - width - GAP - 1);

@@ -22,9 +22,9 @@ def describe_branches(record: Record, config: ViTConfig, layer: int, head: int, 
     (weaker, shorter), (stronger, longer) = sorted(branches, key=lambda branch: branch[1])
     ratio = longer / max(shorter, 1e-12)
     return (
-        f"In block {layer}, {stronger} changes the token {ratio:.1f} times as much as {weaker}: it adds a vector of"
-        f" norm {longer:.1f}, {weaker} one of norm {shorter:.1f} (token norm {x:.1f}). Head {head} of"
-        f" {config.num_heads} computes {config.embed_dim // config.num_heads} of the {config.embed_dim} values that"
+        f"In block {layer}, {stronger} adds a vector {ratio:.1f} times as long as {weaker} does (norms {longer:.1f}"
+        f" and {shorter:.1f}; token norm {x:.1f}). Head {head} of {config.num_heads} computes"
+        f" {config.embed_dim // config.num_heads} of the {config.embed_dim} values that"
         f" {'the output projection mixes' if config.output_projection else 'are added'}."
     )
 
@@ -54,7 +54,7 @@ def describe_norms(stats: NormStatistics, shape: tuple[int, int], channel: int) 
         f"LayerNorm uses this token's {shape[1]} channels (mean {signed(stats.token_mean, 3)}, standard deviation"
         f" {stats.token_std:.3f}); BatchNorm would use channel {channel} of all tokens in the batch"
         f" ({signed(stats.channel_mean, 3)} and {stats.channel_std:.3f} over the {shape[0]} tokens of this image)."
-        " Only LayerNorm is independent of the batch."
+        " LayerNorm is independent of the batch."
     )
 
 

@@ -78,7 +78,7 @@ def describe_differences(entry: dict[str, Any]) -> str:
         noise = 200 * float(np.sqrt(entry["discordant"] / entry["pictures"]))  # two standard errors, paired
         sentences.append(
             f"With one seed each, distillation {'gains' if gain >= 0 else 'loses'} {abs(gain):.1f} points"
-            f" ({percent(accuracy[both])} against {percent(accuracy[twin])} for the twin, trained without a"
+            f" ({percent(accuracy[both])}; {percent(accuracy[twin])} for the twin, trained without a"
             f" teacher for as many updates), {'more than' if abs(gain) > noise else 'within'} two standard errors"
             f" of this difference ({noise:.1f} points). The twin disagrees with the teacher on"
             f" {percent(differs[0, twin])}."

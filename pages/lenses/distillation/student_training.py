@@ -44,7 +44,7 @@ def _draw_controls() -> tuple[float, float, float]:
                 SHARES,
                 1.0,
                 format_func=lambda part: f"{100 * part:g} %",
-                help="Share of scikit-learn's training digits; the teacher was trained on all.",
+                help="Share of scikit-learn's training digits; the teacher was trained on all of them.",
             )
         with st.container(width=200):
             weight = widgets.slider(
@@ -54,7 +54,7 @@ def _draw_controls() -> tuple[float, float, float]:
                 0.95,
                 0.5,
                 0.05,
-                help="For soft distillation; hard distillation uses 0.5.",
+                help="Used in soft distillation; hard distillation uses 0.5.",
             )
         with st.container(width=200):
             temperature = widgets.slider(

@@ -51,7 +51,7 @@ def draw(student: ModelChoice, step: int, teacher: ModelChoice | None, twin: Mod
     if not widgets.toggle(
         "distillation.asked",
         f"Compare predictions on {title}",
-        help=f"On the first {count} test images, computed now.",
+        help=f"Computed now on the first {count} test images.",
     ):
         return
     predictions, labels = predict_classes(student, step, teacher, twin, dataset)

@@ -21,7 +21,7 @@ from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run, RunError
 from vitviz.training.start_weights import load_start
 
-TITLE = "Features of the frozen backbone"
+TITLE = "Frozen backbone"
 MAX_IMAGES = 3000  # in all; more would keep the page waiting
 TOO_MANY = f"Frozen features are computed for up to {MAX_IMAGES:,} images; this run has more."
 

@@ -141,7 +141,7 @@ def _choose_backbone(dataset: str) -> ModelChoice:
         tuple(backbones),
         preferred,
         format_func=lambda key: backbones[key].title,
-        help="Starts from the model's last step; the model in the sidebar starts from the step selected there.",
+        help="Starts from the last step, but for the sidebar's model from the step selected there.",
     )
     return backbones[key]
 
@@ -189,7 +189,7 @@ def _choose_class_size(counts: Sequence[int]) -> int:
         (*sizes, ALL),
         default,
         format_func=lambda size: "all" if size == ALL else f"{size}",
-        help="The first images of the shuffled training set; all if a class has fewer.",
+        help="The first images of the shuffled training set; a class with fewer images uses all.",
     )
 
 
@@ -223,12 +223,12 @@ def _choose_method(source: ModelChoice, dataset: str) -> Method | str:
             "Seeds",
             (1, 2, 3),
             3,
-            help="Initial weights and order of images; the images stay the same.",
+            help="Seeds set the initial weights and the order of images; the images stay the same.",
         )
         moved = widgets.toggle(
             MethodControls.key("moved"),
             "Augment images",
-            help=f"Shift by up to {SHIFT_PX} px; also flip CIFAR and Fashion-MNIST images.",
+            help=f"Shifts images by up to {SHIFT_PX} px; also flips CIFAR and Fashion-MNIST images.",
         )
     try:
         return Method(

@@ -82,7 +82,7 @@ def _draw_recorded() -> None:
         f"Stored experiment: MNIST ViT on {RECORDED_IMAGES} digits, {plural(len(groups[0].tests), 'seed')}"
     )
     if guess is None:
-        page.caption(f"{setup}. Grey: the range of both models.")
+        page.caption(f"{setup}.")
     else:
         page.markdown(
             f"Your prediction: {GUESSES[guess].lower()}. Press 'Train both models' to run the experiment yourself."
