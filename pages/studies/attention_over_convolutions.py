@@ -80,7 +80,7 @@ def describe_results(stored: Result) -> str:
         seeds = "one seed"
     cost = stored.settings["multiply_adds"]
     return (
-        f"Attention over convolutions {'gains' if gain > 0 else 'loses'} {abs(gain):.1f} points against the same"
+        f"Attention over convolutions {'gains' if gain > 0 else 'loses'} {abs(gain):.1f} points relative to the same"
         f" network without attention ({TITLES[best]}: {percent(mean(tests[best]))}; control: {percent(mean(control))};"
         f" {seeds}), for {cost[best] / cost['control']:.0f} times the multiply-adds."
     )

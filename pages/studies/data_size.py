@@ -88,7 +88,7 @@ def create_stopped_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
         stored,
         rows,
         f"each model trained until its validation accuracy, measured every {int(rows[0]['evaluated_every'])} updates,"
-        f" had not improved {settings['patience_evaluations']} times in a row, for at most {settings['most_updates']:,}"
+        f" did not improve {settings['patience_evaluations']} times in a row, for at most {settings['most_updates']:,}"
         f" updates ({plural(ceiling, 'run')} reached this limit); {min(passes):.0f} to {max(passes):.0f} epochs",
     )
 

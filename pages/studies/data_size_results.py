@@ -51,7 +51,7 @@ def list_augmentations(dataset: str) -> dict[bool, str]:
 def _describe_augmentation(dataset: str) -> str:
     train = GRIDS[dataset].train
     flips = " and flipped with probability 0.5" if train.flip else ""
-    return f"Shifted by up to {train.shift_px} px{flips} in training."
+    return f"Training images are shifted by up to {train.shift_px} px{flips}."
 
 
 CHOICES = (
@@ -74,7 +74,7 @@ def create_evidence(grid: Grid) -> Evidence:
     return Evidence(
         stored,
         stored.rows,
-        f"{DATASETS[grid.dataset].title}, {settings['updates']:,} updates of up to {settings['batch_size']}"
-        " images for every point, one recipe for all models; the DeiT is distilled from a CNN trained on the same"
-        " images; the CNN's training time is excluded",
+        f"{DATASETS[grid.dataset].title}, {settings['updates']:,} updates with batches of up to"
+        f" {settings['batch_size']} images for every point, one recipe for all models; the DeiT is distilled from a CNN"
+        " trained on the same images (training time excluded)",
     )

@@ -54,7 +54,7 @@ def build(mode: Mode) -> View | None:
                 stored,
                 stored.rows,
                 f"{stored.settings['epochs']:g} epochs on {TRAINING_FACES} faces and as many backgrounds"
-                f" ({percent(TRAIN.validation_fraction, 0)} held out for validation) from scikit-image's part of"
+                f" ({percent(TRAIN.validation_fraction, 0)} held out for validation) from scikit-image's subset of"
                 " *Labeled Faces in the Wild*, none of them rearranged; one recipe for all models",
             ),
         ),
@@ -99,15 +99,13 @@ def compare_seeds(cnn: Sequence[float], vit: Sequence[float]) -> str:
     if len(cnn) == len(vit) == 1:
         return "One seed each does not decide the lecture's claim."
     if min(cnn) > max(vit):
-        more = "Every CNN accepts more of the faces than any ViT"
+        more = "Every CNN accepts more faces than any ViT"
         if max(vit) < 0.5:
             return f"{more}, as the lecture claims."
-        return (
-            f"{more}, as the lecture claims, but the ViTs also accept most of them ({percent(mean(vit), 0)})."
-        )
+        return f"{more}, as the lecture claims, but the ViTs accept most too."
     if min(vit) > max(cnn):
-        return "Every ViT accepts more of the faces than any CNN, the opposite of the lecture's claim."
-    return "The seeds of CNN and ViT overlap, so the claimed difference does not show."
+        return "Every ViT accepts more faces than any CNN, the opposite of the lecture's claim."
+    return "The seeds of CNN and ViT overlap, so the claimed difference is not visible."
 
 
 def _format_share(shares: Sequence[float]) -> str:

@@ -21,7 +21,7 @@ CHECKPOINTS = {  # by family
     "Swin": "cifar10_swin",
 }
 PREDICTIONS = {
-    "never": "100 % or more, or it never reaches it",
+    "never": "100 % or more, or never",
     "1": "50 to 100 %",
     "2": "25 to 50 %",
     "4": "Less than 25 %",
@@ -88,7 +88,7 @@ def _ask(hybrid: Course, vit: Course, unit: str) -> Prediction:
         GUESS,
         unit,
         f"The ViT reaches {percent(best)} after {vit_x or 0:,.0f}\N{NO-BREAK SPACE}{unit}."
-        " What share of that does the hybrid need?",
+        " What share of this number does the hybrid need?",
         PREDICTIONS,
         lambda prediction: judge_prediction(vit_x or 0.0, hybrid_x, prediction, unit),
     )
@@ -101,7 +101,7 @@ def judge_prediction(vit: float, hybrid: float | None, prediction: str, unit: st
     measured = (
         f"after {hybrid:,.0f}\N{NO-BREAK SPACE}{unit}, {describe_speed(vit, hybrid)}"
         if hybrid
-        else "the hybrid never reaches it"
+        else "the hybrid never reaches this accuracy"
     )
     if prediction == correct:
         return f"Your prediction is correct: {measured}."
@@ -163,7 +163,7 @@ STUDY = Study(
     3,
     (),
     build=build,
-    choices=(Choice("hybrids.over", "Over", list_axes),),
+    choices=(Choice("hybrids.over", "x axis", list_axes),),
     keys=(GUESS,),
     code=(time_to_accuracy,),
 )

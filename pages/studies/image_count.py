@@ -61,8 +61,8 @@ def create_evidence(stored: Result, rows: Sequence[Row]) -> Evidence:
     return Evidence(
         stored,
         rows,
-        f"{DATASETS[settings['dataset']].title}, {settings['updates']:,} updates of up to {settings['batch_size']}"
-        f" images, {settings['test_pictures']:,} test images",
+        f"{DATASETS[settings['dataset']].title}, {settings['updates']:,} updates with batches of up to"
+        f" {settings['batch_size']} images, {settings['test_pictures']:,} test images",
     )
 
 

@@ -68,7 +68,7 @@ def _describe_conditions(tokens: np.ndarray, at: tuple[int, int, int], groups: i
     model = get_model()
     images = get_images(model)
     return (
-        f"Input of block 1 of {model.shown} for the first {plural(PICTURES, 'test image')} of"
+        f"Values: the input of block 1 of {model.shown} for the first {plural(PICTURES, 'test image')} of"
         f" {find_note(images).title}{_note_other_dataset(model.trained_on, images)}. The figure shows the first"
         f" {min(TOKENS, tokens.shape[1])} of {plural(tokens.shape[1], 'token')} and"
         f" {min(CHANNELS, tokens.shape[2])} of {tokens.shape[2]} channels; GroupNorm has {plural(groups, 'group')};"

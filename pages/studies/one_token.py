@@ -59,7 +59,7 @@ def _draw_token(selected: Selection) -> None:
 
 def _write_scores(net: OneToken) -> None:
     scores = " and ".join(signed(float(score), 4) for score in net.scores)
-    page.markdown(f"Scores before the softmax of layers 1 and 2: {scores}.")
+    page.markdown(f"Scores of layers 1 and 2 before the softmax: {scores}.")
 
 
 def _draw_weights(net: OneToken) -> None:

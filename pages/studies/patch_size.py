@@ -9,7 +9,7 @@ from vitviz.experiments.data_size import PATCH_SIZES
 from vitviz.experiments.result_file import read_result_if_any
 from vitviz.plots.data_size import size_figure
 from vitviz.plots.theme import Mode
-from vitviz.text import percent, percent_difference, plural
+from vitviz.text import gained, percent, percent_difference, plural
 
 EXPERIMENTS = ("patch_size_cifar10", "early_stopping_cifar10")
 GUESS = "studies.patch_guess"
@@ -53,11 +53,8 @@ def describe_change(curves: list[Curve]) -> str:
     )
     shared = sorted({*small.pictures.tolist()} & {*large.pictures.tolist()})
     gaps = {size: _measure_gap(small, large, size) for size in dict.fromkeys((shared[0], shared[-1]))}
-    words = " and ".join(
-        f"{abs(gap):.1f} points {'more' if gap >= 0 else 'less'} accurate with {plural(size, 'image')}"
-        for size, gap in gaps.items()
-    )
-    return f"Compared with a ViT with patches of {large.title}, one with patches of {small.title} is {words}."
+    words = " and ".join(f"{gained(gap)} points with {plural(size, 'image')}" for size, gap in gaps.items())
+    return f"Patches of {small.title} instead of {large.title} change the test accuracy by {words}."
 
 
 def _measure_gap(small: Curve, large: Curve, size: int) -> float:

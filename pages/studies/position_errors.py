@@ -70,8 +70,8 @@ def describe_closest(means: dict[str, float], epochs: float) -> str:
             f"'{title}' gives {reached}, within {100 * NEAR:.0f} points of the lecture's {percent(POOR, 0)}."
         )
     return (
-        f"None of the {plural(len(means), 'variant')} gives the lecture's {percent(POOR, 0)} with this model; the"
-        f" closest is '{title}' with {reached}."
+        f"None of the {plural(len(means), 'position table')} gives the lecture's {percent(POOR, 0)} with this model;"
+        f" the closest is '{title}' with {reached}."
     )
 
 

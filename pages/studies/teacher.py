@@ -80,8 +80,8 @@ def build(mode: Mode, dataset: str, picture: str, size: int, augmented: bool) ->
         caption=describe_duels(duels),
         prediction=_ask_winner(grid, duels[0]) if duels else None,
         evidence=(data_size_results.create_evidence(grid),),
-        notes="Student and twin share seed, images and number of updates. The teacher, a CNN trained on them,"
-        " provides hard labels. 'More than the seed spread': the mean difference exceeds its range over the seeds.",
+        notes="Student and twin share seed, images and number of updates. The teacher, a CNN trained on the same"
+        " images, provides hard labels. 'More than the seed spread': the mean difference exceeds its range over seeds.",
         table=create_curve_table(lines, "images", "teacher.csv"),
         below=partial(_draw_link, grid),
     )

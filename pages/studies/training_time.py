@@ -92,7 +92,7 @@ def _describe_ends(lines: Lines, pictures: int) -> str:
         f"{title} {percent(float(line[1, -1]))} after {line[0, -1]:.0f}\N{NO-BREAK SPACE}s"
         for title, line in lines.values()
     ]
-    weight = f"{pictures:,} validation images ({100 / pictures:.2g} points per image)"
+    weight = f"{pictures:,} validation images (one image: {100 / pictures:.2g} points)"
     return f"At the end, on the {weight}: {', '.join(ends)}."
 
 

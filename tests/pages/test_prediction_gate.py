@@ -258,7 +258,7 @@ def test_a_slip_s_cost_waits_for_a_guess(open_app: OpenApp) -> None:
     assert dots(app, "studies.bug.race") == [5, 0]
     app.main.button_group(key="experiments.slip_guess.row").set_value("2").run()
     assert dots(app, "studies.bug.race") == [5, 5]
-    assert re.search(r"more than 2 points.*less than 2 points", text(app)), text(app)
+    assert re.search(r"more than 2 points.*at most 2 points", text(app)), text(app)
     app.main.button_group(key="experiments.slip_set").set_value("shapes").run()
     assert dots(app, "studies.bug.race") == [3, 0], "another dataset is another question"
 

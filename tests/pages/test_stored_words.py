@@ -76,11 +76,11 @@ def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> N
     found = re.sub("Stored experiment.*", "", text).replace("\n", " ")
     assert shares(found) <= written(mean(seeds) for at in reached.values() for seeds in at.values())
     own, other = "", ""
-    for part in re.split(r"(?:; it )?(?=is still|matches|exceeds)|(?<=[a-z])\. ", found):
+    for part in re.split(r"(?:; it )?(?=is still|matches|exceeds)|(?<=[a-z)])\. ", found):
         own = next(iter(re.findall(r"'(From scratch[^']*)' $", part)), own)
         other = next(iter(re.findall(r"^(?:is still|matches|exceeds)[^']*'([^']+)'", part)), other)
         if one := re.match(
-            r"is still (\d+\.\d) points below '[^']+' with (\d[\d,]*\b)( per class in every seed)?", part
+            r"is still (\d+\.\d) points below '[^']+' with (\d[\d,]*) images? per class( \(below in)?", part
         ):
             low, high = reached[own][size(one[2])], reached[other][size(one[2])]
             assert one[1] in written([mean(high) - mean(low)]) and bool(one[3]) == (max(low) < min(high))
@@ -92,9 +92,11 @@ def test_where_the_ways_of_fine_tuning_meet(open_app: OpenApp, source: str) -> N
             above = [n for n in reached[own] if n >= size(one[1])]
             assert above and all(min(reached[own][n]) > max(reached[other][n]) for n in above)
     tuned, scratch, longer = (reached[plan.methods[name]] for name in ("tuned", "scratch", "longer"))
-    told = re.findall(r"(\d+\.\d) and (−?\d+\.\d) points with ([\d,]+) \w+ (?:a|per) class", found)
+    told = re.findall(
+        r"(\d+\.\d) points with ([\d,]+) \w+ per class \(longer training adds (−?\d+\.\d)\)", found
+    )
     assert told
-    for lacked, gained, n in ((*one[:2], size(one[2])) for one in told):
+    for lacked, n, gained in ((one[0], size(one[1]), one[2]) for one in told):
         assert lacked in written([mean(tuned[n]) - mean(scratch[n])])
         assert f"{float(gained.replace('−', '-')):.1f}" == f"{mean(longer[n]) - mean(scratch[n]):.1f}"
 
@@ -244,7 +246,7 @@ def test_what_each_way_to_fine_tune_is_worth(open_app: OpenApp, source: str, pic
     gains = [[seeds[seed] - usual[seed] for seed in seeds.keys() & usual.keys()] for seeds in by.values()]
     assert points(told) <= written(mean(gain) for gain in gains)
     best, last = (pick(by, key=lambda way: mean(by[way].values())) for pick in (max, min))
-    assert f"Best of {len(by)}: " in told and WAYS[best].title in told and WAYS[last].title in told
+    assert f"Best of {len(by)} options: " in told and WAYS[best].title in told and WAYS[last].title in told
     open_drawers(app)
     (table,) = app.main.dataframe
     assert table.value["Method"].tolist() == [WAYS[way].title for way in WAYS if way in by]

@@ -195,7 +195,7 @@ def test_the_recipe_that_differs_most_from_its_lecture_is_named() -> None:
 def test_the_table_closest_to_the_lectures_accuracy_is_named() -> None:
     apart = position_errors.describe_closest({"none": 0.92, "random_1": 0.97}, 2)
     assert apart.startswith(
-        "None of the 2 variants"
+        "None of the 2 position tables"
     ) and "'No positions' with 92.0 % after 2 epochs" in unbroken(apart)
     near = position_errors.describe_closest({"none": 0.92, "random_100": 0.69}, 10)
     assert (
@@ -233,9 +233,7 @@ def test_patch_sizes_are_compared_at_the_fewest_and_the_most_images_of_both() ->
         )
     ]
     text = patch_size.describe_change(group_curves(rows, patch_size.TITLES, True))
-    assert (
-        "4 × 4 px is 2.0 points less accurate with 250 images and 5.0 points more accurate with 4,000" in text
-    )
+    assert "accuracy by −2.0 points with 250 images and +5.0 points with 4,000 images." in text
 
 
 def test_papers_are_cited_by_key() -> None:

@@ -52,13 +52,13 @@ def select_norms(rows: Sequence[Row], mark: int, titles: Mapping[str, str]) -> l
 
 def describe_gradient_shares(norms: Sequence[Norms], updates: int) -> str:
     """Describe the ratio of the first block's gradient norm to the last block's, by variant."""
-    moment = "before training" if updates == 0 else f"after {plural(updates, 'update')}"
+    moment = "Before training" if updates == 0 else f"After {plural(updates, 'update')}"
     if not norms:
         return ""
     shares = [f"{variant.title} {_format_share(variant.share)}" for variant in norms]
     weakest = min(norms, key=lambda variant: np.nan_to_num(variant.share, nan=np.inf)).title
     return (
-        f"The gradient norm of the first block, relative to the last, is smallest in {weakest}, {moment}:"
+        f"{moment}, the gradient norm of the first block relative to the last is smallest in {weakest}:"
         f" {'; '.join(shares)}."
     )
 

@@ -162,14 +162,12 @@ def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:
     best, worst = ([variant for variant in finished if variant.mean == end] for end in ends)
     if len(best) == len(finished):
         return f"All {len(finished)} values reach {percent(best[0].mean)}. {diverged}".rstrip()
-    text = f"Best of {len(finished)}: {_name_level(best)}; worst: {_name_level(worst)}."
+    text = f"Best of {len(finished)} options: {_name_level(best)}; worst: {_name_level(worst)}."
     reference = next((variant for variant in finished if variant.name == base), worst[0])
     for variant in (*best, *worst):
         gain = None if variant is reference else compute_gain(variant, reference)
         if gain is not None:
-            text += (
-                f" {_capitalise(variant.title)} against {reference.title}: {gain.summary}, {gain.certainty}."
-            )
+            text += f" {_capitalise(variant.title)} compared with {reference.title}: {gain.summary}, {gain.certainty}."
     return f"{text} {diverged}".rstrip()
 
 

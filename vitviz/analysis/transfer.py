@@ -12,8 +12,7 @@ from vitviz.text import percent, plural, signed
 Row = Mapping[str, Any]
 TRAINED = ("tuned", "frozen")  # methods with a pretrained backbone
 NEAR = 0.02  # means that are closer are level, if the seeds overlap
-LITTLE = 0.25  # share of the gap
-LEVEL = f"'Matches': the mean is at most {100 * NEAR:g} points below, and not every seed is below."
+LEVEL = f"'Matches': at most {100 * NEAR:g} points below on average, and not below in every seed."
 
 
 def group_method_curves(rows: Sequence[Row], source: str, titles: Mapping[str, str]) -> list[Curve]:
@@ -71,16 +70,11 @@ def describe_deficit(curves: Sequence[Curve]) -> str:
     for size in dict.fromkeys(sizes[:1] + sizes[-1:]):
         lacks, gains = _measure_gap(tuned, scratch, size), _measure_gap(longer, scratch, size)
         if lacks.by > 0:
-            both = f"{_format_points(lacks)} and {signed(100 * gains.by, 1)} points"
-            parts.append(f"{both} with {plural(size, 'image')} per class{_describe_time_share(lacks, gains)}")
-    start = f"Gap of '{scratch.title}' to '{tuned.title}', and gain from longer training"
-    return f"{start}: {'; '.join(parts)}." if parts else ""
-
-
-def _describe_time_share(lacks: Gap, gains: Gap) -> str:
-    if gains.by >= lacks.by and gains.below:
-        return " (longer training closes the gap)"
-    return " (longer training closes little of the gap)" if gains.by < LITTLE * lacks.by else ""
+            parts.append(
+                f"{_format_points(lacks)} points with {plural(size, 'image')} per class (longer training adds"
+                f" {signed(100 * gains.by, 1)})"
+            )
+    return f"Gap of '{scratch.title}' to '{tuned.title}': {'; '.join(parts)}." if parts else ""
 
 
 @dataclass(frozen=True)
@@ -101,10 +95,9 @@ class Gap:
 def _describe_meeting(gaps: Sequence[Gap], title: str) -> str:
     last = gaps[-1]
     if not last.level:
-        every = " in every seed" if last.below else ""
-        return (
-            f"is still {_format_points(last)} points below '{title}' with {last.pictures:,} per class{every}"
-        )
+        every = " (below in every seed)" if last.below else ""
+        size = plural(last.pictures, "image")
+        return f"is still {_format_points(last)} points below '{title}' with {size} per class{every}"
     level = _find_first_size(gaps, [gap.level for gap in gaps])
     text = f"matches '{title}' from {plural(level, 'image')} per class on"
     if not last.above:

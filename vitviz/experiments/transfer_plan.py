@@ -39,7 +39,7 @@ class Plan:
         """The ways, by name, with their titles."""
         return {
             TUNED: TITLES[TUNED],
-            FROZEN: "Features of the frozen backbone",
+            FROZEN: "Frozen backbone",
             SCRATCH: TITLES[SCRATCH],
             LONGER: f"From scratch, {self.times} times as long",
         }

@@ -39,9 +39,7 @@ WAYS = {
         {"layer_decay": 0.7},
     ),
     # At 0.001 a head alone is at 84 % where its features hold 97: MNIST's backbone, 20 a class.
-    "frozen": Way(
-        "Backbone frozen", "the head alone learns, at 0.03", {"body": "head", "head_learning_rate": 0.03}
-    ),
+    "frozen": Way("Frozen backbone", "only the head, at 0.03", {"body": "head", "head_learning_rate": 0.03}),
     "larger": Way("Larger images", "two rates; positions are resized", {}),
     SCRATCH: Way(
         "From scratch", "random weights at the best of five rates, tried with 20 images a class", {}

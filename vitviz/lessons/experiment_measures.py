@@ -18,9 +18,9 @@ from vitviz.text import join_words, percent, plural
 
 MIN_EFFECT_POINTS = 2.0  # of accuracy
 COST_OPTIONS = (
-    "it lowers it by more than 2 points",
-    "less than 2 points either way",
-    "it raises it by more than 2 points",
+    "lowers it by more than 2 points",
+    "changes it by at most 2 points",
+    "raises it by more than 2 points",
 )
 EARLY_UPDATES = 10  # after which the gradients are compared
 
@@ -101,7 +101,8 @@ def _describe_lead(finished: Sequence[Variant]) -> str:
         ties = [entry.title for entry in finished if entry.mean == best.mean]
         return f" {join_words(ties)} are tied, and each counts as correct."
     lead = compute_gain(best, second)
-    return "" if lead is None else f" {best.title} against {second.title}: {lead.summary}, {lead.certainty}."
+    text = f"{best.title} compared with {second.title}"
+    return "" if lead is None else f" {text}: {lead.summary}, {lead.certainty}."
 
 
 @dataclass(frozen=True)
