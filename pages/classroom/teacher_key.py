@@ -92,7 +92,7 @@ def _revoke_key() -> None:
 def draw_key(member: Membership) -> None:
     with st.popover("Teacher's key", icon=":material/key:"):
         st.markdown(
-            "Opens the lead on another device, or after this browser was closed. Whoever has it can lead the class."
+            "Anyone with the key can lead the class, also you on another device or after this browser was closed."
         )
         if member.key:
             link = invitation.build_address(f"{PATH}#{member.code}.{member.key}")
@@ -109,6 +109,6 @@ def draw_key(member: Membership) -> None:
         st.button(
             "Revoke key",
             key="class_room.revoke_key",
-            help="Ends every lead that a key opened in other browsers.",
+            help="Browsers that used the key can no longer lead the class.",
             on_click=_revoke_key,
         )

@@ -137,7 +137,7 @@ def describe_gap(dataset: str, epochs: float, reached: Mapping[str, float]) -> s
     return (
         f"Without positions a ViT reaches {percent(none)} on {DATASETS[dataset].title} after {format_epochs(epochs)},"
         f" {abs(gap):.1f} points {'below' if gap >= 0 else 'above'} the best encoding ({titles[good]},"
-        f" {percent(reached[good])}); the worst ({titles[poor]}) is"
+        f" {percent(reached[good])}); the worst encoding ({titles[poor]}) is"
         f" {percent_difference(reached[good], reached[poor]):.1f} points below the best; one seed each."
     )
 

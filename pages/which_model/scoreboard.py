@@ -209,7 +209,7 @@ _FORMATS = {
     "Memory, MB": st.column_config.NumberColumn(format="%.1f", help="Weights and peak memory for one image."),
     "Training images": st.column_config.NumberColumn(format="localized"),
     "Training, s": st.column_config.NumberColumn(
-        format="%.0f", help="On one core, by this project; teacher's training excluded."
+        format="%.0f", help="Measured by this project on one core, without the teacher's."
     ),
     "Core-days": st.column_config.NumberColumn(format="localized", help="TPUv3, of pretraining, as cited."),
 }

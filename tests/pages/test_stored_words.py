@@ -217,7 +217,7 @@ def test_what_positions_bring(open_app: OpenApp, no_shipped_checkpoints: Path, n
         rf"reaches {none:.1f} % on {DATASETS[name].title} after {race['train']['epochs']:g} epochs,"
         rf" {abs(best - none):.1f} points {'below' if none <= best else 'above'} the best encoding"
         rf" \([^)]*{best:g}[.0]* %\);"
-        rf" the worst \([^)]*\) is {best - poor:.1f} points below"
+        rf" the worst encoding \([^)]*\) is {best - poor:.1f} points below"
     )
     assert re.search(sentence, words(app)), sentence
     open_drawers(app)
