@@ -32,6 +32,7 @@ import websockets
 from streamlit.config import get_option
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.Slider_pb2 import Slider
 from streamlit.util import calc_hash
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -168,7 +169,7 @@ class Visitor:
             raise RuntimeError(element.exception.message)
         if element.WhichOneof("type") == "button":
             self.buttons[element.button.label] = element.button.id, message.delta.fragment_id
-        elif element.WhichOneof("type") == "slider":
+        elif element.WhichOneof("type") == "slider" and element.slider.type == Slider.SLIDER:
             self.slider = element.slider.id, message.delta.fragment_id
 
 

@@ -4,8 +4,8 @@
     python benchmarks/positions_race.py --codes none rotary   # adds rotary positions to the stored results
     python benchmarks/positions_race.py --datasets shapes --epochs 0.1 --out /tmp/race.json   # a short test
 
-The models have the same seed and order of images and train in turn in one run (vitviz/training/position_race.py). At the
-end each is also tested on images with shuffled patches. `mnist` must be in $VITVIZ_DATA or downloadable.
+The models have the same seed and order of images and train in turn in one run (vitviz/training/position_race.py).
+At the end each is also tested on images with shuffled patches. `mnist` must be in $VITVIZ_DATA or downloadable.
 """
 
 from __future__ import annotations
