@@ -12,11 +12,11 @@ import streamlit as st
 
 from pages.classroom import membership
 from pages.classroom.membership import Membership
-from pages.controls import query_params, session_keys
+from pages.controls import query_params, session_keys, widgets
 from pages.controls.widgets import encode_value
 from pages.frame import registry
 from pages.questions import question_form
-from pages.questions.answer_input import draw_input, draw_points, get_moved_key, is_typed, read_input
+from pages.questions.answer_input import draw_input, draw_points, explain_missing, get_moved_key, read_input
 from pages.selection import selection
 from pages.stores import classes, session, shared_cache
 from vitviz.classes import question_store
@@ -132,13 +132,12 @@ def draw_ask_controls() -> None:
 def _draw_ask_button(
     member: Membership, label: str, question: Question, subject: Subject | None, key: str
 ) -> None:
-    why_not = _explain_private(member, subject)
-    st.button(
+    widgets.button(
         plain(label),
         key=key,
         icon=":material/record_voice_over:",
-        disabled=bool(why_not),
-        help=why_not or plain(question.prompt),
+        why_not=_explain_private(member, subject),
+        help=plain(question.prompt),
         on_click=_ask_class,
         args=(question, subject),
     )
@@ -149,8 +148,8 @@ def _explain_private(member: Membership, subject: Subject | None) -> str:
     current = selection.get_current()
     image, model = (current.image, current.model) if subject is None else (subject.image, subject.choice.key)
     if is_private(image) and image not in member.images:
-        return "Share your image with the class first."
-    return "Uploaded weights cannot be shared with the class." if is_private(model) else ""
+        return "share your image with the class first"
+    return "uploaded weights cannot be shared with the class" if is_private(model) else ""
 
 
 def _ask_own() -> None:
@@ -233,10 +232,10 @@ def _get_answer(member: Membership, state: QuestionState) -> Answer | None:
 def _draw_form(member: Membership, state: QuestionState) -> None:
     question, key = state.question, f"class.guess.{state.number}"
     answer = draw_input(question.kind, key, question.prompt, load_photo=lambda: _encode_photo(question))
-    st.button(
+    widgets.button(
         "Submit answer",
         key=f"class.answer.{state.number}",
-        disabled=answer is None and not is_typed(question.kind),
+        why_not=explain_missing(question.kind, answer),
         on_click=_submit_answer,
         args=(member, state, key),
     )

@@ -396,6 +396,12 @@ def _store_clicked(key: str, row: str) -> None:
         set_control(key, option)
 
 
+def button(label: str, *, why_not: str = "", help: str | None = None, **options: Any) -> bool:
+    """Draw a button; a reason such as 'predict first' disables it and is its help."""
+    why_not = f"Disabled: {why_not}." if why_not else ""
+    return st.button(label, disabled=bool(why_not), help=why_not or help, **options)
+
+
 def number(key: str, label: str, low: int, high: int, default: int, **more: Unpack[Options]) -> int:
     start = _resolve_start(
         key, min(max(default, low), high), parse_int, lambda v: _is_within(v, int, low, high)

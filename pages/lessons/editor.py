@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.controls import notices
+from pages.controls import notices, widgets
 from pages.frame import page, registry
 from pages.lessons import cards, open_lesson
 from pages.questions import question_form
@@ -80,12 +80,13 @@ def _draw_stop(lesson: Lesson, number: int, stop: Stop, key: str) -> None:
             ("Move up", "arrow_upward", number - 1),
             ("Move down", "arrow_downward", number + 1),
         ):
-            st.button(
+            is_end = not 1 <= position <= len(lesson.stops)
+            widgets.button(
                 label,
                 key=f"{key}.{icon}",
                 icon=f":material/{icon}:",
                 type="tertiary",
-                disabled=not 1 <= position <= len(lesson.stops),
+                why_not=f"this is the {'first' if position < number else 'last'} stop" if is_end else "",
                 on_click=_move_stop,
                 args=(number, position),
             )

@@ -98,9 +98,10 @@ def read_input(kind: AnswerKind, key: str) -> Answer | None:
     return None if cell is None else float(cell)
 
 
-def is_typed(kind: AnswerKind) -> bool:
-    """Return True if the user types the answer: its button must not wait for the field to lose the focus."""
-    return isinstance(kind, Write) or (isinstance(kind, Drag) and kind.is_typed)
+def explain_missing(kind: AnswerKind, answer: Answer | None) -> str:
+    """Return why the answer's button is disabled; '' for typed answers: it must not wait until the field is left."""
+    is_typed = isinstance(kind, Write) or (isinstance(kind, Drag) and kind.is_typed)
+    return "" if is_typed or answer is not None else "answer first"
 
 
 def get_moved_key(key: str) -> str:

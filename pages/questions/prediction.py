@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 import streamlit as st
 
 from pages.classroom import class_question
-from pages.controls import query_params
-from pages.questions.answer_input import draw_input, get_moved_key, is_typed
+from pages.controls import query_params, widgets
+from pages.questions.answer_input import draw_input, explain_missing, get_moved_key
 from pages.stores import lessons, session
 from pages.stores.lessons import StoredAnswer
 from vitviz.lessons.authored_questions import AuthoredMeasure
@@ -59,10 +59,10 @@ def draw(
         return
     kind, subject = question.measure.get_answer_kind(at), at
     guess = draw_input(kind, f"{key}.guess", question.prompt, load_photo=lambda: subject.ground(True))
-    is_pressed = st.button(
+    is_pressed = widgets.button(
         "Check" if isinstance(question.measure, AuthoredMeasure) else "Measure",
         key=f"{key}.measure",
-        disabled=guess is None and not is_typed(kind),
+        why_not=explain_missing(kind, guess),
         width="stretch",
     )
     if is_pressed and guess is not None:

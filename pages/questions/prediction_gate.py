@@ -12,7 +12,7 @@ import streamlit as st
 from pages.classroom import class_question
 from pages.controls import query_params, session_keys, widgets
 from pages.frame import page
-from pages.questions.answer_input import draw_input, is_typed, read_input
+from pages.questions.answer_input import draw_input, explain_missing, read_input
 from pages.stores import lessons, session
 from pages.stores.lessons import StoredAnswer
 from vitviz.lessons.lesson import Question
@@ -185,10 +185,10 @@ def draw_question(key: str, prompt: str, kind: AnswerKind, write: Callable[[str]
         return
     guess = draw_input(kind, row, prompt, write)
     with st.container(horizontal=True):
-        st.button(
+        widgets.button(
             "Predict",
             key=f"{key}.predict",
-            disabled=guess is None and not is_typed(kind),
+            why_not=explain_missing(kind, guess),
             on_click=store_prediction,
         )
         st.button(

@@ -1,6 +1,6 @@
 // Enlarge a part in place: its picture, its operations step by step, and one level deeper its tables.
 
-import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
+import { button, canvas, disable, el } from '../../vitviz/browser/kit/dom.js';
 import { reducedMotion } from '../../vitviz/browser/kit/motion.js';
 import { buildTables } from './map_numbers.js';
 import { drawArcs, drawKeys, placed, ring } from './map_overlay.js';
@@ -191,7 +191,7 @@ export class Panel {
       const next = parts[parts.indexOf(part) + step];
       const open = button(acts, face, () => this.view.open(next.id, true), { class: 'mp-close' });
       open.setAttribute('aria-label', next ? `Open ${next.title}` : 'No further part');
-      open.disabled = !next;
+      disable(open, next ? '' : 'No further part');
     }
     if (part.link) this.link(acts, part.link);
     button(acts, '✕ Whole map', () => this.closed(true), { 'aria-label': `Close ${part.title}`, class: 'mp-close' });

@@ -49,17 +49,18 @@ def draw_start_button(config: RunConfig | ValueError, key: str, label: str, run_
     Args:
         run_key: of the control that holds which run is on the stage.
     """
-    st.button(
+    problem = plain(name_fields(str(config))) if isinstance(config, ValueError) else ""
+    widgets.button(
         label,
         key=f"{key}._start",
         type="primary",
         icon=":material/play_arrow:",
-        disabled=isinstance(config, ValueError),
+        why_not=problem,
         on_click=_start_run,
         args=(config, run_key, run_start.count_clicks()),
     )
-    if isinstance(config, ValueError):
-        st.error(f"This cannot be trained: {plain(name_fields(str(config)))}.", icon=":material/block:")
+    if problem:
+        st.error(f"This cannot be trained: {problem}.", icon=":material/block:")
     notices.draw_notice(NOTICE)
 
 

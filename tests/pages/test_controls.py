@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -38,6 +40,33 @@ def drawn(kind: str, **told: str | None) -> tuple[bool, str]:
 def test_what_is_impossible_says_why(kind: str) -> None:
     assert drawn(kind, why_not=WHY, help="Counted from 1.") == (True, WHY)
     assert drawn(kind, why_not=None, help="Counted from 1.") == (False, "Counted from 1.")
+
+
+def test_a_button_that_is_impossible_says_why() -> None:
+    def script() -> None:
+        from pages.controls import widgets
+
+        widgets.button("Check", help="Measures.")
+        widgets.button("Measure", help="Measures.", why_not="predict first")
+
+    buttons = AppTest.from_function(script).run().main.button
+    assert [(one.disabled, one.help) for one in buttons] == [
+        (False, "Measures."),
+        (True, "Disabled: predict first."),
+    ]
+
+
+def test_every_control_that_may_be_disabled_has_a_help() -> None:
+    """A reason beside it would take a row."""
+    silent = [
+        f"{path}:{call.lineno}"
+        for path in sorted((Path(__file__).parents[2] / "pages").rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(call, ast.Call)
+        and {"disabled"} <= {word.arg for word in call.keywords}
+        and "help" not in {word.arg for word in call.keywords}
+    ]
+    assert silent == []
 
 
 def test_one_of_two_groups_is_chosen(open_app):

@@ -1,7 +1,7 @@
 // Ablate patches by painting and heads by clicking; the ablation is the component's state, with undo.
 
 import { mark } from '../../../vitviz/browser/kit/pin.js';
-import { button, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { button, disable, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
@@ -163,8 +163,8 @@ export default class AblationView {
     for (const patch of this.patches) image.data.set([128, 128, 128, 255], 4 * patch);
     this.veil.getContext('2d').putImageData(image, 0, 0);
     for (const [key, node] of this.buttons) node.setAttribute('aria-pressed', String(this.heads.has(key)));
-    this.undo.disabled = !this.history.length;
-    this.reset.disabled = !this.patches.size && !this.heads.size;
+    disable(this.undo, this.history.length ? '' : 'No change to undo');
+    disable(this.reset, this.patches.size || this.heads.size ? '' : 'Nothing is ablated');
     const text = `Ablated: ${this.patches.size} of ${rows * cols} patches, ${this.heads.size} of ${this.buttons.size} heads`;
     this.count.textContent = this.reset.disabled ? 'Drag over the image to ablate patches' : text;
     this.root.dataset.patches = String(this.patches.size);

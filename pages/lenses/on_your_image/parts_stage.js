@@ -1,6 +1,6 @@
 // Draw the image with its parts, which are moved by pointer or keys; new parts are cut out of it.
 
-import { button, el } from '../../../vitviz/browser/kit/dom.js';
+import { button, disable, el } from '../../../vitviz/browser/kit/dom.js';
 import { animate, mix } from '../../../vitviz/browser/kit/motion.js';
 import { photo } from '../../../vitviz/browser/kit/photo.js';
 import { atHome, moved, putWrong, whole } from './parts_link.js';
@@ -56,13 +56,12 @@ export class PartsStage {
 
   updateButtons() {
     const { header } = this.now;
-    const full = this.parts.length >= header.most;
-    this.wrong.disabled = this.back.disabled = !this.parts.length;
-    this.back.disabled = this.parts.every(atHome);
-    this.cutter.disabled = full;
-    this.cutter.title = full ? `At most ${header.most} parts` : '';
+    disable(this.wrong, this.parts.length ? '' : 'Cut out a part first');
+    disable(this.back, this.parts.every(atHome) ? 'No part is misplaced' : '');
+    disable(this.cutter, this.parts.length >= header.most ? `At most ${header.most} parts` : '');
     this.cutter.setAttribute('aria-pressed', String(this.cutting));
-    this.less.disabled = this.parts.length < 2 || this.last < 0;
+    const only = this.parts.length < 2;
+    disable(this.less, only ? 'One part must stay' : this.last < 0 ? 'Select a part first' : '');
     this.toggle.style.display = header.photograph ? '' : 'none';
     this.toggle.setAttribute('aria-pressed', String(this.seen));
     this.hint.textContent = this.cutting

@@ -5,7 +5,7 @@
 import { frame, lattice } from '../../../vitviz/browser/kit/axes.js';
 import { counted } from '../../../vitviz/browser/kit/text.js';
 import { player } from '../../../vitviz/browser/kit/player.js';
-import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { button, canvas, disable, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation, nameGrid } from '../../../vitviz/browser/kit/grid.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
@@ -160,8 +160,8 @@ export default class SwinReach {
     this.counted.textContent =
       this.block === 0 ? 'before block 1' : `after ${this.block} block${this.block > 1 ? 's' : ''}`;
     this.scrub.value = this.block;
-    this.back.disabled = this.block <= 0;
-    this.next.disabled = this.block >= this.now.header.blocks;
+    disable(this.back, this.block <= 0 ? 'No block before' : '');
+    disable(this.next, this.block >= this.now.header.blocks ? 'No further block' : '');
     this.out.setAttribute('aria-pressed', String(this.forward));
     this.into.setAttribute('aria-pressed', String(!this.forward));
     this.root.dataset.block = String(this.block);

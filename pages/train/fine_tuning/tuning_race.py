@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from pages.controls import notices, query_params
+from pages.controls import notices, query_params, widgets
 from pages.frame import page, run_polling, run_start
 from pages.selection import selection
 from pages.stores import catalogue, own_weights, runs, session, shared_cache
@@ -110,14 +110,13 @@ def _draw_setup(chosen: RaceSettings) -> None:
             key=_GUESS,
         )
     with right:
-        st.button(
+        widgets.button(
             "Train both models",
             key="fine_tuning._start",
             icon=":material/play_arrow:",
             type="primary",
             width="stretch",
-            disabled=guess is None,
-            help="Disabled: predict first." if guess is None else None,
+            why_not="predict first" if guess is None else "",
             on_click=_start_race,
             args=(chosen, guess, run_start.count_clicks()),
         )

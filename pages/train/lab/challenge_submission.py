@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.classroom import membership
 from pages.classroom.challenge_board import format_wait
+from pages.controls import widgets
 from pages.frame import run_start
 from pages.stores import leaderboard, runs, session
 from pages.train.lab import lab_controls, runs_table
@@ -16,6 +17,8 @@ from vitviz.config import name_fields
 from vitviz.text import plain, plural
 from vitviz.training.run_config import RunConfig
 from vitviz.training.run_directory import Run
+
+ON_BOARD = "it is on the board"
 
 
 def draw(config: RunConfig | ValueError, run: Run | None, show: Callable[[str], None]) -> None:
@@ -29,34 +32,29 @@ def draw(config: RunConfig | ValueError, run: Run | None, show: Callable[[str], 
     classroom = membership.get_membership()
     if classroom is None or not classroom.challenge:
         return
-    limited_config, refusal = _apply_limits(config), ""
-    if isinstance(limited_config, ValueError):
-        refusal = name_fields(str(limited_config))
+    limited_config = _apply_limits(config)
+    is_refused = isinstance(limited_config, ValueError)
     why_not = _explain_run(run, classroom.code)
     with st.container(key="live_lab-challenge", border=True):
         st.markdown(f":material/trophy: **Challenge of class {format_code(classroom.code)}.** {rules.TERMS}")
         with st.container(horizontal=True):
-            st.button(
+            widgets.button(
                 "Train for the class",
                 key="live_lab._train_for_class",
                 icon=":material/play_arrow:",
-                disabled=bool(refusal),
+                why_not=plain(name_fields(str(limited_config))) if is_refused else "",
                 on_click=_train,
                 args=(limited_config, run_start.count_clicks(), show),
             )
-            st.button(
-                "Hand it in",
+            widgets.button(
+                "Handed in" if why_not == ON_BOARD else "Hand it in",
                 key="live_lab._hand_in",
                 icon=":material/upload:",
                 help="Hands in the run that is shown, as it was trained.",
-                disabled=bool(why_not),
+                why_not=plain(why_not),
                 on_click=_hand_in,
                 args=(run,),
             )
-        if refusal:
-            st.caption(f"These settings cannot be trained for the class: {plain(refusal)}.")
-        if run is not None and why_not:
-            st.caption(f"{plain(run.config().name)} cannot be handed in: {plain(why_not)}.")
         st.caption(_describe_wait(classroom.code))
 
 
@@ -74,7 +72,7 @@ def _explain_run(run: Run | None, code: str) -> str:
         entries = rules.load_entries(membership.get_class_store(), code)
     except (ValueError, ClassError) as error:
         return name_fields(str(error))
-    return "it is on the board" if run.id in {entry.run for entry in entries} else ""
+    return ON_BOARD if run.id in {entry.run for entry in entries} else ""
 
 
 def _describe_wait(code: str) -> str:

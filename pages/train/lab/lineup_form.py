@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.controls import popover, query_params, widgets
-from pages.frame import page
 from pages.stores import session, user_datasets
 from pages.train.lab import lab_controls, model_form, recipe_form, settings
 from pages.train.lab.lab_controls import LINEUP
@@ -39,7 +38,7 @@ def draw_form() -> RunConfig | ValueError:
     if not popover.is_closed():
         _draw_lineup(entries, form)
     if len(entries) < FEWEST:
-        return IncompleteLineup(f"Add at least {FEWEST} models under 'Set up'")
+        return IncompleteLineup(f"add at least {FEWEST} models under 'Set up'")
     try:
         for entry in entries:
             check_buildable(entry.model, recipe_form.MOST_LAYERS)
@@ -50,10 +49,8 @@ def draw_form() -> RunConfig | ValueError:
 
 def _draw_lineup(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="live_lab-lineup"):
-        refusal = _draw_add_row(entries, form)
+        _draw_add_row(entries, form)
         _draw_models(entries)
-    if refusal:
-        page.caption(f"This model cannot be added: {plain(refusal)}.")
 
 
 def load_entries() -> tuple[Entry, ...]:
@@ -129,9 +126,9 @@ def _remove_entry(place: int) -> None:
     _save_entries(entries[:place] + entries[place + 1 :])
 
 
-def _draw_add_row(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> str:
-    """Draw the title's field and the add button; return the reason why adding is impossible, or ''."""
-    refusal = _explain_refusal(entries, form)
+def _draw_add_row(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> None:
+    """Draw the title's field and the add button."""
+    refusal = plain(_explain_refusal(entries, form))
     suggested = "" if isinstance(form, ValueError) else suggest_title(entries, form)
     with st.container(width=160):
         # The key changes with the suggestion, because typed text belongs to the previous model.
@@ -141,16 +138,16 @@ def _draw_add_row(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> s
             key=f"live_lab._title_{len(entries)}_{suggested}",
             max_chars=LONGEST,
             disabled=bool(refusal),
+            help=f"Disabled: {refusal}." if refusal else None,
         )
-    st.button(
+    widgets.button(
         "Add this model",
         icon=":material/add:",
         key="live_lab._add",
         on_click=_add_entry,
         args=(form, title or suggested),
-        disabled=bool(refusal),
+        why_not=refusal,
     )
-    return refusal
 
 
 def _explain_refusal(entries: tuple[Entry, ...], form: RunConfig | ValueError) -> str:

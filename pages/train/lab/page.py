@@ -101,9 +101,7 @@ def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | None:
     with start_place:
         _draw_start_button(config)
     challenge_submission.draw(config, focus, show_run)
-    if isinstance(config, lineup_form.IncompleteLineup):
-        page.caption(f":material/groups: {config}.")
-    elif isinstance(config, ValueError):
+    if isinstance(config, ValueError) and not isinstance(config, lineup_form.IncompleteLineup):
         problem = plain(name_fields(str(config)))
         st.error(f"These settings cannot be trained: {problem}.", icon=":material/block:")
     notices.draw_notice(lab_controls.NOTICE)
@@ -111,12 +109,13 @@ def _draw_start_row(row: DeltaGenerator, visit_runs: list[Run]) -> Run | None:
 
 
 def _draw_start_button(config: RunConfig | ValueError) -> None:
-    st.button(
+    why_not = plain(name_fields(str(config))) if isinstance(config, ValueError) else ""
+    widgets.button(
         "Start training",
         key="live_lab._start",
         type="primary",
         icon=":material/play_arrow:",
-        disabled=isinstance(config, ValueError),
+        why_not=why_not,
         help=None if isinstance(config, ValueError) else f"{config_summary.describe_config(config)}.",
         on_click=start_run,
         args=(config, run_start.count_clicks()),

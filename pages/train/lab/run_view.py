@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from pages.controls import notices
+from pages.controls import notices, widgets
 from pages.stores import record_arrays, runs, session
 from pages.train.lab import lab_controls, live_settings
 from pages.train.lab.browser_views import mount_curves
@@ -280,29 +280,29 @@ def _draw_buttons(run: Run, status: Status) -> None:
         return
     executor = runs.get_executor()
     resume = partial(executor.resume, address=session.get_address())
+    waiting = "the run has not started" if status.state == "queued" else ""
     with st.container(horizontal=True, gap="small"):
         if status.active:
             if status.state == "paused":
                 _draw_button(run, "Resume", "play_arrow", resume)
             else:
-                _draw_button(run, "Pause", "pause", executor.pause, disabled=status.state == "queued")
-            _draw_button(run, "Step", "skip_next", executor.step, disabled=status.state == "queued")
+                _draw_button(run, "Pause", "pause", executor.pause, why_not=waiting)
+            _draw_button(run, "Step", "skip_next", executor.step, why_not=waiting)
             _draw_button(run, "Stop", "stop", executor.stop)
         elif status.state != "done":
-            _draw_button(run, "Resume", "play_arrow", resume, disabled=status.state == "diverged")
+            diverged = "the run diverged" if status.state == "diverged" else ""
+            _draw_button(run, "Resume", "play_arrow", resume, why_not=diverged)
     if status.active and status.state != "queued":
         live_settings.draw(run, status)
 
 
-def _draw_button(
-    run: Run, label: str, icon: str, act: Callable[[Run], object], disabled: bool = False
-) -> None:
+def _draw_button(run: Run, label: str, icon: str, act: Callable[[Run], object], why_not: str = "") -> None:
     # A callback handles the click, because a fragment rerun that is overtaken before this line would lose it.
-    pressed = st.button(
+    pressed = widgets.button(
         label,
         key=f"live_lab._{label.lower()}",
         icon=f":material/{icon}:",
-        disabled=disabled,
+        why_not=why_not,
         on_click=_send_command,
         args=(run, act, label == "Stop"),
         width="stretch",

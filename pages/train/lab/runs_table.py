@@ -83,6 +83,7 @@ def draw_actions(run: Run, show_run: Callable[[str], None]) -> None:
             on_change=_rename_run,
             args=(run, key),
             disabled=not editable,
+            help=None if editable else "Disabled: only its owner can rename the run.",
         )
     with columns[1]:
         st.button(
@@ -97,7 +98,11 @@ def draw_actions(run: Run, show_run: Callable[[str], None]) -> None:
         _draw_download(run, config, status.active)
     with columns[3], st.popover("Upload", icon=":material/upload:", width="stretch"):
         _draw_uploader(show_run)
-    with columns[4], st.popover("Delete", icon=":material/delete:", width="stretch", disabled=status.active):
+    stop_first = "Disabled: stop the run first." if status.active else None
+    delete = st.popover(
+        "Delete", icon=":material/delete:", width="stretch", disabled=status.active, help=stop_first
+    )
+    with columns[4], delete:
         if editable:
             st.markdown("This deletes its records and snapshots permanently.")
         else:

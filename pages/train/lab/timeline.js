@@ -2,7 +2,7 @@
 
 import { player } from '../../../vitviz/browser/kit/player.js';
 import { listen, tell } from '../../../vitviz/browser/kit/bus.js';
-import { button, canvas, el, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { button, canvas, disable, el, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { reducedMotion } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { counted } from '../../../vitviz/browser/kit/text.js';
@@ -214,7 +214,8 @@ class Timeline {
     if (!this.now) return;
     const { header } = this.now;
     const empty = !header.steps.length;
-    for (const node of [this.back, this.play, this.ahead, this.track, this.follow]) node.disabled = empty;
+    for (const node of [this.back, this.play, this.ahead, this.track, this.follow])
+      disable(node, empty ? header.waiting : '');
     if (empty) {
       this.where.textContent = header.waiting;
       return;
@@ -225,8 +226,8 @@ class Timeline {
     this.track.value = String(this.state.index);
     this.follow.hidden = header.plays;
     this.follow.setAttribute('aria-pressed', String(this.state.follow));
-    this.back.disabled = this.state.index === 0;
-    this.ahead.disabled = this.state.index === this.last();
+    disable(this.back, this.state.index === 0 ? 'No snapshot before' : '');
+    disable(this.ahead, this.state.index === this.last() ? 'No further snapshot' : '');
     const words = `step ${counted(header.steps[this.state.index])} · ${header.moments[this.state.index]}`;
     this.where.textContent = `${words} · snapshot ${this.state.index + 1} of ${header.steps.length}`;
     this.track.setAttribute('aria-valuetext', words);

@@ -89,13 +89,14 @@ def test_a_trained_run_is_handed_in_as_it_is_or_the_rule_that_it_breaks_is_said(
     status = replace(Status(), state="done", step=9, accuracy=0.9, test_accuracy=0.9, seconds=60.0)
     write_status(run.directory / "status.json", asdict(status))
     learner.run()
-    assert learner.button(key="live_lab._hand_in").disabled
-    assert "allows 20 seconds on one core, this run took" in words(learner)
+    button = learner.button(key="live_lab._hand_in")
+    assert button.disabled and "allows 20 seconds on one core, this run took" in button.help
     write_status(run.directory / "status.json", asdict(replace(status, seconds=4.0)))
     learner.run().button(key="live_lab._hand_in").click().run()
     assert not learner.exception and handed_in(challenged).id == run.id
     assert len(runs.list_runs(learner.session_state["_visit"])) == 1, "no second run was trained"
-    assert "it is on the board" in words(learner.run())
+    button = learner.run().button(key="live_lab._hand_in")
+    assert (button.label, button.help) == ("Handed in", "Disabled: it is on the board.")
 
 
 def test_a_run_of_the_board_is_looked_at_and_not_changed(
@@ -121,8 +122,8 @@ def test_a_class_without_a_challenge_hands_nothing_in(teacher: AppTest, executor
 def test_what_is_against_the_rules_says_why(challenged: AppTest) -> None:
     challenged.switch_page(LAB).run()
     challenged.selectbox(key="live_lab.dataset").set_value("shapes").run()
-    assert challenged.button(key="live_lab._train_for_class").disabled
-    assert "the challenge trains on Digits" in words(challenged)
+    button = challenged.button(key="live_lab._train_for_class")
+    assert button.disabled and "the challenge trains on Digits" in button.help
     assert place(challenged).challenge
 
 

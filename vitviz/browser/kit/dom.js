@@ -15,6 +15,13 @@ export function button(parent, text, act, attributes = {}) {
   return node;
 }
 
+/** Disable a button for a reason, which is its title then; '' enables it. */
+export function disable(node, reason) {
+  node.dataset.title ??= node.title;
+  node.title = reason || node.dataset.title;
+  node.disabled = reason !== '';
+}
+
 /** Create a canvas in CSS pixels at the device's resolution: {node, ctx, size(width, height), width, height}. */
 export function canvas(parent, attributes = {}) {
   const node = el(parent, 'canvas', attributes);
