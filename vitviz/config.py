@@ -165,9 +165,8 @@ class TrainConfig:
         None, "EMA decay", "Decay of the weights' moving average; 0: off.", "(0, 1)", step=0.01
     )
     flip: bool = declare(False, "Horizontal flip", "Flips half of the images; unsuitable for digits.")
-    alternate_flip: bool = declare(
-        False, "Alternating flip"
-    )  # of each image in every other epoch (Jordan 2024)
+    # Of each image in every other epoch (Jordan 2024).
+    alternate_flip: bool = declare(False, "Alternating flip")
     shift_px: int = declare(0, "Largest shift", "Random shift of each image.", "[0, 64]", unit="px", top=16)
     erase_px: int = declare(
         0,
@@ -250,6 +249,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         check_fields(self)
         _check_start(self)
+        if self.alternate_flip and not self.flip:
+            raise ValueError("alternate_flip needs flip=True, received flip=False")
         if self.a_class is not None and self.train_fraction != 1:
             raise ValueError(
                 "a_class has no train_fraction beside it,"

@@ -176,6 +176,7 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (Preparation, {"mean": 0.5}, "mean must be a list, received 0.5"),
     (TrainConfig, {"dataset": 3}, "dataset must be a text, received 3"),
     (TrainConfig, {"seed": 0.5}, "seed must be an integer, received 0.5"),
+    (TrainConfig, {"alternate_flip": True}, "alternate_flip needs flip=True, received flip=False"),
     (TrainConfig, {"epochs": None}, "exactly one of epochs and seconds"),
     (TrainConfig, {"learning_rate": 0.0}, r"learning_rate must lie in \(0, 10\], received 0.0"),
     (TrainConfig, {"stop_accuracy": 97.0}, r"stop_accuracy must lie in \(0, 1\], received 97.0"),

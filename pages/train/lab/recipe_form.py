@@ -55,6 +55,7 @@ def draw() -> RunConfig | ValueError:
         values |= field_widgets.parse_fields(field_widgets.OPTIMIZER, optimiser) | field_widgets.parse_fields(
             field_widgets.AUGMENTATION, augmented
         )
+        values["alternate_flip"] = preset.train.alternate_flip and values["flip"]
         train = replace(preset.train, **values, **teacher, frozen=frozen)
         shape = _get_shape(dataset, preparation)
         model = model_form.build_model_config(preset.model, family, model_values, shape)

@@ -129,6 +129,13 @@ def test_a_deit_is_taught_by_a_model_of_the_same_pictures(
     assert started(choose(app, "family", "vit"), executor).train.distill_from is None
 
 
+def test_without_flips_none_alternate(open_app: OpenApp, executor: FakeExecutor) -> None:
+    for flip in (True, False):
+        app = open_app(PAGE, live_lab__recipe="cifar10_cnn_record", live_lab__flip=str(int(flip)))
+        train = started(app, executor).train
+        assert (train.flip, train.alternate_flip) == (flip, flip)
+
+
 def test_what_has_no_meaning_is_disabled_with_its_reason(open_app: OpenApp, executor: FakeExecutor) -> None:
     app = open_app(PAGE, live_lab__schedule="constant")
     for key, reason in (("warmup_fraction", "does not warm up"), ("momentum", "only SGD uses this setting")):
