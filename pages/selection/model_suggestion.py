@@ -28,6 +28,7 @@ _DATASETS = {  # kind of image: datasets of the models that fit it
     "drawing": _DIGITS,
 }
 _OWN_IMAGES = ("upload", "sample")
+KEPT = "kept"  # a model that stays selected, but that a photo may still replace
 _OFFERED = (SMALL[0], WITHOUT_HUB)  # the smallest of the model hub, and one that needs no hub
 
 
@@ -45,7 +46,8 @@ class PreviousModel:
 def suggest_for_image(image: str) -> None:
     """Switch from the default model to a photo model, or else to a colour model, when the user adds a colour image."""
     model = selection.get_model_choice()
-    if st.session_state.get(session_keys.MODEL_CHOSEN) or not shared_cache.is_coloured(image):
+    chosen = st.session_state.get(session_keys.MODEL_CHOSEN)
+    if (chosen and chosen != KEPT) or not shared_cache.is_coloured(image):
         return
     photo_model = find_photo_model(_get_need())
     if is_photo_model(model) or (photo_model is None and not _needs_colour(model, image)):
@@ -76,6 +78,7 @@ def keep_model(image: str) -> None:
     is_digit = _DATASETS.get(image.partition(":")[0]) == _DIGITS
     if not _needs_colour(model, image) and is_digit == (model.preparation.in_chans == 1):
         selection.set_model(model.key, selection.get_current().step)
+        st.session_state[session_keys.MODEL_CHOSEN] = KEPT
 
 
 def _switch(target: ModelChoice, previous: PreviousModel) -> None:

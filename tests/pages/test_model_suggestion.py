@@ -124,6 +124,22 @@ def test_a_page_s_own_model_stays_for_an_image_that_it_reads(open_app: OpenApp) 
     assert upload(app, png()).query_params["model"] == VIT
     app = upload(open_app(ATTENTION), png())
     assert app.query_params["model"] == VIT and "is shown instead" not in sentences(app)
+    assert button(app, "nouns.published_offer")
+
+
+def test_a_photo_goes_to_a_photo_model_also_after_the_next_test_image(
+    open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app(ATTENTION)
+    number = next(box for box in app.number_input if box.label.startswith("Test image"))
+    app = number.set_value(number.value + 1).run()
+    assert button(upload(app, png()), "nouns.published_offer")
+    put_photo_model(tmp_path / "weights", monkeypatch)
+    app = upload(app, png((30, 200, 30)))
+    assert app.query_params["model"] == f"pretrained:{WITHOUT_HUB}"
+    button(app, "nouns.undo").click().run()
+    assert app.query_params["model"] == VIT
+    assert upload(app, png((30, 30, 200))).query_params["model"] == VIT  # it was chosen by this click
 
 
 def test_a_plain_vit_is_gone_to_where_nothing_else_fits(open_app: OpenApp, checkpoints: Path) -> None:
