@@ -58,6 +58,16 @@ def test_words_are_dotted_where_they_first_stand(open_app: OpenApp, slug: str) -
     assert sorted(dotted(app.run())) == sorted(named)  # the next run dots the same words and no other
 
 
+def test_beside_a_lesson_a_page_s_question_dots_no_word(open_app: OpenApp) -> None:
+    """Phones hide it there: its words are dotted where they are seen."""
+    entry = registry.BY_SLUG["patches"]
+    told = {"model": "preset:vit_digits", "image": "digits:0"}
+    app = open_app(entry.path, lesson="fifteen", stop="2", **told)
+    assert f":gray[{entry.question}]" in [part.value for part in app.main.markdown]
+    app = open_app(entry.path, **told)
+    assert f":gray[{entry.question}]" not in [part.value for part in app.main.markdown]
+
+
 def test_a_shipped_lesson_s_words_are_dotted_and_a_stranger_s_are_not(
     open_app: OpenApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
