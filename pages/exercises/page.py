@@ -12,25 +12,9 @@ from vitviz.exercises import BY_SLUG, EXERCISES, Exercise, create_notebook, zip_
 from vitviz.text import plural
 
 
-def choose_exercise() -> Exercise:
-    select_column, download_column, notebook_column = st.columns([4, 1, 1], vertical_alignment="bottom")
-    order = list(BY_SLUG)
-    with select_column:
-        slug = widgets.select(
-            "exercises.task",
-            "Exercise",
-            order,
-            format_func=lambda slug: f"{order.index(slug) + 1}  {BY_SLUG[slug].title}",
-        )
-    with download_column:
-        label = f"Download all {len(EXERCISES)}"
-        page.download(
-            label, partial(zip_exercises, tuple(order)), "exercises.zip", "exercises.all", stretch=True
-        )
-    with notebook_column:
-        make = partial(create_notebook, tuple(order))
-        page.download("All as a notebook", make, "exercises.ipynb", "exercises.all_notebook", stretch=True)
-    return BY_SLUG[slug]
+def draw_downloads(slugs: tuple[str, ...], name: str, zip_label: str, notebook_label: str) -> None:
+    page.download(zip_label, partial(zip_exercises, slugs), f"{name}.zip", f"exercises.{name}.zip")
+    page.download(notebook_label, partial(create_notebook, slugs), f"{name}.ipynb", f"exercises.{name}.ipynb")
 
 
 def draw_task(exercise: Exercise) -> None:
@@ -38,18 +22,7 @@ def draw_task(exercise: Exercise) -> None:
     page.source(exercise.call)
     st.markdown(f"The tests detect these common mistakes: *{'; '.join(exercise.mistakes)}*.")
     with st.container(horizontal=True, vertical_alignment="center"):
-        page.download(
-            "Download task and tests",
-            partial(zip_exercises, (exercise.slug,)),
-            f"{exercise.slug}.zip",
-            "exercises.one",
-        )
-        page.download(
-            "Download notebook",
-            partial(create_notebook, (exercise.slug,)),
-            f"{exercise.slug}.ipynb",
-            "exercises.notebook",
-        )
+        draw_downloads((exercise.slug,), exercise.slug, "Download task and tests", "Download notebook")
         selection.link_to(exercise.page, f"Open page: {registry.BY_SLUG[exercise.page].title}")
     page.source("cd exercises/" + exercise.slug + " && python -m pytest -q")
 
@@ -66,15 +39,18 @@ def draw_files(exercise: Exercise) -> None:
                 page.source(text, height=480)
 
 
-page.header("exercises")
-exercise = choose_exercise()
-task_column, figure_column = st.columns([1, 1], gap="large")
-with task_column:
-    draw_task(exercise)
+with page.header("exercises"), st.container(width=320):
+    titles = {slug: f"{number}  {one.title}" for number, (slug, one) in enumerate(BY_SLUG.items(), 1)}
+    exercise = BY_SLUG[widgets.select("exercises.task", "Exercise", titles, label_visibility="collapsed")]
+figure_column, task_column = st.columns([2, 1], gap="medium")
 with figure_column:
     st.markdown("**Output of a correct solution**")
     page.caption(solution_figures.FIGURES[exercise.slug]())
+with task_column:
+    draw_task(exercise)
 draw_files(exercise)
+with st.container(horizontal=True):
+    draw_downloads(tuple(BY_SLUG), "exercises", f"Download all {len(BY_SLUG)}", "All as a notebook")
 page.caption(
     f"{plural(len(EXERCISES), 'exercise')} from the lecture notebooks. Run them on your computer with Python, torch and"
     " pytest; this server never runs your code."

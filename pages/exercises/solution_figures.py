@@ -21,6 +21,7 @@ from vitviz.text import percent, plain, signed
 
 SHOWN_TOKENS, SHOWN_CHANNELS = 50, 64
 KEY = "exercises.right"
+HEIGHT_PX = 620
 
 
 def _load_subject() -> CapturedSubject:
@@ -46,7 +47,7 @@ def _build_heatmap(values: NDArray[Any], x: str, y: str, *, signed: bool = False
         hovertemplate=f"{y} %{{y}}, {x} %{{x}}: %{{z:.3f}}",
     )
     figure.layout(xaxis={"title": {"text": x}, "showgrid": False})
-    figure.layout(yaxis={"title": {"text": y}, "autorange": "reversed", "showgrid": False}, height=340)
+    figure.layout(yaxis={"title": {"text": y}, "autorange": "reversed", "showgrid": False}, height=HEIGHT_PX)
     return figure
 
 
@@ -102,7 +103,7 @@ def _build_bars(names: tuple[str, ...], values: NDArray[Any], title: str) -> Cha
     colour = PALETTES[selection.get_theme()].primary
     figure.add("bar", x=values, y=list(names), orientation="h", marker={"color": colour})
     figure.layout(xaxis={"title": {"text": title}}, yaxis={"autorange": "reversed", "type": "category"})
-    figure.layout(height=300)
+    figure.layout(height=HEIGHT_PX)
     return figure
 
 
@@ -169,7 +170,7 @@ def _draw_curves() -> str:
             line={"color": colour, "dash": dash},
         )
     figure.layout(xaxis={"title": {"text": "step"}}, yaxis={"title": {"text": "validation accuracy, %"}})
-    figure.layout(height=340, showlegend=bool(shown))
+    figure.layout(height=HEIGHT_PX, showlegend=bool(shown))
     draw_chart(figure, KEY)
     if not shown:
         return "No model trained on digits is available on this server, so no curve is shown."

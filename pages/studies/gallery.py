@@ -9,23 +9,22 @@ from pages.stores import shared_cache
 from pages.studies.study import Race, Study
 from vitviz.plots.hidden_curves import draw_sketch, list_lines
 
-COLUMNS = 4
+COLUMNS = 3
 
 
 def draw(studies: Sequence[Study]) -> None:
     for start in range(0, len(studies), COLUMNS):
         for place, study in zip(st.columns(COLUMNS), studies[start : start + COLUMNS], strict=False):
-            with place, st.container(border=True, height="stretch", gap="xxsmall"):
+            key = f"study-card-{study.name}"
+            with place, st.container(border=True, height="stretch", gap="xxsmall", key=key):
                 _draw_card(study)
 
 
 def _draw_card(study: Study) -> None:
     if sketch := _sketch(study.name, study):
         st.image(sketch, alt=f"Sketch of the curves: {study.title}", width="stretch")
-    selection.link_to(
-        "studies", study.title, icon=":material/arrow_forward:", **{"studies.study": study.name}
-    )
-    st.caption(f"{study.question} {study.minutes}\N{NO-BREAK SPACE}min")
+    label = f"{study.question} :gray[{study.minutes}\N{NO-BREAK SPACE}min]"
+    selection.link_to("studies", label, icon=":material/arrow_forward:", **{"studies.study": study.name})
 
 
 @shared_cache.shared(max_entries=64)

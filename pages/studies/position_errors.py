@@ -85,7 +85,7 @@ def describe_start(rows: Sequence[Row]) -> str:
 STUDY = Study(
     NAME,
     "A poor position table",
-    "Which position table explains the lecture's test accuracy of 68 %?",
+    "Which position table explains the lecture's test accuracy of 68\N{NO-BREAK SPACE}%?",
     3,
     (NAME,),
     build=build,

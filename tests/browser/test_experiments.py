@@ -15,7 +15,7 @@ TRAINING_MS = 240_000  # a machine that does much else is slow, not wrong
 @pytest.mark.alone
 def test_a_race_from_the_gallery_runs_to_its_end_and_opens_in_the_lab(visit: Callable[..., Page]) -> None:
     page = visit("studies", height=1400)
-    page.get_by_role("link", name="One hyperparameter").click()
+    page.get_by_role("link", name="Which value of a hyperparameter").click()
     for label, value in (("Values", "1, 2"), ("Epochs", "1")):
         page.get_by_label(label, exact=True).fill(value)
         page.get_by_label(label, exact=True).press("Enter")
