@@ -6,6 +6,7 @@ import { photo } from '../../vitviz/browser/kit/photo.js';
 import { blit } from '../../vitviz/browser/kit/pixels.js';
 
 const WIDEST_PX = 320;
+const HIGHEST = 0.28; // share of the screen: the button below stays in sight
 const LEAST_LABEL_PX = 14;
 
 const cellName = (index, cols) => `row ${Math.floor(index / cols) + 1}, column ${(index % cols) + 1}`;
@@ -108,7 +109,7 @@ export default function classPoints({ root, trigger }) {
   return (message) => {
     latest = message;
     const [rows, cols] = latest.header.grid;
-    const width = Math.min(latest.width, WIDEST_PX);
+    const width = Math.min(latest.width, WIDEST_PX, HIGHEST * innerHeight);
     const side = width / cols;
     place = { rows, cols, side, width, height: side * rows };
     nameGrid(map.node, latest.header.words);
