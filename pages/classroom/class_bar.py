@@ -126,6 +126,8 @@ def _draw(bar: DeltaGenerator, slug: str) -> None:
         st.html(f"<style>:root {{ --class-paper: {paper}; }}\n{STYLE}{class_question.STYLE}</style>")
         member = membership.get_membership()
         leads = member is not None and member.leads
+        # A question precedes the row, which wide screens draw at the top.
+        st.fragment(_poll, key=HEARTBEAT, run_every=LEADING_S if leads else _get_poll_interval_s())(slug)
         with st.container(key="class_row", horizontal=True, vertical_alignment="center", gap="small"):
             if leads:
                 st.fragment(_draw_teacher_row, key=ROW, run_every=ATTENDANCE_S)(slug)
@@ -133,7 +135,6 @@ def _draw(bar: DeltaGenerator, slug: str) -> None:
             else:
                 st.fragment(_draw_learner_row, key=ROW)(slug)
             _draw_class_link(slug)
-        st.fragment(_poll, key=HEARTBEAT, run_every=LEADING_S if leads else _get_poll_interval_s())(slug)
 
 
 def _get_poll_interval_s() -> float:

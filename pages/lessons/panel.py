@@ -36,32 +36,39 @@ STYLE = Path(__file__).with_name("panel.css")
 
 @contextmanager
 def draw_beside(slug: str) -> Iterator[None]:
-    """Draw the panel beside the page that runs within; its task and links follow once the page's state is known."""
-    opened = open_lesson.get_open_stop()
+    """Draw the panel beside the page that runs within; its task and links follow once the page's state is known.
+
+    A learner who is asked reads the question, then the page: the panel follows both.
+    """
     notices.draw_notice(session_keys.LESSON_MISSING)
-    lower_part = _draw_upper_part(opened) if opened is not None else None
-    if opened is None and (text := follow_mode.get_followed_lesson()) is not None:
-        _draw_followed_lesson(text)
+    glossary_terms.reset_terms()
+    has_panel = open_lesson.get_open_stop() is not None or follow_mode.get_followed_lesson() is not None
+    is_asked = has_panel and class_question.load_pending() is not None
+    lower_part = st.empty() if is_asked else _draw_upper_part()  # either way one element before the page's
     try:
         yield
     except StopException:
-        _draw_lower_part(lower_part, slug)
+        _draw_lower_part(_draw_upper_part() if is_asked else lower_part, slug)
         raise
-    _draw_lower_part(lower_part, slug)
+    _draw_lower_part(_draw_upper_part() if is_asked else lower_part, slug)
 
 
-def _draw_upper_part(opened: OpenStop) -> DeltaGenerator:
-    """Draw the panel's title and text before the page runs, because the panel narrows the page.
+def _draw_upper_part() -> DeltaGenerator | None:
+    """Draw the panel's title and text, usually before the page runs, because the panel narrows the page.
 
     Returns:
-        The container for the task, the question and the links.
+        The container for the task, the question and the links of an open lesson.
     """
+    opened = open_lesson.get_open_stop()
+    if opened is None:
+        if (text := follow_mode.get_followed_lesson()) is not None:
+            _draw_followed_lesson(text)
+        return None
     with st.container(key=KEY):
         st.html(STYLE)
         st.html(BACKGROUND.format(PALETTES[selection.get_theme()].paper))
         _draw_head(opened)
         st.markdown(f"**{plain(opened.stop.title)}**")
-        glossary_terms.reset_terms()
         words = unbroken(opened.stop.words)
         st.markdown((glossary_terms.link_terms_verbatim if lessons.is_shipped(opened.name) else plain)(words))
         return st.container(gap="xsmall")

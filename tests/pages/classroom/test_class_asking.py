@@ -22,6 +22,7 @@ from vitviz.lessons.lesson import Link
 from vitviz.lessons.measures import MEASURES
 from vitviz.lessons.question_kinds import Drag
 from vitviz.lessons.typed_tables import build_dataclass
+from vitviz.text import FOREIGN
 
 FIFTEEN = lessons.list_shipped(registry.BY_SLUG)["fifteen"]
 WHERE = next(i for i, stop in enumerate(FIFTEEN.stops, 1) if stop.title == "What does [CLS] attend to?")
@@ -65,6 +66,24 @@ def test_a_class_answers_and_sees_what_is_measured(teacher: AppTest, open_app: O
         assert not app.exception and "Measured:" in words(app) and "1 of 2 predicted it." in words(app)
     press(teacher, "End question")
     assert "Measured:" not in words(first.run())
+
+
+def test_the_panel_follows_the_page_while_a_learner_is_asked(teacher: AppTest, open_app: OpenApp) -> None:
+    """The order of Tab and of a phone's screen: question, class, page, lesson."""
+
+    def find(app: AppTest, *starts: str) -> list[int]:
+        texts = [part.value.replace(FOREIGN, "") for part in app.main.markdown]
+        return [next(i for i, text in enumerate(texts) if text.startswith(start)) for start in starts]
+
+    learner = learns(open_app, teacher)
+    teacher = press(at_stop(teacher, BRANCH), "Ask the class")
+    places = find(
+        there(learner.run()), ":material/quiz:", ":material/co_present:", ":gray[", "**Inside one block**"
+    )
+    assert places == sorted(places)
+    press(press(teacher, "Show answers"), "Measure and show")
+    stop, question = find(learner.run(), "**Inside one block**", ":gray[")
+    assert stop < question
 
 
 def test_a_click_that_is_counted_twice_keeps_its_answer(
@@ -221,7 +240,7 @@ def test_a_picture_that_the_class_does_not_see_is_not_asked_about(
     monkeypatch.setattr(class_question, "is_private", lambda value: True)
     teacher = at_stop(teacher, BRANCH)
     button = next(button for button in teacher.button if button.label == "Ask the class")
-    assert button.disabled and "Share your image" in button.help
+    assert button.disabled and "share your image" in button.help
 
 
 def test_of_no_class_there_is_no_button(open_app: OpenApp) -> None:
