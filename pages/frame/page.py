@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.classroom import class_question, membership
+from pages.classroom import class_question, follow_mode
 from pages.controls import popover, session_keys, widgets
 from pages.frame import glossary_terms, registry
 from pages.questions import prediction
@@ -81,7 +81,7 @@ def header(slug: str, title: str = "", question: str = "") -> DeltaGenerator:
         st.title(title or entry.title, anchor=False, width="content")
         if text := question or ("" if title else entry.question):
             # Phones hide it beside a lesson, so its terms are marked below.
-            is_hidden = st.session_state.get(session_keys.LESSON) or membership.get_followed_lesson()
+            is_hidden = st.session_state.get(session_keys.LESSON) or follow_mode.get_followed_lesson()
             st.markdown(f":gray[{text if is_hidden else glossary_terms.link_new_terms(text, ())}]")
     return row
 
