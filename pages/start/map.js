@@ -22,7 +22,7 @@ const NONE = { id: '', pin: null, place: '' };
 const TOUR_AFTER_MS = 900; // the user has seen the whole map
 const IMAGES = { drawing: 'Draw a digit', photo: 'Photo', test: 'Test image', upload: 'Upload …' };
 
-class MapView {
+export default class MapView {
   constructor({ root, trigger, onUnmount }) {
     Object.assign(this, { root, trigger, hover: NONE, refs: [], parts: new Map(), pending: 0, built: '' });
     this.photo = photo(root);
@@ -374,9 +374,4 @@ class MapView {
     this.risen = risen;
     paintPart(classes.view, classes.part, classes.box, view, { share: risen });
   }
-}
-
-export default function map(context) {
-  const view = new MapView(context);
-  return (message) => view.update(message);
 }

@@ -1,12 +1,14 @@
 // Animate one token through the map: a bar to play, scrub and step, and the drawing of every moment.
 
+import { fill, write } from '../../vitviz/browser/kit/axes.js';
 import { button, el } from '../../vitviz/browser/kit/dom.js';
 import { animate, ease, mix, reducedMotion } from '../../vitviz/browser/kit/motion.js';
 import { player } from '../../vitviz/browser/kit/player.js';
+import { greatest } from '../../vitviz/browser/kit/colour_ramp.js';
 import { percent } from '../../vitviz/browser/kit/text.js';
 import { centre, mapRects } from './map_cells.js';
 import { along, arc, drawArcs, drawKeys, placed, ring } from './map_overlay.js';
-import { drawPatch, drawStrip, greatest } from './map_tiles.js';
+import { drawPatch, drawStrip } from './map_tiles.js';
 
 const MOVE_MS = 900; // the motion to a station
 const STAY_MS = 2500; // and the time to read its words
@@ -270,8 +272,7 @@ function multiply(ctx, view, part, t) {
     thumb(ctx, view, t < 0.45 ? lifted(from, target, t / 0.45, 30) : sweep(target, tile, (t - 0.45) / 0.55));
   const values = view.model.content(view.journeyPin);
   if (!values) return;
-  ctx.fillStyle = view.colors.paper;
-  ctx.fillRect(strip[0] - 1, strip[1] - 1, strip[2] + 2, strip[3] + 2);
+  fill(ctx, view.colors.paper, strip[0] - 1, strip[1] - 1, strip[2] + 2, strip[3] + 2);
   grow(ctx, values, strip, (t - 0.45) / 0.5);
   ring(ctx, strip, 1);
 }
@@ -307,8 +308,7 @@ function addPlace(ctx, view, part, t) {
   const strip = boxOf(view, part.id, 'strip');
   const values = view.model.position(view.journeyPin);
   if (!values) return;
-  ctx.fillStyle = view.colors.paper;
-  ctx.fillRect(strip[0] - 1, strip[1] - 1, strip[2] + 2, strip[3] + 2);
+  fill(ctx, view.colors.paper, strip[0] - 1, strip[1] - 1, strip[2] + 2, strip[3] + 2);
   if (cell) ring(ctx, cell, 2.5);
   const box = cell ? lifted(cell, strip, t, -10) : strip;
   if (t > 0.02) drawStrip(ctx, values, t < 1 ? box : strip);
@@ -375,20 +375,18 @@ function drawGathering(ctx, view, t) {
     ctx.globalAlpha = 0.35 + 0.65 * share;
     arc(ctx, centre(from), centre(to), ease(Math.min(1, t / 0.7)), 1 + 3 * share, view.colors);
     ctx.globalAlpha = 1;
-    if (t > 0.7) write(ctx, view, block, percent(weight), block === most.block);
+    if (t > 0.7) writeShare(ctx, view, block, percent(weight), block === most.block);
   }
 }
 
-function write(ctx, { plan, offsets, colors }, block, text, strong) {
+function writeShare(ctx, { plan, offsets, colors }, block, text, strong) {
   const { tile, band } = plan.boxes[block.id];
-  ctx.font = `${strong ? '600 ' : ''}12px ${colors.font}`;
-  ctx.textAlign = 'center';
-  ctx.textBaseline = 'bottom';
+  const style = strong ? '600 12px' : '12px';
+  ctx.font = `${style} ${colors.font}`;
   const width = ctx.measureText(text).width + 8;
   const [x, y] = [tile.x + tile.w / 2, tile.y + offsets[band] + tile.h];
   if (width > tile.w && !strong) return;
-  ctx.fillStyle = colors.paper;
-  ctx.fillRect(x - width / 2, y - 18, width, 18);
-  ctx.fillStyle = strong ? colors.query : colors.ink;
-  ctx.fillText(text, x, y - 2);
+  fill(ctx, colors.paper, x - width / 2, y - 18, width, 18);
+  const color = strong ? colors.query : colors.ink;
+  write(ctx, colors, text, x, y - 2, { style, color, align: 'center', base: 'bottom' });
 }

@@ -1,6 +1,6 @@
 // Draw the layer below the tiles: arrows, token strips, residual stream and logit-lens curves.
 
-import { dot } from '../../vitviz/browser/kit/axes.js';
+import { dot, line as drawLine, write } from '../../vitviz/browser/kit/axes.js';
 import { INSET, RETURN } from './map_layout.js';
 import { drawStrip } from './map_tiles.js';
 import { drawStream, streamOf } from './map_stream.js';
@@ -91,26 +91,21 @@ function drawStrips(ctx, { model, plan, offsets, stripPin: pin, colors, ahead, w
     drawStrip(ctx, values, [x, y + offsets[box.band], w, h]);
     if (plan.narrow) continue;
     ctx.font = `12px ${colors.font}`;
-    ctx.textAlign = 'left';
-    ctx.textBaseline = 'top';
-    ctx.fillStyle = colors.muted;
-    ctx.fillText(words, Math.min(x, width - ctx.measureText(words).width), y + offsets[box.band] + h + 4);
+    const left = Math.min(x, width - ctx.measureText(words).width);
+    write(ctx, colors, words, left, y + offsets[box.band] + h + 4, { base: 'top' });
   }
 }
 
 /** Write the norm of each residual update beside it. */
 function writeLengths(ctx, { inflows }, { model, plan, colors, pin }, upTo) {
-  ctx.font = `12px ${colors.font}`;
-  ctx.textBaseline = 'middle';
-  ctx.textAlign = 'left';
-  ctx.fillStyle = colors.muted;
   for (const { id, kind, width, from, at } of inflows) {
     if (at > upTo + 1) break;
     const { tile, mlp } = plan.boxes[id];
     const { attention, mlp: given } = model.lengths(model.byId.get(id), pin);
     if (tile.w < 60) continue;
-    if (kind === 'attention') ctx.fillText(`${named(tile, width)}+${long(attention)}`, from.u + width + 6, from.v + 8);
-    else ctx.fillText(`+${long(given)}`, mlp.x + mlp.w + 4, mlp.y + mlp.h / 2);
+    const added = `${named(tile, width)}+${long(attention)}`;
+    if (kind === 'attention') write(ctx, colors, added, from.u + width + 6, from.v + 8);
+    else write(ctx, colors, `+${long(given)}`, mlp.x + mlp.w + 4, mlp.y + mlp.h / 2);
   }
 }
 
@@ -217,14 +212,8 @@ function drawLens(ctx, view, line) {
   const { y, h } = line.lens;
   const places = lensPlaces(model, plan, line);
   const [left, right] = [places[0][1], places.at(-1)[1]];
-  ctx.lineWidth = 1;
-  ctx.strokeStyle = colors.line;
-  for (const share of [0, 1]) {
-    ctx.beginPath();
-    ctx.moveTo(left, Math.round(y + h * share) + 0.5);
-    ctx.lineTo(right, Math.round(y + h * share) + 0.5);
-    ctx.stroke();
-  }
+  for (const edge of [y, y + h].map((at) => Math.round(at) + 0.5))
+    drawLine(ctx, colors.line, 1, left, edge, right, edge);
   const end = Math.min(reached(view, line), right);
   lensClasses(model)
     .toReversed()
@@ -240,13 +229,8 @@ function drawLens(ctx, view, line) {
       spots.forEach(([u, v], i) => (i ? ctx.lineTo(u, v) : ctx.moveTo(u, v)));
       ctx.stroke();
       for (const [u, v] of spots) dot(ctx, u, v, best ? 3 : 1.75);
-      if (best && spots.length > 1) nameCurve(ctx, spots.at(-1), model, colors);
+      if (!best || spots.length < 2) return;
+      const [u, v] = spots.at(-1);
+      write(ctx, colors, model.header.classes.names[k], u + 7, v, { style: '600 12px', color: colors.primary });
     });
-}
-
-function nameCurve(ctx, [u, v], { header, top }, colors) {
-  ctx.font = `600 12px ${colors.font}`;
-  ctx.textAlign = 'left';
-  ctx.textBaseline = 'middle';
-  ctx.fillText(header.classes.names[top], u + 7, v);
 }

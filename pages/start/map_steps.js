@@ -1,10 +1,10 @@
 // Draw an opened part's operations: formula, formula with numbers, and values.
 
 import { button, canvas, el } from '../../vitviz/browser/kit/dom.js';
-import { blit, heat } from '../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../vitviz/browser/kit/colour_ramp.js';
+import { blit, heat, offscreen } from '../../vitviz/browser/kit/pixels.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, greatest, headColor } from '../../vitviz/browser/kit/colour_ramp.js';
 import { percent, signed } from '../../vitviz/browser/kit/text.js';
-import { drawStrip, greatest } from './map_tiles.js';
+import { drawStrip } from './map_tiles.js';
 
 /**
  * Draw all steps of a message.
@@ -74,10 +74,7 @@ function pixels({ data, shape }, lo, hi) {
     for (let c = 0; c < 3; c++) image.data[4 * i + c] = level(data[(channels > 1 ? c : 0) * rows * cols + i]);
     image.data[4 * i + 3] = 255;
   }
-  const node = document.createElement('canvas');
-  Object.assign(node, { width: cols, height: rows });
-  node.getContext('2d').putImageData(image, 0, 0);
-  return node;
+  return offscreen(image);
 }
 
 const PLANE = 72;

@@ -1,8 +1,8 @@
 // Draw the tile of each part from its activations.
 
-import { fit } from '../../vitviz/browser/kit/dom.js';
+import { fill, outline, write } from '../../vitviz/browser/kit/axes.js';
 import { blit, colour, heat, offscreen } from '../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut } from '../../vitviz/browser/kit/colour_ramp.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, greatest } from '../../vitviz/browser/kit/colour_ramp.js';
 import { percent, tokenName } from '../../vitviz/browser/kit/text.js';
 import { apart, sequenceLines } from './map_cells.js';
 import { READ } from './map_layout.js';
@@ -120,12 +120,6 @@ export function drawStrip(ctx, values, [x, y, w, h], top = greatest(values)) {
   ctx.drawImage(strip, 0, 0, count, 1, x, y, w, h);
 }
 
-export function greatest(values) {
-  let most = 1e-12;
-  for (const value of values) most = Math.max(most, Math.abs(value));
-  return most;
-}
-
 /** Draw a sequence as thumbnails of its tokens, each with the first channels of its vector. */
 function drawSequence(ctx, w, h, { model, seen, colors, box }) {
   const { header } = model;
@@ -155,11 +149,8 @@ export function drawToken(ctx, name, [x, y, w, h], colors) {
   ctx.roundRect(x, y, w, h, Math.min(4, w / 4));
   ctx.fill();
   if (w < 14) return;
-  ctx.fillStyle = colors.paper;
-  ctx.font = `600 12px ${colors.font}`;
-  ctx.textAlign = 'center';
-  ctx.textBaseline = 'middle';
-  ctx.fillText(name[0].toUpperCase(), x + w / 2, y + h / 2 + 0.5);
+  const style = { style: '600 12px', color: colors.paper, align: 'center' };
+  write(ctx, colors, name[0].toUpperCase(), x + w / 2, y + h / 2 + 0.5, style);
 }
 
 /** Draw the similarity of every position with every other; only one map if the rest is not sent. */
@@ -209,11 +200,7 @@ function drawBlock(ctx, w, h, { model, part, grey, colors, box }) {
 function namePrefix(ctx, w, prefix, side, colors) {
   const [words, left] = [prefix.map(tokenName).join(' '), prefix.length * (side + 2) + 2];
   ctx.font = `12px ${colors.font}`;
-  if (!words || left + ctx.measureText(words).width > w) return;
-  ctx.fillStyle = colors.muted;
-  ctx.textAlign = 'left';
-  ctx.textBaseline = 'middle';
-  ctx.fillText(words, left, side / 2 + 0.5);
+  if (words && left + ctx.measureText(words).width <= w) write(ctx, colors, words, left, side / 2 + 0.5);
 }
 
 /** Draw the lines between windows; shifted windows are offset by half a window. */
@@ -249,11 +236,8 @@ function drawGate(ctx, w, h, { model, part, colors }) {
   ctx.roundRect(0.75, 0.75, w - 1.5, h - 1.5, 6);
   ctx.fill();
   ctx.stroke();
-  ctx.fillStyle = colors.ink;
-  ctx.font = `600 12px ${colors.font}`;
-  ctx.textAlign = 'center';
-  ctx.textBaseline = 'middle';
-  ctx.fillText(w < 120 ? 'LN' : lengthsOf(model, part), w / 2, h / 2 + 0.5);
+  const style = { style: '600 12px', color: colors.ink, align: 'center' };
+  write(ctx, colors, w < 120 ? 'LN' : lengthsOf(model, part), w / 2, h / 2 + 0.5, style);
 }
 
 function lengthsOf(model, part) {
@@ -284,14 +268,8 @@ function drawHead(ctx, w, h, { model, part, colors }) {
       const image = heat(weights.data, 1, cols, DIVERGING_LUT, -127, 127, (head * rows + k) * cols);
       blit(ctx, image, 0, y + head * tall, w, tall - (heads > 1 ? 1 : 0));
     }
-    if (k === model.top) frameRow(ctx, w, y, heads * tall, colors);
+    if (k === model.top) outline(ctx, colors.primary, 2, 1, y - 1, w - 2, heads * tall + 2);
   }
-}
-
-function frameRow(ctx, w, y, h, colors) {
-  ctx.strokeStyle = colors.primary;
-  ctx.lineWidth = 2;
-  ctx.strokeRect(1, y - 1, w - 2, h + 2);
 }
 
 const PERCENT = 50; // what a probability takes at a line's end
@@ -309,25 +287,18 @@ function drawClasses(ctx, w, h, { model, colors, share = 1 }) {
   ctx.font = `600 ${usual}px ${colors.font}`;
   const longest = Math.max(...marked.map((text) => ctx.measureText(text).width)) + 10;
   const size = Math.min(usual, Math.max(SMALLEST, (usual * most) / longest)); // prefer names that fit
-  const font = (weight) => `${weight} ${size}px ${colors.font}`;
   const name = Math.min(longest, most);
   const track = w - name - PERCENT;
-  ctx.textBaseline = 'middle';
   marked.forEach((text, i) => {
     const y = i * step + step / 2;
     const best = i === model.top && share > 0;
-    ctx.font = font(best ? 600 : 400);
-    ctx.fillStyle = best ? colors.ink : colors.muted;
-    ctx.textAlign = 'left';
-    ctx.fillText(fit(ctx, text, name - 6), 0, y);
+    const style = { style: `${best ? 600 : 400} ${size}px`, color: best ? colors.ink : colors.muted };
+    write(ctx, colors, text, 0, y, { ...style, room: name - 6 });
     const tall = Math.min(12, step * 0.6);
-    ctx.fillStyle = colors.panel;
-    ctx.fillRect(name, y - tall / 2, track, tall);
-    ctx.fillStyle = best ? colors.primary : colors.muted;
-    ctx.fillRect(name, y - tall / 2, Math.max(1, track * probabilities[i] * share), tall);
-    ctx.fillStyle = best ? colors.ink : colors.muted;
-    ctx.textAlign = 'right';
-    ctx.fillText(percent(probabilities[i] * share), w, y);
+    fill(ctx, colors.panel, name, y - tall / 2, track, tall);
+    const length = Math.max(1, track * probabilities[i] * share);
+    fill(ctx, best ? colors.primary : colors.muted, name, y - tall / 2, length, tall);
+    write(ctx, colors, percent(probabilities[i] * share), w, y, { ...style, align: 'right' });
   });
 }
 

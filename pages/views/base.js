@@ -165,8 +165,9 @@ class Life {
  * Mount or update a view; Streamlit calls this at every change of data or theme.
  *
  * A view's module exports `setup({root, send, trigger, onUnmount})`, which runs once per element and returns
- * `update({header, arrays, colors, width})`, or a class with both as its constructor and method; update runs at every
- * change of data, width or theme and draws everything. root carries data-ready="true" once update has drawn. `send(name, value)` sets the component's state,
+ * `update({header, arrays, colors, width})`, or a class with both as its constructor and method; the method's second
+ * argument is true if the arrays are new. update runs at every change of data, width or theme and draws everything.
+ * root carries data-ready="true" once update has drawn. `send(name, value)` sets the component's state,
  * `trigger(name, value)` is an event of one run; both are called only for user input.
  */
 export default function mount(call) {

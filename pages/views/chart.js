@@ -37,7 +37,7 @@ function swapColors(from, to) {
 
 const isSkipped = (trace) => trace.hoverinfo === 'skip';
 
-class Chart {
+export default class Chart {
   constructor({ root }) {
     this.root = root;
     this.legend = el(root, 'div', { class: 'ch-legend' });
@@ -207,9 +207,4 @@ class Chart {
     const title = this.layout.meta ?? (titles.join(' over ') || 'Figure');
     return [title, lines.slice(0, MOST_LINES).join('; ') + more || this.describeConcealed()].filter(Boolean).join(': ');
   }
-}
-
-export default function chart(context) {
-  const view = new Chart(context);
-  return (message) => view.update(message);
 }

@@ -1,10 +1,9 @@
 // The cells of a chart: heat maps with their scales, and images.
 
 import { lattice } from '../../vitviz/browser/kit/axes.js';
-import { blit, colour, offscreen, picture } from '../../vitviz/browser/kit/pixels.js';
+import { blit, heat, picture } from '../../vitviz/browser/kit/pixels.js';
 import { inkOn, lut, rampImage } from '../../vitviz/browser/kit/colour_ramp.js';
 import { MINUS } from '../../vitviz/browser/kit/text.js';
-import { pen } from './chart_axes.js';
 
 const BAR_PX = 8;
 
@@ -29,9 +28,7 @@ const images = new WeakMap(); // of the cells of a trace
 function imageOf(trace, { rows, cols, values }) {
   if (!images.has(trace)) {
     const { low, high, table } = coloursOf(trace, values);
-    const image = new ImageData(cols, rows);
-    colour(image, values, table, low, high, 0);
-    images.set(trace, offscreen(image));
+    images.set(trace, heat(values, rows, cols, table, low, high));
   }
   return images.get(trace);
 }
@@ -40,8 +37,8 @@ function imageOf(trace, { rows, cols, values }) {
 function drawGaps({ ctx, colors }, gap, [left, top, width, height], { rows, cols }) {
   ctx.save();
   ctx.translate(left, top);
-  pen(ctx, { color: colors.paper, width: gap });
-  lattice(ctx, rows, cols, width, height);
+  ctx.setLineDash([]);
+  lattice(ctx, colors.paper, gap, rows, cols, width, height);
   ctx.restore();
 }
 

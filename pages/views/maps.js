@@ -4,10 +4,11 @@ import { el, live } from '../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../vitviz/browser/kit/photo.js';
 import { PALETTE } from '../../vitviz/browser/kit/palette.js';
+import { mark } from '../../vitviz/browser/kit/pin.js';
 import { accentLut } from '../../vitviz/browser/kit/colour_ramp.js';
 import { signed } from '../../vitviz/browser/kit/text.js';
 
-class Maps {
+export default class Maps {
   constructor({ root, trigger }) {
     this.root = root;
     this.trigger = trigger;
@@ -16,7 +17,6 @@ class Maps {
     this.say = live(this.root);
     this.message = null;
     this.panels = [];
-    this.hovered = -1;
   }
 
   shown(value, scale) {
@@ -25,17 +25,12 @@ class Maps {
   }
 
   mark(index, event) {
-    this.hovered = index;
-    const {
-      grid: [rows, cols],
-      titles,
-      notes,
-      scale,
-    } = this.message.header;
+    const { grid, titles, notes, scale } = this.message.header;
+    const [rows, cols] = grid;
     const maps = this.message.arrays.maps;
     const patches = rows * cols;
     this.panels.forEach((panel, m) => {
-      panel.mark.hidden = index < 0;
+      mark(panel.mark, grid, index);
       const values = maps.data.subarray(m * patches, (m + 1) * patches);
       if (index < 0) {
         panel.note.textContent = notes[m] ?? '';
@@ -43,12 +38,6 @@ class Maps {
       }
       const rank = values.reduce((count, value) => count + (value > values[index]), 1);
       panel.note.textContent = `${this.shown(values[index], scale[m])} · rank ${rank} of ${patches}`;
-      Object.assign(panel.mark.style, {
-        left: `${(100 * (index % cols)) / cols}%`,
-        top: `${(100 * Math.floor(index / cols)) / rows}%`,
-        width: `${100 / cols}%`,
-        height: `${100 / rows}%`,
-      });
     });
     if (index >= 0 && event?.type === 'keydown')
       this.say(
@@ -112,9 +101,4 @@ class Maps {
     this.mark(-1);
     this.photo.show(message, (bitmap) => this.panels.forEach((panel) => coverOnce(panel.picture, bitmap)));
   }
-}
-
-export default function maps(context) {
-  const view = new Maps(context);
-  return (message) => view.update(message);
 }

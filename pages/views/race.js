@@ -13,7 +13,7 @@ const HIDDEN = 'hidden until you predict';
 const [ROW, LOW_ROW, MOST_HIGH] = [72, 46, 5]; // with the result below the name, or beside it where there are many
 const inPercent = (share) => String(+(100 * share).toFixed(4));
 
-class Race {
+export default class Race {
   constructor({ root }) {
     this.root = root;
     const stage = el(root, 'div', { class: 'ra-stage' });
@@ -197,9 +197,4 @@ function fitParts(ctx, text, room) {
   const parts = text.split(' · ');
   while (parts.length > 1 && ctx.measureText(parts.join(' · ')).width > room) parts.pop();
   return parts.join(' · ');
-}
-
-export default function race(context) {
-  const view = new Race(context);
-  return (message) => view.update(message);
 }

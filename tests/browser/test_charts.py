@@ -10,11 +10,12 @@ from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 DRAW = """async ([data, layout, mode]) => {
-  const { default: setup } = await import('/pages/views/chart.js');
+  const { default: Chart } = await import('/pages/views/chart.js');
+  const { createView } = await import('/vitviz/browser/kit/dom.js');
   const { theme } = await import('/vitviz/browser/kit/colour_ramp.js');
   const root = document.createElement('div');
   document.body.replaceChildren(root);
-  window.update = setup({ root });
+  window.update = createView(Chart, { root });
   window.message = { header: { mode: 'light', data, layout }, arrays: {}, colors: theme(root), width: 600 };
   window.update(window.message);
   const canvas = root.querySelector('.ch-canvas');

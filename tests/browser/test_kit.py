@@ -298,11 +298,12 @@ def test_the_bus_tells_all_others_and_keeps_while_owned(page: Page) -> None:
 
 
 MISSING = """async () => {
-  const { default: life } = await import('/pages/train/lab/timeline.js');
+  const { default: Timeline } = await import('/pages/train/lab/timeline.js');
+  const { createView } = await import('/vitviz/browser/kit/dom.js');
   const header = { run: 'r', shelf: 's', fresh: [], pictures: [7], bases: [], steps: [1] };
   const arrays = { pages: { shape: [0, 0], data: new Uint32Array() }, data: { data: new Uint8Array() } };
   Object.assign(window, { asked: [], ends: [] });
-  const update = life({
+  const update = createView(Timeline, {
     root: document.body, send() {}, trigger: (...what) => asked.push(what.join()), onUnmount: (end) => ends.push(end),
   });
   update({ header, arrays, colors: {}, width: 400 });

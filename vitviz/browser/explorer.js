@@ -25,7 +25,7 @@ const DEFAULT_VIEW = {
   grid: true,
 };
 
-class Explorer {
+export default class Explorer {
   constructor({ root, trigger, onUnmount }) {
     Object.assign(this, { root, trigger, model: null, options: DEFAULT_VIEW, hover: null, shown: null });
     // Keys of the last build, style and image, and the requested frame, to avoid repeated work.
@@ -374,10 +374,10 @@ class Explorer {
     this.takeStrip();
   }
 
-  update(message) {
-    const { header, arrays, colors, width } = message;
+  update(message, fresh) {
+    const { header, colors, width } = message;
     this.root.classList.toggle('ax-narrow', width < 640);
-    if (this.model?.arrays !== arrays) this.take(message);
+    if (fresh) this.take(message);
     if (this.model.colors !== colors) this.styled = '';
     this.model.colors = colors;
     this.options = { ...DEFAULT_VIEW, ...(recall('options', header.group) ?? this.options) };
@@ -390,9 +390,4 @@ class Explorer {
     this.root.dataset.head = String(header.head);
     this.paint();
   }
-}
-
-export default function explorer(context) {
-  const view = new Explorer(context);
-  return (message) => view.update(message);
 }

@@ -1,9 +1,9 @@
 // The attention explorer with every layer and head in one message: a change of either needs no server.
 
 import { drop, keep, tell } from './kit/bus.js';
-import { el } from './kit/dom.js';
+import { createView, el } from './kit/dom.js';
 import { timeline } from './kit/player.js';
-import explorer from './explorer.js';
+import Explorer from './explorer.js';
 import { fuse, stack } from './explorer_weights.js';
 
 const DWELL_MS = 900;
@@ -12,7 +12,7 @@ const FUSED = { mean: 'Mean of heads', max: 'Max of heads', min: 'Min of heads' 
 const STYLES = { overlay: 'Overlay', heat: 'Heatmap', dim: 'Dim', mask: 'Mask' };
 let instances = 0;
 
-class ExplorerOfLayers {
+export default class ExplorerOfLayers {
   constructor({ root, onUnmount }) {
     Object.assign(this, { root, message: null, head: 'mean', group: `layers${(instances += 1)}`, strips: new Set() });
     this.options = { style: 'overlay', grey: true };
@@ -29,7 +29,8 @@ class ExplorerOfLayers {
     const styles = this.select(bar, 'Style', (value) => this.setOptions({ style: value }));
     fill(styles, Object.entries(STYLES));
     this.inner = el(root, 'div', { class: 'vv' });
-    this.draw = explorer({ root: this.inner, trigger: (name, value) => this.pick(name, value), onUnmount });
+    const trigger = (name, value) => this.pick(name, value);
+    this.draw = createView(Explorer, { root: this.inner, trigger, onUnmount });
     onUnmount(() => this.end());
   }
 
@@ -103,12 +104,11 @@ class ExplorerOfLayers {
     this.draw({ ...this.shown, colors, width });
   }
 
-  update(message) {
-    const isNew = this.message?.arrays !== message.arrays;
+  update(message, fresh) {
     this.message = message;
     const { header, colors, width } = message;
     for (const name of ['query', 'muted', 'line', 'panel']) this.inner.style.setProperty(`--vv-${name}`, colors[name]);
-    if (!isNew) return this.draw({ ...this.shown, colors, width });
+    if (!fresh) return this.draw({ ...this.shown, colors, width });
     this.setOptions({ pin: header.pin });
     this.time.at = header.scenes.length - 1;
     this.show();
@@ -125,9 +125,4 @@ class ExplorerOfLayers {
 function fill(node, options, value) {
   node.replaceChildren(...options.map(([name, text]) => el(null, 'option', { value: name }, text)));
   if (value !== undefined) node.value = String(value);
-}
-
-export default function explorerOfLayers(context) {
-  const view = new ExplorerOfLayers(context);
-  return (message) => view.update(message);
 }

@@ -1,8 +1,8 @@
 // Attention matrix of one head beside its image, or between words. The pointer selects a query (row) and a key
 // (column) in the matrix, or a query on the image.
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
-import { button, canvas, el, fit, live } from '../../../vitviz/browser/kit/dom.js';
+import { fill, frame, outline, write } from '../../../vitviz/browser/kit/axes.js';
+import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { mark, pinOf, tokenOfPin } from '../../../vitviz/browser/kit/pin.js';
@@ -108,18 +108,14 @@ export default class Matrix {
     const side = Math.max(80, Math.floor(room - left));
     this.frame = { left, top, side };
     const ctx = this.board.size(room, top + side + 1);
-    ctx.fillStyle = colors.panel;
-    ctx.fillRect(left, top, side, side);
+    fill(ctx, colors.panel, left, top, side, side);
     blit(ctx, this.image, left, top, side, side);
     this.drawAxes(ctx);
     const cell = side / this.count;
     const thick = Math.max(2, cell);
     const band = (at) => at * cell + (cell - thick) / 2;
     frame(ctx, left, top + band(query), side, thick);
-    if (this.key < 0) return;
-    ctx.lineWidth = 1.5;
-    ctx.strokeStyle = colors.primary;
-    ctx.strokeRect(left + band(this.key), top + 0.75, thick, side - 1.5);
+    if (this.key >= 0) outline(ctx, colors.primary, 1.5, left + band(this.key), top + 0.75, thick, side - 1.5);
   }
 
   /** Draw the axes with a label per row of patches or per word. */
@@ -127,25 +123,18 @@ export default class Matrix {
     const { header, colors } = this.message;
     const { left, top, side } = this.frame;
     const cell = side / this.count;
-    ctx.font = `12px ${colors.font}`;
-    ctx.fillStyle = colors.muted;
-    ctx.textBaseline = 'middle';
     const labels = header.words ? header.words.map((word, i) => [i, word]) : this.rowLabels();
     let last = -Infinity;
     for (const [token, text] of labels) {
       const y = top + (token + 0.5) * cell;
       if (y - last < LABEL_PX) continue;
       last = y;
-      ctx.textAlign = 'right';
-      ctx.fillText(fit(ctx, text, left - 8), left - 6, y);
-      if (!header.words) continue;
-      ctx.textAlign = 'center';
-      ctx.fillText(fit(ctx, text, cell), left + (token + 0.5) * cell, top - 10);
+      write(ctx, colors, text, left - 6, y, { align: 'right', room: left - 8 });
+      const above = { align: 'center', room: cell };
+      if (header.words) write(ctx, colors, text, left + (token + 0.5) * cell, top - 10, above);
     }
-    ctx.textAlign = 'left';
-    ctx.fillText('keys →', left, header.words ? 10 : 12);
-    ctx.textAlign = 'right';
-    ctx.fillText('queries ↓', left - 6, header.words ? 10 : 12);
+    write(ctx, colors, 'keys →', left, header.words ? 10 : 12);
+    write(ctx, colors, 'queries ↓', left - 6, header.words ? 10 : 12, { align: 'right' });
   }
 
   rowLabels() {
@@ -219,8 +208,7 @@ export default class Matrix {
     this.stage.style.aspectRatio = `${header.grid[1]} / ${header.grid[0]}`;
   }
 
-  update(message) {
-    const fresh = this.message?.arrays !== message.arrays;
+  update(message, fresh) {
     this.message = message;
     const { header, colors, width } = message;
     this.root.classList.toggle('mx-narrow', width < 520);

@@ -1,6 +1,6 @@
 // Heads by layer: a dot per head, the selected head's attention around its query, and a slider over training.
 
-import { frame as frameBox, line } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame as frameBox, line } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
@@ -220,11 +220,7 @@ export default class HeadDistance {
   /** Draw the head's mean attention around its query with its scale, or an empty panel if it is missing. */
   drawMap(ctx, size, offsets, share) {
     const { colors } = this.message;
-    if (!offsets) {
-      ctx.fillStyle = colors.panel;
-      ctx.fillRect(0, 0, size, size);
-      return;
-    }
+    if (!offsets) return fill(ctx, colors.panel, 0, 0, size, size);
     const wide = Math.min(140, size - 80);
     blit(this.ramp.size(wide, 8), rampImage(SEQUENTIAL_LUT), 0, 0, wide, 8, true);
     this.peak.textContent = share;

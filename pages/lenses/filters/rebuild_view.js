@@ -232,8 +232,7 @@ export default class RebuildView {
     this.drawAll();
   }
 
-  update(message) {
-    const fresh = this.message?.arrays !== message.arrays;
+  update(message, fresh) {
     this.message = message;
     const count = this.message.header.bases.length;
     if (fresh) {

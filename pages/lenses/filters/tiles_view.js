@@ -1,7 +1,7 @@
 // Filter tiles: rows of P x P images, one sheet per model, with a timeline of snapshots. The tile under the pointer is
 // enlarged: its colours, its channels on a diverging scale, and its weights in numbers where they fit.
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
@@ -129,8 +129,8 @@ export default class TilesView {
     const top = Math.max(1e-9, ...Array.from({ length: n }, (_, k) => this.share(s, k)));
     for (let k = 0; k < n; k++) {
       const h = Math.max(1, (this.share(s, k) / top) * (BARS - 6));
-      b.fillStyle = s === this.active && k === this.tile ? colors.ink : colors.primary;
-      b.fillRect(k * w, BARS - h, Math.max(1, w - 2), h);
+      const color = s === this.active && k === this.tile ? colors.ink : colors.primary;
+      fill(b, color, k * w, BARS - h, Math.max(1, w - 2), h);
     }
     bars.node.setAttribute(
       'aria-label',
@@ -178,11 +178,7 @@ export default class TilesView {
       ctx.textAlign = 'center';
       ctx.textBaseline = 'middle';
       if (plane / p >= 26) this.writeWeights(ctx, values, p, plane / p, peak);
-      if (name) {
-        ctx.font = `12px ${this.message.colors.font}`;
-        ctx.fillStyle = this.message.colors.muted;
-        ctx.fillText(name, plane / 2, plane + 10);
-      }
+      if (name) write(ctx, this.message.colors, name, plane / 2, plane + 10, { align: 'center' });
       const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => signed(value, 3));
       map.node.setAttribute('aria-label', `Weights${name && ` of the ${name} channel`}, from ${low} to ${high}`);
     });
@@ -245,8 +241,7 @@ export default class TilesView {
     });
   }
 
-  update(message) {
-    const fresh = this.message?.arrays !== message.arrays;
+  update(message, fresh) {
     this.message = message;
     const count = this.message.header.sheets.length;
     if (fresh) {

@@ -89,8 +89,7 @@ export default class Channels {
     this.root.dataset.patches = String(Number(this.root.dataset.patches ?? 0) + 1);
   }
 
-  update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
+  update(message, fresh) {
     this.now = message;
     const { header, colors } = message;
     if (fresh) {

@@ -1,8 +1,9 @@
 // Draw tokens as colours: red, green and blue are a layer's first three principal components.
 
+import { fill, write } from '../../../vitviz/browser/kit/axes.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt } from '../../../vitviz/browser/kit/pin.js';
-import { signed } from '../../../vitviz/browser/kit/text.js';
+import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';
 import { Panels } from './panels.js';
 
 const NAMES = ['red', 'green', 'blue'];
@@ -14,13 +15,12 @@ function describe({ header, arrays }, panel, { place, name }) {
   if (!place) return `[${name.toUpperCase()}] has no position in the image. Point at a patch.`;
   const cell = cellAt(panel.grid, place);
   const { data } = arrays[panel.array];
-  const position = `row ${Math.floor(cell / panel.grid[1]) + 1}, column ${(cell % panel.grid[1]) + 1}`;
   const scores = NAMES.map((colour, c) => {
     const value = data[3 * cell + c];
     const end = value === 0 || value === 255 ? ' or beyond' : '';
     return `${colour}  ${signed((value / 255 - 0.5) * 2 * header.reach, 1)} σ${end}`;
   });
-  return [`${position} of ${panel.grid[0]} × ${panel.grid[1]}`, ...scores].join('\n');
+  return [`${nameCell(cell, panel.grid[1])} of ${panel.grid[0]} × ${panel.grid[1]}`, ...scores].join('\n');
 }
 
 /** Draws a bar per component: its explained variance in the selected layer, once revealed. */
@@ -28,8 +28,6 @@ function scale(view, { header, colors }) {
   const { shares, orders } = header.panels[header.chosen];
   const side = view.node.parentElement.clientWidth;
   const ctx = view.size(side, 54);
-  ctx.font = `12px ${colors.font}`;
-  ctx.textBaseline = 'middle';
   const widest = shares ? Math.max(...shares, 1e-9) : 1;
   const words = orders.map((order, c) => {
     const component = `${['first', 'second', 'third'][order - 1]} component`;
@@ -38,10 +36,8 @@ function scale(view, { header, colors }) {
   words.forEach((text, c) => {
     const y = 8 + 18 * (orders[c] - 1);
     const length = shares ? Math.max(2, (shares[c] / widest) * (side - 246)) : 10;
-    ctx.fillStyle = ['#d62828', '#2a9d3f', '#2757d6'][c];
-    ctx.fillRect(0, y - 5, length, 10);
-    ctx.fillStyle = colors.muted;
-    ctx.fillText(text, shares ? side - 236 : 18, y);
+    fill(ctx, ['#d62828', '#2a9d3f', '#2757d6'][c], 0, y - 5, length, 10);
+    write(ctx, colors, text, shares ? side - 236 : 18, y);
   });
   view.node.setAttribute('role', 'img');
   view.node.setAttribute('aria-label', NAMES.map((name, c) => `${name} ${words[c]}`).join(', '));

@@ -1,8 +1,8 @@
 // Draw the CKA between all layers of two models as one matrix, with a gap between the models.
 
-import { canvas, el, fit, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
+import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { legend, channelsAt, inkOn, SEQUENTIAL_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { signed } from '../../../vitviz/browser/kit/text.js';
 
@@ -65,31 +65,26 @@ export default class MatrixOfLayers {
     const { colors } = this.now;
     const [x, y] = [this.left + this.begin(col), this.top + this.begin(row)];
     const hidden = Number.isNaN(value);
-    ctx.fillStyle = hidden ? colors.panel : `rgb(${channelsAt(SEQUENTIAL_LUT, value)})`;
-    ctx.fillRect(x, y, this.side - 1, this.side - 1);
-    if (this.side >= (hidden ? 15 : 34)) {
-      ctx.fillStyle = hidden ? colors.muted : inkOn(SEQUENTIAL_LUT, value);
-      ctx.textAlign = 'center';
-      ctx.fillText(hidden ? '?' : signed(value), x + this.side / 2, y + this.side / 2);
-    }
+    const shade = hidden ? colors.panel : `rgb(${channelsAt(SEQUENTIAL_LUT, value)})`;
+    fill(ctx, shade, x, y, this.side - 1, this.side - 1);
+    const style = { color: hidden ? colors.muted : inkOn(SEQUENTIAL_LUT, value), align: 'center' };
+    if (this.side >= (hidden ? 15 : 34))
+      write(ctx, colors, hidden ? '?' : signed(value), x + this.side / 2, y + this.side / 2, style);
     if (row * this.count + col === this.at) frame(ctx, x, y, this.side - 1, this.side - 1);
   }
 
   drawNames(ctx) {
     const { header, colors } = this.now;
-    ctx.fillStyle = colors.muted;
     const names = header.models.flatMap((model) => model.layers);
     const every = Math.ceil(15 / this.side); // a name needs 15 px
     names.forEach((name, i) => {
       const middle = this.begin(i) + this.side / 2;
       if (i % every) return;
-      ctx.textAlign = 'right';
-      ctx.fillText(fit(ctx, name, this.left - 12), this.left - 8, this.top + middle);
+      write(ctx, colors, name, this.left - 8, this.top + middle, { align: 'right', room: this.left - 12 });
       ctx.save();
       ctx.translate(this.left + middle, this.top - 8);
       ctx.rotate(-Math.PI / 4);
-      ctx.textAlign = 'left';
-      ctx.fillText(fit(ctx, name, this.top * 1.1), 0, 0);
+      write(ctx, colors, name, 0, 0, { room: this.top * 1.1 });
       ctx.restore();
     });
   }
@@ -97,22 +92,17 @@ export default class MatrixOfLayers {
   /** Draws the models' names below their columns. */
   drawModels(ctx) {
     const { header, colors } = this.now;
-    ctx.fillStyle = colors.ink;
-    ctx.textAlign = 'left';
+    const below = this.top + this.begin(this.count - 1) + this.side + 14;
     let first = 0;
     for (const { title, layers } of header.models) {
       const wide = layers.length * this.side;
-      ctx.fillText(
-        fit(ctx, title, wide - 4),
-        this.left + this.begin(first),
-        this.top + this.begin(this.count - 1) + this.side + 14,
-      );
+      write(ctx, colors, title, this.left + this.begin(first), below, { color: colors.ink, room: wide - 4 });
       first += layers.length;
     }
   }
 
   draw() {
-    const { header, arrays, width, colors } = this.now;
+    const { header, arrays, width } = this.now;
     this.count = header.models.reduce((sum, model) => sum + model.layers.length, 0);
     const narrow = width < NARROW_PX;
     this.left = narrow ? 72 : 118;
@@ -120,8 +110,6 @@ export default class MatrixOfLayers {
     this.side = Math.min(48, Math.floor((Math.min(width, 760) - this.left - GAP - 24) / this.count));
     const across = this.left + this.begin(this.count - 1) + this.side;
     const ctx = this.board.size(Math.max(across + 24, 120), this.top + across - this.left + 28);
-    ctx.font = `12px ${colors.font}`;
-    ctx.textBaseline = 'middle';
     for (let row = 0; row < this.count; row++)
       for (let col = 0; col < this.count; col++)
         this.drawCell(ctx, row, col, arrays.matrix.data[row * this.count + col]);

@@ -3,7 +3,7 @@
 import { DIVERGING_LUT, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { heat } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt } from '../../../vitviz/browser/kit/pin.js';
-import { signed, tokenName } from '../../../vitviz/browser/kit/text.js';
+import { nameCell, signed, tokenName } from '../../../vitviz/browser/kit/text.js';
 import { Panels, tokenOf } from './panels.js';
 
 const UNIT = 127; // an int8 of this is a cosine of 1
@@ -24,18 +24,15 @@ function row({ arrays }, panel, query) {
 
 const paint = (message, panel, query) => heat(row(message, panel, query), ...panel.grid, veil(), -UNIT, UNIT);
 
-function position(panel, cell) {
-  return `row ${Math.floor(cell / panel.grid[1]) + 1}, column ${(cell % panel.grid[1]) + 1}`;
-}
-
 /** Returns the query's name and the three patches most similar to it. */
 function describe(message, panel, query) {
   const values = row(message, panel, query);
   const patch = query.place ? cellAt(panel.grid, query.place) : -1;
   const order = [...values.keys()].filter((i) => i !== patch).sort((a, b) => values[b] - values[a]);
+  const position = (cell) => nameCell(cell, panel.grid[1]);
   const name =
-    patch >= 0 ? position(panel, patch) : panel.prefix.includes(query.name) ? tokenName(query.name) : 'mean of the map';
-  const most = order.slice(0, 3).map((i) => `${signed(values[i] / UNIT)}  ${position(panel, i)}`);
+    patch >= 0 ? position(patch) : panel.prefix.includes(query.name) ? tokenName(query.name) : 'mean of the map';
+  const most = order.slice(0, 3).map((i) => `${signed(values[i] / UNIT)}  ${position(i)}`);
   const hint = message.arrays[panel.array].shape[0] === 1 ? ['Pinned token. Click to pin another one.'] : [];
   return [`Query: ${name}`, ...hint, 'Most similar:', ...most].join('\n');
 }

@@ -1,5 +1,6 @@
 // Apply the changes of vitviz/analysis/image_changes.py to a photo at its original resolution.
 
+import { fill } from '../../../vitviz/browser/kit/axes.js';
 import { offscreen } from '../../../vitviz/browser/kit/pixels.js';
 
 const NOISE_CODES = 32;
@@ -8,8 +9,7 @@ const rgb = (color) => `rgb(${color.join(', ')})`;
 /** Returns a drawer of the photo transformed by `place(ctx, side, options)` over the border's mean colour. */
 function transformed(place) {
   return (ctx, side, options) => {
-    ctx.fillStyle = rgb(options.border);
-    ctx.fillRect(0, 0, side, side);
+    fill(ctx, rgb(options.border), 0, 0, side, side);
     ctx.save();
     ctx.translate(side / 2, side / 2);
     place(ctx, side, options);
@@ -91,8 +91,7 @@ const DRAW = {
   },
   occlude(ctx, side, { bitmap, border, cover }) {
     ctx.drawImage(bitmap, 0, 0, side, side);
-    ctx.fillStyle = rgb(border);
-    ctx.fillRect(cover[0] * side, cover[1] * side, cover[2] * side, cover[2] * side);
+    fill(ctx, rgb(border), cover[0] * side, cover[1] * side, cover[2] * side, cover[2] * side);
   },
 };
 

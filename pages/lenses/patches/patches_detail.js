@@ -1,11 +1,13 @@
 // The selected patch: its pixels, their products with a column of E, and the resulting value of its token.
 // A view has `message`, `last` (sizes and images), `detail` (elements and canvases), `column`, `value`.
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { blitPart, number, peak } from './patches_map.js';
 import { el } from '../../../vitviz/browser/kit/dom.js';
 import { blit, heat } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
+
+const HEADING = { style: '13px', base: 'alphabetic' };
 
 /** A factor of a product, in brackets where it is negative. */
 const factor = (v) => (v < 0 ? `(${number(v)})` : number(v));
@@ -43,10 +45,7 @@ function drawPrefix(view, token, tall) {
   const dim = vector.length;
   const ctx = view.detail.tiles.size(view.last.rightWidth, tall + 20);
   const rows = [8, 6, 4, 3, 2].find((n) => dim % n === 0) ?? 1;
-  ctx.font = `13px ${view.message.colors.font}`;
-  ctx.fillStyle = view.message.colors.muted;
-  ctx.textAlign = 'left';
-  ctx.fillText(`${dim} values in ${rows} rows`, 0, 12);
+  write(ctx, view.message.colors, `${dim} values in ${rows} rows`, 0, 12, HEADING);
   const image = heat(vector, rows, dim / rows, DIVERGING_LUT, -peak(vector), peak(vector));
   blit(ctx, image, 0, 20, view.last.rightWidth, tall);
   view.detail.scale.textContent = `±${number(peak(vector))}`;
@@ -56,12 +55,8 @@ function drawPlanes(view, patch, flat, filter, product, tall) {
   const { patch: P, cols, channels } = view.message.header;
   const ctx = view.detail.tiles.size(view.last.rightWidth, tall + 20);
   const t = view.last.tile;
-  ctx.font = `13px ${view.message.colors.font}`;
-  ctx.fillStyle = view.message.colors.muted;
-  ctx.textBaseline = 'alphabetic';
-  ctx.textAlign = 'left';
   blitPart(view, ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, 0, 20, tall > 110 ? tall : t);
-  ctx.fillText('pixels', 0, 12);
+  write(ctx, view.message.colors, 'pixels', 0, 12, HEADING);
   const planes = [
     ['x', flat, view.last.valuePeak],
     [`E, column ${view.column + 1}`, filter, peak(filter)],
@@ -70,8 +65,7 @@ function drawPlanes(view, patch, flat, filter, product, tall) {
   planes.forEach(([title, values, top], i) => {
     const x = view.last.tileLeft + i * (t + 8);
     const name = ctx.measureText(title).width > t + 2 ? title.split(',')[0] : title;
-    ctx.fillStyle = view.message.colors.muted;
-    ctx.fillText(name, x, 12);
+    write(ctx, view.message.colors, name, x, 12, HEADING);
     for (let c = 0; c < channels; c++)
       blit(ctx, heat(values, P, P, DIVERGING_LUT, -top, top, c * P * P), x, 20 + c * (t + 4), t, t);
     if (view.value >= 0) {

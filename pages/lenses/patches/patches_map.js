@@ -1,6 +1,6 @@
 // The image divided into patches, the strip of tokens, and the columns of E, with the number format of the stage.
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame, outline, write } from '../../../vitviz/browser/kit/axes.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { DIVERGING_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
 
@@ -17,13 +17,6 @@ export const number = (v, digits = 3) =>
 /** The largest absolute value, 1 where all are 0. */
 export const peak = (values) => values.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
 
-/** Draws the outline of a box. */
-export function outline(ctx, color, width, x, y, w, h) {
-  ctx.strokeStyle = color;
-  ctx.lineWidth = width;
-  ctx.strokeRect(x, y, w, h);
-}
-
 export function drawMap(view) {
   const { patch: P, rows, cols, dim } = view.message.header;
   const ctx = view.map.size(view.last.mapWidth, view.last.side);
@@ -38,8 +31,7 @@ export function drawMap(view) {
     ctx.drawImage(view.last.image, col * P, row * P, P, P, box.x, box.y, box.side, box.side);
     if (view.on.response) {
       const level = 4 * Math.round(127.5 * (1 + tokens[i * dim + view.column] / view.last.columnPeak(view.column)));
-      ctx.fillStyle = `rgba(${DIVERGING_LUT.subarray(level, level + 3).join()}, 0.86)`;
-      ctx.fillRect(box.x, box.y, box.side, box.side);
+      fill(ctx, `rgb(${DIVERGING_LUT.subarray(level, level + 3).join()})`, box.x, box.y, box.side, box.side, 0.86);
     }
     if (view.apart < 0.04) {
       outline(ctx, 'rgba(255,255,255,0.55)', 1, box.x, box.y, box.side, box.side);
@@ -75,25 +67,21 @@ export function drawStrip(view) {
   const from = view.scroller.scrollLeft;
   const first = Math.max(0, Math.floor(from / STEP));
   const end = Math.min(total, Math.ceil((from + view.message.width) / STEP));
-  ctx.textAlign = 'center';
-  ctx.textBaseline = 'alphabetic';
+  const under = { align: 'center', base: 'alphabetic' };
   for (let t = first; t < end; t++) {
     const x = t * STEP - from + 2;
     const patch = view.patchOf(t);
     if (patch < 0) {
-      ctx.fillStyle = colors.panel;
-      ctx.fillRect(x, 2, THUMB, THUMB);
+      fill(ctx, colors.panel, x, 2, THUMB, THUMB);
       outline(ctx, colors.muted, 1, x + 0.5, 2.5, THUMB - 1, THUMB - 1);
-      ctx.fillStyle = colors.ink;
-      ctx.font = `600 12px ${colors.font}`;
-      ctx.fillText(prefix[t].toUpperCase(), x + THUMB / 2, 24);
+      const name = { ...under, style: '600 12px', color: colors.ink };
+      write(ctx, colors, prefix[t].toUpperCase(), x + THUMB / 2, 24, name);
     } else blitPart(view, ctx, (patch % cols) * P, Math.floor(patch / cols) * P, P, x, 2, THUMB);
     const active = t === view.active();
     if (active) frame(ctx, x, 2, THUMB, THUMB);
     else if (t === view.pinned) outline(ctx, colors.ink, 2, x, 2, THUMB, THUMB);
-    ctx.fillStyle = active ? colors.ink : colors.muted;
-    ctx.font = `${active ? 600 : 400} 12px ${colors.font}`;
-    ctx.fillText(patch < 0 ? '' : String(patch + 1), x + THUMB / 2, THUMB + 18);
+    const style = { ...under, ...(active && { style: '600 12px', color: colors.ink }) };
+    if (patch >= 0) write(ctx, colors, String(patch + 1), x + THUMB / 2, THUMB + 18, style);
   }
 }
 

@@ -1,7 +1,8 @@
 // Shuffled patches: they move to their new places; bars show class probabilities before and after.
 // header: {patch, cols, bars: [{title, note, rows: [[name, before, after], ...]}]}; arrays: shown, order (N) int32
 
-import { canvas, el, fit } from '../../../vitviz/browser/kit/dom.js';
+import { fill, write } from '../../../vitviz/browser/kit/axes.js';
+import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
 import { animate } from '../../../vitviz/browser/kit/motion.js';
 import { picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
@@ -48,21 +49,17 @@ export default class PatchesPuzzle {
     const { colors } = this.message;
     const name = Math.min(110, width * 0.32);
     const room = width - name - 72;
-    ctx.textBaseline = 'middle';
     rows.forEach(([label, before, after], i) => {
       const y = i * 44 + 4;
-      ctx.font = `14px ${colors.font}`;
-      ctx.textAlign = 'left';
-      ctx.fillStyle = colors.ink;
-      ctx.fillText(fit(ctx, label, name - 8), 0, y + 16);
+      write(ctx, colors, label, 0, y + 16, { style: '14px', color: colors.ink, room: name - 8 });
       for (const [k, p, colour] of [
         [0, before, colors.muted],
         [1, after, colors.primary],
       ]) {
-        ctx.fillStyle = colour;
-        ctx.fillRect(name, y + k * 16 + 2, Math.max(2, (room * p) / most), 12);
-        ctx.fillStyle = k ? colors.ink : colors.muted;
-        ctx.fillText(this.percent(p), name + Math.max(2, (room * p) / most) + 6, y + k * 16 + 9);
+        const length = Math.max(2, (room * p) / most);
+        fill(ctx, colour, name, y + k * 16 + 2, length, 12);
+        const style = { style: '14px', color: k ? colors.ink : colors.muted };
+        write(ctx, colors, this.percent(p), name + length + 6, y + k * 16 + 9, style);
       }
     });
     part.view.node.setAttribute(
@@ -71,8 +68,7 @@ export default class PatchesPuzzle {
     );
   }
 
-  update(message) {
-    const fresh = this.message?.arrays !== message.arrays;
+  update(message, fresh) {
     this.message = message;
     this.side = message.width >= 640 ? Math.min(grown(560), message.width - 288) : Math.min(320, message.width);
     if (fresh) this.load(message.arrays);

@@ -1,8 +1,7 @@
 // Correct patches beside those of a plain reshape: the pointer selects one patch and highlights its pixels.
 // header: {patch, rows, cols, pin}; arrays: shown (S, S, 3), mosaic (S, S, 3) uint8
 
-import { outline } from './patches_map.js';
-import { lattice } from '../../../vitviz/browser/kit/axes.js';
+import { fill, lattice, outline } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -59,9 +58,7 @@ export default class PatchesReshape {
     ]) {
       const ctx = view.size(this.side, this.side);
       blit(ctx, image, 0, 0, this.side, this.side);
-      ctx.strokeStyle = 'rgba(255,255,255,0.35)';
-      ctx.lineWidth = cell < 14 ? 0.3 : 0.75;
-      lattice(ctx, rows, cols, this.side, this.side);
+      lattice(ctx, 'rgba(255,255,255,0.35)', cell < 14 ? 0.3 : 0.75, rows, cols, this.side, this.side);
       outline(ctx, colour, 3, (n % cols) * cell, Math.floor(n / cols) * cell, cell, cell);
     }
     const place = (i) => `row ${Math.floor(i / width)}, column ${i % width}`;
@@ -78,8 +75,7 @@ export default class PatchesReshape {
     const pixel = this.side / width;
     const ctx = this.source.size(this.side, this.side);
     blit(ctx, this.images[0], 0, 0, this.side, this.side);
-    ctx.fillStyle = mode === 'dark' ? 'rgba(16,21,28,0.55)' : 'rgba(251,250,247,0.6)';
-    ctx.fillRect(0, 0, this.side, this.side);
+    fill(ctx, mode === 'dark' ? 'rgba(16,21,28,0.55)' : 'rgba(251,250,247,0.6)', 0, 0, this.side, this.side);
     const highlight = (x, y, w, h, colour) => {
       ctx.imageSmoothingEnabled = false;
       ctx.drawImage(this.images[0], x, y, w, h, x * pixel, y * pixel, w * pixel, h * pixel);
@@ -94,8 +90,8 @@ export default class PatchesReshape {
     }
   }
 
-  update(message) {
-    if (this.message?.arrays !== message.arrays) {
+  update(message, fresh) {
+    if (fresh) {
       this.images = [picture(message.arrays.shown), picture(message.arrays.mosaic)];
       this.hover = message.header.pin;
     }

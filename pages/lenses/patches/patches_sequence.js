@@ -1,7 +1,7 @@
 // z0 = [x_class; x1 E; ...; xN E] + E_pos: three heat maps on one scale, one row per token, one column per value.
 // header: {patch, cols, prefix, scale, added, pin}; arrays: shown (S, S, 3) uint8, content (T, D), positions (T, D)
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
@@ -138,10 +138,8 @@ export default class PatchesSequence {
     for (let t = 0; t < this.tokens(); t++) {
       const patch = t - prefix.length;
       ctx.imageSmoothingEnabled = true;
-      if (patch < 0) {
-        ctx.fillStyle = this.message.colors.muted;
-        ctx.fillRect(0, t * step, 20, step);
-      } else ctx.drawImage(this.image, (patch % cols) * P, Math.floor(patch / cols) * P, P, P, 0, t * step, 20, step);
+      if (patch < 0) fill(ctx, this.message.colors.muted, 0, t * step, 20, step);
+      else ctx.drawImage(this.image, (patch % cols) * P, Math.floor(patch / cols) * P, P, P, 0, t * step, 20, step);
       if (t === active) frame(ctx, 1, t * step - 1, 18, Math.max(3, step) + 1);
     }
   }
@@ -158,8 +156,7 @@ export default class PatchesSequence {
     });
   }
 
-  update(message) {
-    const fresh = this.message?.arrays !== message.arrays;
+  update(message, fresh) {
     this.message = message;
     const { header, arrays } = this.message;
     const T = this.tokens();

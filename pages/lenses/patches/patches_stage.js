@@ -307,8 +307,7 @@ export default class PatchesStage {
     return Math.max(1, Math.floor((this.message.width + 4) / (TILE + 4)));
   }
 
-  update(message) {
-    const fresh = this.message?.arrays !== message.arrays;
+  update(message, fresh) {
     this.message = message;
     this.layOut(message);
     if (fresh) this.load(message);

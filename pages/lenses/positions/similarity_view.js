@@ -1,7 +1,7 @@
 // The similarity grid of the ViT paper's figure 7: tile (r, c) of a mosaic maps position (r, c)'s similarity to all others.
 // One canvas and one scale per encoding; the place under the pointer is highlighted in all and on the image.
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
@@ -133,12 +133,9 @@ export default class SimilarityView extends Tables {
   /** Writes row and column numbers along the edges, as many as fit. */
   drawHeadings(ctx, rows, cols, pitch, side) {
     const every = Math.ceil((cols > 10 ? 20 : 12) / pitch);
-    ctx.font = `12px ${this.message.colors.font}`;
-    ctx.fillStyle = this.message.colors.muted;
-    ctx.textAlign = 'center';
-    ctx.textBaseline = 'middle';
-    for (let c = 0; c < cols; c += every) ctx.fillText(c + 1, HEADINGS + c * pitch + side / 2, HEADINGS / 2 - 2);
-    for (let r = 0; r < rows; r += every) ctx.fillText(r + 1, HEADINGS / 2 - 2, HEADINGS + r * pitch + side / 2);
+    const number = (at, x, y) => write(ctx, this.message.colors, at + 1, x, y, { align: 'center' });
+    for (let c = 0; c < cols; c += every) number(c, HEADINGS + c * pitch + side / 2, HEADINGS / 2 - 2);
+    for (let r = 0; r < rows; r += every) number(r, HEADINGS / 2 - 2, HEADINGS + r * pitch + side / 2);
   }
 
   writeValues(ctx, p, i, cell) {
@@ -288,8 +285,7 @@ export default class SimilarityView extends Tables {
     });
   }
 
-  update(message) {
-    const fresh = this.message?.arrays !== message.arrays;
+  update(message, fresh) {
     this.message = message;
     if (fresh) this.load(message);
     this.layOut(message.width);

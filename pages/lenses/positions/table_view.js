@@ -1,7 +1,7 @@
 // A table of position encodings: rows are positions, columns are dimensions. Beside it are the selected cell's formula
 // and its column as a wave over the positions; above it is the wavelength of every column.
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame, outline, write } from '../../../vitviz/browser/kit/axes.js';
 import { drawHighlighted } from './similarity_tables.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { evenCell, gridNavigation } from '../../../vitviz/browser/kit/grid.js';
@@ -135,29 +135,21 @@ export default class TableView {
     const w = (width - AXIS) / this.D();
     const h = height / this.N();
     blit(ctx, this.image, AXIS, 0, width - AXIS, height);
-    ctx.font = `12px ${colors.font}`;
-    ctx.fillStyle = colors.muted;
-    ctx.textBaseline = 'middle';
-    ctx.textAlign = 'right';
     const ticks = (count, room) => {
       const s = Math.ceil(count / Math.max(2, room / 44));
       return Array.from({ length: Math.ceil(count / s) }, (_, i) => i * s);
     };
-    for (const t of ticks(this.N(), height)) ctx.fillText(t + 1, AXIS - 6, (t + 0.5) * h);
-    ctx.textAlign = 'center';
-    ctx.textBaseline = 'top';
-    for (const t of ticks(this.D(), width - AXIS)) ctx.fillText(t + 1, AXIS + (t + 0.5) * w, height + 4);
-    ctx.fillText('dimension', AXIS + (width - AXIS) / 2, height + 18);
+    for (const t of ticks(this.N(), height)) write(ctx, colors, t + 1, AXIS - 6, (t + 0.5) * h, { align: 'right' });
+    const below = { align: 'center', base: 'top' };
+    for (const t of ticks(this.D(), width - AXIS)) write(ctx, colors, t + 1, AXIS + (t + 0.5) * w, height + 4, below);
+    write(ctx, colors, 'dimension', AXIS + (width - AXIS) / 2, height + 18, below);
     ctx.save();
     ctx.translate(6, height / 2);
     ctx.rotate(-Math.PI / 2);
-    ctx.textBaseline = 'middle';
-    ctx.fillText('position', 0, 0);
+    write(ctx, colors, 'position', 0, 0, { align: 'center' });
     ctx.restore();
-    ctx.strokeStyle = colors.ink;
-    ctx.lineWidth = 1.5;
-    ctx.strokeRect(AXIS, p * h - 0.75, width - AXIS, h + 1.5);
-    ctx.strokeRect(AXIS + k * w - 0.75, 0, w + 1.5, height);
+    outline(ctx, colors.ink, 1.5, AXIS, p * h - 0.75, width - AXIS, h + 1.5);
+    outline(ctx, colors.ink, 1.5, AXIS + k * w - 0.75, 0, w + 1.5, height);
     frame(ctx, AXIS + k * w - 3, p * h - 3, w + 6, h + 6);
   }
 
@@ -177,16 +169,11 @@ export default class TableView {
     const low = Math.min(...all);
     const high = Math.max(...all, low + 1e-6);
     const y = (v) => STRIP - 20 - ((v - low) / (high - low)) * (STRIP - 32);
-    ctx.font = `12px ${colors.font}`;
-    ctx.fillStyle = colors.muted;
-    ctx.textAlign = 'right';
-    ctx.textBaseline = 'middle';
-    ctx.fillText(number(10 ** low, 2), AXIS - 6, STRIP - 20);
-    ctx.fillText(10 ** high >= 1000 ? `${Math.round(10 ** high / 1000)}k` : number(10 ** high, 2), AXIS - 6, 12);
-    ctx.fillStyle = colors.primary;
-    for (let i = 0; i < this.D(); i++) ctx.fillRect(AXIS + i * w, y(all[i]) - 1.5, Math.max(1, w - 0.5), 3);
-    ctx.fillStyle = colors.ink;
-    ctx.fillRect(AXIS + k * w - 1, y(all[k]) - 3, Math.max(4, w + 2), 6);
+    const top = 10 ** high >= 1000 ? `${Math.round(10 ** high / 1000)}k` : number(10 ** high, 2);
+    write(ctx, colors, number(10 ** low, 2), AXIS - 6, STRIP - 20, { align: 'right' });
+    write(ctx, colors, top, AXIS - 6, 12, { align: 'right' });
+    all.forEach((v, i) => fill(ctx, colors.primary, AXIS + i * w, y(v) - 1.5, Math.max(1, w - 0.5), 3));
+    fill(ctx, colors.ink, AXIS + k * w - 1, y(all[k]) - 3, Math.max(4, w + 2), 6);
     this.strip.node.setAttribute(
       'aria-label',
       `Wavelengths from ${number(10 ** low)} to ${counted(Math.round(10 ** high))} positions`,
@@ -229,8 +216,7 @@ export default class TableView {
     this.drawPhoto();
   }
 
-  update(message) {
-    const fresh = this.message?.arrays !== message.arrays;
+  update(message, fresh) {
     this.message = message;
     if (fresh) this.load(message);
     const wide = message.width >= 640;

@@ -2,15 +2,14 @@
 // header: {rows, cols (of the window), heads, head, steps, at}
 // arrays: table (steps, heads, (2Mh-1)(2Mw-1)) float32; index (Mh Mw, Mh Mw) int32
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame, outline, write } from '../../../vitviz/browser/kit/axes.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
-import { DIVERGING_LUT, channelsAt, headColor, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { counted } from '../../../vitviz/browser/kit/text.js';
+import { DIVERGING_LUT, channelsAt, greatest, headColor, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { counted, signed } from '../../../vitviz/browser/kit/text.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 
 const FRAME_MS = 300;
-const signed = (v, digits = 4) => `${v < 0 ? '−' : ''}${Math.abs(v).toFixed(digits)}`;
 
 export default class SwinBias {
   constructor({ root, onUnmount }) {
@@ -126,9 +125,7 @@ export default class SwinBias {
 
   largest() {
     const n = this.now.header.heads * this.wide() * this.tall();
-    return this.now.arrays.table.data
-      .subarray(this.time.at * n, (this.time.at + 1) * n)
-      .reduce((m, v) => Math.max(m, Math.abs(v)), 0);
+    return greatest(this.now.arrays.table.data.subarray(this.time.at * n, (this.time.at + 1) * n));
   }
 
   indexOf(q, k) {
@@ -155,34 +152,28 @@ export default class SwinBias {
     for (let t = 0; t < this.tokens(); t++) {
       const x = (t % cols) * step;
       const y = Math.floor(t / cols) * step;
-      ctx.fillStyle = this.color(this.value(this.indexOf(this.query, t)));
-      ctx.fillRect(x, y, step - 1, step - 1);
+      fill(ctx, this.color(this.value(this.indexOf(this.query, t))), x, y, step - 1, step - 1);
       if (this.cell >= 0 && this.indexOf(this.query, t) === this.cell) this.ring(ctx, x, y, step - 1, colors.ink, 2);
     }
     const box = (t) => [(t % cols) * step, Math.floor(t / cols) * step];
     this.ring(ctx, ...box(this.key), step - 1, '#0F151C', 2.5);
     frame(ctx, ...box(this.query), step - 1, step - 1, undefined, 3);
-    ctx.font = `600 13px ${colors.font}`;
-    ctx.textAlign = 'center';
-    ctx.textBaseline = 'middle';
-    ctx.fillStyle = '#0F151C';
-    const text = (t, letter) => ctx.fillText(letter, box(t)[0] + step / 2, box(t)[1] + step / 2);
+    const style = { style: '600 13px', color: '#0F151C', align: 'center' };
+    const text = (t, letter) => write(ctx, colors, letter, box(t)[0] + step / 2, box(t)[1] + step / 2, style);
     text(this.query, this.query === this.key ? 'q = k' : 'q');
     if (this.query !== this.key) text(this.key, 'k');
   }
 
   ring(ctx, x, y, side, stroke, width) {
-    ctx.strokeStyle = stroke;
-    ctx.lineWidth = width;
-    ctx.strokeRect(x + width / 2, y + width / 2, side - width, side - width);
+    outline(ctx, stroke, width, x + width / 2, y + width / 2, side - width, side - width);
   }
 
   drawTable() {
     const step = this.size.table / this.wide();
     const ctx = this.table.map.size(step * this.wide(), step * this.tall());
     for (let i = 0; i < this.wide() * this.tall(); i++) {
-      ctx.fillStyle = this.color(this.value(i));
-      ctx.fillRect((i % this.wide()) * step, Math.floor(i / this.wide()) * step, step - 0.75, step - 0.75);
+      const [x, y] = [(i % this.wide()) * step, Math.floor(i / this.wide()) * step];
+      fill(ctx, this.color(this.value(i)), x, y, step - 0.75, step - 0.75);
     }
     this.ring(
       ctx,
@@ -200,10 +191,8 @@ export default class SwinBias {
     const step = this.size.matrix / n;
     const ctx = this.matrix.map.size(this.size.matrix, this.size.matrix);
     for (let q = 0; q < n; q++)
-      for (let k = 0; k < n; k++) {
-        ctx.fillStyle = this.color(this.value(this.indexOf(q, k)));
-        ctx.fillRect(k * step, q * step, step + 0.3, step + 0.3);
-      }
+      for (let k = 0; k < n; k++)
+        fill(ctx, this.color(this.value(this.indexOf(q, k))), k * step, q * step, step + 0.3, step + 0.3);
     // Outline all pairs that share this entry of the table.
     ctx.strokeStyle = '#0F151C';
     ctx.lineWidth = step > 5 ? 1.5 : 1;
@@ -228,10 +217,10 @@ export default class SwinBias {
     this.lines[1].textContent = `(${n(dr)} + ${rows - 1})·${this.wide()} + ${n(dc)} + ${cols - 1} = ${i}`;
     this.lines[2].replaceChildren();
     el(this.lines[2], 'span', {}, `table[${i}, head ${this.head + 1}] = `);
-    el(this.lines[2], 'span', { class: 'sw-big' }, signed(this.value(i)));
+    el(this.lines[2], 'span', { class: 'sw-big' }, signed(this.value(i), 4));
     this.lines[3].textContent = `shared by ${pairs.toLocaleString('en')} of ${(this.tokens() ** 2).toLocaleString('en')} pairs: all pairs with this offset`;
     this.lines[4].textContent = 'Added to the score q·k/√d before the softmax.';
-    return `${this.lines[0].textContent}, bias ${signed(this.value(i))}`;
+    return `${this.lines[0].textContent}, bias ${signed(this.value(i), 4)}`;
   }
 
   smallSide() {
@@ -252,16 +241,11 @@ export default class SwinBias {
     for (let h = 0; h < this.now.header.heads; h++) {
       const x0 = (h % across) * (s + 8);
       const y0 = Math.floor(h / across) * (s + 26) + 18;
-      ctx.fillStyle = colors.ink;
-      ctx.font = `12px ${colors.font}`;
-      ctx.textAlign = 'left';
-      ctx.textBaseline = 'alphabetic';
-      ctx.fillText(`Head ${h + 1}`, x0 + 12, y0 - 5);
-      ctx.fillStyle = headColor(h, this.now.header.heads);
-      ctx.fillRect(x0, y0 - 13, 8, 8);
+      write(ctx, colors, `Head ${h + 1}`, x0 + 12, y0 - 5, { color: colors.ink, base: 'alphabetic' });
+      fill(ctx, headColor(h, this.now.header.heads), x0, y0 - 13, 8, 8);
       for (let i = 0; i < this.wide() * this.tall(); i++) {
-        ctx.fillStyle = this.color(this.value(i, h));
-        ctx.fillRect(x0 + (i % this.wide()) * step, y0 + Math.floor(i / this.wide()) * step, step + 0.3, step + 0.3);
+        const [x, y] = [x0 + (i % this.wide()) * step, y0 + Math.floor(i / this.wide()) * step];
+        fill(ctx, this.color(this.value(i, h)), x, y, step + 0.3, step + 0.3);
       }
       if (h === this.head) frame(ctx, x0, y0, s, s);
     }
@@ -296,8 +280,7 @@ export default class SwinBias {
     if (event?.type === 'keydown') this.say(text);
   }
 
-  update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
+  update(message, fresh) {
     this.now = message;
     const { header, width } = this.now;
     if (fresh) {
@@ -308,10 +291,7 @@ export default class SwinBias {
       const middle = Math.floor(header.rows / 2) * header.cols + Math.floor(header.cols / 2);
       this.query = middle;
       this.key = Math.min(this.tokens() - 1, middle + 1);
-      this.size.peak = Math.max(
-        1e-6,
-        this.now.arrays.table.data.reduce((m, v) => Math.max(m, Math.abs(v)), 0),
-      );
+      this.size.peak = greatest(this.now.arrays.table.data);
     }
     const across = width >= 640 ? 4 : width >= 480 ? 2 : 1;
     const unit = Math.min(300, Math.floor((width - 24 * (across - 1)) / across));

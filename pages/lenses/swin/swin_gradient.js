@@ -2,7 +2,7 @@
 // header: {rows, cols, blocks: [{name, rows, cols, token}]}
 // arrays: shown (S, S, 3) uint8; gradient (blocks, patches) float32; reach (blocks, patches) uint8
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame } from '../../../vitviz/browser/kit/axes.js';
 import { SEQUENTIAL_LUT, channelsAt, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { counted } from '../../../vitviz/browser/kit/text.js';
 import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
@@ -63,11 +63,10 @@ export default class SwinGradient {
     blit(ctx, this.image, 0, 0, self.side, step * rows, this.image.width > self.side);
     for (let p = 0; p < this.count(); p++) {
       const decades = Math.log10(Math.max(gradient[p] / top, 1e-30));
-      ctx.globalAlpha = reach[p] ? 0.9 : 0.72;
-      ctx.fillStyle = reach[p] ? `rgb(${channelsAt(SEQUENTIAL_LUT, 1 + decades / DECADES)})` : colors.paper;
-      ctx.fillRect((p % cols) * step, Math.floor(p / cols) * step, step + 0.5, step + 0.5);
+      const color = reach[p] ? `rgb(${channelsAt(SEQUENTIAL_LUT, 1 + decades / DECADES)})` : colors.paper;
+      const [x, y] = [(p % cols) * step, Math.floor(p / cols) * step];
+      fill(ctx, color, x, y, step + 0.5, step + 0.5, reach[p] ? 0.9 : 0.72);
     }
-    ctx.globalAlpha = 1;
     ctx.strokeStyle = colors.ink;
     ctx.lineWidth = 1.5;
     strokeOutline(ctx, reach, rows, cols, step);
@@ -128,8 +127,7 @@ export default class SwinGradient {
     });
   }
 
-  update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
+  update(message, fresh) {
     this.now = message;
     if (fresh) this.image = picture(this.now.arrays.shown);
     const total = this.now.header.blocks.length;

@@ -2,13 +2,13 @@
 // header: {pin: [x, y], stages: [{rows, cols, dim, px, blocks, heads}], merge: {stage, four: [[row, col]...], token: [row, col]} | null}
 // arrays: shown (S, S, 3) uint8; four (4, C), normed (4C), merged (2C) float32
 
-import { frame, lattice } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame, lattice } from '../../../vitviz/browser/kit/axes.js';
 import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { canvas, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { DIVERGING_LUT, greatest } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { plural } from '../../../vitviz/browser/kit/text.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 
@@ -48,9 +48,7 @@ export default class SwinPyramid {
     const step = w / stage.cols;
     const ctx = self.map.size(w, h);
     blit(ctx, this.image, 0, 0, w, h, this.image.width > w);
-    ctx.strokeStyle = 'rgba(255,255,255,0.6)';
-    ctx.lineWidth = 0.75;
-    if (step >= 4) lattice(ctx, stage.rows, stage.cols, w, h);
+    if (step >= 4) lattice(ctx, 'rgba(255,255,255,0.6)', 0.75, stage.rows, stage.cols, w, h);
     if (merge && !this.hover && s === merge.stage - 1)
       merge.four.forEach(([r, c], i) => frame(ctx, c * step, r * step, step, step, QUAD_COLORS[i]));
     else this.drawToken(ctx, s, w, h);
@@ -74,8 +72,7 @@ export default class SwinPyramid {
     blit(ctx, heat(values, 1, values.length, DIVERGING_LUT, -top, top), 0, 0, width, 14);
     borders.forEach((color, i) => {
       const part = width / borders.length;
-      ctx.fillStyle = color;
-      ctx.fillRect(i * part, 11, part - (borders.length > 1 ? 1 : 0), 3);
+      fill(ctx, color, i * part, 11, part - (borders.length > 1 ? 1 : 0), 3);
     });
   }
 
@@ -90,8 +87,7 @@ export default class SwinPyramid {
     const { four, normed, merged } = this.now.arrays;
     const C = four.shape[1];
     const room = Math.max(80, Math.min(grown(640), this.now.width - (this.now.width >= 640 ? 320 : 150)));
-    const peakOf = (data) => data.reduce((m, v) => Math.max(m, Math.abs(v)), 1e-9);
-    const top = peakOf(four.data);
+    const top = greatest(four.data);
     this.mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.join(', ')}) from four tokens`;
     QUAD.forEach((i) => {
       this.rows[i].label.textContent =
@@ -103,10 +99,10 @@ export default class SwinPyramid {
     this.strip(4, four.data, room, top, QUAD_COLORS);
     this.rows[4].shape.textContent = `${4 * C}`;
     this.rows[5].label.textContent = 'LayerNorm';
-    this.strip(5, normed.data, room, peakOf(normed.data), QUAD_COLORS);
+    this.strip(5, normed.data, room, greatest(normed.data), QUAD_COLORS);
     this.rows[5].shape.textContent = `${4 * C}`;
     this.rows[6].label.textContent = '· W, no bias: 2C';
-    this.strip(6, merged.data, room / 2, peakOf(merged.data), [this.now.colors.muted]);
+    this.strip(6, merged.data, room / 2, greatest(merged.data), [this.now.colors.muted]);
     this.rows[6].shape.textContent = `${2 * C}`;
     const before = stages[merge.stage - 1];
     const after = stages[merge.stage];
@@ -159,8 +155,7 @@ export default class SwinPyramid {
     this.tip.show(offsetLeft + ((c + 1) * this.panels[s].side) / cols, offsetTop - 16, text);
   }
 
-  update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
+  update(message, fresh) {
     this.now = message;
     const { stages } = this.now.header;
     const total = stages.length;

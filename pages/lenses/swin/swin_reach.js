@@ -2,7 +2,7 @@
 // header: {rows, cols, pin, blocks, begin, panels: [{title, note}]}
 // arrays: shown (S, S, 3) uint8; hops (panels, output, input) uint8: blocks until the input reaches the output
 
-import { frame, lattice } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame, lattice } from '../../../vitviz/browser/kit/axes.js';
 import { counted } from '../../../vitviz/browser/kit/text.js';
 import { player } from '../../../vitviz/browser/kit/player.js';
 import { button, canvas, disable, el, live } from '../../../vitviz/browser/kit/dom.js';
@@ -97,16 +97,13 @@ export default class SwinReach {
 
   drawPanel(k) {
     const { rows, cols } = this.now.header;
-    const { colors } = this.now;
     const self = this.panels[k];
     const step = self.side / cols;
     const ctx = self.map.size(self.side, step * rows);
     blit(ctx, this.image, 0, 0, self.side, step * rows, this.image.width > self.side);
     for (let q = 0; q < this.count(); q++) this.drawPatch(ctx, k, q, step);
     ctx.globalAlpha = 0.35;
-    ctx.strokeStyle = colors.ink;
-    ctx.lineWidth = 0.5;
-    lattice(ctx, rows, cols, self.side, step * rows);
+    lattice(ctx, this.now.colors.ink, 0.5, rows, cols, self.side, step * rows);
     ctx.globalAlpha = 1;
     frame(ctx, (this.active() % cols) * step, Math.floor(this.active() / cols) * step, step, step);
     const patches = this.reached(k, this.block);
@@ -121,14 +118,10 @@ export default class SwinReach {
     const { cols } = this.now.header;
     const at = this.hop(k, q);
     const lit = Math.max(0, Math.min(1, this.grown - at + 1));
-    const veil = (color, alpha) => {
-      ctx.globalAlpha = alpha;
-      ctx.fillStyle = color;
-      ctx.fillRect((q % cols) * step, Math.floor(q / cols) * step, step + 0.5, step + 0.5);
-    };
-    veil(this.now.colors.paper, 0.78 * (1 - lit));
+    const box = [(q % cols) * step, Math.floor(q / cols) * step, step + 0.5, step + 0.5];
+    fill(ctx, this.now.colors.paper, ...box, 0.78 * (1 - lit));
     const strength = at === 0 ? 0 : at === Math.max(1, this.block) ? 0.5 : 0.24;
-    if (lit > 0) veil(this.now.colors.query, lit * strength);
+    if (lit > 0) fill(ctx, this.now.colors.query, ...box, lit * strength);
   }
 
   drawChart() {
@@ -226,8 +219,7 @@ export default class SwinReach {
     });
   }
 
-  update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
+  update(message, fresh) {
     this.now = message;
     const { header, width } = this.now;
     while (this.panels.length < header.panels.length) this.addPanel(this.panels.length);

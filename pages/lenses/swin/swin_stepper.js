@@ -315,8 +315,7 @@ export default class SwinStepper extends Windows {
     };
   }
 
-  update(message) {
-    const fresh = this.now?.arrays !== message.arrays;
+  update(message, fresh) {
     this.now = message;
     const { header, width } = this.now;
     const wide = width >= 640;

@@ -1,6 +1,6 @@
 // Draw all patches at their positions between two stages of the stepper.
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame, outline } from '../../../vitviz/browser/kit/axes.js';
 import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { LAST, pose } from './swin_stepper_stages.js';
@@ -46,12 +46,7 @@ function paintPatch(view, p, x, y) {
   const { ctx } = view.tinted;
   const step = view.tile.step;
   const id = view.regionOf(p);
-  if (id) {
-    ctx.globalAlpha = 0.62;
-    ctx.fillStyle = PALETTE.VARIANTS[id - 1];
-    ctx.fillRect(x, y, step, step);
-    ctx.globalAlpha = 1;
-  }
+  if (id) fill(ctx, PALETTE.VARIANTS[id - 1], x, y, step, step, 0.62);
   const px = Math.max(12, Math.min(15, step * 0.32));
   const font = (size) => `600 ${size}px ${view.now.colors.font}`;
   if (step >= 17)
@@ -94,10 +89,8 @@ function drawWindows(view, ctx, { x0, y0 }) {
   const { rows, cols, window: M } = view.H();
   const wide = M * view.tile.step;
   if (Math.abs(view.at - view.stage()) >= 0.01 || view.stage() === 0 || view.stage() === LAST) return;
-  ctx.strokeStyle = view.now.colors.ink;
-  ctx.lineWidth = 1.5;
   for (let r = 0; r < rows / M; r++)
-    for (let c = 0; c < cols / M; c++) ctx.strokeRect(x0 + c * wide, y0 + r * wide, wide, wide);
+    for (let c = 0; c < cols / M; c++) outline(ctx, view.now.colors.ink, 1.5, x0 + c * wide, y0 + r * wide, wide, wide);
 }
 
 function drawPatch(view, ctx, p, x, y, { tint }, keys) {
@@ -113,9 +106,7 @@ function drawPatch(view, ctx, p, x, y, { tint }, keys) {
     ctx.globalAlpha = 1;
   }
   overlay(view, ctx, p, x, y, step, keys, view.hover >= 0, view.isShifted());
-  ctx.strokeStyle = 'rgba(255,255,255,0.45)';
-  ctx.lineWidth = 0.75;
-  ctx.strokeRect(x, y, step, step);
+  outline(ctx, 'rgba(255,255,255,0.45)', 0.75, x, y, step, step);
 }
 
 /** Mark a patch as allowed key, masked key, or outside the query's window. */
@@ -124,24 +115,14 @@ function overlay(view, ctx, p, x, y, step, keys, strong, shiftedBlock) {
   const { colors } = view.now;
   const attending = shiftedBlock && view.attending();
   if (!key) {
-    if (strong) {
-      ctx.globalAlpha = 0.74;
-      ctx.fillStyle = colors.paper;
-      ctx.fillRect(x, y, step, step);
-      ctx.globalAlpha = 1;
-    }
-    return;
-  }
-  if (key.allowed || (view.leaking && shiftedBlock)) {
+    if (strong) fill(ctx, colors.paper, x, y, step, step, 0.74);
+  } else if (key.allowed || (view.leaking && shiftedBlock)) {
     const leaks = !key.allowed;
     const weight = leaks || view.leaking ? key.unmasked : key.weight;
-    ctx.globalAlpha = attending ? Math.min(0.85, Math.sqrt(weight) * 1.4) : strong ? 0.28 : 0.16;
-    ctx.fillStyle = leaks ? colors.primary : colors.query;
-    ctx.fillRect(x, y, step, step);
-    ctx.globalAlpha = 1;
-    ctx.strokeStyle = leaks ? colors.primary : colors.query;
-    ctx.lineWidth = 2;
-    ctx.strokeRect(x + 1, y + 1, step - 2, step - 2);
+    const color = leaks ? colors.primary : colors.query;
+    const alpha = attending ? Math.min(0.85, Math.sqrt(weight) * 1.4) : strong ? 0.28 : 0.16;
+    fill(ctx, color, x, y, step, step, alpha);
+    outline(ctx, color, 2, x + 1, y + 1, step - 2, step - 2);
   } else hatch(view, ctx, x, y, step, strong);
 }
 
@@ -150,9 +131,7 @@ export function hatch(view, ctx, x, y, step, strong) {
   ctx.beginPath();
   ctx.rect(x, y, step, step);
   ctx.clip();
-  ctx.globalAlpha = strong ? 0.55 : 0.3;
-  ctx.fillStyle = view.now.colors.paper;
-  ctx.fillRect(x, y, step, step);
+  fill(ctx, view.now.colors.paper, x, y, step, step, strong ? 0.55 : 0.3);
   ctx.globalAlpha = strong ? 0.95 : 0.7;
   ctx.strokeStyle = view.now.colors.ink;
   ctx.lineWidth = 1.25;

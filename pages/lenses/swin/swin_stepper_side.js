@@ -1,6 +1,6 @@
 // Draw the keys of a patch in both blocks, the matrix of its window, and the matrices of all windows.
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame } from '../../../vitviz/browser/kit/axes.js';
 import { el } from '../../../vitviz/browser/kit/dom.js';
 import { blit, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { counted, plural } from '../../../vitviz/browser/kit/text.js';
@@ -30,12 +30,7 @@ function drawMiniPatch(view, ctx, p, key, isShift, step) {
   const { colors, arrays } = view.now;
   const x = (p % cols) * step;
   const y = Math.floor(p / cols) * step;
-  const veil = (color, alpha) => {
-    ctx.globalAlpha = alpha;
-    ctx.fillStyle = color;
-    ctx.fillRect(x, y, step, step);
-    ctx.globalAlpha = 1;
-  };
+  const veil = (color, alpha) => fill(ctx, color, x, y, step, step, alpha);
   if (!key) {
     const share = view.leaking && isShift && view.hover < 0 ? arrays.leak.data[p] : 0;
     veil(colors.paper, 0.66);
@@ -76,12 +71,9 @@ function cellImage(view, w) {
 
 function drawCells(view, ctx, w, x, y, width, rowLit) {
   const step = width / view.cells();
-  ctx.fillStyle = view.now.colors.panel;
-  ctx.fillRect(x, y, width, width);
+  fill(ctx, view.now.colors.panel, x, y, width, width);
   blit(ctx, cellImage(view, w), x, y, width, width);
-  if (rowLit >= 0) {
-    frame(ctx, x, y + rowLit * step, width, step, undefined, 2);
-  }
+  if (rowLit >= 0) frame(ctx, x, y + rowLit * step, width, step, undefined, 2);
 }
 
 export function drawMatrix(view) {

@@ -7,13 +7,10 @@ import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { mark } from '../../../vitviz/browser/kit/pin.js';
 import { DIVERGING_LUT, inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { signed } from '../../../vitviz/browser/kit/text.js';
+import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';
 
 const SHOWN_ALPHA = 200; // of a signed value over an image
 const MOST_NUMBERS = 96; // cells of a map that also shows its values as text
-
-/** Return 'row 3, column 5', counted from 1. */
-export const nameCell = (cell, cols) => `row ${Math.floor(cell / cols) + 1}, column ${(cell % cols) + 1}`;
 
 /** Return the diverging ramp, opaque at its ends and clear in the middle. */
 export function veil(most = 255) {

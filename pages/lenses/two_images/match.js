@@ -6,8 +6,8 @@ import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { coverOnce } from '../../../vitviz/browser/kit/photo.js';
 import { cover, heat, offscreen } from '../../../vitviz/browser/kit/pixels.js';
 import { cellAt, centreOf, mark, pinOf } from '../../../vitviz/browser/kit/pin.js';
-import { signed } from '../../../vitviz/browser/kit/text.js';
-import { Frames, nameCell, veil } from './frames.js';
+import { nameCell, signed } from '../../../vitviz/browser/kit/text.js';
+import { Frames, veil } from './frames.js';
 
 const UNIT = 127; // an int8 of this is a cosine of 1
 const SVG = 'http://www.w3.org/2000/svg';

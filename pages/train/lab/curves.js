@@ -21,7 +21,7 @@ const pointerPosition = (event) => [event.offsetX / grown(1), event.offsetY / gr
 // The zoom outlives the view, because the page is redrawn when a run ends.
 const lastView = { focus: null, zoom: null, axis: 0 };
 
-class Curves {
+export default class Curves {
   constructor({ root, send, trigger, onUnmount }) {
     Object.assign(this, { root, send, trigger, now: null, lines: [], panels: [], moment: null, serverMoment: '' });
     this.state = { axis: 0, smoothing: 0.6, log: false, logX: false, zoom: null, extra: 0, cursor: null, drag: null };
@@ -386,9 +386,4 @@ class Curves {
     if (fresh) this.take(message.header);
     this.draw();
   }
-}
-
-export default function curves(context) {
-  const view = new Curves(context);
-  return (message) => view.update(message);
 }

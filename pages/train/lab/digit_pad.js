@@ -1,5 +1,6 @@
 // Drawing pad for digits: sends strokes as a small grey image, shows class probabilities and attention.
 
+import { fill } from '../../../vitviz/browser/kit/axes.js';
 import { button, canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { Pad } from '../../../vitviz/browser/kit/drawing_pad.js';
@@ -9,7 +10,7 @@ import { accentLut } from '../../../vitviz/browser/kit/colour_ramp.js';
 const SEND_MS = 250;
 const SEEN = 80;
 
-class DigitPad {
+export default class DigitPad {
   constructor({ root, send }) {
     this.root = root;
     this.now = null;
@@ -60,8 +61,7 @@ class DigitPad {
     const { shown, attention } = this.now.arrays;
     const hasInput = shown && !(header.pad && this.pad.empty);
     const ctx = this.seen.size(SEEN, SEEN);
-    ctx.fillStyle = colors.panel;
-    ctx.fillRect(0, 0, SEEN, SEEN);
+    fill(ctx, colors.panel, 0, 0, SEEN, SEEN);
     if (hasInput) {
       if (attention) ctx.globalAlpha = 0.7;
       blit(ctx, picture(shown), 0, 0, SEEN, SEEN);
@@ -112,9 +112,4 @@ class DigitPad {
     this.now = message;
     this.draw();
   }
-}
-
-export default function digitPad(context) {
-  const view = new DigitPad(context);
-  return (message) => view.update(message);
 }

@@ -1,7 +1,7 @@
 // Mistakes at the selected snapshot: a confusion matrix, and the images of a cell with the probability of their true
 // class over training.
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { fill, frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el } from '../../../vitviz/browser/kit/dom.js';
 import { cover, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
@@ -119,13 +119,8 @@ export class Mistakes {
     const side = (width - left) / names.length;
     this.cells = { left, side };
     const ctx = this.table.size(width, HEAD + side * names.length);
-    ctx.font = `12px ${colors.font}`;
-    ctx.textBaseline = 'middle';
-    ctx.fillStyle = colors.muted;
-    ctx.textAlign = 'left';
-    ctx.fillText('true ↓  predicted →', 0, 8);
-    if (short) names.forEach((name, i) => ctx.fillText(name, 6, HEAD + (i + 0.5) * side));
-    ctx.textAlign = 'center';
+    write(ctx, colors, 'true ↓  predicted →', 0, 8);
+    if (short) names.forEach((name, i) => write(ctx, colors, name, 6, HEAD + (i + 0.5) * side));
     const most = Math.max(LEAST_TOP, ...pairs.map(({ count }) => count));
     for (let i = 0; i < names.length; i++) this.drawCell(ctx, i, i, '', colors.line);
     for (const pair of pairs) {
@@ -137,13 +132,12 @@ export class Mistakes {
     this.table.node.setAttribute('aria-label', `Mistakes by true and predicted class. ${top3.join(', ') || 'None'}.`);
   }
 
-  drawCell(ctx, row, col, text, fill, share = 0) {
+  drawCell(ctx, row, col, text, shade, share = 0) {
     const { left, side } = this.cells;
-    ctx.fillStyle = fill;
-    ctx.fillRect(left + col * side + 1, HEAD + row * side + 1, side - 2, side - 2);
+    fill(ctx, shade, left + col * side + 1, HEAD + row * side + 1, side - 2, side - 2);
     if (text === '' || side < 14) return;
-    ctx.fillStyle = inkOn(SEQUENTIAL_LUT, share);
-    ctx.fillText(String(text), left + (col + 0.5) * side, HEAD + (row + 0.5) * side);
+    const style = { color: inkOn(SEQUENTIAL_LUT, share), align: 'center' };
+    write(ctx, this.now.colors, String(text), left + (col + 0.5) * side, HEAD + (row + 0.5) * side, style);
   }
 
   drawRing(ctx) {

@@ -26,7 +26,7 @@ function kindOf(p) {
   return layers > 1.5 * heads ? 'timeline-tall' : layers > 0.75 * heads ? 'timeline-main' : 'timeline-wide';
 }
 
-class Timeline {
+export default class Timeline {
   constructor({ root, send, trigger, onUnmount }) {
     Object.assign(this, { root, send, trigger, now: null, cards: [] });
     this.state = { index: 0, follow: true, run: null };
@@ -307,9 +307,4 @@ class Timeline {
     }
     this.state.index = Math.max(0, at === null ? this.last() : this.steps().indexOf(at));
   }
-}
-
-export default function timeline(context) {
-  const view = new Timeline(context);
-  return (message) => view.update(message);
 }

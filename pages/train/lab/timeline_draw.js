@@ -1,14 +1,12 @@
 // Draw the timeline's images from the flip-book at the selected snapshot.
 // A view has `now` (the message), `state.index` (the snapshot), `cards` (one canvas per image).
 
-import { frame } from '../../../vitviz/browser/kit/axes.js';
+import { frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
+import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor, rampImage } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const GUTTER = 2;
-
-const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
 
 /** Return the value that 255 encodes in the shown frame. */
 export function topOf(view, p) {
@@ -111,11 +109,9 @@ function drawScale(view, ctx, g, table) {
   const hi = `${Number(g.p.hi.toPrecision(2))}${unit}`;
   const width = 96;
   const x = g.left + ctx.measureText(lo).width + 6;
-  ctx.textAlign = 'left';
-  ctx.fillStyle = view.now.colors.muted;
-  ctx.fillText(lo, g.left, y);
-  ctx.fillText(hi, x + width + 6, y);
-  blit(ctx, heat(RAMP, 1, 256, table, 0, 255), x, y - 4, width, 8);
+  write(ctx, view.now.colors, lo, g.left, y);
+  write(ctx, view.now.colors, hi, x + width + 6, y);
+  blit(ctx, rampImage(table), x, y - 4, width, 8);
 }
 
 /** Draw values (layers x heads) as dots over the layers, one color per head or named series. */
@@ -125,13 +121,9 @@ function drawDots(view, card, p) {
   const height = Math.min(card.width * 0.8, 240) + (p.series ? 18 : 0);
   const ctx = card.map.size(card.width, height);
   const plot = new Plot(ctx, colors, [30, card.width, p.series ? 28 : 10, height - 40], { x: [-0.5, L - 0.5] });
-  ctx.font = `12px ${colors.font}`;
-  ctx.textAlign = 'left';
-  ctx.textBaseline = 'middle';
   let left = 30;
   p.series?.forEach((name, h) => {
-    ctx.fillStyle = headColor(h, H);
-    ctx.fillText(name, left, 9);
+    write(ctx, colors, name, left, 9, { color: headColor(h, H) });
     left += ctx.measureText(name).width + 10;
   });
   plot.axisY([0, 0.5, 1], (part) => `${Number((p.hi * part).toPrecision(2))}`);

@@ -1,4 +1,6 @@
-// Compute ticks and draw axes, lines and labels.
+// Compute ticks and draw axes, lines, boxes and labels.
+
+import { fit } from './dom.js';
 
 /** Return about `count` round ticks between lo and hi; quarters are round too. */
 export function niceTicks(lo, hi, count) {
@@ -61,19 +63,33 @@ export function dot(ctx, x, y, radius) {
   ctx.fill();
 }
 
-/** Draw a frame just inside a box, on a white one: the pin's double frame, white and ink, or a colour's. */
-export function frame(ctx, x, y, w, h, color = '#0F151C', thick = 2.5) {
-  for (const [stroke, wide] of [
-    ['#fff', thick + (thick > 2.5 ? 2 : 1.5)],
-    [color, thick],
-  ]) {
-    ctx.strokeStyle = stroke;
-    ctx.lineWidth = wide;
-    ctx.strokeRect(x + 1, y + 1, w - 2, h - 2);
-  }
+export function fill(ctx, color, x, y, w, h, alpha = 1) {
+  Object.assign(ctx, { fillStyle: color, globalAlpha: alpha });
+  ctx.fillRect(x, y, w, h);
+  ctx.globalAlpha = 1;
 }
 
-export function lattice(ctx, rows, cols, width, height) {
+export function outline(ctx, color, width, x, y, w, h) {
+  Object.assign(ctx, { strokeStyle: color, lineWidth: width });
+  ctx.strokeRect(x, y, w, h);
+}
+
+/** Write text anchored at (x, y), shortened to `room` px if given. */
+export function write(ctx, colors, text, x, y, options = {}) {
+  const { style = '12px', color = colors.muted, align = 'left', base = 'middle', room = Infinity } = options;
+  Object.assign(ctx, { font: `${style} ${colors.font}`, fillStyle: color, textAlign: align, textBaseline: base });
+  ctx.fillText(room < Infinity ? fit(ctx, text, room) : text, x, y);
+}
+
+/** Draw a frame just inside a box, on a white one: the pin's double frame, white and ink, or a colour's. */
+export function frame(ctx, x, y, w, h, color = '#0F151C', thick = 2.5) {
+  const inside = [x + 1, y + 1, w - 2, h - 2];
+  outline(ctx, '#fff', thick + (thick > 2.5 ? 2 : 1.5), ...inside);
+  outline(ctx, color, thick, ...inside);
+}
+
+export function lattice(ctx, color, thick, rows, cols, width, height) {
+  Object.assign(ctx, { strokeStyle: color, lineWidth: thick });
   ctx.beginPath();
   for (let i = 1; i < cols; i++) {
     ctx.moveTo((i * width) / cols, 0);

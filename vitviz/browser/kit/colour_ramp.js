@@ -54,6 +54,13 @@ export function headColor(head, heads) {
   return `rgb(${channelsAt(SEQUENTIAL_LUT, head / (heads - 1))})`;
 }
 
+/** Return the largest absolute value, above 0: the end of a diverging scale. */
+export function greatest(values) {
+  let most = 1e-12;
+  for (const value of values) most = Math.max(most, Math.abs(value));
+  return most;
+}
+
 const RAMP = Uint8Array.from({ length: 256 }, (_, i) => i);
 
 export const rampImage = (table) => heat(RAMP, 1, 256, table, 0, 255);

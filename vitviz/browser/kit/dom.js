@@ -81,7 +81,12 @@ export function live(root) {
 export function createView(exported, context) {
   if (!exported.prototype?.update) return exported(context);
   const view = new exported(context);
-  return (message) => view.update(message);
+  let arrays = null; // of the message before
+  return (message) => {
+    const fresh = message.arrays !== arrays;
+    arrays = message.arrays;
+    return view.update(message, fresh);
+  };
 }
 
 /** Shorten text with an ellipsis to fit a width. */

@@ -1,5 +1,7 @@
 // Draw digits with pointer, finger or keys. Strokes are text, as in permalinks (vitviz/data/drawings.py).
 
+import { write } from './axes.js';
+
 const GRID = 512; // positions per axis
 const INK = 46; // width of a stroke on the grid
 const MOST = 960; // characters
@@ -202,13 +204,8 @@ export class Pad {
     ctx.clip();
     drawStrokes(ctx, this.line ? [...this.strokes, this.line] : this.strokes, side, frame);
     ctx.restore();
-    if (this.empty) {
-      ctx.fillStyle = '#9DA9B8';
-      ctx.font = `15px ${colors.font}`;
-      ctx.textAlign = 'center';
-      ctx.textBaseline = 'middle';
-      ctx.fillText('Draw a digit here', side / 2, side / 2);
-    }
+    const hint = { style: '15px', color: '#9DA9B8', align: 'center' };
+    if (this.empty) write(ctx, colors, 'Draw a digit here', side / 2, side / 2, hint);
     if (!this.pen) return;
     ctx.strokeStyle = colors.primary;
     ctx.lineWidth = 2;

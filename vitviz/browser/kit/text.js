@@ -35,7 +35,8 @@ const TOKEN_NAMES = { cls: '[CLS]', dist: '[DIST]' };
 /** Return the written form of a prefix token: '[CLS]'. */
 export const tokenName = (name) => TOKEN_NAMES[name] ?? `[${name.toUpperCase()}]`;
 
+/** Return 'row 3, column 5', counted from 1. */
+export const nameCell = (cell, cols) => `row ${Math.floor(cell / cols) + 1}, column ${(cell % cols) + 1}`;
+
 /** Return a patch's number, row and column, all 1-based. */
-export function patchName(patch, cols) {
-  return `patch ${patch + 1} (row ${Math.floor(patch / cols) + 1}, column ${(patch % cols) + 1})`;
-}
+export const patchName = (patch, cols) => `patch ${patch + 1} (${nameCell(patch, cols)})`;
