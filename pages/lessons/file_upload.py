@@ -12,19 +12,17 @@ from pages.stores import lessons, session
 from vitviz.lessons.lesson_file import MAX_BYTES, read_lesson
 from vitviz.lessons.typed_tables import LessonError
 
-_TURN, _ERROR = "lessons._turn", "lessons._error"
+_ERROR = "lessons._error"
 
 
 def draw() -> None:
-    key = f"lessons._file.{st.session_state.setdefault(_TURN, 0)}"
     st.html(Path(__file__).with_name("file_upload.css"))
-    st.file_uploader(
+    upload.draw_uploader(
+        "lessons._file",
         f"Upload a lesson (.toml, at most {MAX_BYTES // 1024} KB)",
+        _open_file,
         type=["toml"],
-        key=key,
         max_upload_size=1,
-        on_change=_open_file,
-        args=(key,),
         help="A file from 'Download my lesson'. It is deleted with your session.",
     )
     notices.draw_notice(_ERROR)
@@ -40,10 +38,7 @@ def _copy_to_editor() -> None:
     editor.reset_forms()
 
 
-def _open_file(key: str) -> None:
-    file = upload.take_file(key)
-    if file is None:
-        return
+def _open_file(file: upload.UploadedFile) -> None:
     shelf = lessons.get_shelf(session.get_current())
     try:
         shelf.own[lessons.OPENED] = read_lesson(file.data, registry.BY_SLUG)
@@ -52,5 +47,3 @@ def _open_file(key: str) -> None:
     except LessonError as error:
         message = str(error)
         notices.store_notice(_ERROR, f"Invalid lesson. {message[:1].upper()}{message[1:]}.")
-    finally:
-        st.session_state[_TURN] += 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import streamlit as st
@@ -298,52 +300,36 @@ def _draw_own_image(image: str) -> None:
             width="stretch",
             help=None if is_owner else "Opened by a link; only its owner can delete it.",
         )
-    draw_upload("nouns", st.toggle("Use the camera", key="nouns.camera_on"))
+    draw_upload("nouns", camera=st.toggle("Use the camera", key="nouns.camera_on"))
 
 
-def draw_upload(place: str, camera: bool = False) -> None:
+def draw_upload(
+    place: str, select: Callable[[str], None] = _select_own_image, *, camera: bool = False
+) -> None:
     """Draw the file uploader or the camera, and store what it delivers.
 
     Args:
         place: a prefix of the widget's key.
+        select: receives the key of the stored image.
         camera: True for the camera, False for the uploader.
     """
-    number = st.session_state.setdefault("nouns.turn", 0)
-    key = f"{place}.{'camera' if camera else 'upload'}.{number}"
-    if camera:
-        st.camera_input(
-            "Camera", key=key, label_visibility="collapsed", on_change=_store_file, args=(key, place)
-        )
-    else:
-        st.file_uploader(
-            "Your image",
-            type="image",  # any: an unsupported file is refused with a reason
-            key=key,
-            max_upload_size=20,
-            label_visibility="collapsed",
-            on_change=_store_file,
-            args=(key, place),
-        )
-    notices.draw_notice(_name_upload_notice(place))
+    # Any type: an unsupported file is refused with a reason.
+    options: dict[str, Any] = {} if camera else {"type": "image", "max_upload_size": 20}
+    key, label = (f"{place}.camera", "Camera") if camera else (f"{place}.upload", "Your image")
+    receive = partial(_store_file, place, select)
+    upload.draw_uploader(key, label, receive, camera=camera, label_visibility="collapsed", **options)
+    notices.draw_notice(f"{place}._upload_notice")
     st.caption(uploads.PRIVACY)
 
 
-def _name_upload_notice(place: str) -> str:
-    return f"{place}._upload_notice"
-
-
-def _store_file(key: str, place: str) -> None:
+def _store_file(place: str, select: Callable[[str], None], file: upload.UploadedFile) -> None:
     from vitviz.data.image_decoding import ImageError
 
-    file = upload.take_file(key)
-    if file is None:
-        return
     try:
-        _select_own_image(uploads.store_image(session.get_current(), file.data))
-        notices.clear_notice(_name_upload_notice(place))
+        select(uploads.store_image(session.get_current(), file.data))
+        notices.clear_notice(f"{place}._upload_notice")
     except ImageError as error:
-        notices.store_notice(_name_upload_notice(place), str(error))
-    st.session_state["nouns.turn"] += 1
+        notices.store_notice(f"{place}._upload_notice", str(error))
     st.session_state["nouns.camera_on"] = False
 
 

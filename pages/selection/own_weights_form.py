@@ -14,7 +14,7 @@ from vitviz.config import Preparation
 from vitviz.models.pretrained_list import HALF, IMAGENET_MEAN, IMAGENET_STD
 from vitviz.text import plain
 
-_ERROR, _UPLOADER = "own_weights._error", "own_weights._turn"
+_ERROR = "own_weights._error"
 _OPENED = "own_weights._opened"
 _CONVERT = "own_weights._convert"  # code that converts another format to safetensors
 _LABELS, _NORMALISATION, _INTERPOLATION, _CROP = (
@@ -47,14 +47,12 @@ def draw() -> None:
     if st.session_state.pop(_OPENED, False):
         st.rerun()  # of the whole app: this dialog alone would keep the model that was selected before
     st.markdown("**Your own weights**")
-    key = f"own_weights._file.{st.session_state.setdefault(_UPLOADER, 0)}"
-    st.file_uploader(
+    upload.draw_uploader(
+        "own_weights._file",
         "A .safetensors file of a ViT or Swin, or a zip of its folder",
+        _open_file,
         type=list(_TYPES),
-        key=key,
         max_upload_size=get_upload_limit_mb(),
-        on_change=_open_file,
-        args=(key,),
         help="From timm, transformers, torchvision, open_clip or vit-pytorch; the architecture is recognised. With its"
         " folder (config.json, preprocessor_config.json, shards), labels and preprocessing are read too.",
     )
@@ -141,13 +139,9 @@ def _remove_weights(key: str) -> None:
     st.session_state[session_keys.MODEL_DIALOG] = False
 
 
-def _open_file(key: str) -> None:
-    file = upload.take_file(key)
-    if file is None:
-        return
+def _open_file(file: upload.UploadedFile) -> None:
     user = session.get_current()
     select_opened(lambda: own_weights.open_weights(user, file.name, file.data, get_upload_limit_mb()))
-    st.session_state[_UPLOADER] += 1
 
 
 def select_opened(open_weights: Callable[[], str]) -> None:

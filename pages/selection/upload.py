@@ -1,5 +1,6 @@
-"""Take the file of a file uploader once and drop Streamlit's copy."""
+"""Draw file uploaders, and take each file once without Streamlit's copy."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,40 @@ class UploadedFile:
 
     name: str
     data: bytes
+
+
+def draw_uploader(
+    key: str, label: str, receive: Callable[[UploadedFile], None], *, camera: bool = False, **options: Any
+) -> None:
+    """Draw an uploader, or a camera, that passes each file on in a callback and is then empty again.
+
+    Args:
+        key: beginning of the widget's key, which ends in the number of earlier files.
+        options: of Streamlit's widget.
+    """
+    widget: Any = st.camera_input if camera else st.file_uploader
+    widget(label, key=_number_key(key), on_change=_pass_on, args=(key, receive), **options)
+
+
+def receive_file(key: str, label: str, **options: Any) -> UploadedFile | None:
+    """Draw an uploader as `draw_uploader` does, and return the file that has arrived."""
+    st.file_uploader(label, key=_number_key(key), **options)
+    return _take_numbered(key)
+
+
+def _number_key(key: str) -> str:
+    return f"{key}.{st.session_state.setdefault(f'{key}._count', 0)}"
+
+
+def _pass_on(key: str, receive: Callable[[UploadedFile], None]) -> None:
+    if (file := _take_numbered(key)) is not None:
+        receive(file)
+
+
+def _take_numbered(key: str) -> UploadedFile | None:
+    if (file := take_file(_number_key(key))) is not None:
+        st.session_state[f"{key}._count"] += 1
+    return file
 
 
 def take_file(key: str) -> UploadedFile | None:

@@ -1,13 +1,15 @@
 """Choose the second image: a test image, a sample, a copy of the first, a drawing or an upload."""
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
-from pages.controls import notices, popover, session_keys, widgets
+from pages.controls import popover, session_keys, widgets
 from pages.lenses.two_images.image_pair import ImageSource
-from pages.selection import selection, upload
+from pages.selection import image_picker, selection
 from pages.selection.subject import Subject
-from pages.stores import catalogue, session, shared_cache, uploads
+from pages.stores import catalogue, shared_cache, uploads
 from pages.views.event_values import read_events
 from pages.views.register import register
 from vitviz.data.datasets import default_pictures
@@ -16,7 +18,6 @@ from vitviz.data.image_copies import COPIES
 from vitviz.plots.blob import pack
 
 _pad = register(__file__, "second_image_pad")
-NOTICE = "two_images._upload_notice"
 PAD = "two_images.pad"
 TEST, DRAWING = "test", "drawing:"
 _OWN = "two_images._own"  # session key: image keys of drawings and uploads
@@ -115,36 +116,10 @@ def draw_own_image() -> None:
         current = str(session_keys.get_control_values().get("two_images.second", ""))
         strokes = current.removeprefix(DRAWING) if current.startswith(DRAWING) else ""
         _pad(pack({"strokes": strokes}), key=PAD, triggers=("draw",), on_change=_select_drawing)
-        number = st.session_state.setdefault("two_images._turn", 0)
-        key = f"two_images.upload.{number}"
-        st.file_uploader(
-            "Your image",
-            type="image",
-            key=key,
-            max_upload_size=20,
-            label_visibility="collapsed",
-            on_change=_store_upload,
-            args=(key,),
-        )
-        notices.draw_notice(NOTICE)
-        st.caption(uploads.PRIVACY)
+        image_picker.draw_upload("two_images", partial(widgets.set_control, "two_images.second"))
 
 
 def _select_drawing() -> None:
     strokes = read_events(PAD).get("draw")
     if isinstance(strokes, str) and is_drawing(strokes):
         widgets.set_control("two_images.second", f"{DRAWING}{strokes}")
-
-
-def _store_upload(key: str) -> None:
-    from vitviz.data.image_decoding import ImageError
-
-    file = upload.take_file(key)
-    if file is None:
-        return
-    try:
-        widgets.set_control("two_images.second", uploads.store_image(session.get_current(), file.data))
-        notices.clear_notice(NOTICE)
-    except ImageError as error:
-        notices.store_notice(NOTICE, str(error))
-    st.session_state["two_images._turn"] += 1

@@ -14,7 +14,6 @@ MAX_MB = 64
 SIDE_PX = 32
 ZIP = "A zip with one folder per class, or with folders *train* and *test* that hold one folder per class"
 _REFUSED = "fine_tuning._refused"
-_UPLOADS = "fine_tuning._turn"  # files read so far: a new widget key empties the uploader
 
 
 def draw_upload(control: str) -> None:
@@ -24,14 +23,10 @@ def draw_upload(control: str) -> None:
             return
         _add_letters(control)
         st.divider()
-        upload_count = st.session_state.setdefault(_UPLOADS, 0)
-        key = f"fine_tuning._zip_{upload_count}"
-        st.file_uploader(ZIP, type=["zip"], key=key, max_upload_size=MAX_MB)
-        file = upload.take_file(key)
+        file = upload.receive_file("fine_tuning._zip", ZIP, type=["zip"], max_upload_size=MAX_MB)
         if refused := st.session_state.get(_REFUSED):
             st.error(plain(refused), icon=":material/block:")
         if file is not None:
-            st.session_state[_UPLOADS] = upload_count + 1
             _store_dataset(file.data, file.name.removesuffix(".zip"), control)
             st.rerun()
         st.caption(user_datasets.PRIVACY)
@@ -50,7 +45,7 @@ def _add_letters(control: str) -> None:
     ):
         _store_dataset(letters_zip(), f"letters {names}", control)
         st.rerun()
-    page.download("Download as a zip", letters_zip, "letters.zip", "fine_tuning._letters", stretch=True)
+    page.download("Download as a zip", letters_zip, "letters.zip", "fine_tuning._letters")
 
 
 def _store_dataset(data: bytes, title: str, control: str) -> None:

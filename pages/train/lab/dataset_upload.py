@@ -22,7 +22,6 @@ MOST_MB = 64
 SIZES_PX = (32, 48, 64, 96)
 _REFUSED = "live_lab._own_refused"
 LINK_NOTICE = "live_lab._dataset_notice"
-_TURN = "live_lab._own_turn"
 _SMALLEST_BATCH = 4
 PROGRESS_INTERVAL_S = 0.1
 CANCELLED = "The upload was cancelled and nothing was stored: choose the file again."
@@ -43,18 +42,13 @@ def draw_upload(batch: int) -> None:
         format_func=lambda px: f"{px} px",
         help="Each image is cropped to its central square and resized; larger images train more slowly.",
     )
-    turn = st.session_state.setdefault(_TURN, 0)
-    key = f"live_lab._own_{turn}"
-    st.file_uploader(
-        "Zip with one folder of images per class", type=["zip"], key=key, max_upload_size=MOST_MB
-    )
-    file = upload.take_file(key)
+    label = "Zip with one folder of images per class"
+    file = upload.receive_file("live_lab._own", label, type=["zip"], max_upload_size=MOST_MB)
     if refused := st.session_state.get(_REFUSED):
         st.error(plain(refused), icon=":material/block:")
     if file is None:
         st.caption(user_datasets.PRIVACY)
         return
-    st.session_state[_TURN] = turn + 1
     _store_upload(file, size, batch)
     st.rerun()
 

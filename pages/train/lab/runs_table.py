@@ -207,15 +207,12 @@ def draw_upload(show_run: Callable[[str], None]) -> None:
 def _draw_uploader(show_run: Callable[[str], None]) -> None:
     from vitviz.training.run_directory import RunError
 
-    turn = st.session_state.setdefault("live_lab._turn", 0)
-    key = f"live_lab._upload_{turn}"
-    st.file_uploader("Zip of a downloaded run", type=["zip"], key=key, max_upload_size=MOST_UPLOAD_MB)
-    file = upload.take_file(key)
+    label = "Zip of a downloaded run"
+    file = upload.receive_file("live_lab._upload", label, type=["zip"], max_upload_size=MOST_UPLOAD_MB)
     if file is None:
         return
     from vitviz.training.run_archive import import_run
 
-    st.session_state["live_lab._turn"] = turn + 1
     try:
         runs.admit_upload(session.get_current(), session.get_address())
         run = import_run(
