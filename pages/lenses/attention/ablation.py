@@ -1,6 +1,5 @@
 """Ablation of heads, layers and patches, and the change of the prediction."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,7 +14,7 @@ from pages.lessons import open_lesson
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject
 from pages.views.bars import draw_bars
-from pages.views.event_values import read_fields
+from pages.views.event_values import read_state
 from pages.views.register import register
 from vitviz.models.abilities import Abilities
 from vitviz.models.layer_order import heads_by_layer
@@ -25,7 +24,6 @@ from vitviz.plots.photo import Photo
 from vitviz.probe.explanation_maps import predict_ablated
 
 _ablation_view = register(__file__, "ablation_view")
-_INITIAL_STATE = "attention._begun"  # key of the session's `InitialState`
 VIEW_KEY = "attention.ablate"
 HIDING = {"hidden": "masked in attention", "blanked": "blanked in the image"}
 HIDING_HELP = (
@@ -33,15 +31,6 @@ HIDING_HELP = (
 )
 ALL_MASKED = "All keys are masked, and this model has no prefix token to attend to. Restore a patch."
 MOST_CLASSES = 8
-
-
-@dataclass(frozen=True)
-class InitialState:
-    """The ablation that a view starts from; a state of the view counts if it carries the same mark."""
-
-    mark: int
-    parts: AblatableParts
-    ablation: Ablation
 
 
 def draw(subject: CapturedSubject) -> None:
@@ -79,36 +68,29 @@ def draw_view(subject: CapturedSubject, background: Photo) -> Ablation:
     """Draw the image and the heads of every layer; return the ablated parts and write them into the link."""
     parts = AblatableParts(subject.layout.grid, tuple(heads_by_layer(subject.model.config)))
     link_key = "attention.left_out"
-    initial = _load_initial_state(parts, link_key)
+    code = query_params.take_value(link_key)
+    linked = None if code is None else Ablation.parse(code, parts)
+    stored = Ablation.parse(session_keys.get_control_values().get(link_key, ""), parts)
+    state = read_state(
+        "attention._begun",
+        (VIEW_KEY, "ablation"),
+        parts,
+        lambda _: linked or stored or Ablation(),
+        lambda event, _: Ablation.from_view(event, parts),
+        linked=linked is not None,
+    )
+    ablation = state.values
+    widgets.store_value(link_key, ablation.encode(parts))
     header = {
         "grid": list(parts.grid),
         "heads": list(parts.heads),
         "start": selection.get_current().pin.cell(parts.grid),  # where arrow keys start
-        "mark": initial.mark,
-        "ablated": {"patches": list(initial.ablation.patches), "heads": list(initial.ablation.heads)},
+        "mark": state.mark,
+        "ablated": {"patches": list(ablation.patches), "heads": list(ablation.heads)},
     }
     message = pack(header | background.header, photo=background.array)
-    state = read_fields(_ablation_view(message, key=VIEW_KEY, states=("ablation",)).ablation)
-    ablation = Ablation.from_view(state, parts) if state.get("mark") == initial.mark else initial.ablation
-    widgets.store_value(link_key, ablation.encode(parts))
+    _ablation_view(message, key=VIEW_KEY, states=("ablation",))
     return ablation
-
-
-def _load_initial_state(parts: AblatableParts, link_key: str) -> InitialState:
-    """Return the previous initial state, or a new one if the link or the model has changed."""
-    previous: InitialState | None = st.session_state.get(_INITIAL_STATE)
-    code = query_params.take_value(link_key)
-    linked = None if code is None else Ablation.parse(code, parts)
-    view_state = (st.session_state.get(VIEW_KEY) or {}).get("ablation")
-    if previous and previous.parts == parts and linked is None and view_state:
-        return previous
-    stored = Ablation.parse(session_keys.get_control_values().get(link_key, ""), parts)
-    ablation = linked or stored or Ablation()
-    if previous and (previous.parts, previous.ablation) == (parts, ablation) and linked is None:
-        return previous
-    initial = InitialState(previous.mark + 1 if previous else 1, parts, ablation)
-    st.session_state[_INITIAL_STATE] = initial
-    return initial
 
 
 def _read_hiding(able: Abilities) -> bool:

@@ -4,15 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import streamlit as st
-
-from pages.controls import query_params, session_keys, widgets
-from pages.views.event_values import read_events, read_fields
+from pages.controls import query_params, widgets
+from pages.views.event_values import ViewState, read_state
 from vitviz.analysis.image_parts import Parts, decode_parts, encode_parts
-
-_STATE_KEY = (
-    "on_picture._apart"  # of an InitialState in the session; its copy among CONTROL_VALUES is current
-)
 
 
 @dataclass(frozen=True)
@@ -23,19 +17,10 @@ class PartControls(widgets.ControlValues, page="on_picture"):
     apart_seen: bool
 
 
-@dataclass(frozen=True)
-class InitialState:
-    """The state that a view starts from; only its events with the same mark count."""
-
-    mark: int
-    subject: tuple[Any, ...]  # image, crop, size
-    controls: PartControls
-
-
-def read_state(
+def read_parts(
     subject: tuple[Any, ...], size: int, view: str, make_default: Callable[[], Parts]
-) -> tuple[Parts, PartControls, int]:
-    """Return the current parts, the same as control values, and the mark of the view's initial state.
+) -> tuple[Parts, ViewState[PartControls]]:
+    """Return the current parts, and the state of the view.
 
     Args:
         subject: image, crop and size; another subject resets the parts.
@@ -44,28 +29,25 @@ def read_state(
         make_default: makes the parts if neither link nor session has any.
     """
     link = {field: query_params.take_value(PartControls.key(field)) for field in ("apart", "apart_seen")}
-    initial: InitialState | None = st.session_state.get(_STATE_KEY)
-    current: InitialState | None = session_keys.get_control_values().get(_STATE_KEY)
-    if initial is None or initial.subject != subject or any(text is not None for text in link.values()):
-        if current is not None and current.subject == subject:
-            before = current.controls
-        else:
-            before = PartControls(encode_parts(make_default()), False)
-        mark = 1 if initial is None else initial.mark + 1
-        initial = InitialState(mark, subject, parse_state(link, before, size))
-        st.session_state[_STATE_KEY] = current = initial
-    controls = initial.controls if current is None else current.controls
-    event = read_fields(read_events(view).get("moved"))
-    if event.get("mark") == initial.mark:
-        controls = parse_state(event, controls, size)
-    st.session_state.setdefault(session_keys.CONTROL_VALUES, {})[_STATE_KEY] = InitialState(
-        initial.mark, subject, controls
+
+    def begin(before: ViewState[PartControls] | None) -> PartControls:
+        if before is not None and before.subject == subject:
+            return parse_state(link, before.values, size)
+        return parse_state(link, PartControls(encode_parts(make_default()), False), size)
+
+    state = read_state(
+        "on_picture._apart",
+        (view, "moved"),
+        subject,
+        begin,
+        lambda event, before: parse_state(event, before, size),
+        linked=any(text is not None for text in link.values()),
     )
-    query_params.set_value(PartControls.key("apart"), controls.apart)
-    query_params.set_value(PartControls.key("apart_seen"), widgets.encode_value(controls.apart_seen))
-    parts = decode_parts(controls.apart, size)
+    query_params.set_value(PartControls.key("apart"), state.values.apart)
+    query_params.set_value(PartControls.key("apart_seen"), widgets.encode_value(state.values.apart_seen))
+    parts = decode_parts(state.values.apart, size)
     assert parts is not None  # `parse_state` returns only decodable parts
-    return parts, controls, initial.mark
+    return parts, state
 
 
 def parse_state(fields: dict[str, Any], default: PartControls, size: int) -> PartControls:

@@ -69,7 +69,7 @@ def draw() -> None:
             return
         offer_face(compared)
     named = find_named_parts(compared)
-    parts, controls, mark = part_state.read_state(
+    parts, state = part_state.read_parts(
         (compared.image, compared.offset, compared.input_px),
         compared.input_px,
         VIEW,
@@ -82,7 +82,7 @@ def draw() -> None:
     keys = [choice.key for choice in compared.choices]
     kind = Choose(compared.names, tuple(keys))
     guess = prediction_gate.read_prediction(GUESS, ("apart", compared.image, *keys), kind)
-    start = plots.AssemblyHeader(watched, compared.truth, mark, controls.apart_seen)
+    start = plots.AssemblyHeader(watched, compared.truth, state.mark, state.values.apart_seen)
     draw_view(compared, parts, named, predictions, start)
     page.caption(describe_parts(predictions, parts, watched, compared.classes))
     if not guess:

@@ -53,7 +53,8 @@ def draw() -> None:
         compared = compared_models.choose_models()
     if compared is None:
         return
-    current, initial = perturbation_state.read_state(change, compared.image, VIEW)
+    state = perturbation_state.read_view(change, compared.image, VIEW)
+    current = state.values
     setting = current.build_setting(seed, change)
     sweeps = [
         _run_sweep(shared_cache.load_model(choice, step), compared.crop, change, setting)
@@ -62,7 +63,7 @@ def draw() -> None:
     keys = [choice.key for choice in compared.choices]
     kind = Choose(compared.names, tuple(keys))
     guess = prediction_gate.read_prediction(GUESS, (change, compared.image, *keys), kind)
-    start = plots.Start(initial.view.__dict__, initial.mark, compared.truth, bool(guess), setting.place)
+    start = plots.Start(current.__dict__, state.mark, compared.truth, bool(guess), setting.place)
     draw_view(compared, build_perturbation(compared, change, setting), sweeps, start)
     if not guess:
         prediction_gate.draw_question(GUESS, user_prediction.write_prompt(change), kind)

@@ -3,16 +3,11 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeGuard
 
-import streamlit as st
-
-from pages.controls import query_params, session_keys, widgets
-from pages.views.event_values import read_events, read_fields
+from pages.controls import query_params, widgets
+from pages.views.event_values import ViewState, read_state
 from vitviz.analysis.image_changes import CHANGES, WHOLE, Setting
 from vitviz.text import parse_float, parse_int
 
-_STATE_KEY = (
-    "on_picture._begun"  # of an InitialState in the session; its copy among CONTROL_VALUES is current
-)
 _DIGITS = "0123456789abcdef"
 
 
@@ -50,51 +45,32 @@ class PerturbationView(widgets.ControlValues, page="on_picture"):
         }
 
 
-@dataclass(frozen=True)
-class InitialState:
-    """The state that a view starts from; only its events with the same mark count."""
-
-    mark: int
-    subject: tuple[str, str]  # change and image
-    view: PerturbationView
-
-
-def read_state(change: str, image: str, view_key: str) -> tuple[PerturbationView, InitialState]:
-    """Return the current values and the view's initial state; write the values into the link.
-
-    Args:
-        view_key: key of the view, whose state is 'moved'.
-    """
+def read_view(change: str, image: str, view: str) -> ViewState[PerturbationView]:
+    """Return the state of the view, whose event is 'moved'; write its values into the link."""
     link = {
         field: text
         for field in PerturbationView(0).encode_fields()
         if (text := query_params.take_value(PerturbationView.key(field))) is not None
     }
-    initial: InitialState | None = st.session_state.get(_STATE_KEY)
-    if initial is None or link or initial.subject != (change, image):
-        initial = _create_initial(initial, link, (change, image))
-        st.session_state[_STATE_KEY] = initial
-    event = read_fields(read_events(view_key).get("moved"))
-    current = parse_event(event, initial.view, change) if event.get("mark") == initial.mark else initial.view
-    st.session_state.setdefault(session_keys.CONTROL_VALUES, {})[_STATE_KEY] = InitialState(
-        initial.mark, (change, image), current
+
+    def begin(before: ViewState[PerturbationView] | None) -> PerturbationView:
+        values = PerturbationView(-1) if before is None else before.values
+        # The slider stays when only the image changes, and after a reload.
+        if before is None or before.subject[0] != change:
+            values = replace(values, at=CHANGES[change].start)
+        return parse_link(link, values, change)
+
+    state = read_state(
+        "on_picture._begun",
+        (view, "moved"),
+        (change, image),
+        begin,
+        lambda event, before: parse_event(event, before, change),
+        linked=bool(link),
     )
-    for field, text in current.encode_fields().items():
+    for field, text in state.values.encode_fields().items():
         query_params.set_value(PerturbationView.key(field), text)
-    return current, initial
-
-
-def _create_initial(
-    before: InitialState | None, link: dict[str, str], subject: tuple[str, str]
-) -> InitialState:
-    stored: InitialState = session_keys.get_control_values().get(
-        _STATE_KEY, InitialState(0, ("", ""), PerturbationView(-1))
-    )
-    change = subject[0]
-    # The slider stays when only the image changes, and after a reload.
-    at = stored.view.at if stored.subject[0] == change else CHANGES[change].start
-    view = parse_link(link, replace(stored.view, at=at), change)
-    return InitialState(1 if before is None else before.mark + 1, subject, view)
+    return state
 
 
 def parse_link(link: dict[str, str], default: PerturbationView, change: str) -> PerturbationView:
