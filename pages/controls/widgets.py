@@ -80,10 +80,6 @@ class ControlValues:
         return f"{cls._page}.{name}"
 
     @classmethod
-    def keys(cls) -> list[str]:
-        return [cls.key(field.name) for field in fields(cls)] if is_dataclass(cls) else []
-
-    @classmethod
     def change(cls, **values: object) -> None:
         """Set controls before they are drawn in this run, or in a callback."""
         for name, value in values.items():
@@ -94,11 +90,6 @@ def set_control(key: str, value: Any) -> None:
     """Set a control before it is drawn in this run, or in a callback."""
     st.session_state[key] = value
     session_keys.get_control_values()[key] = value
-
-
-def keep_pending(*controls: type[ControlValues]) -> None:
-    """Keep linked values of these controls in the link until a section draws them; call it before any is drawn."""
-    query_params.keep_pending(key for group in controls for key in group.keys())
 
 
 def encode_value(value: object) -> str:
@@ -318,7 +309,11 @@ def continue_row() -> DeltaGenerator:
 
 
 def choose_section(key: str, sections: Mapping[str, tuple[str, T]]) -> T:
-    """Draw the sections' titles and return what draws the selected one; `sections` maps a name to both."""
+    """Draw the sections' titles and return what draws the selected one; `sections` maps a name to both.
+
+    Linked values of other sections stay in the address.
+    """
+    query_params.keep_page_pending(key.partition(".")[0])
     with open_row():
         name = segmented(
             key,

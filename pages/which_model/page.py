@@ -15,5 +15,4 @@ VIEWS = {
 
 
 page.header("which_model")
-widgets.keep_pending(scoreboard.BoardControls, paper_tables.TableControls, token_cost.CostControls)
 st.fragment(lambda: widgets.choose_section("which_model.view", VIEWS)())()

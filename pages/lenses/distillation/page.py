@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from pages.controls import query_params, widgets
+from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.distillation import captions, student_training, token_agreement
 from pages.lenses.distillation.captions import ClassScores
@@ -244,6 +244,5 @@ VIEWS = {
 }
 
 page.header("distillation")
-query_params.keep_page_pending("distillation")
 widgets.choose_section("distillation.view", VIEWS)()
 selection.link_to("studies", "Does a teacher help?", **{"studies.study": "teacher"})

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.controls import query_params, widgets
+from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.layers import channels, cka, colours, linear_probes, sinks, token_similarity
 from pages.selection import subject
@@ -20,7 +20,6 @@ VIEWS = {
 @st.fragment
 def draw() -> None:
     """Draw the selected section; its controls rerun only this fragment."""
-    query_params.keep_page_pending("layers")
     current = subject.load_current()
     page.untrained_note(current.model.trained_on)
     widgets.choose_section("layers.view", VIEWS)(current)

@@ -1,6 +1,6 @@
 """Compare how much an image must change before several models change their prediction."""
 
-from pages.controls import query_params, widgets
+from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.on_your_image import kernels, parts, perturbation, shift_equivariance
 
@@ -13,5 +13,4 @@ VIEWS = {
 
 
 page.header("on_your_picture")
-query_params.keep_page_pending("on_picture")
 widgets.choose_section("on_picture.view", VIEWS)()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.controls import query_params, widgets
+from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.patches import embedding_ways, patch_view, shuffled_patches, size_controls, token_sequence
 from pages.lenses.patches.embedded_image import EmbeddedImage, embed_selected_image
@@ -32,7 +32,6 @@ def draw() -> None:
             icon=":material/grid_off:",
         )
         return
-    query_params.keep_page_pending("patches")
     draw_section = widgets.choose_section("patches.view", VIEWS)
     image_px, patch_px, row_end = size_controls.draw_size_controls(choice, options, config.patch_size)
     image = embed_selected_image(image_px, patch_px)

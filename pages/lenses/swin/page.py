@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.controls import query_params, widgets
+from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.swin import (
     cost,
@@ -28,7 +28,6 @@ VIEWS: dict[str, tuple[str, Callable[..., None]]] = {
 
 
 page.header("swin")
-query_params.keep_page_pending("swin")
 draw = widgets.choose_section("swin.view", VIEWS)
 draw(*((grid_controls.draw_controls(),) if draw in (stepper.draw, information_flow.draw) else ()))
 with st.container(horizontal=True):

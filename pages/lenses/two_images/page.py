@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.controls import query_params, widgets
+from pages.controls import widgets
 from pages.frame import page
 from pages.lenses.two_images import activation_patching, match, second_image, segments, shared_colours
 from pages.lenses.two_images.image_pair import build_pair
@@ -20,7 +20,6 @@ VIEWS = {
 @page.show_file_errors()
 def draw() -> None:
     """Draw the selected section; its controls rerun only this fragment."""
-    query_params.keep_page_pending("two_images")
     current = subject.load_current()
     key = "two_images.view"
     with st.container(gap="xxsmall"):

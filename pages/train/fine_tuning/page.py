@@ -6,7 +6,7 @@ from pages.controls import widgets
 from pages.frame import page
 from pages.selection import selection
 from pages.stores import published_weights
-from pages.train.fine_tuning import race_controls, tuning_race, weight_changes
+from pages.train.fine_tuning import tuning_race, weight_changes
 from vitviz.models.pretrained_list import PRETRAINED
 from vitviz.training.lesson_recipe import fine_tune, parameter_groups, replace_head
 
@@ -46,11 +46,6 @@ VIEWS = {
 
 
 page.header("fine_tuning")
-widgets.keep_pending(
-    race_controls.RaceControls,
-    race_controls.MethodControls,
-    weight_changes.ChangeControls,
-)
 widgets.choose_section("fine_tuning.view", VIEWS)()
 with page.row():
     selection.link_to("studies", "Fine-tuning on few images", **{"studies.study": "image_count"})
