@@ -170,7 +170,6 @@ def download(
     key: str,
     *,
     why_not: str | None = None,
-    stretch: bool = False,
 ) -> None:
     """Draw a download button.
 
@@ -178,7 +177,6 @@ def download(
         make: returns the file when it is requested; it runs without a session.
         file_name: ends in .csv, .html, .ipynb, .json, .npz, .png, .toml, .webp or .zip.
         why_not: why the file is unavailable; None if it is available.
-        stretch: True for the width of the column.
     """
     st.download_button(
         label,
@@ -190,7 +188,6 @@ def download(
         on_click="ignore",
         icon=":material/download:",
         disabled=why_not is not None,
-        width="stretch" if stretch else "content",
     )
 
 
@@ -223,9 +220,9 @@ def style_table(columns: Any, formatters: Formatters) -> Any:
     return pd.DataFrame(columns).style.format(dict(formatters), na_rep=MISSING)
 
 
-def csv(label: str, columns: Columns, file_name: str, key: str, *, stretch: bool = False) -> None:
+def csv(label: str, columns: Columns, file_name: str, key: str) -> None:
     """Draw a CSV download of columns: `csv("Weights (CSV)", {"layer": …}, "w.csv", …)`."""
-    download(label, partial(csv_text, columns), file_name, key, stretch=stretch)
+    download(label, partial(csv_text, columns), file_name, key)
 
 
 def json(label: str, value: Any, file_name: str, key: str) -> None:

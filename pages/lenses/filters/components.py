@@ -88,22 +88,18 @@ def _draw_downloads(models: list[FilterHistory], controls: FilterControls) -> No
         components = filters.principal_components(_average_channels(weights, controls.grey), controls.count)
         st.markdown(f"**{plain(model.title)}** · {plain(model.note)} {model.moments[model.frame]}")
         page.shapes(E=weights.shape, components=components.maps.shape)
-        left, right = st.columns(2)
-        with left:
+        with st.container(horizontal=True):
             page.csv(
                 "Components (CSV)",
                 _list_rows("component", components.maps, {"share of variance": components.explained}),
                 f"components_{index + 1}.csv",
                 f"filters.csv_components{index}",
-                stretch=True,
             )
-        with right:
             page.csv(
                 "Raw filters (CSV)",
                 _list_rows("filter", weights, {}),
                 f"filters_{index + 1}.csv",
                 f"filters.csv_raw{index}",
-                stretch=True,
             )
 
 

@@ -96,27 +96,18 @@ def _draw_downloads(image: EmbeddedImage) -> None:
         f"Tokens x_p E: {len(tokens):,} × {tokens.shape[1]:,} · flattened patches: {len(flat):,} × {flat.shape[1]:,},"
         f" in the order channel, row, column · image: {side} × {side} px"
     )
-    left, middle, right = st.columns(3)
-    with left:
-        page.csv("Tokens (CSV)", _list_rows(tokens, "d"), "tokens.csv", "patches.csv_tokens", stretch=True)
-    with middle:
-        page.csv(
-            "Flattened patches (CSV)",
-            _list_rows(flat, "k"),
-            "patches.csv",
-            "patches.csv_patches",
-            stretch=True,
+    with st.container(horizontal=True):
+        page.csv("Tokens (CSV)", _list_rows(tokens, "d"), "tokens.csv", "patches.csv_tokens")
+        page.csv("Flattened patches (CSV)", _list_rows(flat, "k"), "patches.csv", "patches.csv_patches")
+        page.download(
+            "Separated patches (PNG)",
+            lambda: plots.png(plots.separate_patches(image.pixels, image.patch_px)),
+            "patches.png",
+            "patches.png",
         )
-    with right:
-        make = partial(_draw_separated_patches, image.pixels, image.patch_px)
-        page.download("Separated patches (PNG)", make, "patches.png", "patches.png", stretch=True)
 
 
 def _list_rows(matrix: plots.FloatArray, letter: str) -> Columns:
     """Return one row per patch, counted from 1, with columns d1, d2 and so on."""
     names = [f"{letter}{i + 1}" for i in range(matrix.shape[1])]
     return {"patch": range(1, len(matrix) + 1)} | columns_of(matrix, names)
-
-
-def _draw_separated_patches(pixels: plots.PictureArray, patch_px: int) -> bytes:
-    return plots.png(plots.separate_patches(pixels, patch_px))

@@ -187,20 +187,16 @@ def _draw_downloads(tables: list[PositionTable]) -> None:
         count, dim = table.values.shape
         st.markdown(f"**{plain(table.title)}** · {plain(table.note)}")
         page.shapes(p=(count, dim), S=(count, count))
-        left, right = st.columns(2)
-        with left:
+        with st.container(horizontal=True):
             page.csv(
                 "Similarities (CSV)",
                 list_rows(position_similarity.cosine_similarity(table.values)),
                 f"similarity_{index + 1}.csv",
                 f"positions.csv_similarity{index}",
-                stretch=True,
             )
-        with right:
             page.csv(
                 "Encoding table (CSV)",
                 list_rows(table.values),
                 f"positions_{index + 1}.csv",
                 f"positions.csv_table{index}",
-                stretch=True,
             )

@@ -65,11 +65,8 @@ def draw_tables(layout: analysis.Layout) -> None:
     ids = columns_of(layout.ids, (f"column_{i + 1}" for i in range(layout.grid[1])))
     slots = columns_of(layout.index + 1, (f"slot_{i + 1}" for i in range(cells)))
     pairs = columns_of(np.argwhere(layout.mask < 0) + 1, ("window", "query", "key"))
-    left, middle, right = st.columns(3)
-    with left:
-        page.csv("Region ids (CSV)", ids, "region_ids.csv", "swin.csv_ids", stretch=True)
-    with middle:
-        page.csv("Patch per slot (CSV)", slots, "windows.csv", "swin.csv_windows", stretch=True)
-    with right:
-        page.csv("Masked pairs (CSV)", pairs, "masked_pairs.csv", "swin.csv_masks", stretch=True)
+    with st.container(horizontal=True):
+        page.csv("Region ids (CSV)", ids, "region_ids.csv", "swin.csv_ids")
+        page.csv("Patch per slot (CSV)", slots, "windows.csv", "swin.csv_windows")
+        page.csv("Masked pairs (CSV)", pairs, "masked_pairs.csv", "swin.csv_masks")
     st.dataframe(layout.ids, height=240)
