@@ -11,6 +11,7 @@ from pages.studies import live_runs
 from pages.studies.study import Choice, Evidence, Race, Study, Table, View
 from vitviz.analysis.one_change import Variant, create_variant, describe_bug
 from vitviz.analysis.race import format_epochs
+from vitviz.data.datasets import available_titles
 from vitviz.experiments import bugs
 from vitviz.experiments.bugs import BUGS, FIXED
 from vitviz.experiments.result_file import Result, Row, describe_recipe, read_result_if_any
@@ -102,12 +103,6 @@ def build_columns(stored: Result) -> dict[str, list[object]]:
     return {head: [row[place] for row in rows] for place, head in enumerate(heads)}
 
 
-def _note_shorter_run(name: str) -> str:
-    """Describe how much shorter a family's live run is than its stored one; '' if it is not."""
-    share = bugs.LIVE_SHARE[BUGS[name].family]
-    return "" if share == 1 else f" ({percent(share, 0)} of the stored epochs)"
-
-
 def _draw_live(name: str, dataset: str) -> None:
     config = bugs.build_run_config(dataset, name)
     with page.row():
@@ -115,9 +110,11 @@ def _draw_live(name: str, dataset: str) -> None:
         live_runs.draw_start_button(config, "studies.bug", label, RUN)
         sizes = [sum(parameter_count.parameters(member.model).values()) for member in config.members]
         length = format_epochs(config.train.epochs or 0)
+        share = bugs.LIVE_SHARE[BUGS[name].family]
+        shorter = "" if share == 1 else f" ({percent(share, 0)} of the stored epochs)"
         page.caption(
-            f"{len(config.members)} models, {length} each{_note_shorter_run(name)}; {sizes[0]:,} parameters without the"
-            f" bug, {sizes[-1]:,} with it."
+            f"{len(config.members)} models, {length} each{shorter}; {sizes[0]:,} parameters without the bug,"
+            f" {sizes[-1]:,} with it."
         )
     run = live_runs.find_shown_run(RUN, f"{bugs.PRESET}:{name}", dataset)
     if run is not None:
@@ -145,7 +142,7 @@ STUDY = Study(
             "softmax",
             widgets.select,
         ),
-        Choice("experiments.slip_set", "Dataset", lambda name: live_runs.list_datasets(bugs.SEEDS)),
+        Choice("experiments.slip_set", "Dataset", lambda name: available_titles(bugs.SEEDS)),
     ),
     keys=(GUESS, RUN),
     math=page.read_math(__file__),

@@ -26,6 +26,7 @@ from pages.studies.study import (
 from vitviz.analysis.one_change import Variant, describe_hyperparameter
 from vitviz.analysis.race import format_epochs
 from vitviz.csv_table import Columns
+from vitviz.data.datasets import available_titles
 from vitviz.experiments import hyperparameters
 from vitviz.experiments.hyperparameter import BASES, MOST_VALUES, Hyperparameter, Value
 from vitviz.experiments.hyperparameters import HYPERPARAMETERS, SUBJECT_OF
@@ -135,7 +136,7 @@ def _choose_panel(hyperparameter: Hyperparameter, dataset: str) -> live_runs.Bui
     by_seeds = partial(live_runs.build_seed_panels, partial(_describe_variants, hyperparameter, dataset))
     if not hyperparameter.shuffled:
         return by_seeds
-    panel = widgets.segmented(LOOK, "Beside the curves", tuple(PANELS), format_func=PANELS.__getitem__)
+    panel = widgets.segmented(LOOK, "Beside the curves", PANELS)
     return by_seeds if panel == SEEDS else partial(live_runs.build_shuffled_panels, hyperparameter)
 
 
@@ -167,8 +168,7 @@ def _describe_variants(hyperparameter: Hyperparameter, dataset: str, variants: S
 
 def _draw_form(hyperparameter: Hyperparameter) -> tuple[str, RunConfig | ValueError]:
     with page.row():
-        datasets = live_runs.list_datasets(BASES)
-        dataset = widgets.segmented(DATASET, "Dataset", tuple(datasets), format_func=datasets.__getitem__)
+        dataset = widgets.segmented(DATASET, "Dataset", available_titles(BASES))
         text = _type_values(hyperparameter, dataset) if hyperparameter.numeric else ""
         epochs = _choose_epochs(hyperparameter, float(BASES[dataset].train.epochs or 1.0))
         seeds = widgets.segmented(SEED_COUNT, "Seeds", (1, 2, 3), 1, help="Runs per value.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,6 @@ from vitviz.analysis import race
 from vitviz.analysis.one_change import Variant
 from vitviz.analysis.race import Racer
 from vitviz.config import name_fields
-from vitviz.data.datasets import DATASETS, available_datasets
 from vitviz.models import parameter_count
 from vitviz.plots import race as plots
 from vitviz.plots.one_change import payload
@@ -233,9 +232,3 @@ def _average_curves(curves: Sequence[np.ndarray]) -> np.ndarray:
     """Return the mean curve over the points that all curves have."""
     length = min(curve.shape[1] for curve in curves)
     return np.asarray(np.mean([curve[:, :length] for curve in curves], axis=0))
-
-
-def list_datasets(names: Iterable[str]) -> dict[str, str]:
-    """Return the titles of those datasets that are on this machine."""
-    available = available_datasets()
-    return {name: DATASETS[name].title for name in names if name in available}

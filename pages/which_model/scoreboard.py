@@ -38,7 +38,7 @@ QUESTION = Question(
     " of 224 px?",
     MoreMultiplyAdds("vit_small_16", "swin_tiny"),
 )
-SORT_KEYS = ("title", *QUANTITIES)
+TITLES = {name: quantity.title.capitalize() for name, quantity in QUANTITIES.items()}
 ROUGH_ADDS_PER_S = 6e10  # only to estimate the duration of the measurement
 _CALLS = 6  # of a large model: warm-up, repeats, and the call whose memory is measured
 _START_S = 0.15
@@ -86,9 +86,8 @@ def _draw_board(all_entries: Sequence[Entry]) -> None:
     with st.container(key="stacks-board"):  # Names need the full width of the figure.
         left, right = st.columns([3, 1], gap="medium")
     with right:
-        key = widgets.select(
-            BoardControls.key("model"), "Model", list(entries), format_func=lambda key: entries[key].title
-        )
+        titles = {key: entry.title for key, entry in entries.items()}
+        key = widgets.select(BoardControls.key("model"), "Model", titles)
         draw_model(entries[key], known)
     listed = list(entries.values())
     with left:
@@ -99,13 +98,7 @@ def _draw_board(all_entries: Sequence[Entry]) -> None:
 
 def _choose_axis(name: str, label: str, default: str) -> str:
     with st.container(width=248):
-        return widgets.select(
-            BoardControls.key(name),
-            label,
-            list(QUANTITIES),
-            default,
-            format_func=lambda q: QUANTITIES[q].title.capitalize(),
-        )
+        return widgets.select(BoardControls.key(name), label, TITLES, default)
 
 
 def build_points(
@@ -188,13 +181,8 @@ def draw_model(entry: Entry, known: Timings) -> None:
 def _draw_table(entries: Sequence[Entry], known: Timings) -> None:
     with page.row():
         with st.container(width=248):
-            sort = widgets.select(
-                BoardControls.key("sort"),
-                "Sort by",
-                SORT_KEYS,
-                "accuracy",
-                format_func=lambda q: "Name" if q == "title" else QUANTITIES[q].title.capitalize(),
-            )
+            options = {"title": "Name"} | TITLES
+            sort = widgets.select(BoardControls.key("sort"), "Sort by", options, "accuracy")
         down = widgets.toggle(BoardControls.key("down"), "Descending", True)
     columns = build_columns(sort_entries(entries, sort, down, known), known)
     page.table(columns, {"Accuracy": partial(percent, digits=2)}, _FORMATS, "which_model.table")
@@ -249,7 +237,8 @@ def build_columns(entries: Sequence[Entry], known: Timings) -> Columns:
 
 
 def _draw_timing_button(entries: Sequence[Entry], known: Timings) -> None:
-    waiting = select_untimed(entries, known)
+    by_shape = {entry.shape: entry for entry in entries if not entry.too_large and entry.shape not in known}
+    waiting = sorted(by_shape.values(), key=lambda entry: entry.multiply_adds)
     if not waiting:
         return
     seconds = sum(_START_S + _CALLS * entry.multiply_adds / ROUGH_ADDS_PER_S for entry in waiting)
@@ -263,12 +252,6 @@ def _draw_timing_button(entries: Sequence[Entry], known: Timings) -> None:
     if st.button(label, key="which_model.time", icon=":material/timer:", help=hint):
         _time_models(waiting)
         st.rerun()
-
-
-def select_untimed(entries: Sequence[Entry], known: Timings) -> list[Entry]:
-    """Return one entry per shape that has no timing and is not too large, cheapest first."""
-    waiting = {entry.shape: entry for entry in entries if not entry.too_large and entry.shape not in known}
-    return sorted(waiting.values(), key=lambda entry: entry.multiply_adds)
 
 
 def _time_models(waiting: Sequence[Entry]) -> None:

@@ -6,7 +6,7 @@ at, and always there.
 
 import gzip
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -67,6 +67,12 @@ _locks = {name: threading.Lock() for name in _NOTES}  # two visits must not down
 def available_datasets() -> tuple[str, ...]:
     """Return the names of trainable datasets that load without a network."""
     return tuple(name for name in DATASETS if _is_here(name))
+
+
+def available_titles(names: Iterable[str]) -> dict[str, str]:
+    """Return the titles of those datasets that load without a network."""
+    available = available_datasets()
+    return {name: DATASETS[name].title for name in names if name in available}
 
 
 def _is_here(name: str) -> bool:

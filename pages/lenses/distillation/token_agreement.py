@@ -127,12 +127,8 @@ def _draw_case(dataset: str, predictions: Predictions, labels: NDArray[np.int64]
     cases = analysis.select_cases(
         predictions.get(TEACHER), predictions[MEAN], predictions[CLS], predictions[DIST], labels
     )
-    case = widgets.select(
-        "distillation.case",
-        "Images where",
-        tuple(cases),
-        format_func=lambda name: f"{name} ({int(cases[name].sum())})",
-    )
+    titles = {name: f"{name} ({int(images.sum())})" for name, images in cases.items()}
+    case = widgets.select("distillation.case", "Images where", titles)
     indices = np.flatnonzero(cases[case])
     if not len(indices):
         page.caption("None of these images.")

@@ -35,9 +35,9 @@ SINUSOIDAL = (
 )  # computed encodings that have a base
 SELECTED_MODEL = "model"
 DEFAULT_GRID, DEFAULT_DIM, DEFAULT_BASE = (8, 8), 64, 10000.0
-GRIDS: tuple[Grid, ...] = ((4, 4), (7, 7), (8, 8), (14, 14))
+GRIDS: dict[Grid, str] = {(side, side): f"{side} × {side}" for side in (4, 7, 8, 14)}
 DIMS = (8, 16, 32, 64, 96, 128, 192, 256, 384, 768)
-BASES = (10.0, 100.0, 1000.0, 10000.0, 100000.0)
+BASES = {float(base): f"{base:,}" for base in (10, 100, 1000, 10000, 100000)}
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,9 @@ def draw_encoding_controls(shown: set[str]) -> EncodingControls:
         config = as_vit(selection.get_model_choice().config)
         grid = config.grid
         dim = config.embed_dim if config.embed_dim >= 8 and config.embed_dim % 4 == 0 else DEFAULT_DIM
+    grids = dict(sorted((GRIDS | {grid: f"{grid[0]} × {grid[1]}"}).items()))
     return EncodingControls(
-        grid=widgets.select(
-            "positions.grid",
-            "Grid, patches",
-            tuple(sorted({*GRIDS, grid})),
-            grid,
-            format_func=lambda g: f"{g[0]} × {g[1]}",
-            why_not=why_not,
-        ),
+        grid=widgets.select("positions.grid", "Grid, patches", grids, grid, why_not=why_not),
         dim=widgets.select(
             "positions.dim",
             "Width D",
@@ -111,7 +105,6 @@ def draw_encoding_controls(shown: set[str]) -> EncodingControls:
             "Base",
             BASES,
             DEFAULT_BASE,
-            format_func=lambda b: f"{b:,.0f}",
             help="Approximate ratio of the longest wavelength to the shortest.",
             why_not=None if sinusoidal else "Only sinusoidal encodings have a base.",
         ),
@@ -193,8 +186,9 @@ def _load_single_table(choice: ModelChoice, config: ViTConfig) -> FloatArray:
     selected = selection.get_current()
     step = selected.step if choice.key == selected.model else None
     if config.positions == "pixels":
-        record = selection.capture_image(choice, step, ("pos_embed",))
-        return position_similarity.patch_rows(record["pos_embed"], config.grid)
+        name = "pos_embed"
+        record = shared_cache.capture_activations(choice, step, selected.image, (name,), selected.offset)
+        return position_similarity.patch_rows(record[name], config.grid)
     return read_position_table(shared_cache.load_model(choice, step).vit)
 
 

@@ -33,17 +33,9 @@ def _draw_controls() -> tuple[tuple[int, int], tuple[Grid, int, float]]:
     with page.row():
         sliders = st.container(width=240), st.container(width=240)
         with page.options("positions.rotary"):
-            grid = widgets.select(
-                "positions.rope_grid",
-                "Grid, patches",
-                GRIDS,
-                (8, 8),
-                format_func=lambda g: f"{g[0]} \u00d7 {g[1]}",
-            )
+            grid = widgets.select("positions.rope_grid", "Grid, patches", GRIDS, (8, 8))
             dim = widgets.select("positions.rope_dim", "Width of a head", WIDTHS, 32)
-            base = widgets.select(
-                "positions.rope_base", "Base", BASES, 100.0, format_func=lambda b: f"{b:,.0f}"
-            )
+            base = widgets.select("positions.rope_base", "Base", BASES, 100.0)
         steps = tuple(step for step in STEPS if abs(step) < grid[0])
         with sliders[0]:
             down = widgets.select_slider(

@@ -138,9 +138,8 @@ def _choose_backbone(dataset: str) -> ModelChoice:
     key = widgets.select(
         RaceControls.key("source"),
         "Start from",
-        tuple(backbones),
+        {key: choice.title for key, choice in backbones.items()},
         preferred,
-        format_func=lambda key: backbones[key].title,
         help="Starts from the last step, but for the sidebar's model from the step selected there.",
     )
     return backbones[key]
@@ -249,8 +248,7 @@ def _choose_trained_part(source: ModelChoice) -> tuple[Body, int]:
     body = widgets.segmented(
         MethodControls.key("body"),
         "Trained part",
-        tuple(BODIES),
-        format_func=BODIES.__getitem__,
+        BODIES,
         help="Head alone: logistic regression on the frozen backbone's features.",
     )
     refusal = abilities(source.config).larger_images.why_not or None

@@ -37,6 +37,4 @@ def choose_race() -> Run | None:
     if count == 1:
         widgets.store_value(RaceControls.key("run"), next(iter(races)))
         return next(iter(races.values()))
-    return races[
-        widgets.select(RaceControls.key("run"), "Race shown", tuple(races), format_func=names.__getitem__)
-    ]
+    return races[widgets.select(RaceControls.key("run"), "Race shown", names)]

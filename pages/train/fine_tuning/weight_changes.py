@@ -97,13 +97,13 @@ def _ask_prediction(run_id: str, tuned: Mapping[str, float]) -> bool:
     body = select_backbone(tuned)
     if not any(body.values()):
         return True
-    return prediction_gate.require_prediction(
+    return prediction_gate.ask_options(
         ChangeControls.key("moved_guess"),
         run_id,
         "Which part of the fine-tuned backbone changes most, relative to its norm?",
         {part: part for part in body},
         lambda guess: describe_weight_prediction(body, guess),
-    )
+    ).is_answered()
 
 
 def _find_ends(member: Run) -> tuple[str, str]:

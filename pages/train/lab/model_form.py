@@ -108,9 +108,8 @@ def draw_model(recipe: ModelConfig) -> tuple[str, dict[str, Any]]:
     family = widgets.select(
         ModelControls.key("family"),
         "Model family",
-        list(FAMILIES),
+        FAMILIES,
         recipe.family,
-        format_func=lambda name: FAMILIES[name],
         help="A page that cannot show this family says why.",
     )
     page.caption(_SUMMARIES[family])
@@ -160,9 +159,8 @@ def draw_teacher(preparation: Preparation, dataset: str, train: TrainConfig) -> 
     key = widgets.select(
         ModelControls.key("teacher"),
         "Teacher",
-        list(teacher_paths) or [""],
+        {key: models[key].title for key in teacher_paths} or {"": "none"},
         recipe_teacher,
-        format_func=lambda name: models[name].title if name else "none",
         help="A model trained on the same dataset.",
         why_not=disabled_reason and f"Disabled: {disabled_reason}.",
     )

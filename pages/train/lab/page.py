@@ -126,8 +126,7 @@ def _choose_run(visit_runs: list[Run]) -> Run | None:
     if not visit_runs:
         return None
     names = {run.id: run.config().name for run in visit_runs}
-    key = lab_controls.StageControls.key("run")
-    run_id = widgets.select(key, "Run shown", list(names), format_func=names.__getitem__)
+    run_id = widgets.select(lab_controls.StageControls.key("run"), "Run shown", names)
     return next(run for run in visit_runs if run.id == run_id)
 
 

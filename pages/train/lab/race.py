@@ -29,7 +29,6 @@ from vitviz.text import plain
 from vitviz.training.position_race import CODES, POSITIONS_RACE, RACES, TITLE, positions_race
 
 if TYPE_CHECKING:
-    from vitviz.analysis.race import Racer
     from vitviz.training.run_config import RunConfig
     from vitviz.training.run_directory import Run, Status
 
@@ -54,12 +53,7 @@ def choose_mode() -> str:
     if RecipeControls.key("recipe") in incoming:  # a link to a recipe selects one model
         incoming.setdefault(RaceControls.key("train"), ONE_MODEL)
     mode = widgets.segmented(
-        RaceControls.key("train"),
-        "Train",
-        tuple(KINDS),
-        ONE_MODEL,
-        format_func=KINDS.__getitem__,
-        label_visibility="collapsed",
+        RaceControls.key("train"), "Train", KINDS, ONE_MODEL, label_visibility="collapsed"
     )
     if mode == ONE_MODEL:
         query_params.remove_value(RaceControls.key("train"))
@@ -86,17 +80,12 @@ def draw_form(mode: str) -> RunConfig | ValueError:
 
 
 def _draw_controls() -> RaceControls:
-    from vitviz.data.datasets import DATASETS, available_datasets
+    from vitviz.data.datasets import available_titles
 
-    available = tuple(name for name in RACES if name in available_datasets())
     columns = st.columns([3, 2, 2, 4], vertical_alignment="bottom")
     with columns[0]:
         dataset = widgets.segmented(
-            RaceControls.key("race"),
-            "Dataset",
-            available,
-            format_func=lambda name: DATASETS[name].title,
-            width="stretch",
+            RaceControls.key("race"), "Dataset", available_titles(RACES), width="stretch"
         )
     default_epochs = float(RACES[dataset].train.epochs or 1.0)
     if st.session_state.get(LOADED_RACE, dataset) != dataset:
@@ -139,13 +128,15 @@ def fill_form(config: RunConfig) -> bool:
 def choose_stage_view() -> None:
     """Draw the choice between the race, which includes shuffled images, and the training curves."""
     key = StageControls.key("look")
-    if widgets.segmented(key, "View", tuple(STAGE_VIEWS), RACE, format_func=STAGE_VIEWS.__getitem__) == RACE:
+    if widgets.segmented(key, "View", STAGE_VIEWS, RACE) == RACE:
         query_params.remove_value(key)
 
 
 def draw_stage(run: Run) -> None:
     """Draw the experiment's state and buttons, the race or the curves, and a caption of its results."""
-    status, config, competitors = runs.read_status(run), run.config(), _load_racers(run)
+    status, config = runs.read_status(run), run.config()
+    names = {model.directory.name: runs.name_model(model) for model in runs.list_models(run)}
+    competitors = [replace(racer, title=names[racer.name]) for racer in list_racers(run)]
     state_box, steer_box = st.columns([1.2, 1], gap="medium")
     with state_box:
         run_view.draw_state(run, status)
@@ -172,11 +163,6 @@ def draw_stage(run: Run) -> None:
                 "data.augmented": widgets.encode_value(bool(config.train.shift_px)),
             },
         )
-
-
-def _load_racers(run: Run) -> list[Racer]:
-    names = {model.directory.name: runs.name_model(model) for model in runs.list_models(run)}
-    return [replace(racer, title=names[racer.name]) for racer in list_racers(run)]
 
 
 def _describe_speed(status: Status, count: int) -> str:
@@ -210,14 +196,7 @@ def choose_member(run: Run) -> Run:
     """Draw the choice of the model that the images below show."""
     members = {member.directory.name: member for member in runs.list_models(run)}
     titles = {name: plain(runs.name_model(member)) for name, member in members.items()}
-    name = widgets.segmented(
-        StageControls.key("member"),
-        "Model shown",
-        tuple(members),
-        tuple(members)[-1],
-        format_func=titles.__getitem__,
-    )
-    return members[name]
+    return members[widgets.segmented(StageControls.key("member"), "Model shown", titles, [*titles][-1])]
 
 
 def get_shown_model(run: Run) -> Run:
@@ -234,16 +213,10 @@ def _is_data_race(config: RunConfig) -> bool:
 
 
 def _draw_data_controls() -> DataRaceControls:
-    from vitviz.data.datasets import DATASETS, available_datasets
+    from vitviz.data.datasets import available_titles
 
-    available = tuple(name for name in GRIDS if name in available_datasets())
     with page.row():
-        dataset = widgets.segmented(
-            DataRaceControls.key("data_race"),
-            "Dataset",
-            available,
-            format_func=lambda name: DATASETS[name].title,
-        )
+        dataset = widgets.segmented(DataRaceControls.key("data_race"), "Dataset", available_titles(GRIDS))
         with st.container(width=216):
             pictures = widgets.select_slider(
                 DataRaceControls.key("race_pictures"),

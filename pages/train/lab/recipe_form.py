@@ -80,9 +80,8 @@ def _choose_recipe() -> TrainingPreset:
     name = widgets.select(
         RecipeControls.key("recipe"),
         "Recipe",
-        list(TRAINING_PRESETS),
+        {key: preset.title for key, preset in TRAINING_PRESETS.items()},
         FIRST,
-        format_func=lambda key: TRAINING_PRESETS[key].title,
         help="Sets model, data and optimizer. 'Lecture A' to 'G' are the lecture's seven recipes.",
     )
     preset = TRAINING_PRESETS[name]
