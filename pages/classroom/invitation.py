@@ -24,12 +24,8 @@ def build_address(path: str) -> str:
     return f"{urlunsplit((url.scheme, url.netloc, base, '', ''))}/{path}"
 
 
-def build_link(code: str) -> str:
-    return build_address(f"{membership.SLUG}?{CLASS}={code}")
-
-
 def draw(code: str) -> None:
-    link = build_link(code)
+    link = build_address(f"{membership.SLUG}?{CLASS}={code}")
     address = escape(link.partition("://")[2])
     st.html(
         f"<style>{STYLE}</style>"

@@ -57,7 +57,11 @@ def _draw_links(before: PageEntry | None, after: PageEntry | None, _query: Hasha
 
 def render_strip(parts: tuple[str, ...]) -> str:
     """Return HTML of a ViT's parts with this page's marked; contains only our own words."""
-    cells = "".join(_render_part(number, part, part in parts) for number, part in enumerate(registry.PARTS))
+    marked = ' class="vv-here"'
+    cells = "".join(
+        f'<li{marked * (part in parts)} data-part="{part}"><i class="vv-part-{number}"></i><span>{part}</span></li>'
+        for number, part in enumerate(registry.PARTS)
+    )
     palette = PALETTES[selection.get_theme()]
     names = {"line": palette.line, "muted": palette.muted, "ink": palette.ink, "here": palette.primary}
     colours = ";".join(f"--way-{name}:{colour}" for name, colour in names.items())
@@ -69,11 +73,6 @@ def describe_parts(parts: tuple[str, ...]) -> str:
     """Return a sentence such as 'Parts of the model on this page: patches and E'."""
     listed = "all" if len(parts) == len(registry.PARTS) else join_words(parts)
     return f"<p>Parts of the model on this page: {listed}.</p>"
-
-
-def _render_part(number: int, part: str, is_marked: bool) -> str:
-    marked = ' class="vv-here"' if is_marked else ""
-    return f'<li{marked} data-part="{part}"><i class="vv-part-{number}"></i><span>{part}</span></li>'
 
 
 @cache

@@ -50,12 +50,15 @@ def build_query(name: str, lesson: Lesson, number: int) -> dict[str, str]:
     return {**lesson.stops[number - 1].link.values, "lesson": name, "stop": str(number)}
 
 
-def draw_link(name: str, lesson: Lesson, number: int, label: str, icon: str) -> None:
+def draw_link(
+    name: str, lesson: Lesson, number: int, label: str, icon: str, hover: str | None = None
+) -> None:
     """Draw a link to a lesson's stop, numbered from 1; `label` is Markdown, so untrusted text must be escaped."""
     st.page_link(
         registry.BY_SLUG[lesson.stops[number - 1].link.slug].path,
         label=label,
         icon=f":material/{icon}:",
+        help=hover,
         query_params=build_query(name, lesson, number),
         width="content",
     )

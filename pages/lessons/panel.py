@@ -173,13 +173,7 @@ def _draw_stop_link(
     opened: OpenStop, number: int, label: str, icon: str, key: str, hover: str | None = None
 ) -> None:
     with st.container(key=key, width="content"):
-        st.page_link(
-            registry.BY_SLUG[opened.lesson.stops[number - 1].link.slug].path,
-            label=label,
-            icon=f":material/{icon}:",
-            help=hover,
-            query_params=opened.query(number),
-        )
+        open_lesson.draw_link(opened.name, opened.lesson, number, label, icon, hover)
 
 
 # ------------------------------------------- the step or the image, as phones and presentations hide the sidebar

@@ -108,13 +108,6 @@ def ask_highest(
     return ask_options(key, about, prompt, labels, judge)
 
 
-def require_prediction(
-    key: str, question: Hashable, prompt: str, options: Mapping[str, str], judge: Callable[[str], str]
-) -> bool:
-    """Ask a multiple-choice question until it is answered; return True once the answer may be shown."""
-    return ask_options(key, question, prompt, options, judge).is_answered()
-
-
 def create_prediction(key: str, question: Question) -> Prediction | None:
     """Return the prediction that a question about stored results asks for; None if they are missing.
 

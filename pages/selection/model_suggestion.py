@@ -143,7 +143,16 @@ def _draw_offer(model: ModelChoice) -> bool:
     """Offer photo models unless one is shown; return True if they are offered."""
     if is_photo_model(model):
         return False
-    _draw_photo_offer()
+    st.markdown("**See it with a photo model**")
+    for name in _OFFERED:
+        offer = describe_weights(PRETRAINED[name])
+        licence = f" ({plain(offer.licence)})" if offer.licence else ""
+        st.caption(
+            f"**{plain(offer.title)}**: {plain(offer.knows)}; {offer.megabytes:,.0f} MB from"
+            f" {plain(offer.source)}{licence}."
+        )
+        download_button.draw(offer, "offer", open_model)
+    model_dialog.draw_published_button("nouns.published_offer")
     return True
 
 
@@ -237,20 +246,6 @@ def find_photo_model(need: str) -> ModelChoice | None:
         if choice is not None and getattr(abilities(choice.config), need):
             return choice
     return None
-
-
-def _draw_photo_offer() -> None:
-    """Draw the offered models with their size, source and what they know, one button each."""
-    st.markdown("**See it with a photo model**")
-    for name in _OFFERED:
-        offer = describe_weights(PRETRAINED[name])
-        licence = f" ({plain(offer.licence)})" if offer.licence else ""
-        st.caption(
-            f"**{plain(offer.title)}**: {plain(offer.knows)}; {offer.megabytes:,.0f} MB from"
-            f" {plain(offer.source)}{licence}."
-        )
-        download_button.draw(offer, "offer", open_model)
-    model_dialog.draw_published_button("nouns.published_offer")
 
 
 def open_model(name: str) -> None:

@@ -20,7 +20,6 @@ from vitviz.plots.theme import Mode
 if TYPE_CHECKING:
     from vitviz.config import Preparation
     from vitviz.data.image_preprocessing import Prepared
-    from vitviz.probe.capture import Capture
 
 
 @dataclass(frozen=True)
@@ -89,12 +88,6 @@ def is_default_model() -> bool:
 def prepare_image(preparation: Preparation) -> Prepared:
     current = get_current()
     return shared_cache.prepare_image(current.image, preparation, current.offset)
-
-
-def capture_image(model: ModelChoice, step: int | None, patterns: tuple[str, ...]) -> Capture:
-    """Return a model's intermediates for the selected image; see `cached.capture_activations`."""
-    current = get_current()
-    return shared_cache.capture_activations(model, step, current.image, patterns, current.offset)
 
 
 def get_theme() -> Mode:

@@ -25,6 +25,7 @@ from pages.selection.image_picker import IMAGE_EXPIRED as IMAGE_EXPIRED
 from pages.stores import (
     catalogue,
     own_weights,
+    parameter_history,
     published_weights,
     runs,
     session,
@@ -263,9 +264,9 @@ def _describe_step(model: ModelChoice, step: int) -> str:
 
 @shared_cache.shared(max_entries=256)
 def _encode_model(identity: str, _choice: ModelChoice, step: int, mode: Mode) -> str:
-    filters = catalogue.read_filters(_choice, step)
-    if filters is not None:
-        thumbnail = thumbnails.draw_filters(filters, side_px=_MODEL_PX)
+    filters = parameter_history.read_tensor(_choice, step, "patch_embed.proj.weight")
+    if filters is not None and filters.ndim == 4 and filters.shape[1] in (1, 3):
+        thumbnail = thumbnails.draw_filters(filters[:16], side_px=_MODEL_PX)
     else:
         thumbnail = thumbnails.draw_architecture(_choice.config, mode, side_px=_MODEL_PX)
     return thumbnails.encode_image(thumbnail)

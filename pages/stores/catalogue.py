@@ -10,8 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pages.stores import own_weights, published_weights, runs
 from pages.stores.model_choice import ModelChoice
 from vitviz.models.abilities import abilities
@@ -194,28 +192,6 @@ def find_weights_file(choice: ModelChoice, step: int) -> Path | None:
     """Return the file with the weights at a step, or None; a run has one file for each step."""
     run = choice.key.removeprefix("run:")
     return choice.path if run == choice.key else runs.get_snapshot_path(run, step)
-
-
-def read_filters(choice: ModelChoice, step: int) -> np.ndarray | None:
-    """Read the first 16 patch embedding filters (D, C, P, P) at a step from the file; None if it has none."""
-    path = find_weights_file(choice, step)
-    return None if path is None or not path.is_file() else _read_filters(path, path.stat().st_mtime_ns, step)
-
-
-@lru_cache(maxsize=128)
-def _read_filters(path: Path, modified_ns: int, step: int) -> np.ndarray | None:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            name = f"{step}/patch_embed.proj.weight"
-            if name not in file.keys():
-                return None
-            weights = file.get_tensor(name)
-    except (SafetensorError, OSError):  # damaged or deleted: the page that needs it shows the error
-        return None
-    square = weights.ndim == 4 and weights.shape[1] in (1, 3)
-    return weights[:16].astype(np.float32) if square else None
 
 
 def list_datasets() -> Mapping[str, str]:

@@ -111,9 +111,8 @@ def is_shipped(name: str) -> bool:
 
 def list_shipped(slugs: Collection[str]) -> dict[str, Lesson]:
     lessons = {name: lesson for name, lesson in _read_folder(SHIPPED, slugs) if isinstance(lesson, Lesson)}
-    return dict(
-        sorted(lessons.items(), key=lambda item: (item[0] not in ORDER, _get_position(item[0]), item[0]))
-    )
+    order = [*(name for name in ORDER if name in lessons), *sorted({*lessons} - {*ORDER})]
+    return {name: lessons[name] for name in order}
 
 
 def list_class_lessons(slugs: Collection[str]) -> dict[str, Lesson | str]:
@@ -128,10 +127,6 @@ def get_class_folder() -> Path | None:
     """Return the folder $VITVIZ_LESSONS, whose lessons are offered to all users."""
     folder = os.environ.get("VITVIZ_LESSONS", "").strip()
     return Path(folder).expanduser() if folder else None
-
-
-def _get_position(name: str) -> int:
-    return ORDER.index(name) if name in ORDER else len(ORDER)
 
 
 def _read_folder(folder: Path, slugs: Collection[str]) -> list[tuple[str, Lesson | str]]:

@@ -14,18 +14,17 @@ FloatArray = NDArray[np.float32]
 
 def read_parameter(choice: ModelChoice, name: str) -> list[tuple[int, FloatArray]]:
     """Return (step, values) of a parameter at every snapshot; empty if the file or name is missing."""
-    history = []
-    for step in choice.steps:
-        path = catalogue.find_weights_file(choice, step)
-        if path is None:
-            return []
-        try:
-            values = _read_tensor(path, path.stat().st_mtime_ns, step, name)
-        except OSError:  # the run is being deleted
-            continue
-        if values is not None:
-            history.append((step, values))
-    return history
+    tensors = ((step, read_tensor(choice, step, name)) for step in choice.steps)
+    return [(step, values) for step, values in tensors if values is not None]
+
+
+def read_tensor(choice: ModelChoice, step: int, name: str) -> FloatArray | None:
+    """Return a parameter at a step; None if the file or name is missing."""
+    path = catalogue.find_weights_file(choice, step)
+    try:
+        return None if path is None else _read_tensor(path, path.stat().st_mtime_ns, step, name)
+    except OSError:  # the run is being deleted
+        return None
 
 
 def select_steps(steps: tuple[int, ...], shown: int, most: int) -> tuple[int, ...]:

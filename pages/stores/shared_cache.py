@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -111,7 +112,8 @@ class PerImageCache(Generic[P, R]):
         self._everybody = SharedCache(function, most, spinner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        image = str(_get_image(args) if self._image is None else args[self._image])
+        held = (arg.image for arg in args if hasattr(arg, "image"))
+        image = str(next(held) if self._image is None else args[self._image])
         if not image.startswith(UPLOAD):
             return self._everybody(*args, **kwargs)
         of = (self._kind, self._everybody.key(args))
@@ -121,11 +123,6 @@ class PerImageCache(Generic[P, R]):
     def clear(self) -> None:
         self._everybody.clear()
         uploads.STORE.forget_computed(self._kind)
-
-
-def _get_image(args: tuple[Any, ...]) -> str:
-    image: str = next(arg.image for arg in args if hasattr(arg, "image"))
-    return image
 
 
 def per_image(
@@ -208,18 +205,17 @@ UNTRAINED_SEED = 2**31 - 1  # never used for training, so that weights are not c
 @shared(max_entries=8)
 def load_untrained(model: LoadedModel) -> LoadedModel:
     """Return a model of the same architecture with random weights from a fixed seed."""
-    from vitviz.models.loaded_model import LoadedModel
     from vitviz.models.zoo import create_model
 
-    return LoadedModel(
+    return replace(
+        model,
         model=create_model(model.config, seed=UNTRAINED_SEED),
-        config=model.config,
-        preparation=model.preparation,
-        classes=model.classes,
         title=f"{model.title}, random weights",
         trained_on=None,
         step=0,
         digest=f"{model.digest}@random",
+        began_with=None,
+        notes=(),
     )
 
 

@@ -51,11 +51,6 @@ def open_tab() -> Tab:
     return tab
 
 
-def _list_shown() -> frozenset[str]:
-    with _tabs_lock:
-        return frozenset().union(*(tab.keys for tab in _tabs))
-
-
 class Storable(Protocol):
     """An object with a size that a store can hold: an image or a model."""
 
@@ -102,7 +97,8 @@ class Store(Generic[T]):
         Raises:
             StoreFull: as `add`.
         """
-        shown = _list_shown()
+        with _tabs_lock:
+            shown: frozenset[str] = frozenset().union(*(tab.keys for tab in _tabs))
         with self.lock:
             kept = dict(self.entries)
             while sum(entry.user == user for entry in kept.values()) >= self.per_user:

@@ -67,9 +67,10 @@ def build(mode: Mode, image: int, token: int, channel: int) -> View:
 def _describe_conditions(tokens: np.ndarray, at: tuple[int, int, int], groups: int) -> str:
     model = get_model()
     images = get_images(model)
+    is_own = model.trained_on in (None, images, tested(images))
     return (
         f"Values: the input of block 1 of {model.shown} for the first {plural(PICTURES, 'test image')} of"
-        f" {find_note(images).title}{_note_other_dataset(model.trained_on, images)}. The figure shows the first"
+        f" {find_note(images).title}{'' if is_own else ', a dataset it was not trained on'}. The figure shows the first"
         f" {min(TOKENS, tokens.shape[1])} of {plural(tokens.shape[1], 'token')} and"
         f" {min(CHANNELS, tokens.shape[2])} of {tokens.shape[2]} channels; GroupNorm has {plural(groups, 'group')};"
         f" the framed value is {signed(float(tokens[at]), 3)}."
@@ -110,10 +111,6 @@ def describe_batch_dependence(names: list[str], moves: list[float]) -> str:
     return (
         f"Other images of the batch change image 1 under {join_words(moved) if moved else 'none'}{unmoved}."
     )
-
-
-def _note_other_dataset(trained_on: str | None, pictures: str) -> str:
-    return "" if trained_on in (None, pictures, tested(pictures)) else ", a dataset it was not trained on"
 
 
 def load_tokens(first: int = 0) -> np.ndarray:

@@ -19,7 +19,7 @@ from vitviz.analysis.teacher_effect import Duel
 from vitviz.config import ModelConfig
 from vitviz.data.datasets import DATASETS
 from vitviz.experiments.data_size import GRIDS
-from vitviz.experiments.result_file import Result, ResultError, describe_provenance, read_result
+from vitviz.experiments.result_file import Result, describe_provenance, read_result_if_any
 from vitviz.models import parameter_count, published_results
 from vitviz.models.abilities import abilities, as_cnn, as_swin, as_vit
 from vitviz.models.presets import PRESETS
@@ -66,11 +66,8 @@ class Advice:
 
 
 def draw() -> None:
-    entries, known, experiment = (
-        scoreboard_models.list_models(),
-        timings.list_model_timings(),
-        load_experiment(),
-    )
+    entries, known = scoreboard_models.list_models(), timings.list_model_timings()
+    experiment = read_result_if_any(EXPERIMENT)
     st.subheader("Comparison", anchor=False)
     st.html(Path(__file__).with_name("comparison.css"))
     with st.container(key="which_model-comparison"):
@@ -112,13 +109,6 @@ def write_lesson_guide() -> str:
         cells = (" or ".join(f"{count:.1f}" for count in counts) for counts in (sizes, adds))
         lines.append(f"| **{use}** | {' or '.join(named)} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def load_experiment() -> Result | None:
-    try:
-        return read_result(EXPERIMENT)
-    except ResultError:
-        return None
 
 
 # ---------------------------------------------------------------- comparison
@@ -393,11 +383,8 @@ def load_duels() -> dict[str, list[Duel]]:
     """Return students with hard labels against their twins for all dataset sizes, by the dataset's title."""
     by_title = {}
     for name in GRIDS:
-        try:
-            rows = read_result(f"data_size_{name}").rows
-        except ResultError:
-            continue
-        if duels := teacher_effect.compute_duels(rows, augmented=True):
+        result = read_result_if_any(f"data_size_{name}")
+        if result and (duels := teacher_effect.compute_duels(result.rows, augmented=True)):
             by_title[DATASETS[name].title] = duels
     return by_title
 
@@ -406,10 +393,8 @@ def load_selected_duels() -> list[Duel]:
     """Return the method of distillation that validation images select for each dataset size, against its twin."""
     selected: list[Duel] = []
     for name in GRIDS:
-        try:
-            lessons = teacher_effect.group_lessons(read_result(f"teaching_{name}").rows)
-        except ResultError:
-            continue
+        result = read_result_if_any(f"teaching_{name}")
+        lessons = teacher_effect.group_lessons(result.rows if result else [])
         pairs = teacher_effect.select_lessons(lessons)
         selected += [duel for pair in pairs if (duel := teacher_effect.create_duel(*pair))]
     return selected

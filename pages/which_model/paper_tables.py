@@ -77,13 +77,13 @@ def _draw_transfers() -> None:
 
 
 def _ask_best_model(transfers: Sequence[Transfer], test_set: str) -> bool:
-    return prediction_gate.require_prediction(
+    return prediction_gate.ask_options(
         TableControls.key("papers_guess"),
         "papers",
         f"Compare the best ViT and the best CNN of the ViT paper's table 2: which is more accurate on {test_set}?",
         PREDICTIONS,
         lambda prediction: judge_prediction(transfers, test_set, prediction),
-    )
+    ).is_answered()
 
 
 def judge_prediction(transfers: Sequence[Transfer], test_set: str, prediction: str) -> str:

@@ -86,14 +86,14 @@ def draw() -> None:
 def _ask_growth(controls: CostControls) -> bool:
     """Ask how the cost of attention grows with the image; return True if its curve may be shown."""
     doubled = replace(controls, image_px=2 * controls.image_px)
-    return prediction_gate.require_prediction(
+    return prediction_gate.ask_options(
         CostControls.key("times"),
         "length",
         f"Twice the image side gives {doubled.token_count:,} instead of {controls.token_count:,} tokens. By which"
         " factor do the multiply-adds of QKᵀ and AV grow?",
         {str(factor): f"{factor} times" for factor in FACTORS},
         lambda prediction: judge_prediction(controls, doubled, prediction),
-    )
+    ).is_answered()
 
 
 def judge_prediction(before: CostControls, after: CostControls, prediction: str) -> str:

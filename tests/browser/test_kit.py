@@ -20,7 +20,7 @@ from vitviz.plots.blob import pack
 
 pytestmark = pytest.mark.browser
 Kit = Callable[..., Any]
-NAMES = "axes blob bus dom grid motion palette pixels place player plot ramp words".split()
+NAMES = "axes blob bus colour_ramp dom grid motion palette pin pixels player plot text".split()
 IMPORT = """async (names) => {
   window.kit = {};
   for (const name of names) kit[name] = await import(`/vitviz/browser/kit/${name}.js`);
@@ -60,13 +60,13 @@ def call(page: Page) -> Kit:
 def test_words_are_those_of_python(call: Kit) -> None:
     draw = random.Random(0)
     shares = [0.0, 1.0, 0.9999, 0.99949, 0.0004, *(draw.random() for _ in range(200))]
-    assert call("words.percent", [[share, 1] for share in shares]) == [
+    assert call("text.percent", [[share, 1] for share in shares]) == [
         text.percent(share) for share in shares
     ]
     values = [0.0, -0.0, -0.001, 0.004, -1.0, *(draw.gauss(0, 10) for _ in range(200))]
     for digits in (0, 2, 4):
         expected = [text.signed(value, digits) for value in values]
-        assert call("words.signed", [[value, digits] for value in values]) == expected
+        assert call("text.signed", [[value, digits] for value in values]) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,16 +81,16 @@ def test_a_pin_names_the_token_that_python_gives_it(call: Kit, layout: TokenLayo
         *(f"{draw.random():.3f},{draw.random():.3f}" for _ in range(100)),
     ]
     described = {"prefix": list(layout.prefix), "grid": list(layout.grid)}
-    found = call("place.tokenOfPin", [[described, pin] for pin in pins])
+    found = call("pin.tokenOfPin", [[described, pin] for pin in pins])
     assert found == [pin.token(layout) for pin in map(Pin.parse, pins) if pin]
     assert (
-        call("place.tokenOfPin", [[described, "nobody"], [described, "0.5"], [described, "a,b"]]) == [-1] * 3
+        call("pin.tokenOfPin", [[described, "nobody"], [described, "0.5"], [described, "a,b"]]) == [-1] * 3
     )
 
 
 def test_every_cell_has_a_pin_that_leads_back_to_it(call: Kit) -> None:
     layout = TokenLayout((), (7, 11), 4)
-    pins = call("place.pinOf", [[[7, 11], cell] for cell in range(77)])
+    pins = call("pin.pinOf", [[[7, 11], cell] for cell in range(77)])
     assert [pin.token(layout) for pin in map(Pin.parse, pins) if pin] == list(range(77))
 
 
@@ -108,10 +108,10 @@ def test_zero_has_the_page_s_background_in_both_themes(page: Page, mode: theme.M
         """(paper) => {
           const box = document.body.appendChild(document.createElement('div'));
           box.style.setProperty('--st-background-color', paper);
-          kit.ramp.theme(box);
-          const table = kit.ramp.DIVERGING_LUT;
+          kit.colour_ramp.theme(box);
+          const table = kit.colour_ramp.DIVERGING_LUT;
           box.style.setProperty('--st-background-color', '#ffffff'); // as the other tests expect it
-          kit.ramp.theme(box);
+          kit.colour_ramp.theme(box);
           return [0, 128, 255].map((i) => [...table.subarray(4 * i, 4 * i + 3)]);
         }""",
         theme.PALETTES[mode].paper,
@@ -123,7 +123,7 @@ def test_zero_has_the_page_s_background_in_both_themes(page: Page, mode: theme.M
 
 def test_a_ramp_has_pythons_colours(page: Page) -> None:
     for name, stops in (("SEQUENTIAL", theme.SEQUENTIAL), ("DIVERGING", theme.DIVERGING["light"])):
-        table = page.evaluate(f"[...kit.ramp.{name}_LUT]")
+        table = page.evaluate(f"[...kit.colour_ramp.{name}_LUT]")
         for i in range(256):
             red, green, blue, alpha = table[4 * i : 4 * i + 4]
             wanted = theme.ramp(stops, i / 255)
@@ -136,8 +136,8 @@ def test_a_ramp_has_pythons_colours(page: Page) -> None:
 
 
 def test_a_head_has_pythons_colour(call: Kit) -> None:
-    assert call("ramp.headColor", [[h, 7] for h in range(7)]) == [*theme.HEADS]
-    (many,) = call("ramp.headColor", [[0, 12]])
+    assert call("colour_ramp.headColor", [[h, 7] for h in range(7)]) == [*theme.HEADS]
+    (many,) = call("colour_ramp.headColor", [[0, 12]])
     assert (
         many == "rgb(" + ", ".join(str(int(theme.head_color(0, 12)[k : k + 2], 16)) for k in (1, 3, 5)) + ")"
     )

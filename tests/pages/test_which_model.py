@@ -225,8 +225,8 @@ def test_the_guide_reads_the_grid_of_data_sizes(open_app: OpenApp, monkeypatch: 
     settings = {"parameters": {"cnn": 2000, "hybrid": 1000, "vit": 1500, "deit": 9000}}
     grid = result_file.Result("data_size_cifar10", "A grid", "python made_up.py", settings, made, rows, 7)
     monkeypatch.setattr(
-        "pages.which_model.guide.read_result",
-        lambda name: grid if name == grid.name else result_file.read_result(name),
+        "pages.which_model.guide.read_result_if_any",
+        lambda name: grid if name == grid.name else result_file.read_result_if_any(name),
     )
     app = open_app(PAGE, **HERE, which_model__view="guide")
     found = text(app)

@@ -83,14 +83,14 @@ def _ask_receptive_field(config: ViTConfig, key: str) -> bool:
             return f"Your prediction is correct: {computed}."
         return f"Your prediction: {prediction} × {prediction} px. Computed: {computed}."
 
-    return prediction_gate.require_prediction(
+    return prediction_gate.ask_options(
         "hybrids.reads",
         key,
         f"After {plural(len(config.stem), 'convolution')} of 3 × 3, a position of a feature map represents {patch_px} ×"
         f" {patch_px} px. How large is its receptive field?",
         options,
         judge,
-    )
+    ).is_answered()
 
 
 def compute_patch_box(config: ViTConfig, token: int) -> tuple[float, float, float, float]:

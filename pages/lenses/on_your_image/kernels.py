@@ -52,14 +52,14 @@ def draw() -> None:
     rows = [read_attention(vit, image, compared) for image in images]
     shared = shared_mass(rows[0], rows[1])
     stage = st.container()  # the picture stands above its question
-    revealed = prediction_gate.require_prediction(
+    revealed = prediction_gate.ask_options(
         "on_picture.stays",
         (cnn.key, vit.key),
         "A kernel has the same weights for every image. What share of their attention weights do the ViT's heads keep"
         " between these two images, on average?",
         SHARES,
         lambda guess: judge_prediction(float(shared.mean()), guess),
-    )
+    ).is_answered()
     left, right = stage.columns(2, gap="large")
     with left:
         draw_kernel(compared, cnn, kernels, kernel - 1, images)

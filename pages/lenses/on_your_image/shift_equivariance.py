@@ -149,13 +149,13 @@ def _ask_model(models: Sequence[ShiftedMaps], shift_px: int, rates: Mapping[str,
             PROBABILITY,
         )
     )
-    return prediction_gate.require_prediction(
+    return prediction_gate.ask_options(
         "on_picture.moves",
         tuple(shares),
         prompt,
         {key: name for key, (name, _) in shares.items()},
         lambda guess: judge_prediction(shares, guess, unit),
-    )
+    ).is_answered()
 
 
 def judge_prediction(shares: Mapping[str, tuple[str, float]], guess: str, unit: str) -> str:
