@@ -3,7 +3,13 @@
 
 import { frame, write } from '../../../vitviz/browser/kit/axes.js';
 import { blit, heat, picture } from '../../../vitviz/browser/kit/pixels.js';
-import { DIVERGING_LUT, SEQUENTIAL_LUT, accentLut, headColor, rampImage } from '../../../vitviz/browser/kit/colour_ramp.js';
+import {
+  DIVERGING_LUT,
+  SEQUENTIAL_LUT,
+  accentLut,
+  headColor,
+  rampImage,
+} from '../../../vitviz/browser/kit/colour_ramp.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
 
 const GUTTER = 2;
