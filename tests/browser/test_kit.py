@@ -60,9 +60,7 @@ def call(page: Page) -> Kit:
 def test_words_are_those_of_python(call: Kit) -> None:
     draw = random.Random(0)
     shares = [0.0, 1.0, 0.9999, 0.99949, 0.0004, *(draw.random() for _ in range(200))]
-    assert call("text.percent", [[share, 1] for share in shares]) == [
-        text.percent(share) for share in shares
-    ]
+    assert call("text.percent", [[share, 1] for share in shares]) == [text.percent(share) for share in shares]
     values = [0.0, -0.0, -0.001, 0.004, -1.0, *(draw.gauss(0, 10) for _ in range(200))]
     for digits in (0, 2, 4):
         expected = [text.signed(value, digits) for value in values]
@@ -83,9 +81,7 @@ def test_a_pin_names_the_token_that_python_gives_it(call: Kit, layout: TokenLayo
     described = {"prefix": list(layout.prefix), "grid": list(layout.grid)}
     found = call("pin.tokenOfPin", [[described, pin] for pin in pins])
     assert found == [pin.token(layout) for pin in map(Pin.parse, pins) if pin]
-    assert (
-        call("pin.tokenOfPin", [[described, "nobody"], [described, "0.5"], [described, "a,b"]]) == [-1] * 3
-    )
+    assert call("pin.tokenOfPin", [[described, "nobody"], [described, "0.5"], [described, "a,b"]]) == [-1] * 3
 
 
 def test_every_cell_has_a_pin_that_leads_back_to_it(call: Kit) -> None:
