@@ -48,7 +48,7 @@ def draw(subject: CapturedSubject) -> None:
         math=page.read_math(__file__),
         code=(logit_lens.lens_of_token, logit_lens.lens_of_readout),
         ask=Question(
-            "From which layer on is the predicted class the most probable one?",
+            "After which layer does the most probable class no longer change?",
             model_measures.SettlingLayer(),
         ),
     )
