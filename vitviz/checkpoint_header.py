@@ -111,7 +111,7 @@ def _check_table(table: dict[str, Any], data_bytes: int) -> None:
     try:
         if not table:
             raise CheckpointError("the checkpoint holds no weights")
-        for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
+        for name, entry in sorted(table.items(), key=lambda named_entry: named_entry[1]["data_offsets"]):
             count = 1
             if len(entry["shape"]) > MOST_SIDES:
                 raise ValueError

@@ -20,8 +20,8 @@ def check_buildable(config: ModelConfig, most_layers: int) -> None:
     Raises:
         ValueError: stating what is out of proportion.
     """
-    layers, own = _layers_and_widths(config)
-    widths = [config.image_size, config.in_chans, config.num_classes, *own]
+    layers, own_width = _layers_and_widths(config)
+    widths = [config.image_size, config.in_chans, config.num_classes, *own_width]
     if config.image_size > MAX_IMAGE_PX:
         raise ValueError(f"image_size must be at most {MAX_IMAGE_PX}, received {config.image_size}")
     if max(widths) > MAX_WIDTH:

@@ -190,14 +190,14 @@ def _empty_state(config: ModelConfig) -> dict[str, Tensor]:
     return empty_model(config).state_dict()
 
 
-def _check_fit(expected: dict[str, Tensor], found: dict[str, Any], step: int) -> None:
-    missing = sorted(set(expected) - set(found))
-    unexpected = sorted(set(found) - set(expected))
+def _check_fit(expected: dict[str, Tensor], tensors: dict[str, Any], step: int) -> None:
+    missing = sorted(set(expected) - set(tensors))
+    unexpected = sorted(set(tensors) - set(expected))
     misshapen = [
-        f"{name} {tuple(found[name]['shape'])} instead of {tuple(expected[name].shape)}"
-        for name in sorted(set(expected) & set(found))
-        if tuple(found[name]["shape"]) != tuple(expected[name].shape)
-        or (found[name]["dtype"] in _FLOATS) != expected[name].is_floating_point()
+        f"{name} {tuple(tensors[name]['shape'])} instead of {tuple(expected[name].shape)}"
+        for name in sorted(set(expected) & set(tensors))
+        if tuple(tensors[name]["shape"]) != tuple(expected[name].shape)
+        or (tensors[name]["dtype"] in _FLOATS) != expected[name].is_floating_point()
     ]
     parts = [
         f"{what}: {_join_names(names)}"

@@ -31,14 +31,14 @@ def measure_confidences(folder: Path = cifar10_few.FOLDER) -> NDArray[np.float64
     """(models, images): what every model of the folder that learned from CIFAR-10 gives each image's own class."""
     data = cifar10_few.few_dataset(folder)
     labels = data.labels_of("test")
-    found = []
+    confidences = []
     for path in sorted(folder.glob("*.safetensors")):
         if read_header(path).card.get("dataset") == LEARNED:
             model = open_model(path)
             with torch.inference_mode():
                 logits = model.model(torch.from_numpy(prepare_batch(data.test_images, model.preparation)))
-            found.append(model.probabilities(logits.double().numpy())[np.arange(len(labels)), labels])
-    return np.stack(found)
+            confidences.append(model.probabilities(logits.double().numpy())[np.arange(len(labels)), labels])
+    return np.stack(confidences)
 
 
 def main() -> None:

@@ -52,10 +52,8 @@ def _rows(experiment: Experiment, folder: Path, cells: Sequence[Cell]) -> Iterat
     return run_on_cluster(experiment, folder, cells, address) if address else run(experiment, folder, cells)
 
 
-def _short(found: Row) -> str:
-    return ", ".join(
-        f"{name} {value}" for name, value in found.items() if isinstance(value, int | float | str)
-    )
+def _short(row: Row) -> str:
+    return ", ".join(f"{name} {value}" for name, value in row.items() if isinstance(value, int | float | str))
 
 
 if __name__ == "__main__":

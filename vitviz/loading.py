@@ -141,9 +141,9 @@ def _read_module_config(module: nn.Module) -> dict[str, Any]:
     if config is not None and hasattr(config, "to_dict"):
         return dict(config.to_dict())
     stated = getattr(module, "pretrained_cfg", None)
-    found = dict(stated) if isinstance(stated, Mapping) else {}
+    settings = dict(stated) if isinstance(stated, Mapping) else {}
     heads = [part.num_heads for part in module.modules() if isinstance(getattr(part, "num_heads", None), int)]
     if len(set(heads)) == 1:  # a Swin's stages differ, and its bias tables show them
-        found["num_heads"] = heads[0]
+        settings["num_heads"] = heads[0]
     size = getattr(getattr(module, "patch_embed", None), "img_size", None)
-    return found | ({} if size is None else {"img_size": size})
+    return settings | ({} if size is None else {"img_size": size})

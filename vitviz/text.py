@@ -89,7 +89,7 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 def unbroken(text: str) -> str:
     """Return a text in which a size stays on one line: '32 × 32 px', '7 × 7'."""
-    return _SIZE.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    return _SIZE.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 
 # ASCII digits only, and few enough that an int fits a float and a float is finite. int() and float() also accept

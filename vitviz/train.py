@@ -102,16 +102,16 @@ def _run(directory: Path, preset: TrainingPreset) -> Run:
     Raises:
         RunError: if the directory holds another training, or one that a process works on.
     """
-    asked = RunConfig(
+    wanted = RunConfig(
         preset.model, preset.preparation, preset.train, preset.title, preset.name, commit=commit()
     )
     if not (directory / "config.json").is_file():
-        return Run.create(directory.parent, asked, directory.name)
+        return Run.create(directory.parent, wanted, directory.name)
     run = Run(directory)
-    found = run.config()
-    if (found.model, found.preparation, found.train) != (asked.model, asked.preparation, asked.train):
+    stored = run.config()
+    if (stored.model, stored.preparation, stored.train) != (wanted.model, wanted.preparation, wanted.train):
         raise RunError(
-            f"{directory} holds another training ({found.preset}): choose another directory with --run"
+            f"{directory} holds another training ({stored.preset}): choose another directory with --run"
         )
     if run.status().active:
         raise RunError(

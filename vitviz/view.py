@@ -136,8 +136,8 @@ class View:
         """
         _require(abilities(self.model.config).attention)
         name = self._layers[_find_index("layer", layer, len(self._layers))].name
-        found = capture(self.model.model, self.prepared.input[None], record=(name,))[name][0]
-        return np.asarray(found.reshape(-1, found.shape[-1]))
+        token_rows = capture(self.model.model, self.prepared.input[None], record=(name,))[name][0]
+        return np.asarray(token_rows.reshape(-1, token_rows.shape[-1]))
 
     def figure(self, name: str = "attention", *, layer: int = -1, query: Query = None) -> Figure:
         """Return a Plotly figure.
@@ -268,12 +268,12 @@ class View:
             return int(self._probabilities.argmax())
         if isinstance(target, int):
             return _find_index("class", target, len(classes))
-        found = [i for i, name in enumerate(classes) if target == name] or [
+        matches = [i for i, name in enumerate(classes) if target == name] or [
             i for i, name in enumerate(classes) if target.lower() in name.lower()
         ]
-        if len(found) == 1:
-            return found[0]
-        names = ", ".join(classes[i] for i in found[:5] or range(min(5, len(classes))))
+        if len(matches) == 1:
+            return matches[0]
+        names = ", ".join(classes[i] for i in matches[:5] or range(min(5, len(classes))))
         raise ValueError(
             f"expected the name of one of {len(classes)} classes ({names}, …), received {target!r}"
         )

@@ -288,8 +288,8 @@ def _draw_answers(member: Membership, state: QuestionState, answer: Answer | Non
     elif isinstance(kind, Point):
         _draw_chosen_patches(state, kind, answer)
     else:
-        own = None if answer == _ELSEWHERE else answer
-        st.html(_format_histogram(build_histogram(kind, state.tally, measured, own), state.answers))
+        answered = None if answer == _ELSEWHERE else answer
+        st.html(_format_histogram(build_histogram(kind, state.tally, measured, answered), state.answers))
     if measured is None:
         st.caption(f"{plural(state.answers, 'answer')} so far.")
         return

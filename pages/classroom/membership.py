@@ -126,8 +126,8 @@ def _find_earlier_class() -> str | None:
     """Return the code of the class that this browser joined last, or of the only class that it has opened."""
     if not classes.has_classes():
         return None
-    earlier, own = session.get_current().notes.get(CLASS), list_own_codes()
-    return str(earlier) if earlier else own[0] if len(own) == 1 else None
+    earlier, own_codes = session.get_current().notes.get(CLASS), list_own_codes()
+    return str(earlier) if earlier else own_codes[0] if len(own_codes) == 1 else None
 
 
 def list_own_codes() -> list[str]:

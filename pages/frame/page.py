@@ -112,9 +112,9 @@ def caption(text: str) -> None:
 
 def findings(subject: str) -> None:
     """Draw what papers found on a subject of papers.toml in a folded line; nothing if none is cited."""
-    if found := find_findings(subject):
+    if sentence := find_findings(subject):
         with st.expander("Published results"):
-            st.caption(glossary_terms.link_new_terms(f":material/menu_book: *Published:* {found}"))
+            st.caption(glossary_terms.link_new_terms(f":material/menu_book: *Published:* {sentence}"))
 
 
 def provenance(text: str) -> None:

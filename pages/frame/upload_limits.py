@@ -86,12 +86,12 @@ def _start_timer(seconds: float, manager: MemoryUploadedFileManager) -> None:
 def _sweep(manager: MemoryUploadedFileManager) -> None:
     """Drop expired files and start the timer again while others remain: one thread for all files."""
     with _sweep_lock:
-        now = time.monotonic()
+        time_s = time.monotonic()
         for (session_id, file_id), arrived in [*_list_arrivals(manager).items()]:
-            if now - arrived >= KEPT_S:
+            if time_s - arrived >= KEPT_S:
                 manager.remove_file(session_id, file_id)
         remaining = _list_arrivals(manager)
         if remaining:
-            _start_timer(min(remaining.values()) + KEPT_S - now, manager)
+            _start_timer(min(remaining.values()) + KEPT_S - time_s, manager)
         else:
             del manager.__dict__[_TIMER]

@@ -119,10 +119,10 @@ def _change_model(key: str) -> None:
     values: Any = st.session_state
     labels = tuple(line.strip() for line in values.get(_LABELS, "").splitlines() if line.strip())
     try:
-        now = own_weights.get_model(key).preparation
-        mean, std = _NORMALISATIONS.get(values[_NORMALISATION], (now.mean, now.std))
+        preparation = own_weights.get_model(key).preparation
+        mean, std = _NORMALISATIONS.get(values[_NORMALISATION], (preparation.mean, preparation.std))
         changed = replace(
-            now, mean=mean, std=std, interpolation=values[_INTERPOLATION], crop_fraction=values[_CROP]
+            preparation, mean=mean, std=std, interpolation=values[_INTERPOLATION], crop_fraction=values[_CROP]
         )
         own_weights.change_model(session.get_current(), key, labels, changed)
         notices.clear_notice(_ERROR)

@@ -44,8 +44,8 @@ def list_checkpoints() -> tuple[ModelChoice, ...]:
     folders = [CHECKPOINTS, *([Path(more)] if more else [])]
     changed_ns = [folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders]
     second = int(time.monotonic())
-    found = (_list_checkpoints(str(f), ns, second) for f, ns in zip(folders, changed_ns, strict=True))
-    return tuple(choice for choices in found for choice in choices)
+    listings = (_list_checkpoints(str(f), ns, second) for f, ns in zip(folders, changed_ns, strict=True))
+    return tuple(choice for choices in listings for choice in choices)
 
 
 @lru_cache(maxsize=4)

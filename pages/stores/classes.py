@@ -85,9 +85,9 @@ def try_code(user: UserSession, address: str, look_up: Callable[[], T | None]) -
     time.sleep(max(delay_s, total_delay_s))
     is_wrong = False
     try:
-        result = look_up()
-        is_wrong = result is None
-        return result
+        looked_up = look_up()
+        is_wrong = looked_up is None
+        return looked_up
     finally:
         if is_wrong:
             _attempts.record_failure(user.token)

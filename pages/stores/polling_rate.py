@@ -25,10 +25,10 @@ class Watchers:
         self._seen: dict[str, float] = {}
 
     def note(self, user: str) -> None:
-        now = time.monotonic()
+        time_s = time.monotonic()
         with self._lock:
-            self._seen[user] = now
-            self._seen = {name: at for name, at in self._seen.items() if now - at < _WATCHING_S}
+            self._seen[user] = time_s
+            self._seen = {name: at for name, at in self._seen.items() if time_s - at < _WATCHING_S}
 
     def slowness(self) -> float:
         """Return the factor on a user's polling interval; it grows with the number of users."""

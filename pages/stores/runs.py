@@ -175,9 +175,11 @@ def describe_wait(user: UserSession, run: Run) -> str:
     position, running = get_executor().queue_position(run), get_executor().running()
     if run.id in running:
         return "starting"
-    own = next((other for other in list_runs(user) if other.id in running and is_maker(user, other)), None)
+    own_run = next(
+        (other for other in list_runs(user) if other.id in running and is_maker(user, other)), None
+    )
     queue = f", number {position} in the queue" if position else ""
-    training = "" if own is None else f"; your '{plain(own.config().name)}' is training"
+    training = "" if own_run is None else f"; your '{plain(own_run.config().name)}' is training"
     return f"waiting for a free slot{queue}{training}"
 
 

@@ -93,9 +93,9 @@ def on_disconnect(callback: Callable[[str], None]) -> None:
 
 
 def _get_or_create(token: str) -> UserSession:
-    now = time.monotonic()
+    time_s = time.monotonic()
     with _lock:
-        for old in [name for name, user in _users.items() if now - user.seen > _KEEP_S]:
+        for old in [name for name, user in _users.items() if time_s - user.seen > _KEEP_S]:
             del _users[old]
         while len(_users) >= _MOST:
             del _users[min(_users, key=lambda name: _users[name].seen)]

@@ -116,9 +116,9 @@ class PerImageCache(Generic[P, R]):
         image = str(next(held) if self._image is None else args[self._image])
         if not image.startswith(UPLOAD):
             return self._everybody(*args, **kwargs)
-        of = (self._kind, self._everybody.key(args))
+        cache_key = (self._kind, self._everybody.key(args))
         name = image.removeprefix(UPLOAD)
-        return uploads.STORE.computed(name, of, self._most, lambda: self._function(*args, **kwargs))
+        return uploads.STORE.computed(name, cache_key, self._most, lambda: self._function(*args, **kwargs))
 
     def clear(self) -> None:
         self._everybody.clear()

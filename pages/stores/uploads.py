@@ -100,18 +100,18 @@ class Store(Generic[T]):
         with _tabs_lock:
             shown: frozenset[str] = frozenset().union(*(tab.keys for tab in _tabs))
         with self.lock:
-            kept = dict(self.entries)
-            while sum(entry.user == user for entry in kept.values()) >= self.per_user:
-                del kept[_find_oldest(kept, shown, user)]
+            entries = dict(self.entries)
+            while sum(entry.user == user for entry in entries.values()) >= self.per_user:
+                del entries[_find_oldest(entries, shown, user)]
             held = Counter[str]()
-            for entry in kept.values():
+            for entry in entries.values():
                 held[entry.user] += entry.content.nbytes
-            while kept and held.total() + content.nbytes > self.total_bytes:
-                holders = [entry.user for name, entry in kept.items() if name not in shown]
+            while entries and held.total() + content.nbytes > self.total_bytes:
+                holders = [entry.user for name, entry in entries.items() if name not in shown]
                 largest = max(holders, key=held.__getitem__, default="")  # of several, whose upload is oldest
-                name = _find_oldest(kept, shown, largest)
-                held[largest] -= kept.pop(name).content.nbytes
-            self.entries = kept | {key: _Entry(content, user)}
+                name = _find_oldest(entries, shown, largest)
+                held[largest] -= entries.pop(name).content.nbytes
+            self.entries = entries | {key: _Entry(content, user)}
 
     def get(self, key: str) -> T | None:
         with self.lock:

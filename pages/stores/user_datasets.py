@@ -104,8 +104,8 @@ def remove_dataset(user: UserSession, name: str) -> None:
 
 def mark_active(user: UserSession) -> None:
     """Renew the expiry of the user's datasets; cheap enough for every poll."""
-    now = time.monotonic()
-    if user.datasets and now - user.datasets_marked_at >= _TOUCH_S:
-        user.datasets_marked_at = now
+    time_s = time.monotonic()
+    if user.datasets and time_s - user.datasets_marked_at >= _TOUCH_S:
+        user.datasets_marked_at = time_s
         for name in user.datasets:
             uploaded_datasets.touch(name, runs.get_folder())

@@ -28,12 +28,12 @@ def install() -> None:
 def _drop_expired_callables(manager: MediaFileManager) -> None:
     """Drop deferred downloads that no page has shown for `KEPT_S`; the caller holds the manager's lock."""
     shown = {name for files in manager._files_by_session_and_coord.values() for name in files.values()}
-    now = time.monotonic()
+    time_s = time.monotonic()
     unused_since: dict[str, float] = manager.__dict__.setdefault("_unused_since", {})
     for name in [*manager._deferred_callables]:
         if name in shown:
             unused_since.pop(name, None)
-        elif now - unused_since.setdefault(name, now) >= KEPT_S:
+        elif time_s - unused_since.setdefault(name, time_s) >= KEPT_S:
             manager._drop_deferred_id(name)
     for name in unused_since.keys() - manager._deferred_callables.keys():
         del unused_since[name]
@@ -41,11 +41,11 @@ def _drop_expired_callables(manager: MediaFileManager) -> None:
 
 def _list_expired_files(manager: MediaFileManager) -> set[str]:
     """Return unused files, without downloads younger than `KEPT_S`; the caller holds the manager's lock."""
-    now = time.monotonic()
+    time_s = time.monotonic()
     expired = set()
     for name in _get_inactive_file_ids(manager):
         file = manager._file_metadata[name]
-        unused_since = file.__dict__.setdefault("_vitviz_unused_since", now)
-        if file.kind != MediaFileKind.DOWNLOADABLE or now - unused_since >= KEPT_S:
+        unused_since = file.__dict__.setdefault("_vitviz_unused_since", time_s)
+        if file.kind != MediaFileKind.DOWNLOADABLE or time_s - unused_since >= KEPT_S:
             expired.add(name)
     return expired

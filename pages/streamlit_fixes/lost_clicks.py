@@ -68,18 +68,18 @@ def _request_with_clicks(session: AppSession, client_state: ClientState | None) 
 def _keep_page_change(session: AppSession, client_state: ClientState) -> ClientState:
     """Return the request, with the page of the link whose click has sent it as a second one."""
     page, left, query, changed_at = _page_changes.get(session, ("", "", "", 0.0))
-    requested, now = client_state.page_script_hash, time.monotonic()
+    requested, time_s = client_state.page_script_hash, time.monotonic()
     if (
         requested
         and requested == left
         and client_state.query_string == query
-        and now - changed_at < SAME_CLICK_S
+        and time_s - changed_at < SAME_CLICK_S
     ):
         client_state = _copy(client_state)
         client_state.page_script_hash = page
         return client_state
     if requested != page:
-        _page_changes[session] = (requested, page, client_state.query_string, now)
+        _page_changes[session] = (requested, page, client_state.query_string, time_s)
     return client_state
 
 

@@ -24,10 +24,10 @@ def draw(study: Study) -> None:
         draw_missing_note(study.experiments)
         return
     if view.above is not None and not view.conceals:  # a question about what is drawn beside the picture
-        asked, stage = st.columns([2, 3], gap="medium")
+        question_column, stage = st.columns([2, 3], gap="medium")
     else:
-        stage, asked = st.container(), st.container()
-    with asked:
+        stage, question_column = st.container(), st.container()
+    with question_column:
         if view.above is not None:
             view.above()
         answered = view.prediction is None or view.prediction.is_answered()

@@ -70,9 +70,9 @@ def kept_by_mass(weights: FloatArray, share: float) -> NDArray[np.bool_]:
     before = np.cumsum(ranked, axis=-1) - ranked  # the mass of all patches ranked higher
     # A tolerance, so that a share met exactly in real numbers is met in floating point as well.
     kept_ranked = (before < share * total * (1 - 1e-6)) & (ranked > 0)
-    kept = np.zeros(weights.shape, dtype=bool)
-    np.put_along_axis(kept, order, kept_ranked, axis=-1)
-    return kept
+    mask = np.zeros(weights.shape, dtype=bool)
+    np.put_along_axis(mask, order, kept_ranked, axis=-1)
+    return mask
 
 
 def find_concentrated_head(weights: FloatArray) -> int:

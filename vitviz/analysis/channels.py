@@ -50,8 +50,8 @@ def response_shares(maps: FloatArray, peaks: Peaks, count: int) -> NDArray[np.fl
     """
     tops = np.sort(peaks.values.astype(np.float64), axis=0)[-count:].mean(axis=0)
     alive = tops > max(SILENT * float(np.median(tops)), 1e-6)
-    here = maps.max(axis=(0, 1)).astype(np.float64)
-    return np.asarray(np.divide(here, tops, out=np.zeros_like(tops), where=alive))
+    responses = maps.max(axis=(0, 1)).astype(np.float64)
+    return np.asarray(np.divide(responses, tops, out=np.zeros_like(tops), where=alive))
 
 
 def rank_channels(values: FloatArray, count: int) -> list[int]:

@@ -23,10 +23,10 @@ def shift_map(places: FloatArray, cells: float) -> FloatArray:
     cols = places.shape[1]
     whole = int(np.ceil(cells))
     part = whole - cells  # of the column to the right
-    here = places[:, : cols - whole]
+    source_places = places[:, : cols - whole]
     if not part:
-        return here
-    return np.asarray((1 - part) * here + part * places[:, 1 : cols - whole + 1])
+        return source_places
+    return np.asarray((1 - part) * source_places + part * places[:, 1 : cols - whole + 1])
 
 
 def unlikeness(a: FloatArray, b: FloatArray) -> float:

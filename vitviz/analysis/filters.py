@@ -41,9 +41,9 @@ def principal_components(samples: FloatArray, count: int | None = None) -> Compo
     flat = np.asarray(samples, dtype=np.float64).reshape(len(samples), -1)
     most = min(len(flat) - 1, flat.shape[1])
     fitted = PCA(n_components=most, svd_solver="full").fit(flat)
-    kept = slice(min(most, most if count is None else count))
+    largest = slice(min(most, most if count is None else count))
     share = np.nan_to_num(fitted.explained_variance_ratio_)  # samples that are all alike have no variance
-    return Components(fitted.components_[kept].reshape(-1, *samples.shape[1:]), share[kept])
+    return Components(fitted.components_[largest].reshape(-1, *samples.shape[1:]), share[largest])
 
 
 def align_signs(maps: FloatArray, previous: FloatArray) -> FloatArray:
@@ -68,9 +68,9 @@ def components_over_time(filters: list[FloatArray], count: int) -> tuple[FloatAr
     frames: list[FloatArray] = []
     shares: list[FloatArray] = []
     for weights in filters:
-        found = principal_components(weights, count)
-        frames.append(align_signs(found.maps, frames[-1]) if frames else found.maps)
-        shares.append(found.explained)
+        components = principal_components(weights, count)
+        frames.append(align_signs(components.maps, frames[-1]) if frames else components.maps)
+        shares.append(components.explained)
     return np.stack(frames), np.stack(shares)
 
 
@@ -130,10 +130,12 @@ def measure_filters(filters: FloatArray) -> FilterStatistics:
     Raises:
         ValueError: if D is below 2.
     """
-    found = principal_components(filters, _LOOKED_AT)
-    rough = roughness(found.maps)
-    head = float(np.average(rough[:_ENDS], weights=found.explained[:_ENDS] + 1e-12))
-    return FilterStatistics(len(found.maps), float(found.explained.sum()), head, float(rough[-_ENDS:].mean()))
+    components = principal_components(filters, _LOOKED_AT)
+    rough = roughness(components.maps)
+    head = float(np.average(rough[:_ENDS], weights=components.explained[:_ENDS] + 1e-12))
+    return FilterStatistics(
+        len(components.maps), float(components.explained.sum()), head, float(rough[-_ENDS:].mean())
+    )
 
 
 def cut_patches(image: FloatArray, patch_px: int) -> FloatArray:

@@ -82,11 +82,11 @@ def shift(image: Uint8, columns: int) -> Uint8:
     out = np.empty_like(image)
     out[:] = _round_pixels(border_colour(image))
     width = image.shape[1]
-    kept = max(width - abs(columns), 0)
+    overlap = max(width - abs(columns), 0)
     if columns >= 0:
-        out[:, width - kept :] = image[:, :kept]
+        out[:, width - overlap :] = image[:, :overlap]
     else:
-        out[:, :kept] = image[:, width - kept :]
+        out[:, :overlap] = image[:, width - overlap :]
     return out
 
 

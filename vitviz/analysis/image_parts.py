@@ -111,8 +111,10 @@ def fill_holes(image: Uint8, parts: Sequence[Part]) -> Uint8:
 
 
 def _smooth(values: NDArray[Any], sigma: float) -> Float64:
-    found: Float64 = gaussian_filter(values.astype(np.float64), (sigma, sigma, 0), mode="nearest", truncate=8)
-    return found
+    smoothed: Float64 = gaussian_filter(
+        values.astype(np.float64), (sigma, sigma, 0), mode="nearest", truncate=8
+    )
+    return smoothed
 
 
 def encode_parts(parts: Sequence[Part]) -> str:

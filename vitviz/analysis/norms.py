@@ -54,13 +54,13 @@ def normalise(tokens: FloatArray, norm: str, at: tuple[int, int, int], groups: i
     means = np.bincount(sets.ravel(), flat, minlength=number) / sizes
     centred = tokens - means[sets]
     variances = np.bincount(sets.ravel(), (centred**2).ravel(), minlength=number) / sizes
-    own = int(sets[at])
+    set_index = int(sets[at])
     return Normed(
         centred / np.sqrt(variances[sets] + EPSILON),
-        sets == own,
+        sets == set_index,
         number,
-        float(means[own]),
-        float(np.sqrt(variances[own])),
+        float(means[set_index]),
+        float(np.sqrt(variances[set_index])),
     )
 
 

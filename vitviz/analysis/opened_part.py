@@ -174,13 +174,13 @@ def build_bars(
     order = np.argsort(-np.abs(shares), kind="stable")[:BARS]
     total = float(shares.sum())
     rest = total - float(shares[order].sum())
-    result = total + (bias or 0.0)
+    final = total + (bias or 0.0)
     facts: dict[str, Any] = {"names": [name(int(i)) for i in order], "index": order.tolist()}
     numbers = (
         f"largest: {name(int(order[0]))} with {signed(float(shares[order[0]]), 3)}" if len(order) else ""
     )
     if bias is not None:
-        facts |= {"rest": rest, "bias": bias, "result": result}
+        facts |= {"rest": rest, "bias": bias, "result": final}
         numbers = f"{_format_sum(total, bias) if bias else f'Σ = {signed(total, 3)}'}; {numbers}"
     return Operation(
         kind="bars",

@@ -91,9 +91,9 @@ def slip_share(width_px: int, patch_px: int) -> float:
     Raises:
         ValueError: if patch_px does not divide width_px.
     """
-    own = np.arange((width_px // patch_px) ** 2).repeat(patch_px**2).reshape(-1, patch_px**2)
+    true_patches = np.arange((width_px // patch_px) ** 2).repeat(patch_px**2).reshape(-1, patch_px**2)
     places = np.arange(width_px**2).reshape(1, width_px, width_px)
-    return float(np.mean(patchify(places, patch_px) // patch_px**2 == own))
+    return float(np.mean(patchify(places, patch_px) // patch_px**2 == true_patches))
 
 
 def embed(patches: FloatArray, weight: FloatArray, bias: FloatArray | None) -> FloatArray:

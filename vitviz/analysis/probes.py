@@ -70,9 +70,9 @@ def split_parts(labels: Labels, count: int) -> Labels:
     """Assign images to `count` stratified parts, (n,), with a fixed seed."""
     shuffled = np.random.default_rng(0).permutation(len(labels))
     by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    found = np.empty(len(labels), np.int64)
-    found[by_class] = np.arange(len(labels)) % count
-    return found
+    parts = np.empty(len(labels), np.int64)
+    parts[by_class] = np.arange(len(labels)) % count
+    return parts
 
 
 def place_probe(train: FloatArray, test: FloatArray) -> float:

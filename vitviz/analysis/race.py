@@ -73,11 +73,13 @@ def create_racer(
         validated: (2, n) epochs and validation accuracy.
         shuffled: its records of kind 'shuffled', in order; incomplete ones are skipped.
     """
-    found = [measured for measured in map(_read_measurement, shuffled) if measured is not None]
-    points = {m.epoch: m.accuracy for m in found if m.split == "validation"}
+    measurements = [measured for measured in map(_read_measurement, shuffled) if measured is not None]
+    points = {m.epoch: m.accuracy for m in measurements if m.split == "validation"}
     points |= {float(epoch): float(accuracy) for epoch, accuracy in validated.T}
     curve = np.array(sorted(points.items()), np.float64).reshape(-1, 2).T
-    return Racer(name, title, curve, found[-1] if found else None, tuple(found[:-1]), family)
+    return Racer(
+        name, title, curve, measurements[-1] if measurements else None, tuple(measurements[:-1]), family
+    )
 
 
 def _read_measurement(record: Mapping[str, Any]) -> Measured | None:
@@ -98,8 +100,8 @@ def _read_measurement(record: Mapping[str, Any]) -> Measured | None:
 
 def average_seeds(seeds: Sequence[Racer]) -> Racer:
     """Average several seeds of one model into one racer."""
-    found = [(*racer.earlier, *([racer.measured] if racer.measured else [])) for racer in seeds]
-    means = [_mean(moment) for moment in zip(*found, strict=False)]
+    measurements = [(*racer.earlier, *([racer.measured] if racer.measured else [])) for racer in seeds]
+    means = [_mean(moment) for moment in zip(*measurements, strict=False)]
     points = min(racer.curve.shape[1] for racer in seeds)
     curve = np.mean([racer.curve[:, :points] for racer in seeds], axis=0)
     last = means[-1] if means else None
@@ -125,11 +127,11 @@ def align_racers(racers: Sequence[Racer]) -> list[Racer]:
         return list(racers)
     lists = [racer.validated for racer in racers if not racer.is_finished and racer.validated]
     least = min(map(len, lists), default=0)
-    in_step = len({tuple(m.epoch for m in found[:least]) for found in lists}) == 1
+    in_step = len({tuple(m.epoch for m in evaluations[:least]) for evaluations in lists}) == 1
     return [
-        replace(racer, measured=found[least - 1 if in_step and not racer.is_finished else -1])
+        replace(racer, measured=evaluations[least - 1 if in_step and not racer.is_finished else -1])
         for racer in racers
-        if (found := racer.validated)
+        if (evaluations := racer.validated)
     ]
 
 
@@ -226,7 +228,7 @@ def _describe_no_positions(racers: Sequence[Racer], chance: float) -> str:
 def describe_shuffling(racers: Sequence[Racer]) -> str:
     """Describe which models lose accuracy on images with shuffled patches."""
     lost = [(r, _measurement_of(r).accuracy - _measurement_of(r).shuffled) for r in racers]
-    most, loss = max(lost, key=lambda item: item[1])
+    most, loss = max(lost, key=lambda loss_entry: loss_entry[1])
     falls = loss >= CLEARLY
     parts = []
     if falls:

@@ -32,8 +32,8 @@ class Components:
 
     def scores(self, tokens: FloatArray) -> NDArray[np.float64]:
         """Project tokens onto the axes: (..., D) -> (..., 3)."""
-        found: NDArray[np.float64] = (tokens - self.mean) @ self.axes
-        return found
+        projected: NDArray[np.float64] = (tokens - self.mean) @ self.axes
+        return projected
 
     def reorder(self, order: Sequence[int], signs: FloatArray) -> Components:
         """Return the same components in another order, with other signs."""
@@ -70,7 +70,7 @@ def orient_by_brightness(components: Components, tokens: FloatArray, brightness:
     return components.reorder(range(COUNT), np.where(slope < 0, -1.0, 1.0))
 
 
-def match_previous(before: FloatArray, components: Components, now: FloatArray) -> Components:
+def match_previous(before: FloatArray, components: Components, current: FloatArray) -> Components:
     """Return the components with the order and signs that match the colours of the previous layer.
 
     Of all six orders the one in which the components' maps correlate most with those of the layer before, in sum and
@@ -80,7 +80,7 @@ def match_previous(before: FloatArray, components: Components, now: FloatArray) 
         before: (n, 3) scores of the layer before, at n places.
         now: (n, 3) scores of `components` at the same places.
     """
-    alike = correlations(before, now)
+    alike = correlations(before, current)
     order = max(permutations(range(COUNT)), key=lambda at: sum(abs(alike[i, j]) for i, j in enumerate(at)))
     signs = np.array([-1.0 if alike[i, j] < 0 else 1.0 for i, j in enumerate(order)])
     return components.reorder(order, signs)
@@ -88,12 +88,12 @@ def match_previous(before: FloatArray, components: Components, now: FloatArray) 
 
 def correlations(one: FloatArray, other: FloatArray) -> NDArray[np.float64]:
     """Return (n, a), (n, b) -> (a, b) Pearson's correlations of columns; 0 where a column is constant."""
-    found = []
+    rows = []
     for part in (one, other):
         x = part - part.mean(axis=0)
         length = np.linalg.norm(x, axis=0)
-        found.append(np.divide(x, length, out=np.zeros_like(x, dtype=np.float64), where=length > 1e-12))
-    return np.asarray(found[0].T @ found[1])
+        rows.append(np.divide(x, length, out=np.zeros_like(x, dtype=np.float64), where=length > 1e-12))
+    return np.asarray(rows[0].T @ rows[1])
 
 
 def fit_layers(layers: Sequence[FloatArray], brightness: FloatArray) -> list[Components]:
@@ -103,7 +103,7 @@ def fit_layers(layers: Sequence[FloatArray], brightness: FloatArray) -> list[Com
         layers: a layer's tokens (B, rows, cols, D), of the same B images; grids may differ.
         brightness: (B, H, W) of the images, of any size.
     """
-    found: list[Components] = []
+    fits: list[Components] = []
     last: NDArray[np.float64] | None = None
     for tokens in layers:
         flat = tokens.reshape(-1, tokens.shape[-1])
@@ -114,11 +114,13 @@ def fit_layers(layers: Sequence[FloatArray], brightness: FloatArray) -> list[Com
             )
         else:
             grid = min(tokens.shape[1:3], last.shape[1:3])
-            before, now = (resample_grid(x, grid).reshape(-1, COUNT) for x in (last, fitted.scores(tokens)))
-            fitted = match_previous(before, fitted, now)
-        found.append(fitted)
+            before, current = (
+                resample_grid(x, grid).reshape(-1, COUNT) for x in (last, fitted.scores(tokens))
+            )
+            fitted = match_previous(before, fitted, current)
+        fits.append(fitted)
         last = fitted.scores(tokens)
-    return found
+    return fits
 
 
 def resample_grid(maps: FloatArray, grid: tuple[int, ...]) -> NDArray[np.float64]:
@@ -146,10 +148,10 @@ def explained_share(components: Components, tokens: FloatArray) -> float:
     return float(components.scores(tokens).var(axis=0).sum()) / total if total > 0 else 0.0
 
 
-def mean_correlation(before: FloatArray, now: FloatArray) -> float:
+def mean_correlation(before: FloatArray, current: FloatArray) -> float:
     """Return the mean correlation of the three components between two layers.
 
     Args:
         before, now: (n, 3) scores at the same places.
     """
-    return float(np.diag(correlations(before, now)).mean())
+    return float(np.diag(correlations(before, current)).mean())

@@ -113,7 +113,7 @@ def share_at_true_place(
         grid: (rows, cols) of the second image.
     """
     inside = np.flatnonzero(true_cells >= 0)
-    found = np.divmod(cosines[inside].argmax(axis=1), grid[1])
+    nearest = np.divmod(cosines[inside].argmax(axis=1), grid[1])
     true = np.divmod(true_cells[inside], grid[1])
-    apart = np.maximum(abs(found[0] - true[0]), abs(found[1] - true[1]))
+    apart = np.maximum(abs(nearest[0] - true[0]), abs(nearest[1] - true[1]))
     return float((apart <= 1).mean())

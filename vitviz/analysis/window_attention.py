@@ -68,7 +68,7 @@ def create_layout(grid: Pair, window: int, shift: int) -> Layout:
     )
 
 
-def colour_attention(image: NDArray[np.uint8], found: Layout, masked: bool = True) -> FloatArray:
+def colour_attention(image: NDArray[np.uint8], layout: Layout, masked: bool = True) -> FloatArray:
     """Return A = softmax(Q K^T / sqrt(d) + mask) with Q = K = standardised mean colours of the patches.
 
     An attention without weights to learn, for any grid: patches look at patches of a like colour.
@@ -80,13 +80,13 @@ def colour_attention(image: NDArray[np.uint8], found: Layout, masked: bool = Tru
     Returns:
         (windows, M M, M M); rows sum to 1.
     """
-    rows, cols = found.grid
+    rows, cols = layout.grid
     tokens = mean_colours(image, rows, cols)
     tokens = (tokens - tokens.mean(axis=0)) / max(float(tokens.std()), 1e-6)
-    inside = tokens[found.index]
+    inside = tokens[layout.index]
     scores = inside @ inside.swapaxes(1, 2) / np.sqrt(tokens.shape[1])
     if masked:
-        scores = scores + found.mask
+        scores = scores + layout.mask
     return softmax(scores).astype(np.float32)
 
 
@@ -99,10 +99,10 @@ class MaskComparison:
     leak: FloatArray
 
 
-def compare_masks(image: NDArray[np.uint8], found: Layout) -> MaskComparison:
+def compare_masks(image: NDArray[np.uint8], layout: Layout) -> MaskComparison:
     """Compare attention within windows with and without the mask."""
-    unmasked = colour_attention(image, found, masked=False)
-    return MaskComparison(colour_attention(image, found), unmasked, leaked_share(found, unmasked))
+    unmasked = colour_attention(image, layout, masked=False)
+    return MaskComparison(colour_attention(image, layout), unmasked, leaked_share(layout, unmasked))
 
 
 def mean_colours(image: NDArray[np.uint8], rows: int, cols: int) -> NDArray[np.float64]:
@@ -119,11 +119,11 @@ def mean_colours(image: NDArray[np.uint8], rows: int, cols: int) -> NDArray[np.f
     return np.stack(sums, axis=1) / count[:, None]
 
 
-def leaked_share(found: Layout, unmasked: FloatArray) -> FloatArray:
+def leaked_share(layout: Layout, unmasked: FloatArray) -> FloatArray:
     """Return the share of each patch's attention that crosses the image's edge without the mask, (rows * cols,)."""
-    lost = (unmasked * (found.mask < 0)).sum(axis=-1)
-    out = np.zeros(found.grid[0] * found.grid[1], np.float32)
-    out[found.index.ravel()] = lost.ravel()
+    lost = (unmasked * (layout.mask < 0)).sum(axis=-1)
+    out = np.zeros(layout.grid[0] * layout.grid[1], np.float32)
+    out[layout.index.ravel()] = lost.ravel()
     return out
 
 

@@ -22,7 +22,7 @@ def collect_modules(files: Iterable[str]) -> str:
         name = file.relative_to(ROOT).as_posix()
         if name not in sources:
             source = _IMPORT.sub(
-                lambda found: visit((file.parent / found[1]).resolve()), file.read_text("utf-8")
+                lambda match: visit((file.parent / match[1]).resolve()), file.read_text("utf-8")
             )
             sources[name] = source
         return name

@@ -67,10 +67,10 @@ class BoundedZip:
         except _DAMAGED as error:
             raise ZipError(f"it is not a zip archive that can be read ({_reason(error)})") from error
         self.files = [info for info in self._archive.infolist() if not info.filename.endswith("/")]
-        said = sum(info.file_size for info in self.files)
-        if said > limits.unpacked_bytes:
+        stated_size = sum(info.file_size for info in self.files)
+        if stated_size > limits.unpacked_bytes:
             raise ZipError(
-                f"it unpacks to {said / 2**20:,.0f} MB, the limit is {limits.unpacked_bytes / 2**20:,.0f} MB"
+                f"it unpacks to {stated_size / 2**20:,.0f} MB, the limit is {limits.unpacked_bytes / 2**20:,.0f} MB"
             )
         _check_apart(self.files)
 
@@ -96,8 +96,8 @@ class BoundedZip:
 def _check_directory(data: bytes, most_entries: int) -> None:
     """Refuse what would make zipfile slow or large: a name takes some 700 bytes more once it is read."""
     total_bytes = extra_squares = 0
-    for number, found in enumerate(_DIRECTORY_ENTRY.finditer(data), start=1):
-        name, extra, comment = (int.from_bytes(length, "little") for length in found.groups())
+    for number, entry in enumerate(_DIRECTORY_ENTRY.finditer(data), start=1):
+        name, extra, comment = (int.from_bytes(length, "little") for length in entry.groups())
         total_bytes += name + extra + comment
         extra_squares += extra**2
         if number > most_entries:

@@ -80,10 +80,12 @@ def choose(labels: Labels, classes: int) -> Labels:
     Raises:
         ValueError: if a class has fewer.
     """
-    found = [np.flatnonzero(labels == label)[:PER_CLASS] for label in range(classes)]
-    if min(len(indices) for indices in found) < PER_CLASS:
-        raise ValueError(f"every class needs {PER_CLASS} test images, received {[len(i) for i in found]}")
-    return np.stack(found).astype(np.int64)
+    first_indices = [np.flatnonzero(labels == label)[:PER_CLASS] for label in range(classes)]
+    if min(len(indices) for indices in first_indices) < PER_CLASS:
+        raise ValueError(
+            f"every class needs {PER_CLASS} test images, received {[len(i) for i in first_indices]}"
+        )
+    return np.stack(first_indices).astype(np.int64)
 
 
 def write_few(dataset: Dataset, folder: Path) -> None:

@@ -34,8 +34,8 @@ def data_file(name: str) -> Path:
 def is_whole(path: Path) -> bool:
     """Return True if a file holds the arrays of a dataset, judged by its table of contents alone."""
     try:
-        found = path.stat()
-        return _has_arrays(path, found.st_mtime_ns, found.st_size)
+        stat = path.stat()
+        return _has_arrays(path, stat.st_mtime_ns, stat.st_size)
     except OSError:
         return False
 

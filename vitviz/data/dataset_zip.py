@@ -185,23 +185,23 @@ def _labelled(entries: list[_Entry], skipped: list[Skipped]) -> list[_Labelled]:
     outside = [entry for entry in entries if len(entry.path.parts) <= depth + 1]
     skipped.extend(Skipped(str(entry.path), "it is not in a class folder") for entry in outside)
     labelled = [_Labelled(entry.path.parts[depth], entry) for entry in inside]
-    found = {file.label for file in labelled}
-    if found and {label.lower() for label in found} <= _TRAIN | _TEST:
+    labels = {file.label for file in labelled}
+    if labels and {label.lower() for label in labels} <= _TRAIN | _TEST:
         labelled = _split_already(inside, depth)
-        found = {file.label for file in labelled}
-    if len(found) > MAX_CLASSES:
+        labels = {file.label for file in labelled}
+    if len(labels) > MAX_CLASSES:
         raise DatasetError(
-            f"There are {len(found):,} class folders; the limit is {MAX_CLASSES}. The outermost folder with siblings"
+            f"There are {len(labels):,} class folders; the limit is {MAX_CLASSES}. The outermost folder with siblings"
             " is the class."
         )
-    odd = [label for label in found if len(label) > LONGEST_CLASS_NAME or not label.isprintable()]
+    odd = [label for label in labels if len(label) > LONGEST_CLASS_NAME or not label.isprintable()]
     if odd:
         raise DatasetError(
             f"A class folder must have a printable name of at most {LONGEST_CLASS_NAME} characters,"
             f" received {min(odd)[:80]!r}."
         )
-    if len(found) < 2:
-        received = f"one class, '{next(iter(found))}'" if found else "no class folder"
+    if len(labels) < 2:
+        received = f"one class, '{next(iter(labels))}'" if labels else "no class folder"
         raise DatasetError(
             f"The archive must have one sub-folder per class and at least two classes; received {received}."
         )
@@ -228,7 +228,7 @@ def _within_budget(
 ) -> list[_Labelled]:
     """Return the files whose headers are images, once each; DatasetError if they are too large together."""
     seen: dict[bytes, str] = {}
-    kept, pixels = [], 0
+    accepted, pixels = [], 0
     for file, data in _read_all(labelled, skipped):
         clock.tick(0, len(labelled))
         digest = hashlib.sha256(data).digest()
@@ -241,14 +241,14 @@ def _within_budget(
             skipped.append(Skipped(file.name, str(error)))
             continue
         seen[digest] = file.name
-        kept.append(file)
+        accepted.append(file)
     if pixels > clock.budget.pixels:
         raise DatasetError(
-            f"Together these {len(kept):,} images have {pixels / 1e6:,.0f} megapixels; the limit is"
+            f"Together these {len(accepted):,} images have {pixels / 1e6:,.0f} megapixels; the limit is"
             f" {clock.budget.pixels / 1e6:,.0f} in up to {MAX_PICTURES:,} images. Make them smaller first: they are"
             f" resized to {image_size} × {image_size} pixels anyway."
         )
-    return kept
+    return accepted
 
 
 def _decode_all(
@@ -257,15 +257,15 @@ def _decode_all(
     """Return all images in one array, and the files that they are."""
     preparation = Preparation(image_size=image_size)
     images = np.empty((len(labelled), image_size, image_size, 3), np.uint8)
-    kept: list[_Labelled] = []
+    decoded_files: list[_Labelled] = []
     for done, (file, data) in enumerate(_read_all(labelled, skipped)):
         clock.tick(done, len(labelled))
         try:
-            images[len(kept)] = prepare(decode_in_worker(data).pixels, preparation).shown
-            kept.append(file)
+            images[len(decoded_files)] = prepare(decode_in_worker(data).pixels, preparation).shown
+            decoded_files.append(file)
         except ImageError as error:
             skipped.append(Skipped(file.name, str(error)))
-    return images[: len(kept)], kept
+    return images[: len(decoded_files)], decoded_files
 
 
 def _read_all(labelled: list[_Labelled], skipped: list[Skipped]) -> Iterator[tuple[_Labelled, bytes]]:
@@ -297,7 +297,7 @@ def _split(pictures: tuple[Images, list[_Labelled]], skipped: list[Skipped]) -> 
             "At least two classes with two images each are needed;"
             f" usable classes: {_list_labels(classes) or 'none'}; skipped files: {len(skipped)}.{first}"
         )
-    order = np.array([i for label in classes for i, own in enumerate(named) if own == label])
+    order = np.array([i for label in classes for i, file_label in enumerate(named) if file_label == label])
     labels = np.array([classes.index(named[i]) for i in order], np.int64)
     if already:
         tests = np.array([bool(files[i].test) for i in order])

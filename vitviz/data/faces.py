@@ -79,14 +79,14 @@ def parts_of(sample: str, box: tuple[float, float, float], size: int) -> dict[st
     """
     top, left, side = box
     scale = size / side
-    found = {}
+    parts = {}
     for name, (x0, y0, x1, y1) in FACES.get(sample, {}).items():
         across = [max(0, min(size, round((x - left) * scale))) for x in (x0, x1)]
         down = [max(0, min(size, round((y - top) * scale))) for y in (y0, y1)]
         width, height = across[1] - across[0], down[1] - down[0]
         if min(width, height) >= LEAST_PX:
-            found[name] = cut_part(across[0], down[0], width, height)
-    return found
+            parts[name] = cut_part(across[0], down[0], width, height)
+    return parts
 
 
 def from_the_middle(size: int) -> Parts:

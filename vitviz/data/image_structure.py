@@ -198,8 +198,8 @@ def _check_avif(data: bytes) -> None:
                 _limit(width * height, MAX_ITEM_PIXELS, "pixels in an image within it")
             elif kind == b"infe" and data[body : body + 1] in (b"\2", b"\3"):
                 wide = data[body] == 3
-                number, item = struct.unpack_from(">I2x4s" if wide else ">H2x4s", data, body + 4)
-                if item == b"Exif":
+                number, item_id = struct.unpack_from(">I2x4s" if wide else ">H2x4s", data, body + 4)
+                if item_id == b"Exif":
                     exif_items.add(number)
             elif kind == b"iloc":
                 iloc = data[body:stop]

@@ -99,12 +99,12 @@ def _ink(grey: Uint8) -> Uint8:
     ink = np.concatenate([[0.0], ndimage.sum_labels(contrast, parts, np.arange(1, count + 1))])
     if not even:
         ink = _without_shade(ink, parts)
-    kept = (ink >= LEAST_PART * ink.max())[parts] & (parts > 0)
+    strong = (ink >= LEAST_PART * ink.max())[parts] & (parts > 0)
     # with the soft edge of the strokes
-    contrast[~ndimage.binary_dilation(kept, near) | (contrast < INK_LEVELS)] = 0
-    bright: Float32 = contrast * (255 / float(contrast[kept].max()))
-    found: Uint8 = np.rint(np.minimum(bright, 255)).astype(np.uint8)
-    return found
+    contrast[~ndimage.binary_dilation(strong, near) | (contrast < INK_LEVELS)] = 0
+    bright: Float32 = contrast * (255 / float(contrast[strong].max()))
+    levels: Uint8 = np.rint(np.minimum(bright, 255)).astype(np.uint8)
+    return levels
 
 
 def _extract_ink(grey: Uint8) -> Uint8:

@@ -181,10 +181,10 @@ def sweep(runs_folder: Path) -> None:
 def _size_and_age(path: Path) -> tuple[int, float]:
     """Return (bytes, seconds since it was written) of a file ; (0, infinity) if another session has just deleted it."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return 0, inf
-    return found.st_size, time.time() - found.st_mtime
+    return stat.st_size, time.time() - stat.st_mtime
 
 
 def _files(name: str, runs_folder: Path) -> tuple[Path, Path]:

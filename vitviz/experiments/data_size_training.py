@@ -108,10 +108,10 @@ def measure(grid: Grid, train_model: Train, cell: Cell, folder: Path) -> dict[st
         raise ValueError(f"expected {cell['pictures']} training images, received {len(data.train)}")
     teacher = teacher_for(grid, cell, data, folder, train_model) if cell["model"] == "deit" else None
     taught = train if teacher is None else replace(train, distill_from="this cell's CNN")
-    found = train_model(grid.models[cell["model"]], taught, data, teacher)
+    fit = train_model(grid.models[cell["model"]], taught, data, teacher)
     if cell["model"] == "cnn":
-        save_file(found.weights, _weights_file(cell, folder))
-    return found.row | (measure_heads(found, data) if teacher is not None and found.test_logits else {})
+        save_file(fit.weights, _weights_file(cell, folder))
+    return fit.row | (measure_heads(fit, data) if teacher is not None and fit.test_logits else {})
 
 
 def teacher_for(
@@ -140,9 +140,9 @@ def _weights_file(cell: Cell, folder: Path) -> Path:
     return folder / f"{cell['model']}-{cell['pictures']}-{kind}-{cell['seed']}.safetensors"
 
 
-def measure_heads(found: Trained, data: TrainingData) -> dict[str, Any]:
+def measure_heads(fit: Trained, data: TrainingData) -> dict[str, Any]:
     """Return the test accuracy of each DeiT head and of the sum of their softmaxes."""
-    by_cls, by_dist = found.test_logits["logits_cls"], found.test_logits["logits_dist"]
+    by_cls, by_dist = fit.test_logits["logits_cls"], fit.test_logits["logits_dist"]
     labels = data.test.labels.numpy()
 
     def measure_accuracy(scores: np.ndarray) -> float:

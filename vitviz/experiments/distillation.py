@@ -68,7 +68,7 @@ def measure(dataset: str, cell: Cell, folder: Path) -> dict[str, Any]:
     data = prepare_data(grid.preparation, train)
     if lesson == TWIN:
         return trained(grid.models["vit"], train, data).row
-    asked = {"pictures": cell["pictures"], "augmented": True, "seed": cell["seed"]}
-    teacher = teacher_for(grid, asked, data, folder)
-    found = trained(grid.models["deit"], recipe(lesson, train), data, teacher)
-    return found.row | measure_heads(found, data)
+    settings = {"pictures": cell["pictures"], "augmented": True, "seed": cell["seed"]}
+    teacher = teacher_for(grid, settings, data, folder)
+    student = trained(grid.models["deit"], recipe(lesson, train), data, teacher)
+    return student.row | measure_heads(student, data)

@@ -67,8 +67,8 @@ def run_on_cluster(
         OSError: if the scheduler does not answer.
     """
     distributed: Any = import_module("distributed")
-    found = _read_finished_cells(folder)
-    wanted = [cell for cell in cells if _key(cell) not in found]
+    finished = _read_finished_cells(folder)
+    wanted = [cell for cell in cells if _key(cell) not in finished]
     if not wanted:
         return
     with distributed.Client(address, timeout=5.0, set_as_default=False) as client:
@@ -86,17 +86,17 @@ def measure_cell(experiment: Experiment, cell: Cell, folder: Path) -> dict[str, 
 
     torch.set_num_threads(1)
     spent = time.process_time()
-    found = experiment.measure(cell, folder)
+    measured = experiment.measure(cell, folder)
     seconds = round(time.process_time() - spent, 1)
     machine = f"{processor()}, 1 thread, torch {torch.__version__}"
     made = Made(commit(), time.strftime("%Y-%m-%d"), machine)
-    return {"cell": cell, "found": found, "core_seconds": seconds, "made": vars(made)}
+    return {"cell": cell, "found": measured, "core_seconds": seconds, "made": vars(made)}
 
 
 def collected(experiment: Experiment, folder: Path, command: str) -> Result:
     """Return the result of all cells that were measured in `folder`, in the experiment's order."""
-    kept = {_key(row["cell"]): row for row in _read_rows(folder)}
-    wanted = [kept[_key(cell)] for cell in experiment.cells if _key(cell) in kept]
+    stored_rows = {_key(row["cell"]): row for row in _read_rows(folder)}
+    wanted = [stored_rows[_key(cell)] for cell in experiment.cells if _key(cell) in stored_rows]
     made = tuple(dict.fromkeys(Made(**row["made"]) for row in wanted))
     rows = tuple(
         {

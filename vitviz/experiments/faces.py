@@ -81,10 +81,10 @@ def measure(train: TrainConfig, cell: Cell, folder: Path) -> dict[str, Any]:
 
     config, data = MODELS[cell["model"]], faces_dataset()
     train = replace(train, seed=cell["seed"])
-    found = trained(config, train, prepare_training_data(data, PREPARATION, train))
+    classifier = trained(config, train, prepare_training_data(data, PREPARATION, train))
     model = create_model(config)
-    model.load_state_dict(found.weights)
-    return {**found.row, **called_faces(model.eval(), data)}
+    model.load_state_dict(classifier.weights)
+    return {**classifier.row, **called_faces(model.eval(), data)}
 
 
 def called_faces(model: nn.Module, data: Dataset) -> dict[str, Any]:
@@ -93,8 +93,8 @@ def called_faces(model: nn.Module, data: Dataset) -> dict[str, Any]:
     """
     labels = data.labels_of("test")
     faces, backgrounds = (data.test_images[labels == CLASSES.index(name)] for name in ("face", BACKGROUND))
-    asked = {name: arranged(faces, name) for name in ARRANGEMENTS} | {BACKGROUND: backgrounds}
-    return {"faces": {name: _count(model, pictures) for name, pictures in asked.items()}, "of": len(faces)}
+    sets = {name: arranged(faces, name) for name in ARRANGEMENTS} | {BACKGROUND: backgrounds}
+    return {"faces": {name: _count(model, pictures) for name, pictures in sets.items()}, "of": len(faces)}
 
 
 def _count(model: nn.Module, pictures: np.ndarray) -> int:

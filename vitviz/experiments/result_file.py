@@ -51,10 +51,10 @@ class Result:
         """Return the rows with these values."""
         names = tuple(values)  # a file's hundreds of rows are gone through once, not at every question
         if names not in self._sorted:
-            found: dict[tuple[Any, ...], list[Row]] = {}
+            groups: dict[tuple[Any, ...], list[Row]] = {}
             for row in self.rows:
-                found.setdefault(tuple(row.get(name) for name in names), []).append(row)
-            self._sorted[names] = found
+                groups.setdefault(tuple(row.get(name) for name in names), []).append(row)
+            self._sorted[names] = groups
         return [*self._sorted[names].get(tuple(values.values()), ())]
 
     def machine_of(self, row: Row) -> str:
@@ -100,16 +100,16 @@ def read_result(name: str, folder: Path | None = None) -> Result:
     path = result_path(name, folder)
     try:
         state = path.stat()
-        found = _read(path, state.st_mtime_ns, state.st_size)
+        stored = _read(path, state.st_mtime_ns, state.st_size)
     except FileNotFoundError as error:
         raise ResultError(
             f"the results of {name!r} are missing: run `python -m vitviz.experiment {name}` to write {path}"
         ) from error
     except OSError as error:
         raise ResultError(f"{path.name} is damaged: {error}") from error
-    if not found.rows:
+    if not stored.rows:
         raise ResultError(f"the results of {name!r} are empty: run `python -m vitviz.experiment {name}`")
-    return found
+    return stored
 
 
 def read_result_if_any(name: str) -> Result | None:

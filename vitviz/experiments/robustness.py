@@ -77,8 +77,8 @@ def share(hits: NDArray[np.bool_]) -> float:
 
 def _unchanged(model: LoadedModel, images: NDArray[np.uint8], kept: Path) -> NDArray[np.int64]:
     if kept.is_file():
-        found: NDArray[np.int64] = np.load(kept, allow_pickle=False)
-        return found
-    found = answers(model, images)
-    np.save(kept, found)
-    return found
+        predictions: NDArray[np.int64] = np.load(kept, allow_pickle=False)
+        return predictions
+    predictions = answers(model, images)
+    np.save(kept, predictions)
+    return predictions

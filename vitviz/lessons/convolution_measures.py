@@ -19,13 +19,13 @@ class AttentionOverConvolutions(StoredMeasure):
     kind = KIND
 
     def find_answer(self) -> MeasuredAnswer | None:
-        result = load_stored_result()
-        return None if result is None else find_most_accurate(result)
+        stored = load_stored_result()
+        return None if stored is None else find_most_accurate(stored)
 
 
-def find_most_accurate(result: Result) -> MeasuredAnswer | None:
+def find_most_accurate(stored: Result) -> MeasuredAnswer | None:
     """Return the index of the most accurate of `COMPARED_MODELS`; None if one was not measured."""
-    tests = [list_accuracies(result, name) for name in COMPARED_MODELS]
+    tests = [list_accuracies(stored, name) for name in COMPARED_MODELS]
     if not all(tests):
         return None
     means = [mean(seeds) for seeds in tests]
@@ -43,6 +43,6 @@ def load_stored_result() -> Result | None:
     return read_result_if_any(NAME)
 
 
-def list_accuracies(result: Result, model: str) -> list[float]:
+def list_accuracies(stored: Result, model: str) -> list[float]:
     """Return a model's test accuracies, one per seed."""
-    return [float(row["test"]) for row in result.where(model=model) if "test" in row]
+    return [float(row["test"]) for row in stored.where(model=model) if "test" in row]

@@ -25,7 +25,7 @@ COST_OPTIONS = (
 EARLY_UPDATES = 10  # after which the gradients are compared
 
 
-def select_hyperparameter_rows(result: Result, name: str) -> dict[Hashable, list[Row]]:
+def select_hyperparameter_rows(stored: Result, name: str) -> dict[Hashable, list[Row]]:
     """Return one hyperparameter's rows by value, with the base's among them; unmeasured values are missing."""
     knob = HYPERPARAMETERS[name]
     base = knob.base(BASES["digits"])
@@ -33,7 +33,7 @@ def select_hyperparameter_rows(result: Result, name: str) -> dict[Hashable, list
     for value in knob.values:
         rows = [
             row
-            for row in result.rows
+            for row in stored.rows
             if (row["knob"] == "base" if value == base else row["knob"] == name and row["value"] == value)
         ]
         if rows:
@@ -41,10 +41,10 @@ def select_hyperparameter_rows(result: Result, name: str) -> dict[Hashable, list
     return rows_by_value
 
 
-def list_hyperparameter_variants(result: Result, knob: Hyperparameter) -> list[Variant]:
+def list_hyperparameter_variants(stored: Result, knob: Hyperparameter) -> list[Variant]:
     """Return one hyperparameter's measured variants in the order of its values."""
-    epochs = float(result.settings["epochs"])
-    rows = select_hyperparameter_rows(result, knob.name)
+    epochs = float(stored.settings["epochs"])
+    rows = select_hyperparameter_rows(stored, knob.name)
     return [
         create_variant(f"{value}", knob.label(value), rows[value], epochs)
         for value in knob.values
@@ -52,17 +52,17 @@ def list_hyperparameter_variants(result: Result, knob: Hyperparameter) -> list[V
     ]
 
 
-def select_bug_rows(result: Result, slip: str) -> list[Row]:
+def select_bug_rows(stored: Result, slip: str) -> list[Row]:
     """Return one bug's rows; for 'mended:FAMILY' those of the family's model without a bug."""
     kind, _, family = slip.partition(":")
-    return [row for row in result.rows if row["slip"] == kind and (not family or row["family"] == family)]
+    return [row for row in stored.rows if row["slip"] == kind and (not family or row["family"] == family)]
 
 
-def measure_bug_gain(result: Result, slip: str) -> Gain | None:
+def measure_bug_gain(stored: Result, slip: str) -> Gain | None:
     """Return the change in accuracy with a bug, seed by seed; None if it was not measured."""
-    epochs = float(result.settings["epochs"])
+    epochs = float(stored.settings["epochs"])
     sides = [
-        create_variant(name, name, select_bug_rows(result, name), epochs)
+        create_variant(name, name, select_bug_rows(stored, name), epochs)
         for name in (slip, f"{FIXED}:{BUGS[slip].family}")
     ]
     return compute_gain(*sides)
@@ -88,10 +88,10 @@ class BestHyperparameterValue(StoredMeasure):
         return MeasuredAnswer(best, sentence, level=tuple(ties))
 
     def _finished_variants(self) -> list[Variant]:
-        result = read_result_if_any("one_knob_digits")
-        if result is None:
+        stored = read_result_if_any("one_knob_digits")
+        if stored is None:
             return []
-        variants = list_hyperparameter_variants(result, HYPERPARAMETERS[self.knob])
+        variants = list_hyperparameter_variants(stored, HYPERPARAMETERS[self.knob])
         return [entry for entry in variants if entry.test]
 
 
@@ -114,8 +114,8 @@ class BugCost(StoredMeasure):
     dataset: str = "digits"
 
     def find_answer(self) -> MeasuredAnswer | None:
-        result = read_result_if_any(f"one_slip_{self.dataset}")
-        change = None if result is None else measure_bug_gain(result, self.slip)
+        stored = read_result_if_any(f"one_slip_{self.dataset}")
+        change = None if stored is None else measure_bug_gain(stored, self.slip)
         if change is None:
             return None
         option = 0 if change.mean < -MIN_EFFECT_POINTS else 2 if change.mean > MIN_EFFECT_POINTS else 1
@@ -129,10 +129,10 @@ class WeakestGradient(StoredMeasure):
     kind = Choose(tuple(VARIANTS.values()))
 
     def find_answer(self) -> MeasuredAnswer | None:
-        result = read_result_if_any(GRADIENTS)
-        if result is None:
+        stored = read_result_if_any(GRADIENTS)
+        if stored is None:
             return None
-        norms = select_norms(result.rows, list(result.settings["marks"]).index(EARLY_UPDATES), VARIANTS)
+        norms = select_norms(stored.rows, list(stored.settings["marks"]).index(EARLY_UPDATES), VARIANTS)
         shares = {norm.name: norm.share for norm in norms if not isnan(norm.share)}
         if len(shares) < len(VARIANTS):
             return None

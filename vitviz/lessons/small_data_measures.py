@@ -24,8 +24,8 @@ class DataLeader(StoredMeasure):
     augmented: bool = True
 
     def find_answer(self) -> MeasuredAnswer | None:
-        result = read_result_if_any(f"data_size_{self.dataset}")
-        by_size = find_leads(group_curves(result.rows, TITLES, self.augmented)) if result else []
+        stored = read_result_if_any(f"data_size_{self.dataset}")
+        by_size = find_leads(group_curves(stored.rows, TITLES, self.augmented)) if stored else []
         if not by_size:
             return None
         lead = by_size[0]
@@ -51,8 +51,8 @@ class TransferLeader(StoredMeasure):
 
     def find_answer(self) -> MeasuredAnswer | None:
         plan = PLAN_OF[self.source]
-        result = read_result_if_any(plan.name)
-        by_size = find_leads(group_method_curves(result.rows, self.source, plan.methods)) if result else []
+        stored = read_result_if_any(plan.name)
+        by_size = find_leads(group_method_curves(stored.rows, self.source, plan.methods)) if stored else []
         if not by_size:
             return None
         lead = by_size[0 if self.fewest else -1]

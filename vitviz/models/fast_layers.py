@@ -105,8 +105,8 @@ class _Attend(torch.autograd.Function):
         gradient = torch.empty_like(parts)
         torch.bmm(weights.mT, dy, out=gradient[2])
         # One column more subtracts the row's own part inside the product, where it costs nothing.
-        own = (dy * y).sum(dim=-1, keepdim=True)
-        d_scores = torch.bmm(torch.cat([dy, -own], -1), torch.cat([v, torch.ones_like(own)], -1).mT)
+        row_sums = (dy * y).sum(dim=-1, keepdim=True)
+        d_scores = torch.bmm(torch.cat([dy, -row_sums], -1), torch.cat([v, torch.ones_like(row_sums)], -1).mT)
         d_scores.mul_(weights)
         torch.bmm(d_scores, k, out=gradient[0])
         gradient[0].mul_(ctx.scale)
@@ -143,5 +143,5 @@ def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
     cut = min(max(round(rate * 256), 1), 255)
     words = torch.empty(-(-x.numel() // 8), dtype=torch.int64)
     words.random_(-(2**63), None, generator=drawn_from(x))
-    kept = words.view(torch.uint8)[: x.numel()].view(x.shape) >= cut
-    return x * kept.to(x.dtype).mul_(256 / (256 - cut))
+    keep_mask = words.view(torch.uint8)[: x.numel()].view(x.shape) >= cut
+    return x * keep_mask.to(x.dtype).mul_(256 / (256 - cut))

@@ -233,10 +233,10 @@ def _(config: CNNConfig, side_px: int) -> Counts:
     for before, after, stride, count in _blocks(config):
         smaller = side // stride if config.whitened else -(-side // stride)
         # Plain blocks pool after their first convolution, residual ones stride in it.
-        one = (side if config.pooled else smaller) ** 2 * 9 * before * after + smaller**2 * 9 * after**2
+        cost = (side if config.pooled else smaller) ** 2 * 9 * before * after + smaller**2 * 9 * after**2
         if not config.pooled and (stride > 1 or before != after):
-            one += smaller**2 * before * after
-        layers += count * one
+            cost += smaller**2 * before * after
+        layers += count * cost
         side = smaller
     return {
         EMBEDDING: embedding,

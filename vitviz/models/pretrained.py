@@ -82,8 +82,8 @@ def _read(source: Path | bytes) -> tuple[State, str]:
             source = source.read_bytes()
     except OSError as error:
         raise PretrainedError(f"the weights cannot be read: {error.strerror or error}") from error
-    found = find_source(source, None)
-    return found.read(), found.digest
+    tensor_source = find_source(source, None)
+    return tensor_source.read(), tensor_source.digest
 
 
 def _fetched(entry: Pretrained) -> tuple[State, str]:

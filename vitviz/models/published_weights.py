@@ -135,9 +135,9 @@ def fetch(
             f"{entry.title} has {millions(entry.config):,.0f} million parameters, more than the"
             f" {MOST_MILLIONS:,.0f} million that this app supports: choose a smaller one"
         )
-    found = find_weights(entry)
-    if found is not None:
-        return found
+    local_file = find_weights(entry)
+    if local_file is not None:
+        return local_file
     target = weights_file(entry)
     if target.is_file():  # copied by hand and cut short
         target.unlink()

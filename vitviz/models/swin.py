@@ -106,8 +106,8 @@ class SwinBlock(nn.Module):
 
     def plan(self, grid: shifted_windows.Pair) -> shifted_windows.WindowPlan:
         """Return the window bookkeeping of this block on a grid of (rows, cols) patches."""
-        found = shifted_windows.plan(grid, self.native_grid, self.window_size, self.shifted, self.convention)
-        return found if self.masked else replace(found, mask=None)
+        layout = shifted_windows.plan(grid, self.native_grid, self.window_size, self.shifted, self.convention)
+        return layout if self.masked else replace(layout, mask=None)
 
     def _branch(self, y: Tensor) -> Tensor:
         y = dropout(y, self.dropout, self.training)

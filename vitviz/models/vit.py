@@ -258,8 +258,8 @@ def resize_positions(
         raise ValueError(
             f"the table holds {table.shape[1]} positions, fewer than the {old[0]} x {old[1]} grid"
         )
-    kept, patches = table[:, :prefix], table[:, prefix:]
+    prefix_rows, patches = table[:, :prefix], table[:, prefix:]
     grid = patches.reshape(1, *old, -1).permute(0, 3, 1, 2).float()
     grid = F.interpolate(grid, size=new, mode="bicubic", antialias=antialias, align_corners=False)
     stretched = grid.permute(0, 2, 3, 1).reshape(1, new[0] * new[1], -1).to(table.dtype)
-    return torch.cat([kept, stretched], dim=1)
+    return torch.cat([prefix_rows, stretched], dim=1)

@@ -63,10 +63,10 @@ def rebuilding(
     """
     arrays: dict[str, NDArray[Any]] = {"shown": np.ascontiguousarray(shown, np.uint8)}
     described = []
-    for index, (title, note, found) in enumerate(rebuilt):
-        arrays[f"basis{index}"] = found.basis.reshape(len(found.basis), -1).astype(np.float32)
-        arrays[f"coefficients{index}"] = found.coefficients.astype(np.float32)
-        arrays[f"error{index}"] = found.error.astype(np.float32)
+    for index, (title, note, patches) in enumerate(rebuilt):
+        arrays[f"basis{index}"] = patches.basis.reshape(len(patches.basis), -1).astype(np.float32)
+        arrays[f"coefficients{index}"] = patches.coefficients.astype(np.float32)
+        arrays[f"error{index}"] = patches.error.astype(np.float32)
         described.append({"title": title, "note": note})
     arrays["mean"] = rebuilt[0][2].mean.astype(np.float32).ravel()
     header = {
@@ -75,7 +75,7 @@ def rebuilding(
         "scale": [float(v) for v in scale],
         "shift": [float(v) for v in shift],
         "k": k,
-        "most": max(len(found.basis) for _, _, found in rebuilt),
+        "most": max(len(patches.basis) for _, _, patches in rebuilt),
         "pin": patch,
     }
     return pack(header, **arrays)

@@ -81,7 +81,7 @@ class Book:
 
     def __add__(self, other: Book) -> Book:
         """Join two books of the same snapshots."""
-        frames = tuple(mine + theirs for mine, theirs in zip(self.frames, other.frames, strict=True))
+        frames = tuple(ours + theirs for ours, theirs in zip(self.frames, other.frames, strict=True))
         return Book(self.described + other.described, self.bases + other.bases, frames)
 
 

@@ -38,15 +38,15 @@ class Row:
 def payload(rows: Sequence[Row], heads: Sequence[str]) -> bytes:
     """Pack rows of tiles for `heat_rows`; `heads` are the column titles."""
     arrays: dict[str, NDArray[Any]] = {}
-    told = []
+    tiles_header = []
     for row in rows:
         tiles = []
         for tile in row.tiles:
             name = f"t{len(arrays)}"
             arrays[name] = tile.values.astype(np.uint8 if tile.kind == "picture" else np.float32)
             tiles.append(describe(tile) | {"array": name})
-        told.append(describe(row) | {"tiles": tiles})
-    return pack({"rows": told, "heads": list(heads)}, **arrays)
+        tiles_header.append(describe(row) | {"tiles": tiles})
+    return pack({"rows": tiles_header, "heads": list(heads)}, **arrays)
 
 
 def signed(values: NDArray[Any], words: str, most: float) -> Tile:

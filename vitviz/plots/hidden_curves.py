@@ -87,8 +87,8 @@ def list_points(trace: dict[str, Any]) -> tuple[list[Any], FloatArray]:
     x = list(trace.get("x", range(len(y))))
     if trace.get("orientation") == "h":
         x, y = y, x
-    kept = [i for i, value in enumerate(y) if isinstance(value, int | float) and np.isfinite(value)]
-    return [x[i] for i in kept], np.array([y[i] for i in kept], float)
+    finite = [i for i, value in enumerate(y) if isinstance(value, int | float) and np.isfinite(value)]
+    return [x[i] for i in finite], np.array([y[i] for i in finite], float)
 
 
 def draw_sketch(lines: list[tuple[FloatArray, FloatArray]], *, width: int = 240, height: int = 96) -> str:

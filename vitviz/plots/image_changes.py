@@ -163,8 +163,8 @@ def find_band(probabilities: Sequence[FloatArray], start: int) -> NDArray[np.flo
 
 
 def _conceal(one: Answered, start: int) -> Answered:
-    kept = slice(start, start + 1)
-    return replace(one, probabilities=one.probabilities[kept], views=one.views[kept])
+    visible = slice(start, start + 1)
+    return replace(one, probabilities=one.probabilities[visible], views=one.views[visible])
 
 
 def _arrays(

@@ -49,8 +49,8 @@ def colour_panels(components: Components, *, shares: bool) -> dict[str, Any]:
     Args:
         shares: says what each holds of the variance, too.
     """
-    said = {"shares": [float(share) for share in components.shares]} if shares else {}
-    return {"orders": list(components.order), **said}
+    header = {"shares": [float(share) for share in components.shares]} if shares else {}
+    return {"orders": list(components.order), **header}
 
 
 def share_note(components: Components) -> str:
@@ -64,9 +64,9 @@ def panels_view(rows: Rows, panels: Sequence[Panel]) -> bytes:
     for photo in rows.photos:
         if all(photo.data != other.data for other in photos):
             photos.append(photo)
-    of = [next(i for i, other in enumerate(photos) if other.data == photo.data) for photo in rows.photos]
+    places = [next(i for i, other in enumerate(photos) if other.data == photo.data) for photo in rows.photos]
     header: dict[str, Any] = {
-        "rows": [{"title": title, "photo": index} for title, index in zip(rows.titles, of, strict=True)],
+        "rows": [{"title": title, "photo": index} for title, index in zip(rows.titles, places, strict=True)],
         "photos": [photo.header["photo"] for photo in photos],
         "panels": [
             {

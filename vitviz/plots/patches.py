@@ -44,7 +44,7 @@ class Embedded(Protocol):
         """(N, D), the model's own x_p E."""
 
 
-def stage(scene: Scene, found: Embedded, *, pin: int, column: int) -> bytes:
+def stage(scene: Scene, embedded: Embedded, *, pin: int, column: int) -> bytes:
     """Return the cut image, the token strip and the patch under the glass.
 
     Args:
@@ -53,7 +53,7 @@ def stage(scene: Scene, found: Embedded, *, pin: int, column: int) -> bytes:
         column: index of the chosen column of E.
     """
     channels, height, width = scene.values.shape
-    dim = len(found.weight)
+    dim = len(embedded.weight)
     header = {
         "patch": scene.patch_px,
         "rows": height // scene.patch_px,
@@ -69,9 +69,9 @@ def stage(scene: Scene, found: Embedded, *, pin: int, column: int) -> bytes:
         header,
         shown=scene.shown,
         values=scene.values,
-        weight=found.weight,
-        bias=np.zeros(dim, np.float32) if found.bias is None else found.bias,
-        tokens=found.tokens,
+        weight=embedded.weight,
+        bias=np.zeros(dim, np.float32) if embedded.bias is None else embedded.bias,
+        tokens=embedded.tokens,
         prefix_tokens=_stack(scene.prefix, dim),
     )
 

@@ -102,9 +102,9 @@ def board_figure(
     sizes_px = [(round(0.82 * wide), round(0.65 * height_px)) for wide in (width_px, PHONE_PX)]
     places = _place_labels(points, x, y, sizes_px)
     for family in FAMILY:
-        own = [(p, place) for p, place in zip(points, places, strict=True) if p.family == family]
-        if own:
-            _add_family(figure, family, own, (x, y), palette)
+        family_points = [(p, place) for p, place in zip(points, places, strict=True) if p.family == family]
+        if family_points:
+            _add_family(figure, family, family_points, (x, y), palette)
     figure.layout(
         height=height_px,
         showlegend=True,
@@ -156,7 +156,7 @@ def _place_labels(
     """
     few = len(points) <= MOST_NAMES
     rooms = [_Room(points, x, y, size_px) for size_px in sizes_px]
-    found = [""] * len(points)
+    labels = [""] * len(points)
     for i in sorted(
         range(len(points)), key=lambda i: (not points[i].chosen, not points[i].front, -len(points[i].name))
     ):
@@ -172,20 +172,20 @@ def _place_labels(
             ),
         )
         if lost[best][0] <= _ROOM_PX2 or points[i].chosen:
-            found[i] = best
+            labels[i] = best
             for room in rooms:
                 room.taken.append(room.box(i, best))
-    return found
+    return labels
 
 
 def _line(front: Sequence[tuple[float, float]]) -> list[Box]:
     """Return the front's line: from each point across to below the next, then up to it."""
     corners = sorted(front)
-    found: list[Box] = []
+    boxes: list[Box] = []
     for (left, low), (right, high) in zip(corners, corners[1:], strict=False):
-        found.append((left, low - _LINE_PX, right, low + _LINE_PX))
-        found.append((right - _LINE_PX, min(low, high), right + _LINE_PX, max(low, high)))
-    return found
+        boxes.append((left, low - _LINE_PX, right, low + _LINE_PX))
+        boxes.append((right - _LINE_PX, min(low, high), right + _LINE_PX, max(low, high)))
+    return boxes
 
 
 def _box(name: str, x: float, y: float, place: str) -> Box:
@@ -286,9 +286,9 @@ def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "li
     kinds = list(counts)
     totals = {kind: max(1, sum(counts[kind].values())) for kind in kinds}
     for (part, color), hatch in zip(PARTS.items(), theme.HATCHES, strict=True):
-        own = [counts[kind].get(part, 0) for kind in kinds]
-        if any(own):
-            shares = [100 * count / totals[kind] for count, kind in zip(own, kinds, strict=True)]
+        counts_of_part = [counts[kind].get(part, 0) for kind in kinds]
+        if any(counts_of_part):
+            shares = [100 * count / totals[kind] for count, kind in zip(counts_of_part, kinds, strict=True)]
             figure.add(
                 "bar",
                 orientation="h",
@@ -300,7 +300,7 @@ def parts_figure(counts: Mapping[str, Mapping[str, int]], mode: theme.Mode = "li
                     "line": {"color": palette.paper, "width": 1},
                     "pattern": {"shape": hatch, "bgcolor": color, "fgcolor": palette.paper, **PATTERN},
                 },
-                customdata=[[f"{count:,}"] for count in own],
+                customdata=[[f"{count:,}"] for count in counts_of_part],
                 hovertemplate="%{x:.1f} %, %{customdata[0]}",
             )
     figure.layout(

@@ -17,7 +17,7 @@ Hops = tuple[
 ]  # a note, and (output, input) blocks until the input can have reached the output
 
 
-def stepper(shown: PictureArray, found: Layout, attended: MaskComparison, pin: int, begin: int = 0) -> bytes:
+def stepper(shown: PictureArray, layout: Layout, attended: MaskComparison, pin: int, begin: int = 0) -> bytes:
     """Return the stepper: windows, roll, region ids, masks and attention of one grid.
 
     Args:
@@ -27,22 +27,22 @@ def stepper(shown: PictureArray, found: Layout, attended: MaskComparison, pin: i
         pin: index of the chosen patch.
         begin: the stage that it goes to first, from 0.
     """
-    rows, cols = found.grid
+    rows, cols = layout.grid
     header = {
         "rows": rows,
         "cols": cols,
-        "window": found.window,
-        "shift": found.shift,
+        "window": layout.window,
+        "shift": layout.shift,
         "pin": pin,
         "begin": begin,
     }
     return pack(
         header,
         shown=shown,
-        ids=found.ids.astype(np.uint8),
-        plain=found.plain.astype(np.int32),
-        index=found.index.astype(np.int32),
-        allowed=(found.mask == 0).astype(np.uint8),
+        ids=layout.ids.astype(np.uint8),
+        plain=layout.plain.astype(np.int32),
+        index=layout.index.astype(np.int32),
+        allowed=(layout.mask == 0).astype(np.uint8),
         attn=attended.masked.astype(np.float32),
         unmasked=attended.unmasked.astype(np.float32),
         leak=attended.leak.astype(np.float32),

@@ -14,8 +14,8 @@ def log_ticks(low: float, high: float) -> list[float]:
     """Return round ticks between two values: powers of ten, 1, 2 and 5 of each, or even steps."""
     steps = (1, 2, 5) if high - low < POWERS else (1,)
     every = [step * 10.0**power for power in range(floor(low), ceil(high) + 1) for step in steps]
-    found = [tick for tick in every if low <= log10(tick) <= high]
-    return found if len(found) >= FEWEST else _round_ticks(10.0**low, 10.0**high)
+    ticks = [tick for tick in every if low <= log10(tick) <= high]
+    return ticks if len(ticks) >= FEWEST else _round_ticks(10.0**low, 10.0**high)
 
 
 def _round_ticks(low: float, high: float) -> list[float]:

@@ -23,7 +23,7 @@ def patterns_of(layer: int) -> tuple[str, str]:
     return f"{name}.*", name
 
 
-def block_record(model: VisionTransformer, found: Capture, layer: int) -> Record:
+def block_record(model: VisionTransformer, records: Capture, layer: int) -> Record:
     """Return a block's intermediates of the first image, by short name, with what each branch adds to the stream.
 
     Args:
@@ -31,7 +31,7 @@ def block_record(model: VisionTransformer, found: Capture, layer: int) -> Record
         layer: from 1.
     """
     name = f"blocks.{layer - 1}"
-    record = {part: found[f"{name}.{part}"][0] for part in PARTS} | {"output": found[name][0]}
+    record = {part: records[f"{name}.{part}"][0] for part in PARTS} | {"output": records[name][0]}
     return add_branch_outputs(record, *gains(model.block(layer - 1)))
 
 

@@ -159,7 +159,7 @@ def window_attention_distances(model: nn.Module, images: FloatArray) -> tuple[li
     config = model.config
     if not isinstance(config, SwinConfig):
         raise ValueError(f"needs a Swin, received {type(model).__name__}")
-    found: dict[str, list[NDArray[np.float64]]] = {}
+    distances: dict[str, list[NDArray[np.float64]]] = {}
     place: dict[str, NDArray[Any]] = {}
 
     def on_record(name: str, tensor: Tensor) -> None:
@@ -169,16 +169,16 @@ def window_attention_distances(model: nn.Module, images: FloatArray) -> tuple[li
         elif part == "attn":
             token_px = config.patch_size * 2 ** int(name.split(".")[1])
             grid = (-(-images.shape[-2] // token_px), -(-images.shape[-1] // token_px))
-            found.setdefault(block, []).append(
+            distances.setdefault(block, []).append(
                 window_distances_px(as_array(tensor), place[block], grid, token_px)
             )
 
     with torch.inference_mode():
         for x in _batches(model, images, STREAMED):
             model(x, record=on_record)
-    heads = max(parts[0].shape[1] for parts in found.values())
-    table = np.full((len(images), len(found), heads), np.nan)
-    for index, parts in enumerate(found.values()):
+    heads = max(parts[0].shape[1] for parts in distances.values())
+    table = np.full((len(images), len(distances), heads), np.nan)
+    for index, parts in enumerate(distances.values()):
         joined = np.concatenate(parts)
         table[:, index, : joined.shape[1]] = joined
-    return list(found), table
+    return list(distances), table

@@ -122,5 +122,5 @@ def predict_ablated(
         if not able.hidden_patches:
             raise ValueError(able.hidden_patches.why_not)
         masks["token_mask"] = torch.from_numpy(shown)
-    found = capture(model.model, batch, record=False, batch_size=1, **masks)
-    return model.probabilities(found.logits[0])
+    records = capture(model.model, batch, record=False, batch_size=1, **masks)
+    return model.probabilities(records.logits[0])

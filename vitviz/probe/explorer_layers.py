@@ -37,10 +37,10 @@ def capture_layers(model: LoadedModel, image: NDArray[np.float32]) -> list[Atten
     return [AttentionLayer(f"blocks.{index}", heads) for index, heads in enumerate(attention)]
 
 
-def read_windows(config: SwinConfig, found: Capture) -> list[tuple[str, WindowRows]]:
+def read_windows(config: SwinConfig, records: Capture) -> list[tuple[str, WindowRows]]:
     """Return a Swin's blocks from a capture of `WINDOWS`: name such as 'layers.0.blocks.1' and rows on its grid."""
     names = [layer.record for layer in list_layers(config)[1:]]
-    return [(n, rows_of_windows(found[f"{n}.attn"][0], found[f"{n}.window_index"])) for n in names]
+    return [(n, rows_of_windows(records[f"{n}.attn"][0], records[f"{n}.window_index"])) for n in names]
 
 
 def describe_scene(model: LoadedModel, layout: TokenLayout, layer: int, head: Head, group: str) -> Scene:

@@ -26,8 +26,8 @@ def extract_features(model: nn.Module, inputs: NDArray[np.float32]) -> NDArray[n
         body._modules["head_dist"] = None
     body.training = False
     parts = [body(torch.from_numpy(inputs[at : at + BATCH])) for at in range(0, len(inputs), BATCH)]
-    found: NDArray[np.float32] = torch.cat(parts).float().numpy()
-    return found
+    features: NDArray[np.float32] = torch.cat(parts).float().numpy()
+    return features
 
 
 @torch.inference_mode()
@@ -41,8 +41,8 @@ def patch_means(model: VisionTransformer, inputs: NDArray[np.float32]) -> NDArra
     model.eval()
     parts = []
     for at in range(0, len(inputs), BATCH):
-        _, found = model(torch.from_numpy(inputs[at : at + BATCH]), record=("norm",))
-        parts.append(found["norm"][:, prefix:].mean(dim=1))
+        _, records = model(torch.from_numpy(inputs[at : at + BATCH]), record=("norm",))
+        parts.append(records["norm"][:, prefix:].mean(dim=1))
     means: NDArray[np.float32] = torch.cat(parts).float().numpy()
     return means
 

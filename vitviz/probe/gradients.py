@@ -24,7 +24,7 @@ def measure_gradient_norms(model: VisionTransformer, inputs: Tensor, labels: Ten
     with torch.enable_grad():
         loss = F.cross_entropy(model(inputs), labels)
         parts = [list(model.block(index).parameters()) for index in range(model.config.depth)]
-        found = torch.autograd.grad(loss, [parameter for part in parts for parameter in part])
+        gradients = torch.autograd.grad(loss, [parameter for part in parts for parameter in part])
     model.train(was_training)
-    squares = iter([float(gradient.double().square().sum()) for gradient in found])
+    squares = iter([float(gradient.double().square().sum()) for gradient in gradients])
     return np.sqrt([sum(next(squares) for _ in part) for part in parts])

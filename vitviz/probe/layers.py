@@ -85,12 +85,12 @@ def _(config: CNNConfig) -> tuple[Layer, ...]:
 
 def _staged(counts: tuple[int, ...], form: Form) -> list[Layer]:
     """Return the layers of all stages, with stage and block in their titles."""
-    found = []
+    stages = []
     for stage, count in enumerate(counts):
         for block in range(count):
             title = f"stage {stage + 1}" + (f", block {block + 1}" if count > 1 else "")
-            found.append(Layer(f"layers.{stage}.blocks.{block}", title, form))
-    return found
+            stages.append(Layer(f"layers.{stage}.blocks.{block}", title, form))
+    return stages
 
 
 def read_layer_outputs(

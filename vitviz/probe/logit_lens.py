@@ -39,6 +39,6 @@ def stream_names(depth: int) -> tuple[str, ...]:
     return ("embedded", *(f"blocks.{i}" for i in range(depth)))
 
 
-def stream(found: Capture, depth: int) -> NDArray[Any]:
+def stream(records: Capture, depth: int) -> NDArray[Any]:
     """Return (depth + 1, tokens, D) of the first image of a capture that recorded `stream_names`."""
-    return np.stack([found[name][0] for name in stream_names(depth)])
+    return np.stack([records[name][0] for name in stream_names(depth)])

@@ -76,11 +76,11 @@ def chances(model: LoadedModel, images: NDArray[np.uint8]) -> FloatArray:
 
 def answers(model: LoadedModel, images: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Return the predicted classes (N,) of images (N, S, S, 3) of the model's size."""
-    found = [
+    predictions = [
         _logits(model, inputs_of(model, images[at : at + BATCH])).argmax(axis=1)
         for at in range(0, len(images), BATCH)
     ]
-    return np.concatenate(found)
+    return np.concatenate(predictions)
 
 
 def summed(pixels: FloatArray, cell_px: int) -> FloatArray:
@@ -92,11 +92,13 @@ def summed(pixels: FloatArray, cell_px: int) -> FloatArray:
 
 def _attended(model: LoadedModel, images: FloatArray) -> Sweep:
     last = as_vit(model.config).depth - 1
-    found = capture(model.model, images, record=(f"blocks.{last}.attn",), batch_size=BATCH)
+    records = capture(model.model, images, record=(f"blocks.{last}.attn",), batch_size=BATCH)
     layout = model.layout(*images.shape[-2:])
-    rows = readout_row(fuse_heads(found[f"blocks.{last}.attn"]), layout.prefix, as_vit(model.config).readout)
+    rows = readout_row(
+        fuse_heads(records[f"blocks.{last}.attn"]), layout.prefix, as_vit(model.config).readout
+    )
     views = rows.reshape(len(images), *layout.grid).astype(np.float32)
-    return Sweep(model.probabilities(found.logits), views, "attention")
+    return Sweep(model.probabilities(records.logits), views, "attention")
 
 
 def _explained(model: LoadedModel, images: FloatArray) -> tuple[FloatArray, FloatArray]:

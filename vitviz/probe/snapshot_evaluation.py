@@ -115,9 +115,9 @@ def measure_norms(subject: LoadedModel, images: NDArray[np.float32]) -> FloatArr
     """Return `summarise_norms` of a ViT's tokens after every block, (layers, 2 + prefix groups)."""
     config = as_vit(subject.config)
     names = tuple(f"blocks.{layer}" for layer in range(config.depth))
-    found = capture(subject.model, images, record=names)
+    records = capture(subject.model, images, record=names)
     return np.stack(
-        [summarise_norms(np.linalg.norm(found[name], axis=-1), config.prefix_tokens) for name in names]
+        [summarise_norms(np.linalg.norm(records[name], axis=-1), config.prefix_tokens) for name in names]
     )
 
 
@@ -125,10 +125,10 @@ def _similarity(subject: LoadedModel, config: ViTConfig, layout: TokenLayout) ->
     if config.positions in _NO_TABLE:
         return None
     blank = np.zeros((1, config.in_chans, config.image_size, config.image_size), np.float32)
-    found = capture(subject.model, blank, record=("pos_embed",))
-    if "pos_embed" not in found.arrays:
+    records = capture(subject.model, blank, record=("pos_embed",))
+    if "pos_embed" not in records.arrays:
         return None
-    table = position_similarity.patch_rows(found["pos_embed"][-1], layout.grid)
+    table = position_similarity.patch_rows(records["pos_embed"][-1], layout.grid)
     return position_similarity.cosine_similarity(table).astype(np.float32)
 
 
@@ -146,18 +146,18 @@ def attention(subject: LoadedModel, seen: Prepared, pin: Pin) -> FloatArray | No
     if not abilities(subject.config).heads_over_all:
         return None
     layout = subject.layout(*seen.input.shape[-2:])
-    found = capture(subject.model, seen.input[None], record=("blocks.*.attn",)).attention()
-    rows = found[:, 0][:, :, pin.token(layout), layout.num_prefix_tokens :]
+    weights = capture(subject.model, seen.input[None], record=("blocks.*.attn",)).attention()
+    rows = weights[:, 0][:, :, pin.token(layout), layout.num_prefix_tokens :]
     return rows.reshape(*rows.shape[:2], *layout.grid)
 
 
 def answer(subject: LoadedModel, seen: Prepared) -> Answer:
     """Return a model's prediction for an image, with the attention of its readout."""
     if not abilities(subject.config).heads_over_all:
-        found = capture(subject.model, seen.input[None], record=("logits",))
-        return Answer(subject.probabilities(found.logits)[0], None)
+        records = capture(subject.model, seen.input[None], record=("logits",))
+        return Answer(subject.probabilities(records.logits)[0], None)
     config, layout = as_vit(subject.config), subject.layout(*seen.input.shape[-2:])
     last = f"blocks.{config.depth - 1}.attn"
-    found = capture(subject.model, seen.input[None], record=(last,))
-    row = readout_row(found[last].mean(axis=1), layout.prefix, config.readout)[0]
-    return Answer(subject.probabilities(found.logits)[0], row.reshape(layout.grid))
+    records = capture(subject.model, seen.input[None], record=(last,))
+    row = readout_row(records[last].mean(axis=1), layout.prefix, config.readout)[0]
+    return Answer(subject.probabilities(records.logits)[0], row.reshape(layout.grid))

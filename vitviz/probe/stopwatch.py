@@ -30,13 +30,13 @@ def measure_held_bytes(call: Callable[[], Any]) -> int:
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
     ) as trace:
-        result = call()
+        returned = call()
     held = peak = 0
     events = trace.profiler.kineto_results.events()
     for event in sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns()):
         held += event.nbytes()
         peak = max(peak, held)
-    del result
+    del returned
     return int(peak)
 
 

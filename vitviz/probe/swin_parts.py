@@ -21,8 +21,8 @@ def position_bias_table(model: SwinTransformer, stage: int, block: int) -> Float
 
 def block_window(model: SwinTransformer, stage: int, block: int) -> tuple[int, int]:
     """Return (rows, cols) of a block's windows."""
-    found = model.block(stage, block)
-    return found.plan(found.native_grid).window
+    block_module = model.block(stage, block)
+    return block_module.plan(block_module.native_grid).window
 
 
 def merging_norm(model: SwinTransformer, stage: int) -> tuple[FloatArray, FloatArray, float]:

@@ -50,7 +50,7 @@ def measure(sides: Sequence[int], dim: int, window: int, repeats: int = 3) -> li
     Raises:
         ValueError: if the windows do not tile a grid.
     """
-    attend, found = attention_layer(dim), []
+    attend, rows = attention_layer(dim), []
     with torch.inference_mode():
         for side in sides:
             index = shifted_windows.partition(np.arange(side * side).reshape(side, side), (window, window))
@@ -64,5 +64,5 @@ def measure(sides: Sequence[int], dim: int, window: int, repeats: int = 3) -> li
                 for part in (x, inside)
             ]
             (global_s, global_bytes), (window_s, window_bytes) = results
-            found.append(Measurement(side, global_s, window_s, global_bytes, window_bytes))
-    return found
+            rows.append(Measurement(side, global_s, window_s, global_bytes, window_bytes))
+    return rows

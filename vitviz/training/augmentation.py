@@ -108,5 +108,5 @@ def mix(
     left, right = (round(min(max(x + side * half, 0.0), 1.0) * width) for side in (-1, 1))
     mixed = inputs.clone()
     mixed[..., top:bottom, left:right] = others[..., top:bottom, left:right]
-    kept = 1.0 - (bottom - top) * (right - left) / (height * width)
-    return mixed, Mixture(labels, labels[partner], kept)
+    kept_share = 1.0 - (bottom - top) * (right - left) / (height * width)
+    return mixed, Mixture(labels, labels[partner], kept_share)

@@ -50,17 +50,17 @@ def prepare_training_data(dataset: Dataset, preparation: Preparation, config: Tr
         DatasetError: if the set is only looked at: without labels, or without training images.
         ValueError: if the batch is larger than what is left for training.
     """
-    kept, held_out = validation_split(dataset, config.validation_fraction, SPLIT_SEED)
+    indices, held_out = validation_split(dataset, config.validation_fraction, SPLIT_SEED)
     labels = dataset.labels_of("train")
-    kept = (
-        kept[: max(1, round(len(kept) * config.train_fraction))]
+    indices = (
+        indices[: max(1, round(len(indices) * config.train_fraction))]
         if config.a_class is None
-        else select_first_of_each(kept, labels, config.a_class)
+        else select_first_of_each(indices, labels, config.a_class)
     )
-    if config.batch_size > len(kept):
-        raise ValueError(f"batch_size {config.batch_size} is larger than the {len(kept)} training images")
+    if config.batch_size > len(indices):
+        raise ValueError(f"batch_size {config.batch_size} is larger than the {len(indices)} training images")
     return TrainingData(
-        prepare_images(dataset.train_images, labels, kept, preparation),
+        prepare_images(dataset.train_images, labels, indices, preparation),
         prepare_images(dataset.train_images, labels, held_out, preparation),
         prepare_test_images(dataset, preparation),
         preparation,

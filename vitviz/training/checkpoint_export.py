@@ -84,11 +84,11 @@ def history(run: Run) -> list[dict[str, Any]]:
     records, _ = run.records()
     steps = [record for record in records if record.get("kind") == "step"]
     stride = -(-len(steps) // HISTORY_POINTS) or 1
-    kept = {id(record) for record in (*steps[::stride], *steps[-1:])}
+    selected_ids = {id(record) for record in (*steps[::stride], *steps[-1:])}
     return [
         {key: _short(value) for key, value in record.items() if key != "confusion"}
         for record in records
-        if record.get("kind") == "evaluation" or id(record) in kept
+        if record.get("kind") == "evaluation" or id(record) in selected_ids
     ]
 
 

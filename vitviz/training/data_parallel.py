@@ -36,10 +36,10 @@ class ThreadPool:
     ) -> None:
         self._weights, self._config, self._device = weights, config, device
         self._teacher = None if teacher is None else teacher.to(device, weights.dtype).eval()
-        asked, cores = max(1, config.threads), os.cpu_count() or 1
+        requested, cores = max(1, config.threads), os.cpu_count() or 1
         splits = device.type == "cpu" and not weights.averages_batches()
-        self.parts = min(asked, config.batch_size) if splits else 1
-        self._inside = min(asked, cores) if self.parts == 1 else 1  # threads of one operation
+        self.parts = min(requested, config.batch_size) if splits else 1
+        self._inside = min(requested, cores) if self.parts == 1 else 1  # threads of one operation
         self._pool = ThreadPoolExecutor(min(self.parts, cores)) if self.parts > 1 else None
 
     def map_parts(self, do: Callable[[A], B], over: Iterable[A]) -> list[B]:

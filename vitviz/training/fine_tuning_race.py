@@ -107,14 +107,14 @@ def race(source: Source, task: Task, method: Method) -> RunConfig:
 
     model = fitted(source.model, task.classes, method.image_size)
     preparation = fitted_preparation(source.preparation, model.image_size, task.drawn)
-    found = {seed: recipes(source, model, task, method, seed) for seed in range(method.seeds)}
+    by_seed = {seed: recipes(source, model, task, method, seed) for seed in range(method.seeds)}
     members = tuple(
-        Member(f"{name}_{seed}", f"{TITLES[name]}, seed {seed}", model, found[seed][name])
+        Member(f"{name}_{seed}", f"{TITLES[name]}, seed {seed}", model, by_seed[seed][name])
         for name in TITLES
-        for seed in found
+        for seed in by_seed
     )
     name = f"{clean_name(source.title)}, fine-tuned"
-    return RunConfig(model, preparation, found[0][TUNED], name, PRESET, members=members)
+    return RunConfig(model, preparation, by_seed[0][TUNED], name, PRESET, members=members)
 
 
 def part_of(member: str) -> tuple[str, int]:

@@ -301,9 +301,9 @@ def make_update(trainer: Trainer) -> list[Event]:
 
     def tick() -> None:
         nonlocal mark
-        now = clock()
-        trainer.seconds += now - mark
-        mark = now
+        time_s = clock()
+        trainer.seconds += time_s - mark
+        mark = time_s
 
     before = trainer.progress
     if not trainer.finished:  # time may run out in an evaluation, and a finished run may be resumed
@@ -318,9 +318,9 @@ def make_update(trainer: Trainer) -> list[Event]:
         events.append(trainer.record())
     why, exact = "", None
     if not last and trainer.step % trainer.validate_every == 0:
-        found = trainer.evaluate("validation", QUICK_VALIDATION)
-        events.append(found)
-        if trainer.early_stopping.check(found):  # decided by the saved weights on all images
+        evaluation = trainer.evaluate("validation", QUICK_VALIDATION)
+        events.append(evaluation)
+        if trainer.early_stopping.check(evaluation):  # decided by the saved weights on all images
             exact = trainer.evaluate("validation", exact=True)
             why = trainer.early_stopping.check(exact)
     if last := last or bool(why):

@@ -95,14 +95,14 @@ def _muon(weights: Weights, config: TrainConfig) -> list[Optimizer]:
     others: list[Tensor] = []
     for name, place in weights.decayed_places():
         (matrices if _is_hidden_map(weights.model, name) else others).append(place)
-    found: list[Optimizer] = []
+    optimizers: list[Optimizer] = []
     if matrices:
         flat = [_flat(place) for place in matrices]
         groups = _groups(config, flat, [])
-        found.append(Muon(groups, lr=config.learning_rate, adjust_lr_fn="match_rms_adamw"))
+        optimizers.append(Muon(groups, lr=config.learning_rate, adjust_lr_fn="match_rms_adamw"))
     if groups := _groups(config, others, [weights.groups[1]]):
-        found.append(AdamW(groups, lr=config.learning_rate, fused=True))
-    return found
+        optimizers.append(AdamW(groups, lr=config.learning_rate, fused=True))
+    return optimizers
 
 
 def _is_hidden_map(model: nn.Module, name: str) -> bool:
@@ -111,8 +111,8 @@ def _is_hidden_map(model: nn.Module, name: str) -> bool:
     What reads the pixels and what gives the logits stays AdamW's, as Muon's author has it; so do the stacked maps of
     heads that read a slice each.
     """
-    first = next(found for found, parameter in model.named_parameters() if decays(found, parameter))
-    module, reader = (model.get_submodule(found.rpartition(".")[0]) for found in (name, first))
+    first = next(path for path, parameter in model.named_parameters() if decays(path, parameter))
+    module, reader = (model.get_submodule(path.rpartition(".")[0]) for path in (name, first))
     reads_pixels = name in (first, "pos_proj.weight") or (
         isinstance(module, nn.Conv2d)
         and isinstance(reader, nn.Conv2d)
@@ -144,14 +144,14 @@ def _groups(config: TrainConfig, decayed: list[Tensor], plain: list[Tensor]) -> 
 
 def optimizer_tensors(optimizers: list[Optimizer]) -> dict[str, Tensor]:
     """Return the optimisers' state on the CPU, not shared: 'INDEX.SLOT' counts parameters through all of them."""
-    found, first = {}, 0
+    tensors, first = {}, 0
     for optimizer in optimizers:
         for index, slots in optimizer.state_dict()["state"].items():
             for slot, value in slots.items():
                 if isinstance(value, Tensor):
-                    found[f"{first + index}.{slot}"] = value.to("cpu", copy=True)
+                    tensors[f"{first + index}.{slot}"] = value.to("cpu", copy=True)
         first += _count(optimizer)
-    return found
+    return tensors
 
 
 def load_optimizer_tensors(optimizers: list[Optimizer], tensors: dict[str, Tensor]) -> None:
@@ -183,12 +183,12 @@ def layer_numbers(names: Iterable[str]) -> dict[str, int]:
         names: of all parameters, in the model's order.
     """
     parameter_names = list(names)
-    units = list(dict.fromkeys(found.group() for name in parameter_names if (found := _UNIT.match(name))))
+    units = list(dict.fromkeys(match.group() for name in parameter_names if (match := _UNIT.match(name))))
     number = {unit: place for place, unit in enumerate(units, start=1)}
 
     def find_layer(name: str) -> int:
-        if found := _UNIT.match(name):
-            return number[found.group()]
+        if match := _UNIT.match(name):
+            return number[match.group()]
         if name.startswith("head"):
             return len(units) + 1
         return len(units) if _LAST.match(name) else 0

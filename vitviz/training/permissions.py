@@ -69,8 +69,8 @@ def _let_in(directory: Path, session: str, key: str) -> bool:
 
 
 def _editors(directory: Path) -> tuple[str, ...]:
-    found = read_json(directory / _NAME).get("editors", [])
-    return tuple(str(session) for session in found) if isinstance(found, list) else ()
+    editors = read_json(directory / _NAME).get("editors", [])
+    return tuple(str(session) for session in editors) if isinstance(editors, list) else ()
 
 
 def _hash(key: str) -> str:

@@ -27,10 +27,10 @@ def _read_presets() -> dict[str, TrainingPreset]:
     recipes: dict[str, dict[str, Any]] = {"": {"kind": "train", "threads": 0}}
     for name, values in file["recipes"].items():
         recipes[name] = recipes[values.pop("like", "")] | values
-    found = {}
+    presets = {}
     for name, entry in file["presets"].items():
         shape, train = PRESETS[entry["shape"]], recipes[entry["recipe"]] | entry.get("train", {})
-        found[name] = TrainingPreset(
+        presets[name] = TrainingPreset(
             name,
             entry["title"],
             entry["summary"],
@@ -43,8 +43,8 @@ def _read_presets() -> dict[str, TrainingPreset]:
     for shape in PRESETS.values():
         if shape.train is not None:
             parts = (shape.name, shape.title, shape.summary, shape.config, shape.preparation)
-            found[shape.name] = TrainingPreset(*parts, replace(shape.train, threads=0))
-    return found
+            presets[shape.name] = TrainingPreset(*parts, replace(shape.train, threads=0))
+    return presets
 
 
 TRAINING_PRESETS = _read_presets()

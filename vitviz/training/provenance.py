@@ -14,7 +14,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 def commit() -> str:
     """Return the code's commit, short, with '-dirty' where files were changed since; 'unknown' outside a clone."""
     try:
-        asked = subprocess.run(
+        completed = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"],
             cwd=PROJECT,
             capture_output=True,
@@ -23,7 +23,7 @@ def commit() -> str:
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return asked.stdout.strip()
+    return completed.stdout.strip()
 
 
 def processor() -> str:

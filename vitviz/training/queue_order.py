@@ -44,9 +44,9 @@ def in_turn(waiting: Sequence[Order], busy: Iterable[Order]) -> list[Order]:
 
 def why_full(waiting: Sequence[Order], owner: str, address: str) -> str | None:
     """Return why no more runs can be queued, or None."""
-    mine = sum(order.owner == owner for order in waiting)
-    if mine >= QUEUED_PER_OWNER:
-        return f"you already have {mine} queued runs, the limit: stop one of them first"
+    own_count = sum(order.owner == owner for order in waiting)
+    if own_count >= QUEUED_PER_OWNER:
+        return f"you already have {own_count} queued runs, the limit: stop one of them first"
     if len(waiting) >= QUEUED_IN_ALL:
         return f"the queue is full ({len(waiting)} runs): try again later"
     if address and sum(order.address == address for order in waiting) >= QUEUED_PER_ADDRESS:

@@ -125,7 +125,7 @@ def import_run(root: str | Path, data: bytes, owner: str = "", lease_s: float | 
         check_start(start, config)
     run = Run.create(root, config, start=start)
     try:
-        for name, content in (item for part in parts for item in part.items()):
+        for name, content in (entry for part in parts for entry in part.items()):
             (run.directory / name).write_bytes(content)
         write_status(run.directory / "status.json", asdict(status))
     except OSError as error:

@@ -148,10 +148,10 @@ def _check_recipe(config: RunConfig, member: Member) -> None:
     if train.epochs is None:
         raise ValueError("an experiment is counted in epochs, so that its models are always equally far")
     for name in ("dataset", "validation_fraction", "threads"):  # one set of held-out images, one process
-        shared, own = getattr(config.train, name), getattr(train, name)
-        if own != shared:
+        shared, own_setting = getattr(config.train, name), getattr(train, name)
+        if own_setting != shared:
             raise ValueError(
-                f"the members of an experiment share {name} {shared!r}, received {own!r} for {member.name}"
+                f"the members of an experiment share {name} {shared!r}, received {own_setting!r} for {member.name}"
             )
 
 
@@ -167,5 +167,5 @@ def config_to_values(config: RunConfig) -> dict[str, Any]:
 
 
 def _values_of_member(member: Member) -> dict[str, Any]:
-    own = {} if member.train is None else {"train": to_dict(member.train)}
-    return {"name": member.name, "title": member.title, "model": to_dict(member.model), **own}
+    own_values = {} if member.train is None else {"train": to_dict(member.train)}
+    return {"name": member.name, "title": member.title, "model": to_dict(member.model), **own_values}

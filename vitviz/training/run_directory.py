@@ -296,11 +296,11 @@ def list_runs(root: str | Path) -> list[Run]:
     """Return the runs under `root`, newest first."""
     folder = Path(root)
     paths = folder.glob("*/config.json") if folder.is_dir() else ()
-    found = []
+    runs = []
     for path in paths:
         with suppress(RunError):
-            found += [] if path.parent.name.startswith(".") else [Run(path.parent)]
-    return sorted(found, key=lambda run: run.id, reverse=True)
+            runs += [] if path.parent.name.startswith(".") else [Run(path.parent)]
+    return sorted(runs, key=lambda run: run.id, reverse=True)
 
 
 def _write_new(directory: Path, config: RunConfig) -> None:

@@ -202,10 +202,10 @@ class Session:
         least = min((model.trainer.progress for model in waiting), default=1.0)
         for model in [model for model in waiting if model.trainer.progress <= least]:
             events += model.turn()
-            now = time.monotonic()
-            if now - self._flushed_at >= FLUSH_S:
+            time_s = time.monotonic()
+            if time_s - self._flushed_at >= FLUSH_S:
                 self._flush()
-            if now - self._status_written >= STATUS_S:
+            if time_s - self._status_written >= STATUS_S:
                 self._set_state("running")
         return events
 

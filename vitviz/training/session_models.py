@@ -74,22 +74,22 @@ def _pictures(
 ) -> dict[Learned, TrainingData]:
     """Return the data by training subset, loaded once; all share the held-out images."""
     dataset = load_dataset(configs[0].train.dataset, runs_folder=runs_folder)
-    found: dict[Learned, TrainingData] = {}
+    prepared: dict[Learned, TrainingData] = {}
     for config in configs:
-        if _learned_from(config) not in found:
+        if _learned_from(config) not in prepared:
             data = prepare_training_data(dataset, config.preparation, config.train)
-            found[_learned_from(config)] = replace(data, train=data.train.to(device))
-    return found
+            prepared[_learned_from(config)] = replace(data, train=data.train.to(device))
+    return prepared
 
 
 def _teachers(configs: list[RunConfig], runs_folder: Path) -> dict[str, LoadedModel]:
     """Return the teachers of all models by path."""
-    found: dict[str, LoadedModel] = {}
+    teachers: dict[str, LoadedModel] = {}
     for config in configs:
         path = config.train.distill_from
         if path is not None:
-            found[path] = load_teacher(config, path, runs_folder)
-    return found
+            teachers[path] = load_teacher(config, path, runs_folder)
+    return teachers
 
 
 def load_teacher(config: RunConfig, path: str, runs_folder: Path) -> LoadedModel:

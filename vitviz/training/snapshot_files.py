@@ -64,8 +64,8 @@ def cut_after(run: Run, step: int) -> None:
     """Delete records and snapshots after a step, and a truncated last line."""
     path = run.directory / "records.jsonl"
     if path.is_file():
-        kept = [line for line in path.read_bytes().splitlines(keepends=True) if _keeps(line, step)]
-        write_whole(path, b"".join(kept))
+        lines = [line for line in path.read_bytes().splitlines(keepends=True) if _keeps(line, step)]
+        write_whole(path, b"".join(lines))
     for snapshot in run.snapshots():
         if snapshot > step:
             (run.directory / "snapshots" / f"{snapshot:08d}.safetensors").unlink(missing_ok=True)

@@ -30,8 +30,8 @@ class Intake:
             RunError: if `PER_OWNER` of this visit or `PER_ADDRESS` of this address came within `WINDOW_S`.
         """
         with self._lock:
-            now = self.now()
-            while self._taken and now - self._taken[0][0] >= WINDOW_S:
+            time_s = self.now()
+            while self._taken and time_s - self._taken[0][0] >= WINDOW_S:
                 self._taken.popleft()
             from_owner = sum(who == owner for _, who, _ in self._taken)
             from_address = sum(bool(address) and where == address for *_, where in self._taken)
@@ -43,4 +43,4 @@ class Intake:
                     raise RunError(
                         f"{plural(count, self.kind)} came from {whose} within an hour, the limit: try again later"
                     )
-            self._taken.append((now, owner, address))
+            self._taken.append((time_s, owner, address))

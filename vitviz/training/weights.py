@@ -65,10 +65,10 @@ class Weights:
         named = [(n, p) for n, p in model.named_parameters() if not n.startswith(frozen or ("\0",))]
         if not named:
             raise ValueError(f"nothing is left to train when {', '.join(frozen)} is frozen")
-        named.sort(key=lambda item: not decays(*item))  # stable: first those that decay
+        named.sort(key=lambda entry: not decays(*entry))  # stable: first those that decay
         self._names = [name for name, _ in named]
         self._params = [parameter for _, parameter in named]
-        self._decaying = sum(decays(*item) for item in named)
+        self._decaying = sum(decays(*entry) for entry in named)
         self._decayed = sum(p.numel() for n, p in named if decays(n, p))
         self.master = torch.cat([p.detach().reshape(-1) for p in self._params])  # fp32
         for name, parameter in model.named_parameters():
@@ -121,15 +121,15 @@ class Weights:
 
     def decayed_places(self) -> list[tuple[str, Tensor]]:
         """Each weight that decays: its name and its place in the master, with its gradient's place as `.grad`."""
-        found = []
+        places = []
         for name, parameter, place, grad in zip(
             self._names, self._params, self._split(self.master), self._split(self.gradient), strict=True
         ):
             if decays(name, parameter):
                 view = place.view(parameter.shape)
                 view.grad = grad.view(parameter.shape)
-                found.append((name, view))
-        return found
+                places.append((name, view))
+        return places
 
     def segments(self, scale: Callable[[str], float]) -> list[tuple[Tensor, bool, float]]:
         """Return (place in the master with its gradient's as `.grad`, whether it decays, its scale), neighbours joined.
@@ -138,14 +138,14 @@ class Weights:
             scale: of a parameter's learning rate, by its name.
         """
         kinds = [(i < self._decaying, scale(name)) for i, name in enumerate(self._names)]
-        found, at, parameters = [], 0, iter(self._params)
+        joined, at, parameters = [], 0, iter(self._params)
         for (decaying, factor), alike in groupby(kinds):
             end = at + sum(next(parameters).numel() for _ in alike)
             place = self.master[at:end]
             place.grad = self.gradient[at:end]
-            found.append((place, decaying, factor))
+            joined.append((place, decaying, factor))
             at = end
-        return found
+        return joined
 
     def _split(self, vector: Tensor) -> list[Tensor]:
         """Return views of a vector, one per parameter."""
@@ -153,8 +153,8 @@ class Weights:
 
     def gradient_of(self, loss: Tensor) -> Tensor:
         """d loss / d parameters, flat and in the working precision; several threads may ask at once."""
-        found = torch.autograd.grad(loss, self._params, allow_unused=True)
-        parts = zip(self._params, found, strict=True)
+        gradients = torch.autograd.grad(loss, self._params, allow_unused=True)
+        parts = zip(self._params, gradients, strict=True)
         return torch.cat([(torch.zeros_like(p) if grad is None else grad).reshape(-1) for p, grad in parts])
 
     def collect_gradient(self, parts: Sequence[Tensor]) -> float:

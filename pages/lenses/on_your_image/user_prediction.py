@@ -68,8 +68,8 @@ def describe_outcome(
             f"Your prediction, {plain(names[guessed])}, is {'correct' if guessed in best else 'wrong'}. "
         )
     if not best:
-        kept = "a correct" if any(stable.wrong for stable in ranges) else "its"
-        return f"{verdict}On this image **no model** keeps {kept} prediction. {by_model}."
+        prediction_text = "a correct" if any(stable.wrong for stable in ranges) else "its"
+        return f"{verdict}On this image **no model** keeps {prediction_text} prediction. {by_model}."
     winners = join_words([plain(names[i]) for i in best])
     return (
         f"{verdict}On this image **{winners}** {'keeps its' if len(best) == 1 else 'keep their'}"

@@ -56,11 +56,13 @@ def _list_options(subject: Subject) -> list[str]:
     key = "two_images.second"
     selected = st.session_state.get(key, session_keys.get_control_values().get(key, ""))
     linked = session_keys.get_dict(session_keys.REQUESTED).get(key, "")
-    own: list[str] = st.session_state.setdefault(_OWN, [])
-    own += [image for image in (str(selected), str(linked)) if image not in own and _is_own(image)]
+    own_images: list[str] = st.session_state.setdefault(_OWN, [])
+    own_images += [
+        image for image in (str(selected), str(linked)) if image not in own_images and _is_own(image)
+    ]
     samples = [f"sample:{name}" for name in catalogue.list_samples()]
     others = [image for image in samples if image != subject.image]
-    return [TEST, *COPIES, *others, *filter(_is_own, own[-MOST_OWN:])]
+    return [TEST, *COPIES, *others, *filter(_is_own, own_images[-MOST_OWN:])]
 
 
 def _is_own(key: str) -> bool:

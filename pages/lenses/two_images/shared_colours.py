@@ -66,7 +66,7 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: Foreground) -> C
     Only tokens of the foreground count, except in a dataset.
     """
     masks = tuple(image.foreground(foreground.method, foreground.share, layer) for image in pair.images)
-    kept = [image.tokens(layer)[mask] for image, mask in zip(pair.images, masks, strict=True)]
+    foreground_tokens = [image.tokens(layer)[mask] for image, mask in zip(pair.images, masks, strict=True)]
     if fit == "set":
         model = pair.model
         name = default_pictures(model.trained_on, model.preparation.in_chans)
@@ -74,7 +74,7 @@ def fit_pair(pair: ImagePair, layer: int, fit: str, foreground: Foreground) -> C
         components = _fit_dataset(model, name, count, layer)
         fitted_on = f"{count} test images of {plain(find_note(name).title)}"
     else:
-        tokens = np.concatenate(kept if fit == "both" else kept[:1])
+        tokens = np.concatenate(foreground_tokens if fit == "both" else foreground_tokens[:1])
         fitted_on = ("both images" if fit == "both" else "this image") + (
             " (foreground only)" if foreground.method != "off" else ""
         )

@@ -143,8 +143,8 @@ def _build_labels(shown: list[Run]) -> list[RunLabel]:
                 best_step=None if best_record is None else best_record[0],
                 leads=best_record is not None and best_record[1] == top,
                 changes=[
-                    (step, f"{SHORT[name]} {now:g}")
-                    for step, name, _, now in _list_changes(run, runs.open_log(run.id))
+                    (step, f"{SHORT[name]} {changed_to:g}")
+                    for step, name, _, changed_to in _list_changes(run, runs.open_log(run.id))
                 ],
             )
         )

@@ -39,7 +39,7 @@ class Settings:
 
     def _tables(self, table: Mapping[str, Any], depth: int) -> list[Mapping[str, Any]]:
         inner = [table[name] for name in _NESTED if isinstance(table.get(name), dict) and depth < 3]
-        return [table, *(found for each in inner for found in self._tables(each, depth + 1))]
+        return [table, *(nested for each in inner for nested in self._tables(each, depth + 1))]
 
     def integer(self, *names: str) -> int | None:
         """Return a stated whole number of at least 1; a pair of equal numbers counts as one.

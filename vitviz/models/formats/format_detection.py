@@ -78,25 +78,25 @@ def open_model(
     Raises:
         PretrainedError: in one sentence that names the format, what is unknown and what to do; nothing is loaded.
     """
-    found = find_source(source, config)
-    settings = found.settings
-    recognised = recognise(found.shapes, settings)
+    tensor_source = find_source(source, config)
+    settings = tensor_source.settings
+    recognised = recognise(tensor_source.shapes, settings)
     layout = recognised.format
-    model_config, shapes = _describe(recognised, found.shapes, settings)
+    model_config, shapes = _describe(recognised, tensor_source.shapes, settings)
     model = empty_model(model_config)
     check_shapes(model.state_dict(), shapes, layout.title)
     # Everything that can be wrong with the settings is known before a tensor is read.
-    own = (
+    own_format = (
         settings.preparation(model_config.image_size, model_config.in_chans)
         if preparation is None
         else preparation
     )
-    if isinstance(model_config, ViTConfig) and own.image_size % model_config.patch_size:
+    if isinstance(model_config, ViTConfig) and own_format.image_size % model_config.patch_size:
         raise PretrainedError(
-            f"patches of {model_config.patch_size} px do not divide images of {own.image_size} px"
+            f"patches of {model_config.patch_size} px do not divide images of {own_format.image_size} px"
         )
     classes = _labels(labels, settings, model_config.num_classes)
-    state = found.read()
+    state = tensor_source.read()
     load_into(
         model,
         layout.translate({name: state[full] for name, full in recognised.names.items()}),
@@ -105,13 +105,13 @@ def open_model(
     return LoadedModel(
         model=model,
         config=model_config,
-        preparation=own,
+        preparation=own_format,
         classes=classes,
         title=title or _title(layout, model_config),
         trained_on=UNSAID,
         step=0,
         # One file may be opened as two models that differ in their settings.
-        digest=f"{found.digest}:{_digest(model_config, own, classes)}",
+        digest=f"{tensor_source.digest}:{_digest(model_config, own_format, classes)}",
         notes=tuple(settings.notes),
     )
 

@@ -89,18 +89,18 @@ def fill_biases(state: State, *layers: str) -> State:
     filled = dict(state)
     for layer in layers:
         pattern = re.compile(rf"(?:.*\.)?{re.escape(layer)}\.(weight|bias)")
-        found = [(name, match[1]) for name in state if (match := pattern.fullmatch(name))]
-        if any(kind == "bias" for _, kind in found):
+        numbered = [(name, match[1]) for name in state if (match := pattern.fullmatch(name))]
+        if any(kind == "bias" for _, kind in numbered):
             continue
-        for name, _ in found:
+        for name, _ in numbered:
             filled[f"{name.removesuffix('weight')}bias"] = state[name].flatten(1)[:, 0] * 0
     return filled
 
 
 def count(shapes: Shapes, pattern: str) -> int:
     """Return one more than the largest index that a name matching `pattern` has; 0 without one."""
-    found = (re.match(pattern, name) for name in shapes)
-    return max((int(match[1]) + 1 for match in found if match and len(match[1]) < 5), default=0)
+    matches = (re.match(pattern, name) for name in shapes)
+    return max((int(match[1]) + 1 for match in matches if match and len(match[1]) < 5), default=0)
 
 
 def describe_vit(shapes: Shapes, settings: Settings, **differences: object) -> ViTConfig:
