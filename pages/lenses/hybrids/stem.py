@@ -59,8 +59,9 @@ def _draw_steps(choice: ModelChoice, step: int | None, image: str) -> None:
         else:
             draw_chart(plots.sheet_figure(maps, cell, selection.get_theme()), "hybrids.maps")
     if not predicted:
-        where = "the token" if number == TOKENS else f"the position in all {len(maps)} feature maps"
-        page.caption(f"Outlined: the {config.patch_size} × {config.patch_size} px of a position and {where}.")
+        side, where = config.patch_size, f"this position in all {len(maps)} feature maps"
+        where = "its token" if number == TOKENS else where
+        page.caption(f"Outlined: the {side} × {side} px of one position, and {where}.")
     elif number == TOKENS:
         page.caption(captions.describe_tokens(config, maps, get_tokens(journey), cell, field_px))
     else:
