@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from pages.controls import query_params, session_keys, widgets
+from pages.controls.view_state import read_state
 from pages.frame import page
 from pages.lenses.attention.ablation_link import AblatableParts, Ablation
 from pages.lenses.attention.captions import describe_ablation
@@ -14,7 +15,6 @@ from pages.lessons import open_lesson
 from pages.selection import selection
 from pages.selection.subject import CapturedSubject
 from pages.views.bars import draw_bars
-from pages.views.event_values import read_state
 from pages.views.register import register
 from vitviz.models.abilities import Abilities
 from vitviz.models.layer_order import heads_by_layer

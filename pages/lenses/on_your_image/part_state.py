@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pages.controls import query_params, widgets
-from pages.views.event_values import ViewState, read_state
+from pages.controls.view_state import ViewState, read_state
 from vitviz.analysis.image_parts import Parts, decode_parts, encode_parts
 
 

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeGuard
 
 from pages.controls import query_params, widgets
-from pages.views.event_values import ViewState, read_state
+from pages.controls.view_state import ViewState, read_state
 from vitviz.analysis.image_changes import CHANGES, WHOLE, Setting
 from vitviz.text import parse_float, parse_int
 
