@@ -1,6 +1,7 @@
 // Run on every page: the session cookie, term descriptions, address events, presentation mode and skip link.
 
 import { watchAddress } from './address.js';
+import { listenForKeys } from './keyboard.js';
 import { enablePresenting } from './presentation.js';
 import { explainTerms, setColours } from './glossary_terms.js';
 
@@ -61,6 +62,7 @@ export default function browser() {
   if (!window[STARTED]) {
     window[STARTED] = true;
     explainTerms();
+    listenForKeys();
   }
   watchAddress();
   enablePresenting();

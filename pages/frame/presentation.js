@@ -1,14 +1,10 @@
-// Presentation mode: the picture alone in large type, arrow keys through the stops of a lesson. P toggles it, Escape ends it.
-// Page Up and Page Down, sent by a presenter's remote, work wherever the focus is.
+// Presentation mode: the picture alone in large type; keyboard.js toggles it.
 
 import { showPage, showPicture } from './presentation_figure.js';
 
 const MARK = 'vitvizPresent';
 const STORAGE_KEY = 'vitviz.present';
 const READY = Symbol.for('vitviz.present');
-const TEXT_FIELDS = 'input:not([type="radio"], [type="checkbox"]), textarea, select, [contenteditable="true"]';
-const ARROW_KEY_ELEMENTS = `${TEXT_FIELDS}, input, canvas, [role="slider"], [role="radio"], [role="listbox"], [role="grid"], [role="application"]`;
-const REMOTE = { PageDown: 'next', PageUp: 'back' };
 const FOLLOW_MS = 400; // how often the page is looked at for another picture
 // Streamlit's focus frame starts below the header, which is hidden: the frame would cross the title.
 // Of the page remain its title, its picture with the caption, the lesson's panel and the class bar.
@@ -47,12 +43,11 @@ html[data-vitviz-present] .st-key-lesson_panel { max-height: calc(100vh - 2rem) 
 `;
 let following = 0;
 
-/** Start or end presenting; the mode survives a reload of this tab. */
-export function toggle() {
-  present(!(MARK in document.documentElement.dataset));
-}
+/** Return true in presentation mode. */
+export const isPresenting = () => MARK in document.documentElement.dataset;
 
-function present(on) {
+/** Start or end presenting; the mode survives a reload of this tab. */
+export function present(on) {
   if (on) document.documentElement.dataset[MARK] = '';
   else delete document.documentElement.dataset[MARK];
   clearInterval(following);
@@ -61,39 +56,12 @@ function present(on) {
   (on ? showPicture : showPage)();
 }
 
-/** Return the getFocusedElement element, also inside of a view. */
-function getFocusedElement() {
-  let node = document.activeElement;
-  while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
-  return node;
-}
-
-function go(way) {
-  document.querySelector(`.st-key-lesson_${way} a`)?.click();
-}
-
-function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  const node = getFocusedElement();
-  const on = MARK in document.documentElement.dataset;
-  if (event.key.toLowerCase() === 'p' && !node?.matches(TEXT_FIELDS)) toggle();
-  else if (!on) return;
-  else if (event.key === 'Escape') present(false);
-  else if (event.key in REMOTE && !node?.matches(TEXT_FIELDS)) {
-    event.preventDefault();
-    go(REMOTE[event.key]);
-  } else if (node?.matches(ARROW_KEY_ELEMENTS)) return;
-  else if (event.key === 'ArrowRight') go('next');
-  else if (event.key === 'ArrowLeft') go('back');
-}
-
-/** Listen for the keys; called once a page. */
+/** Add the mode's style sheet and go on presenting after a reload; called once a page. */
 export function enablePresenting() {
   if (window[READY]) return;
   window[READY] = true;
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(STYLE);
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
-  window.addEventListener('keydown', onKey);
   if (sessionStorage.getItem(STORAGE_KEY)) present(true);
 }

@@ -2,7 +2,7 @@
 
 import { button, el } from '../../vitviz/browser/kit/dom.js';
 import { CHANGED } from '../frame/address.js';
-import { enablePresenting, toggle } from '../frame/presentation.js';
+import { isPresenting, present } from '../frame/presentation.js';
 
 const SETTLE_MS = 300; // a dragged slider writes many addresses
 
@@ -23,9 +23,8 @@ function readQuery() {
 }
 
 export default function lessonFoot({ root, trigger, onUnmount }) {
-  enablePresenting();
   const row = el(root, 'div', { class: 'lf' });
-  button(row, 'Present', toggle, { class: 'lf-present' });
+  button(row, 'Present', () => present(!isPresenting()), { class: 'lf-present' });
   el(row, 'span', { class: 'vv-muted' }, 'P: present · ← → or Page Up, Page Down: previous, next stop · Escape: exit');
   let header = null;
   let timer = 0;

@@ -305,7 +305,7 @@ def settle(page: Page) -> None:
     """Waits until the script has run, the code of views has come, and every view on the screen has drawn."""
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
     page.locator('[data-testid="stMain"] h1').first.wait_for()
-    # base.js: no view without it; and the page's own keys, of which presentation.js comes last
+    # base.js: no view without it; and the page's own keys, before presentation.js
     page.wait_for_function(
         "() => window[Symbol.for('vitviz.history')] && window[Symbol.for('vitviz.present')]"
     )
