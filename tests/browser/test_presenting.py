@@ -82,8 +82,9 @@ def test_the_picture_takes_the_screen(visit: Visit, address: str, picture: str) 
     page.keyboard.press("p")
     box = page.locator("[data-vitviz-picture]")
     expect(box.locator(f"[data-component={picture}]")).to_be_visible()
-    page.wait_for_function(
-        "() => document.querySelector('[data-vitviz-picture]').getBoundingClientRect().height >= 0.85 * innerHeight"
+    page.wait_for_function(  # until what comes late is fitted, too
+        """() => { const { height, bottom } = document.querySelector('[data-vitviz-picture]').getBoundingClientRect();
+            return height >= 0.85 * innerHeight && bottom <= innerHeight; }"""
     )
     place, title = box.bounding_box(), page.locator("h1").bounding_box()
     assert place and title and title["y"] + title["height"] <= place["y"] + 1 and title["height"] <= 40
