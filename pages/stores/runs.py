@@ -296,17 +296,20 @@ def _build_choice(run: Run) -> ModelChoice | None:
 
     try:  # the run may be deleted or restarted at any of these calls
         steps, config, name = run.snapshots(), run.config(), get_title(run)
-        table = open_log(run.id).read().validation()
+        table, active = open_log(run.id).read().validation(), read_status(run).active
         path = run.snapshot_path(steps[-1]) if steps else None
     except RunError:
         return None
     if path is None:
         return None
     best = f"best validation accuracy {percent(table[-1].max())}" if table.shape[1] else "not yet evaluated"
+    title = plain(data_title(config.train.dataset))
+    # The sidebar is not redrawn while the live lab's numbers change.
+    training = f"Step {steps[-1]:,} of a run in training on {title}."
     return ModelChoice(
         key=f"run:{run.id}",
         title=name,
-        note=f"Trained here on {plain(data_title(config.train.dataset))}; {best}.",
+        note=training if active else f"Trained here on {title}; {best}.",
         config=config.model,
         preparation=config.preparation,
         trained_on=hide_secret_name(config.train.dataset),

@@ -82,7 +82,8 @@ def describe_results(stored: Result) -> str:
     return (
         f"Attention over convolutions {'gains' if gain > 0 else 'loses'} {abs(gain):.1f} points relative to the same"
         f" network without attention ({TITLES[best]}: {percent(mean(tests[best]))}; control: {percent(mean(control))};"
-        f" {seeds}), for {cost[best] / cost['control']:.0f} times the multiply-adds."
+        f" {seeds}), for {cost[best] / cost['control']:.0f} times the multiply-adds; the lecture's formula"
+        " omits 1/√d and has Aᵀ V in place of A V."
     )
 
 

@@ -107,7 +107,7 @@ def _ask(dataset: str, epochs: float, reached: Mapping[str, float]) -> Predictio
         f"How far below the best encoding is a model **without** positions on {DATASETS[dataset].title} after"
         f" {format_epochs(epochs)}?",
         {guess: label for guess, (_, label) in GAP_RANGES.items()},
-        lambda guess: describe_prediction(100 * (reached[good] - none), guess),
+        lambda guess: describe_prediction(percent_difference(reached[good], none), guess),
     )
 
 

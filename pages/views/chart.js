@@ -192,8 +192,7 @@ export default class Chart {
 
   /** Return what vitviz/plots/hidden_curves.py has left of a chart. */
   describeConcealed() {
-    if (this.all.some((trace) => trace.fill)) return 'range of all lines';
-    return this.all.some((trace) => isSkipped(trace) && trace.x?.length > 1) ? 'values of all rows' : '';
+    return this.all.find((trace) => trace.name && isSkipped(trace) && trace.x?.length > 1)?.name;
   }
 
   /** Return 'test accuracy, % over images: ViT: from 50 at 100 to 90 at 1000'. */

@@ -104,8 +104,11 @@ def test_a_chart_is_described(page: Page, layout: object, data: object, words: s
 
 def test_a_concealed_chart_has_no_value(page: Page) -> None:
     edge = LINE | {"mode": "lines", "hoverinfo": "skip"}
-    band = [edge | {"x": [1, 2], "y": [5, 6]}, edge | {"x": [1, 2], "y": [7, 8], "fill": "tonexty"}]
-    assert draw(page, band, AXES) == ["img", "share over depth: range of all lines"]
+    band = [
+        edge | {"x": [1, 2], "y": [5, 6]},
+        edge | {"x": [1, 2], "y": [7, 8], "fill": "tonexty", "name": "range"},
+    ]
+    assert draw(page, band, AXES) == ["img", "share over depth: range"]
     assert page.evaluate("document.querySelector('.ch-canvas').tabIndex") == -1
 
 

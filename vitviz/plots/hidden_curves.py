@@ -33,7 +33,7 @@ def conceal(figure: Chart) -> Chart:
             mode="markers",
             marker={"color": _BAND, "size": 9},
             hoverinfo="skip",
-            showlegend=False,
+            name="values of all rows",
         )
     else:
         _add_band(hidden, *find_range(traces))
@@ -46,7 +46,8 @@ def _add_band(hidden: Chart, x: list[Any], low: FloatArray, high: FloatArray) ->
         return
     edge = {"hoverinfo": "skip", "showlegend": False, "line": {"width": 0}, "mode": "lines"}
     hidden.add("scatter", x=list(x), y=low.tolist(), **edge)
-    hidden.add("scatter", x=list(x), y=high.tolist(), fill="tonexty", fillcolor=_BAND, **edge)
+    band = {**edge, "showlegend": True, "name": "range of all values"}
+    hidden.add("scatter", x=list(x), y=high.tolist(), fill="tonexty", fillcolor=_BAND, **band)
 
 
 def is_horizontal(traces: list[dict[str, Any]]) -> bool:

@@ -112,6 +112,7 @@ def pack_matches(
         "layers": [{"title": layer.title, "grid": list(layer.grids[1])} for layer in layers],
         "chosen": chosen,
         "count": count,
+        "legend": ["\N{MINUS SIGN}1", "cosine to the selected patch", "1"],
     }
     return pack(
         header,

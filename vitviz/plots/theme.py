@@ -10,6 +10,7 @@ Mode = Literal["light", "dark"]
 # Okabe and Ito (2008): a family, and a head, has the same colour on every page. Their orange is left to attention.
 FAMILIES = {"cnn": "#7F7F7F", "hybrid": "#56B4E9", "swin": "#009E73", "vit": "#0072B2", "deit": "#CC79A7"}
 HEADS = ("#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#D55E00", "#B8A800", "#7F7F7F")
+HEAD_NAMES = ("light blue", "green", "pink", "dark blue", "orange", "olive", "grey")
 # What is compared within one family: grey first, which the others are held against.
 VARIANTS = (HEADS[6], *HEADS[:6], "#7A5BC8")
 _KIN = {"conv_attention": "hybrid", "flat_attention": "vit"}

@@ -7,6 +7,7 @@ from pages.lenses.two_images.pair_results import ColouredPair, MatchedPair, Patc
 from vitviz.analysis.token_colours import explained_share
 from vitviz.analysis.token_similarity import share_at_true_place
 from vitviz.data.image_copies import locate_cells
+from vitviz.plots.theme import HEAD_NAMES
 from vitviz.text import gained, percent, percent_difference, plain, signed
 
 
@@ -71,10 +72,9 @@ def name_token(runs: PatchedRuns, token: int) -> str:
 
 def describe_patching(runs: PatchedRuns) -> str:
     """Describe the replacement that changes the class probability most, and the probabilities without it."""
-    points = runs.points
-    best = int(np.nanargmax(np.abs(points)))
+    best = int(np.nanargmax(np.abs(runs.after - runs.second)))
     if runs.part == "head":
-        layer, head = np.unravel_index(best, points.shape)
+        layer, head = np.unravel_index(best, runs.after.shape)
         name = f"head {head + 1} of layer {layer + 1}"
     else:
         name = f"token {name_token(runs, best)} of {runs.layer}"
@@ -93,8 +93,8 @@ def describe_segments(pair: ImagePair, layer: int, segmented: SegmentedPair) -> 
     label = int(inside.argmax())
     rule = "attention" if segmented.by_attention else "first component"
     return (
-        f"Segment {label + 1} holds {percent(inside[label] / max(int(inside.sum()), 1), 0)} of the foreground by {rule}"
-        f" ({percent(foreground.mean(), 0)} of the first image); it covers"
+        f"The foreground by {rule} covers {percent(foreground.mean(), 0)} of the first image. Segment {label + 1}"
+        f" ({HEAD_NAMES[label]}) holds {percent(inside[label] / max(int(inside.sum()), 1), 0)} of it, and covers"
         f" {percent((segmented.first == label).mean(), 0)} of the first image and"
         f" {percent((segmented.second == label).mean(), 0)} of the second ({pair.layers[layer].said})."
     )

@@ -29,6 +29,7 @@ export class Frames {
     this.page = el(root, 'div', { class: 'ti' });
     this.row = el(this.page, 'div', { class: 'ti-row' });
     this.facts = el(this.page, 'div', { class: 'vv-mono ti-facts' });
+    this.legend = canvas(el(this.page, 'div', { class: 'ti-legend' }));
     this.announce = live(root);
   }
 
@@ -73,7 +74,7 @@ export class Frames {
 
   update(message) {
     this.message = message;
-    const { header, arrays } = message;
+    const { header, arrays, colors } = message;
     if (this.frames.length !== header.frames.length) {
       this.row.replaceChildren();
       this.frames = header.frames.map((_, side) => this.add(side));
@@ -95,6 +96,10 @@ export class Frames {
           this.acts.shown?.(side, bitmap);
         });
     });
+    const { legend: words } = header;
+    this.legend.node.parentElement.hidden = !words.length;
+    const width = Math.min(this.page.clientWidth, 480);
+    if (words.length) legend(this.legend, { table: DIVERGING_LUT, width, words, colors, label: words.join(', ') });
   }
 }
 
@@ -104,7 +109,6 @@ export default class StaticFrames extends Frames {
       hover: (side, cell, event) => this.point(side, cell, event),
       label: (side) => this.message.header.frames[side].title,
     });
-    this.legend = canvas(el(this.page, 'div', { class: 'ti-legend' }));
   }
 
   point(side, cell, event) {
@@ -114,12 +118,14 @@ export default class StaticFrames extends Frames {
       const alike = other === side || (frame.photo && frames[side].photo && String(frame.grid) === shape);
       this.mark(other, alike && frame.facts.length ? cell : -1);
     });
-    this.say(cell < 0 ? this.rest() : this.describe(side, cell), event);
+    this.isRead = cell >= 0;
+    this.say(this.isRead ? this.describe(side, cell) : this.rest(), event);
     this.root.dataset.cell = `${side}:${cell}`;
   }
 
   rest() {
-    return 'Point at a patch to read its numbers.';
+    const { frames } = this.message.header;
+    return `Point at a ${frames.some(({ cols }) => cols[0]) ? 'cell' : 'patch'} to read its numbers.`;
   }
 
   /** Return the numbers of a cell, and of the same cell in the other frames of an equal grid. */
@@ -169,24 +175,12 @@ export default class StaticFrames extends Frames {
 
   update(message) {
     super.update(message);
-    const { header, colors } = message;
-    header.frames.forEach((given, side) => {
+    message.header.frames.forEach((given, side) => {
       this.label(this.frames[side], given);
       this.write(side);
       cover(this.frames[side].cells, this.paint(side));
     });
-    this.legend.node.parentElement.hidden = !header.legend.length;
-    if (header.legend.length) {
-      const width = Math.min(this.page.clientWidth, 480);
-      legend(this.legend, {
-        table: DIVERGING_LUT,
-        width,
-        words: header.legend,
-        colors,
-        label: header.legend.join(', '),
-      });
-    }
-    if (!this.facts.textContent) this.say(this.rest());
-    this.root.dataset.frames = String(header.frames.length);
+    if (!this.isRead) this.say(this.rest());
+    this.root.dataset.frames = String(message.header.frames.length);
   }
 }

@@ -14,6 +14,7 @@ const LEFT = 40;
 const RIGHT = 84;
 const TOP = { 1: 26, 2: 30 };
 const BOTTOM = { 1: 24, 2: 40 };
+const PALE = 0.6; // opacity of training curves
 const AXIS_TITLES = ['step', 'epoch', 'seconds of training'];
 
 /** Format a value with its unit. */
@@ -97,7 +98,7 @@ function drawLine(view, plot, line, share) {
   if (!validation && view.state.smoothing > 0)
     plot.line(points(line.values), 0, { color, width: 1, alpha: 0.22 * share });
   const place = view.now.header.runs.findIndex(({ id }) => id === line.run);
-  const style = { color, width: validation ? 2 : 1.5, alpha: (validation ? 1 : 0.6) * share };
+  const style = { color, width: validation ? 2 : 1.5, alpha: (validation ? 1 : PALE) * share };
   plot.line(points(line.drawn), place, style);
   if (!validation || line.n > 60) return;
   for (const [at, value] of points(line.values))
@@ -167,7 +168,7 @@ function labelOf(view, { metric, plot }, line) {
     name: line.ghost || (several ? `${best ? '★ ' : ''}${run?.name ?? ''}` : line.split),
     value: worded(line.drawn[last], metric.unit),
     color: line.ghost ? plot.colors.muted : view.color(line.run),
-    strong: !line.ghost && (line.split !== 'train' || several),
+    alpha: line.ghost || line.split !== 'train' ? 1 : PALE,
   };
 }
 
@@ -179,12 +180,10 @@ function drawLabels(view, panel) {
   const wanted = labels.map(({ y }) => y);
   const places = spread(wanted, 32, plot.y0 - 10, plot.y1 - 8);
   const x = plot.x1 + 10;
-  labels.forEach(({ name, value, color, strong }, i) => {
-    ctx.globalAlpha = strong ? 1 : 0.8;
+  labels.forEach(({ name, value, color, alpha }, i) => {
     plot.font('600 13px');
-    plot.dot(x - 4, places[i] - 7, 3, color);
+    plot.dot(x - 4, places[i] - 7, 3, color, { alpha });
     plot.text(value, x + 4, places[i] - 7, { color: plot.colors.ink, align: 'left' });
-    ctx.globalAlpha = 1;
     plot.font();
     plot.text(fit(ctx, name, RIGHT - 14), x, places[i] + 8, { align: 'left' });
   });

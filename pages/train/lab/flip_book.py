@@ -224,5 +224,6 @@ def _describe_step(step: int, log: Records, table: NDArray[np.float64]) -> str:
     text = f"epoch {epoch:.1f} · {seconds:.1f} s"
     earlier = np.flatnonzero(table[0] <= step) if table.shape[1] else np.array([], int)
     if step and len(earlier):
-        text += f" · validation {percent(table[-1, earlier[-1]])}"
+        evaluated, accuracy = int(table[0, earlier[-1]]), percent(table[-1, earlier[-1]])
+        text += f" · validation {accuracy}" + (f" at step {evaluated:,}" if evaluated < step else "")
     return text
