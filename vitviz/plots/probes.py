@@ -9,6 +9,7 @@ from vitviz.plots.chart import Chart
 from vitviz.plots.theme import HEADS, PALETTES, SYMBOLS, Mode, family_colors
 
 HEIGHT_PX = 340
+_SPREAD = "rgba(86, 180, 233, 0.45)"
 
 
 @dataclass(frozen=True)
@@ -82,17 +83,15 @@ def lengths_figure(layers: Sequence[Layer], prefix: Sequence[str], mode: Mode) -
     figure = Chart(mode)
     palette = PALETTES[mode]
     titles = [layer.title for layer in layers]
-    for layer in layers:
-        figure.add(
-            "scatter",
-            x=[layer.title] * 2,
-            y=[layer.spread[0], layer.spread[2]],
-            mode="lines",
-            line={"color": HEADS[0], "width": 12},
-            opacity=0.45,
-            hoverinfo="skip",
-            showlegend=False,
-        )
+    figure.add(
+        "scatter",
+        name="1 to 99 % of the patches",
+        x=[title for layer in layers for title in (layer.title, layer.title, None)],
+        y=[norm for layer in layers for norm in (layer.spread[0], layer.spread[2], None)],
+        mode="lines",
+        line={"color": _SPREAD, "width": 12},
+        hoverinfo="skip",
+    )
     marks = [
         ("median patch", [layer.spread[1] for layer in layers], "line-ew-open", palette.ink),
         ("largest patch", [layer.longest for layer in layers], "circle", palette.primary),

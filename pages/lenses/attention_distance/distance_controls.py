@@ -59,6 +59,9 @@ def read_controls(model: LoadedModel) -> DistanceControls:
                 "attention_distance.measure",
                 "Metric",
                 names if able.heads_over_all else {"distance": MEASURES["distance"]},
+                help="Prefix attention: attention weight on prefix tokens such as [CLS]."
+                if able.prefix
+                else None,
                 why_not=able.heads_over_all.why_not or None,
             )
         with page.options("attention_distance"):

@@ -57,11 +57,14 @@ def draw(compared: Subject) -> None:
     shown = layers if revealed else layers[:-1]
     with stage:
         draw_chart(build_figure(compared.layers[: len(shown)], shown, compared.layout.prefix), "layers.sinks")
-    hidden = f". Predict to see {compared.layers[-1].said}, the last one."
+    hidden = f"; predict to see {compared.layers[-1].said}, the last one."
     page.caption(
         describe_lengths(compared, layers, subset)
         if revealed
         else f"{_describe_longest(compared, shown, subset)}{hidden}"
+    )
+    page.caption(
+        "Patch tokens with very large norms are often attention sinks; this view measures norms, not attention."
     )
     draw_length_maps(compared, len(shown))
     page.findings("layers.sinks")
@@ -119,7 +122,7 @@ def _describe_earlier(compared: Subject, layers: Sequence[TokenNorms]) -> str:
     limit = f"exceeds {analysis.TIMES:.0f} times the median norm"
     counts = [int(layer.extreme.sum()) for layer in layers]
     if not any(counts):
-        return f"No patch token of any layer {limit}, so there are no attention sinks among the patches."
+        return f"No patch token of any layer {limit}: this model has no high-norm patch tokens."
     most = int(np.argmax(counts))
     return (
         f"No patch token of the last layer {limit}; earlier layers have {sum(counts):,}, most in"
