@@ -45,7 +45,7 @@ def build(mode: Mode) -> View | None:
         prediction=ask_highest(
             GUESS,
             NAME,
-            "With patches shuffled, which model still accepts most faces?",
+            "With patches shuffled, which model accepts the largest share of faces?",
             {TITLES[name]: mean(rows["shuffled"]) for name, rows in shares.items()},
             percent,
         ),
@@ -99,12 +99,10 @@ def compare_seeds(cnn: Sequence[float], vit: Sequence[float]) -> str:
     if len(cnn) == len(vit) == 1:
         return "One seed each does not decide the lecture's claim."
     if min(cnn) > max(vit):
-        more = "Every CNN accepts more faces than any ViT"
-        if max(vit) < 0.5:
-            return f"{more}, as the lecture claims."
-        return f"{more}, as the lecture claims, but the ViTs accept most too."
+        more = "The CNN accepts more faces than the ViT for all seeds, as the lecture claims"
+        return f"{more}, but the ViTs also accept more than half." if min(vit) > 0.5 else f"{more}."
     if min(vit) > max(cnn):
-        return "Every ViT accepts more faces than any CNN, the opposite of the lecture's claim."
+        return "The ViT accepts more faces than the CNN for all seeds, the opposite of the lecture's claim."
     return "The seeds of CNN and ViT overlap, so the claimed difference is not visible."
 
 

@@ -19,8 +19,8 @@ MOST_NAMED = 4  # models of the Pareto front
 def describe_front(points: Sequence[Point], count: int, axes: tuple[Quantity, Quantity]) -> str:
     """Return the Pareto front, the sources of the accuracies, and how many of `count` models have no number."""
     front = sorted((p for p in points if p.front), key=lambda p: p.x)
-    names = ", ".join(f"**{plain(p.name)}**" for p in front[:MOST_NAMED])
-    more = f" and {len(front) - MOST_NAMED} more" if len(front) > MOST_NAMED else ""
+    names = "; ".join(f"**{plain(p.name)}**" for p in front[:MOST_NAMED])  # names may contain commas
+    more = f"; and {len(front) - MOST_NAMED} more" if len(front) > MOST_NAMED else ""
     better = [f"{'more' if q.more_is_better else 'fewer'} {q.title}" for q in axes]
     cited = sum(p.hollow for p in points)
     sentences = [

@@ -139,7 +139,7 @@ def _describe_bias(config: ModelConfig) -> str:
     side = config.image_size
     if abilities(config).receptive_field:
         first = 9 * config.in_chans * as_cnn(config).widths[0]
-        return f"{first:,} first-layer weights are shared by all {side**2:,} pixels; no position information"
+        return f"{first:,} first-layer weights are shared by all {side**2:,} pixels; no position embeddings"
     weights, count = parameter_count.parameters(config), parameter_count.tokens(config, side)
     positions = weights[parameter_count.POSITIONS] - parameter_count.prefix(config)
     embedding = f"{positions:,} learned numbers encode the positions of {count} tokens"
@@ -361,8 +361,8 @@ def _advise_distillation(entries: tuple[Entry, ...]) -> Advice:
     wins, loses = verdicts.count("wins"), verdicts.count("loses")
     chosen = selected.count("wins") or "none"
     best = (
-        f" The method with the best validation accuracy is better by more than the spread at {chosen} of"
-        f" {len(selected)} sizes."
+        " If the distillation method is selected by validation accuracy, the student exceeds its twin by more than"
+        f" the seed spread at {chosen} of {len(selected)} sizes."
     )
     small = (
         f"on small datasets, hard labels help by more than the seed spread at {wins or 'none'} of"

@@ -365,7 +365,7 @@ def test_every_number_of_the_faces_is_in_their_file(open_app: OpenApp) -> None:
 
 def test_the_lectures_claim_is_held_against_the_seeds() -> None:
     assert "as the lecture claims." in faces.compare_seeds([0.9, 0.8], [0.4, 0.3])
-    assert "but the ViTs also" in faces.compare_seeds([0.9, 0.8], [0.7, 0.5])
+    assert "but the ViTs also" in faces.compare_seeds([0.9, 0.8], [0.7, 0.6])
     assert "the opposite" in faces.compare_seeds([0.3, 0.4], [0.7, 0.5])
     assert "overlap" in faces.compare_seeds([0.3, 0.6], [0.7, 0.5])
 

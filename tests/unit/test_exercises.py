@@ -131,7 +131,7 @@ MISTAKES: dict[str, list[tuple[str, str, str]]] = {
             "del model.positions\n    model.positions = nn.Parameter(start)",
             "model.positions = start.numpy()",
         ),
-        ("no positions any more", "model.positions = nn.Parameter(start)", "model.table = nn.Parameter(start)"),
+        ("model.positions is missing", "model.positions = nn.Parameter(start)", "model.table = nn.Parameter(start)"),
         ("wrong shape: positions are (1, 50, 8), expected (50, 8)", "nn.Parameter(start)", "nn.Parameter(start[None])"),
         ("parameters that are no longer trained", "    return model",
          "    model.head.weight.requires_grad_(False)\n    return model"),

@@ -272,7 +272,7 @@ def describe_shift(models: Sequence[ShiftedMaps], shift_px: int) -> str:
     )
     if last[worst] - last[best] < ALIKE:
         deep = f"The last layers differ little ({last[best]:.2f} to {last[worst]:.2f}; 0: shifts, 1: stays)."
-    shares = ", ".join(f"{plain(model.name)} {percent(model.changed_share)}" for model in models)
+    shares = "; ".join(f"{plain(model.name)} {percent(model.changed_share)}" for model in models)
     return f"Shift of {shift_px} px. {first} {deep} Probability that changes its class: {shares}."
 
 
@@ -283,7 +283,7 @@ def describe_test_images(models: Sequence[ShiftedMaps], shift_px: int, rates: Ma
     if stored is None or not shares:
         return ""
     count = int(stored.settings["pictures"])
-    by_model = ", ".join(f"{plain(name)} {percent(share)}" for name, share in shares.items())
+    by_model = "; ".join(f"{plain(name)} {percent(share)}" for name, share in shares.items())
     return (
         f"Of {count:,} test images shifted by {shift_px} px, the prediction changes on: {by_model}."
         f" {describe_error(np.array([*shares.values()]), count)}"

@@ -26,9 +26,9 @@ export function describePredictions({ header, arrays }, at) {
   const models = header.models.map(({ name }, m) => {
     const chances = chancesOf(arrays.chances, m, at);
     const top = predictedOf(chances);
-    return `${name} ${header.classes[top]} ${percent(chances[top])}`;
+    return `${name}: ${header.classes[top]} ${percent(chances[top])}`;
   });
-  return models.join(', ');
+  return models.join('; ');
 }
 
 /** Returns the pointer's position in an element, in [0, 1]. */

@@ -54,7 +54,7 @@ export default class SweepView {
     this.drawCurrent(room);
     this.drawStored(room);
     this.root.dataset.at = String(this.hand.at);
-    this.announce(`${header.words[this.hand.at]}: ${describePredictions(this.now, this.hand.at)}`);
+    this.announce(`${header.words[this.hand.at]}. ${describePredictions(this.now, this.hand.at)}`);
   }
 
   drawCurrent(width) {

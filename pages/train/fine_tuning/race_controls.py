@@ -140,7 +140,7 @@ def _choose_backbone(dataset: str) -> ModelChoice:
         "Start from",
         {key: choice.title for key, choice in backbones.items()},
         preferred,
-        help="Starts from the last step, but for the sidebar's model from the step selected there.",
+        help="Starts from a model's last step; the sidebar's model starts from the step selected there.",
     )
     return backbones[key]
 
