@@ -16,10 +16,8 @@ def make_inputs():
     kind = type(trainable).__name__
     expect(isinstance(trainable, ViT), f"make_positions_trainable returns a {kind}, expected the model")
     positions = getattr(trainable, "positions", None)
-    expect(
-        isinstance(positions, torch.Tensor),
-        "the model has no positions any more: assign the parameter to them",
-    )
+    is_tensor = isinstance(positions, torch.Tensor)
+    expect(is_tensor, "model.positions is missing: assign the parameter to model.positions")
     return trainable, before, torch.rand(4, 1, 28, 28)
 
 
