@@ -231,7 +231,7 @@ def test_the_blocks_steps_add_up(name: str, changes: dict[str, object], words: s
     np.testing.assert_allclose(values["Weighted sum of the values, head 3"][0], weighted, rtol=1e-5)
     (mixed,) = [step for step in steps if step.title.startswith("Weighted sum")]
     longest = np.linalg.norm(record["v"][2], axis=-1).max()
-    assert f"|v|, {longest:.2f}" in mixed.numbers
+    assert f"|v| = {longest:.2f}" in mixed.numbers
     np.testing.assert_allclose(values["Concatenation of all heads"][0, 8:], weighted, rtol=1e-4, atol=1e-6)
     scores = record["q"][2, 1] @ record["k"][2].T * 0.5
     np.testing.assert_allclose(values["Scores with every key"][0], scores, rtol=1e-4, atol=1e-6)
