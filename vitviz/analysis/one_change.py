@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitviz.text import gained, percent, plural, signed
+from vitviz.text import gained, percent, percent_difference, plural, signed
 
 Row = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -143,7 +143,7 @@ def describe_bug(with_bug: Variant, without_bug: Variant) -> str:
         return f"The bug makes no consistent difference across seeds: {ends}; {gain.summary}.{diverged}"
     effect = "costs" if gain.mean < 0 else "unexpectedly adds"
     seeds = gain.spread if len(gain.points) == 1 else f"{gain.spread}, {gain.certainty}"
-    return f"The bug {effect} {abs(gain.mean):.1f} points ({seeds}): {ends}.{diverged}"
+    return f"The bug {effect} {abs(percent_difference(with_it, without)):.1f} points ({seeds}): {ends}.{diverged}"
 
 
 def describe_hyperparameter(variants: Sequence[Variant], base: str) -> str:

@@ -30,7 +30,7 @@ from vitviz.models.loaded_model import LoadedModel
 from vitviz.plots import image_parts as plots
 from vitviz.plots.image_changes import Answered
 from vitviz.probe.robustness import Sweep, sweep
-from vitviz.text import percent, plain, plural
+from vitviz.text import percent, percent_difference, plain, plural
 
 _parts_view = register(__file__, "parts_view", "sweep_view")
 VIEW = "on_picture.parts"
@@ -48,8 +48,8 @@ class PartPredictions:
     wrong: Sweep
 
     def measure_loss(self, swept: Sweep, watched: int) -> float:
-        """Return how much less probable the watched class is than for the whole image."""
-        return read_probability(self.whole, watched) - read_probability(swept, watched)
+        """Return by how many points, as rounded in captions, the watched class is less probable than in the whole."""
+        return percent_difference(read_probability(self.whole, watched), read_probability(swept, watched))
 
     @property
     def keeps_prediction(self) -> bool:
@@ -213,7 +213,7 @@ def describe_outcome(
     if best:
         winners = " and ".join(plain(predictions[i].name) for i in best)
         lose = "loses" if len(best) == 1 else "lose"
-        finding = f"**{winners}** {lose} most confidence in {class_name}, {100 * max(losses):.1f} points"
+        finding = f"**{winners}** {lose} most confidence in {class_name}, {max(losses):.1f} points"
     claim = check_claim(predictions, compared.truth, compared.classes)
     return f"{verdict}With misplaced parts, {finding}. {by_model}. {claim}".strip()
 
