@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 from pages.stores import runs, session
+from pages.stores.record_arrays import Records
 from pages.studies import live_runs
 from pages.train.fine_tuning import tuning_race
-from pages.train.lab import live_settings, run_view
+from pages.train.lab import flip_book, live_settings, run_view
 from tests.pages.lab.helpers import PAGE, FakeExecutor, OpenApp, belongs, errors, until, view
 from tests.strokes import encode_strokes
 from tests.unit.training_helpers import duplicate
@@ -233,6 +234,14 @@ def test_another_pin_keeps_the_book_until_its_own_is_whole(
     assert view(app, "life")[0]["steps"] == run.snapshots()
 
 
+@pytest.mark.parametrize(
+    ("step", "ending"), [(68, "validation 72.7\xa0%"), (71, "validation 72.7\xa0% at step 68")]
+)
+def test_a_snapshot_names_the_step_of_an_older_validation(step: int, ending: str) -> None:
+    table = np.array([[34, 68], [0.5, 0.727]])
+    assert flip_book._describe_step(step, Records(), table).endswith(f"· {ending}")
+
+
 def test_a_snapshot_that_cannot_be_read_is_said_and_holds_nothing_up(open_app: OpenApp, run: Run) -> None:
     broken = run.snapshots()[1]
     run.snapshot_path(broken).write_bytes(b"no weights")
@@ -342,6 +351,8 @@ def test_only_the_visitor_changes_a_run_that_trains(open_app: OpenApp, run: Run)
     unsaid = replace(status, learning_rate=0.0, weight_decay=0.0)  # before the trainer's first word
     write_status(run.directory / "status.json", asdict(unsaid))
     app = belongs(open_app(PAGE, live_lab__run=run.id), run)
+    notes = [caption.value for caption in app.sidebar.caption]
+    assert any(note.startswith(f"Step {run.snapshots()[-1]:,} of a run in training") for note in notes)
     key = f"live_lab._set_learning_rate_{run.id}"
     assert app.main.number_input(key=key).value == CONFIG.train.learning_rate
     write_status(run.directory / "status.json", asdict(status))
