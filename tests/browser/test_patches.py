@@ -154,7 +154,7 @@ def test_the_reshape_and_the_sum_follow_the_pointer(visit: Visit) -> None:
     wrong = reshape.locator("canvas").last
     wrong.hover(position=over(wrong, 1.5 / 8, 0.5 / 8))
     expect(part(reshape, "reshape")).to_contain_text(
-        "reshape: 16 consecutive pixels, from row 0, column 16 to row 0, column 31"
+        "reshape: 16 consecutive pixels, from row 1, column 17 to row 1, column 32"
     )
     page.get_by_text("The sequence", exact=True).click()
     expect(page).to_have_url(re.compile("patches.view=sequence"))

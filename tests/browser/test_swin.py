@@ -176,24 +176,24 @@ def test_two_tokens_index_into_the_bias_table(visit: Visit) -> None:
     window, table, matrix = (view.locator("canvas").nth(i) for i in range(3))
     window.click(position=over(window, 1 / 8, 1 / 8))
     window.hover(position=over(window, 7 / 8, 3 / 8))
-    expect(part(view, "offset")).to_have_text("q (0, 0) − k (1, 3) = (−1, −3)")
+    expect(part(view, "offset")).to_have_text("q (1, 1) − k (2, 4) = (−1, −3)")
     expect(part(view, "index")).to_have_text("((−1) + 3)·7 + (−3) + 3 = 14")
     expect(part(view, "pairs")).to_contain_text("shared by 3 of 256 pairs")
     table.hover(position=over(table, 0.5, 0.5))
     expect(part(view, "offset")).to_have_text("Offset query − key = (0, 0)")
     expect(part(view, "pairs")).to_contain_text("shared by 16 of 256 pairs")
     matrix.hover(position=over(matrix, 0.5 / 16, 15.5 / 16))
-    expect(part(view, "offset")).to_have_text("q (3, 3) − k (0, 0) = (3, 3)")
+    expect(part(view, "offset")).to_have_text("q (4, 4) − k (1, 1) = (3, 3)")
     expect(part(view, "index")).to_have_text("(3 + 3)·7 + 3 + 3 = 48")
 
 
 def test_a_click_on_the_pyramid_spells_out_another_merge(visit: Visit) -> None:
     page = visit(LINK + "&swin.view=merge")
     view = component(page, "swin_pyramid")
-    expect(part(view, "merge")).to_have_text("Merging into stage 2: token (4, 4) from four tokens")
+    expect(part(view, "merge")).to_have_text("Merging into stage 2: token (5, 5) from four tokens")
     second = view.locator("canvas").nth(1)
     second.click(position=over(second, 0.5 / 8, 1.5 / 8))
-    expect(part(view, "merge")).to_have_text("Merging into stage 2: token (1, 0) from four tokens")
+    expect(part(view, "merge")).to_have_text("Merging into stage 2: token (2, 1) from four tokens")
     expect(page).to_have_url(re.compile(r"pin=0\.06"))
 
 

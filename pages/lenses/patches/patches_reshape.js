@@ -5,6 +5,7 @@ import { fill, lattice, outline } from '../../../vitviz/browser/kit/axes.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { blit, picture } from '../../../vitviz/browser/kit/pixels.js';
+import { nameCell } from '../../../vitviz/browser/kit/text.js';
 
 export default class PatchesReshape {
   constructor({ root }) {
@@ -61,9 +62,9 @@ export default class PatchesReshape {
       lattice(ctx, 'rgba(255,255,255,0.35)', cell < 14 ? 0.3 : 0.75, rows, cols, this.side, this.side);
       outline(ctx, colour, 3, (n % cols) * cell, Math.floor(n / cols) * cell, cell, cell);
     }
-    const place = (i) => `row ${Math.floor(i / width)}, column ${i % width}`;
+    const place = (i) => nameCell(i, width);
     this.note.textContent =
-      `Token ${n + 1} · unfold: the ${P} × ${P} square at row ${Math.floor(n / cols) * P}, column ${(n % cols) * P} · ` +
+      `Token ${n + 1} · unfold: the ${P} × ${P} square at row ${Math.floor(n / cols) * P + 1}, column ${(n % cols) * P + 1} · ` +
       `reshape: ${P * P} consecutive pixels, from ${place(n * P * P)} to ${place((n + 1) * P * P - 1)}`;
     if (this.hover >= 0) this.say(this.note.textContent);
   }

@@ -141,7 +141,7 @@ export default class SwinBias {
   }
 
   place(t) {
-    return `(${Math.floor(t / this.now.header.cols)}, ${t % this.now.header.cols})`;
+    return `(${Math.floor(t / this.now.header.cols) + 1}, ${(t % this.now.header.cols) + 1})`;
   }
 
   drawWindow() {

@@ -88,7 +88,7 @@ export default class SwinPyramid {
     const C = four.shape[1];
     const room = Math.max(80, Math.min(grown(640), this.now.width - (this.now.width >= 640 ? 320 : 150)));
     const top = greatest(four.data);
-    this.mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.join(', ')}) from four tokens`;
+    this.mergeHead.textContent = `Merging into stage ${merge.stage + 1}: token (${merge.token.map((at) => at + 1).join(', ')}) from four tokens`;
     QUAD.forEach((i) => {
       this.rows[i].label.textContent =
         `x[${i % 2}::2, ${i >> 1}::2]: token (${merge.four[i].map((at) => at + 1).join(', ')})`;
@@ -148,7 +148,7 @@ export default class SwinPyramid {
     const px = `${stages[s].px} × ${stages[s].px} px`;
     const patches = (token, all) => Math.min((token + 1) * 2 ** s, all) - token * 2 ** s; // fewer at an uneven end
     const made = s ? `, merged from ${patches(r, stages[0].rows) * patches(c, stages[0].cols)} patches` : '';
-    const text = `Stage ${s + 1}, token (${r}, ${c}): ${px}${made}`;
+    const text = `Stage ${s + 1}, token (${r + 1}, ${c + 1}): ${px}${made}`;
     if (event?.type === 'keydown') this.say(text);
     // The tooltip stays above the map so that neighbouring tokens remain visible.
     const { offsetLeft, offsetTop } = this.panels[s].map.node;

@@ -193,9 +193,9 @@ export default class Timeline {
         `${p.names[cell.y]} predicted as ${p.names[cell.x]}: ${Math.round(p.lo + ((p.hi - p.lo) * data[at]) / 255)} %`,
       );
     else {
-      if (p.tile) parts.push(`${p.tile} (${cell.R}, ${cell.C})`);
+      if (p.tile) parts.push(`${p.tile} (${cell.R + 1}, ${cell.C + 1})`);
       parts.push(
-        `row ${cell.y}, column ${cell.x}: ${(p.lo + ((topOf(this, p) - p.lo) * data[at]) / 255).toFixed(2)}${p.unit ? ` ${p.unit}` : ''}`,
+        `row ${cell.y + 1}, column ${cell.x + 1}: ${(p.lo + ((topOf(this, p) - p.lo) * data[at]) / 255).toFixed(2)}${p.unit ? ` ${p.unit}` : ''}`,
       );
     }
     const node = this.cards[i].map.node;
