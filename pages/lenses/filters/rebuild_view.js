@@ -8,6 +8,7 @@ import { PALETTE } from '../../../vitviz/browser/kit/palette.js';
 import { blit, offscreen, picture } from '../../../vitviz/browser/kit/pixels.js';
 import { grown } from '../../../vitviz/browser/kit/figure_scale.js';
 import { Plot } from '../../../vitviz/browser/kit/plot.js';
+import { patchName } from '../../../vitviz/browser/kit/text.js';
 
 const CURVE = 190;
 const FLAT = 40;
@@ -59,7 +60,7 @@ export default class RebuildView {
         this.patch = i;
         this.drawAll();
         if (event?.type === 'keydown')
-          this.say(`patch ${i}: ${this.boxes.map((b) => b.patchNote.textContent).join(', ')}`);
+          this.say(`${patchName(i, this.side())}: ${this.boxes.map((b) => b.patchNote.textContent).join(', ')}`);
       },
     });
     return box;
@@ -212,7 +213,7 @@ export default class RebuildView {
     this.slider.value = String(this.k);
     this.label.textContent = `k = ${this.k} of ${header.most} components`;
     this.drawBox(this.original, this.image);
-    this.original.patchNote.textContent = `patch (${Math.floor(this.patch / this.side())}, ${this.patch % this.side()})`;
+    this.original.patchNote.textContent = patchName(this.patch, this.side());
     header.bases.forEach((basis, b) => {
       const box = this.boxes[b];
       if (this.images[b]?.k !== this.used(b)) this.images[b] = { k: this.used(b), image: this.imageOf(b) };

@@ -157,7 +157,7 @@ export default class TilesView {
       width: main,
       words: [this.formatWeight(-peak), '0', this.formatWeight(peak)],
       colors: this.message.colors,
-      label: `Colour scale of the weights, from ${this.formatWeight(-peak)} to ${this.formatWeight(peak)}, neutral at zero`,
+      label: `Colour scale of the ${this.noun()}, from ${this.formatWeight(-peak)} to ${this.formatWeight(peak)}, neutral at zero`,
     });
     return `${this.head.textContent}: ${this.lines[0].textContent}`;
   }
@@ -180,7 +180,7 @@ export default class TilesView {
       if (plane / p >= 26) this.writeWeights(ctx, values, p, plane / p, peak);
       if (name) write(ctx, this.message.colors, name, plane / 2, plane + 10, { align: 'center' });
       const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => signed(value, 3));
-      map.node.setAttribute('aria-label', `Weights${name && ` of the ${name} channel`}, from ${low} to ${high}`);
+      map.node.setAttribute('aria-label', `Values${name && ` of the ${name} channel`}, from ${low} to ${high}`);
     });
   }
 
@@ -192,6 +192,11 @@ export default class TilesView {
     });
   }
 
+  /** An image holds a patch's values or products, not only weights. */
+  noun() {
+    return this.message.header.word === 'image' ? 'values' : 'weights';
+  }
+
   describeTile(k, lo, hi) {
     const [, , p, , channels] = this.shape(this.active);
     const part = this.share(this.active, k);
@@ -199,8 +204,8 @@ export default class TilesView {
     for (let i = 0; part !== undefined && i <= k; i++) sum += this.share(this.active, i);
     const first = k ? `; the first ${k + 1}: ${(100 * sum).toFixed(1)} %` : '';
     const explained = part === undefined ? '' : `${(100 * part).toFixed(1)} % of the variance${first}`;
-    this.lines[0].textContent = explained || `${p} × ${p} × ${channels} weights`;
-    this.lines[1].textContent = `weights from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}`;
+    this.lines[0].textContent = explained || `${p} × ${p} × ${channels} ${this.noun()}`;
+    this.lines[1].textContent = `${this.noun()} from ${this.formatWeight(lo)} to ${this.formatWeight(hi)}`;
   }
 
   drawAll() {
