@@ -25,9 +25,11 @@ def rotary_figure(grid: Grid, dim: int, base: float, offset: tuple[int, int], mo
         zmin=-1,
         zmax=1,
         colorscale=colorscale(DIVERGING[mode]),
-        colorbar={"thickness": 8, "outlinewidth": 0},
+        colorbar={"thickness": 8, "outlinewidth": 0, "title": {"text": "q·k"}},
         hovertemplate="%{y} rows down, %{x} columns right: %{z:.3f}",
     )
+    title = "Score q·k by offset from query to key"
+    figure.note(xref="x domain", yref="y domain", x=0, y=1, xanchor="left", yanchor="bottom", text=title)
     box = {"x0": offset[1] - 0.5, "x1": offset[1] + 0.5, "y0": offset[0] - 0.5, "y1": offset[0] + 0.5}
     figure.shape(type="rect", **box, line={"color": palette.ink, "width": 2.5})
     _add_clocks(figure, rotary_turns(grid, dim, base, offset), mode)

@@ -39,7 +39,7 @@ export default class Channels {
       line,
       'div',
       { class: 'lc-label vv-muted' },
-      `Channel ${channel.number + 1}: ${percent(channel.share, 0)}${s || c ? '' : ' of its peak response'}`,
+      `Channel ${channel.number + 1}: ${percent(channel.share, 0)}${s || c ? '' : ' of the mean of its strongest responses'}`,
     );
     return tiles;
   }

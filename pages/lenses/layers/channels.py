@@ -181,7 +181,10 @@ def describe_channels(
     cnn: Subject, stages: Sequence[StageEnd], responses: Responses, subset: ImageSubset, revealed: bool
 ) -> str:
     """Return a caption with the number of top images that share a class, by stage, once it may be revealed."""
-    shown = f"These channels respond most strongly to this image, relative to their peaks in {subset.title}."
+    shown = (
+        "These channels respond most strongly to this image; 100 % is the mean of a channel's"
+        f" {count_top_images(subset)} strongest responses in {subset.title}."
+    )
     if responses.alike is None:
         return f"{shown} These images have no labels, so their classes cannot be compared."
     if not revealed:

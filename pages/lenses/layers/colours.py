@@ -165,12 +165,15 @@ def describe_colours(coloured: Sequence[ColouredLayers], subset: ImageSubset | N
         if correlations:
             at = int(np.argmin(correlations))
             parts.append(
-                f"the colours change most from {layers[at].said} to {layers[at + 1].said} (mean correlation"
-                f" {signed(correlations[at])})"
+                f"the colours of the principal components change most from {layers[at].said} to"
+                f" {layers[at + 1].said} (mean correlation {signed(correlations[at])})"
             )
         if parts:
             sentences.append(f"{model.model.safe_title}: {'; '.join(parts)}.")
-    condition = f"Components are fitted on {images}; colours are comparable between layers, not models."
+    condition = (
+        f"Components are fitted on {images}, in standard deviations (σ); colours are comparable between layers, not"
+        " models."
+    )
     return " ".join((*sentences, condition))
 
 

@@ -19,6 +19,12 @@ STEPS = tuple(range(-7, 8))
 
 def draw() -> None:
     offset, shape = _draw_controls()
+    choice = selection.get_model_choice()
+    uses = "uses" if getattr(choice.config, "positions", "") == "rotary" else "does not use"
+    page.markdown(
+        "A rotary position embedding turns each pair, two values of a query or key, as a vector in a plane."
+        f" {choice.shown} {uses} it."
+    )
     draw_chart(rotary_figure(*shape, offset=offset, mode=selection.get_theme()), "positions.rotary")
     page.caption(describe_rotation(*shape, offset=offset))
     page.drawers(

@@ -2,7 +2,7 @@
 // One canvas and one scale per encoding; the place under the pointer is highlighted in all and on the image.
 
 import { frame, write } from '../../../vitviz/browser/kit/axes.js';
-import { centreOf } from '../../../vitviz/browser/kit/pin.js';
+import { cellAt, centreOf } from '../../../vitviz/browser/kit/pin.js';
 import { timeline } from '../../../vitviz/browser/kit/player.js';
 import { inkOn, legend } from '../../../vitviz/browser/kit/colour_ramp.js';
 import { canvas, el, live } from '../../../vitviz/browser/kit/dom.js';
@@ -195,12 +195,20 @@ export default class SimilarityView extends Tables {
       .forEach((panel, k) => {
         el(this.lines[1 + k], 'span', { class: 'sim-big' }, this.similarityOf(k, j));
         const name = this.panels().length > 1 ? panel.title : this.message.header.unit;
-        el(this.lines[1 + k], 'span', { class: 'vv-muted' }, ` ${name}`);
+        el(this.lines[1 + k], 'span', { class: 'vv-muted' }, ` ${name}${this.placesIn(k, j)}`);
       });
     this.lines[3].className = 'vv-muted vv-mono';
     this.lines[3].textContent = this.message.header.raw ? 'p_i · p_j' : 'cos = p_i·p_j / (‖p_i‖ ‖p_j‖)';
     const values = this.panels().map((panel, k) => `${panel.title} ${this.similarityOf(k, j)}`);
     return `${this.lines[0].textContent}: ${values.join(', ')}`;
+  }
+
+  /** Name the query's and position j's places in panel k if its grid is another than the active panel's. */
+  placesIn(k, j) {
+    const [grid, active] = [k, this.active].map((p) => this.panels()[p].grid);
+    if (String(grid) === String(active)) return '';
+    const [a, b] = [this.queryOf(k), cellAt(grid, centreOf(active, j))].map((cell) => this.place(k, cell));
+    return a === b ? `: both in ${a}` : `: ${a} and ${b}`;
   }
 
   drawTime() {
