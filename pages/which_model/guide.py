@@ -160,8 +160,8 @@ def _describe_range(config: ModelConfig) -> str:
     if abilities(config).receptive_field:
         sides = [field.side_px for field in block_fields(as_cnn(config)).values()]
         block = next((i for i, side in enumerate(sides) if side >= config.image_size), None)
-        full = f", {config.image_size} px after block {block}" if block else ""
-        return f"3 × 3 px after the first layer{full}, {sides[-1]} px after all {len(sides) - 1} blocks"
+        full = f"; the whole image of {config.image_size} px from block {block}" if block else ""
+        return f"{sides[0]} × {sides[0]} px after the first layer, {sides[-1]} px after the last block{full}"
     return f"all {parameter_count.tokens(config, config.image_size)} tokens in every layer"
 
 

@@ -105,7 +105,7 @@ def test_untrained_heads_attend_uniformly(open_app: OpenApp) -> None:
     assert arrays["values0"].shape == (1, 4, 4)
     np.testing.assert_allclose(arrays["values0"], even, rtol=0.1)
     assert "over 4 images" in captions(app)
-    assert f"{even:.1f} px)" in captions(app)
+    assert f"uniform attention: {even:.1f} px" in captions(app)
     assert f"{even:.1f} px" in header["lines"][0]["label"]
 
 

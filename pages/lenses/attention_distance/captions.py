@@ -9,15 +9,16 @@ LOCAL_SHARE = 0.5  # a head counts as local below this share of the distance und
 
 
 def describe_distances(
-    means_px: FloatArray, uniform_px: float, image_count: int, random_px: FloatArray | None
+    means_px: FloatArray, uniform_px: float, corner_px: float, image_count: int, random_px: FloatArray | None
 ) -> str:
     """Return the range of the heads' mean distances (depth, heads), beside random weights if given."""
     local = int((means_px < LOCAL_SHARE * uniform_px).sum())
     images = "this image" if image_count == 1 else f"{image_count} images"
     text = (
         f"The mean attention distance of the heads is {means_px.min():.1f} to {means_px.max():.1f} px over {images}"
-        f" (uniform attention: {uniform_px:.1f} px); {local} of {means_px.size} heads are local (below"
-        f" {100 * LOCAL_SHARE:.0f} % of uniform). The heads differ by up to {np.ptp(means_px[0]):.1f} px in layer 1,"
+        f" (uniform attention: {uniform_px:.1f} px; corner to corner: {corner_px:.1f} px); {local} of"
+        f" {means_px.size} heads are local (below {100 * LOCAL_SHARE:.0f} % of uniform). The heads differ by up"
+        f" to {np.ptp(means_px[0]):.1f} px in layer 1,"
         f" {np.ptp(means_px[-1]):.1f} px in layer {len(means_px)} and {np.ptp(means_px):.1f} px over all layers"
     )
     return f"{text}." if random_px is None else f"{text} (random weights: {np.ptp(random_px):.1f} px)."

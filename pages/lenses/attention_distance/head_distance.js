@@ -123,7 +123,10 @@ export default class HeadDistance {
   scale() {
     let top = 0;
     this.message.header.series.forEach((_, i) => {
-      for (const v of this.message.arrays[`values${i}`].data) if (v > top) top = v;
+      const spread = i ? null : this.message.arrays.spread0.data; // only the first series has error bars
+      this.message.arrays[`values${i}`].data.forEach((v, k) => {
+        if (v + (spread?.[k] ?? 0) > top) top = v + (spread?.[k] ?? 0);
+      });
     }); // the comparison skips NaN
     for (const line of this.message.header.lines) top = Math.max(top, line.value);
     return top * 1.06 || 1;
@@ -184,11 +187,11 @@ export default class HeadDistance {
     this.dots.push({ series, layer, head, x, y });
   }
 
-  /** Label a line at the end and side where the label covers the fewest dots. */
+  /** Label a line at the place where the label covers the fewest dots. */
   nameLine(ctx, plot, text, level) {
     const wide = ctx.measureText(text).width + 8;
-    const ends = [plot.x0 + 6, plot.x1 - wide + 4];
-    const places = [level - 9, level + 10].flatMap((y) => ends.map((x) => [x, y]));
+    const lefts = [0, 1, 0.5, 0.25, 0.75].map((at) => plot.x0 + 6 + at * (plot.x1 - plot.x0 - wide - 2));
+    const places = [level - 9, level + 10].flatMap((y) => lefts.map((x) => [x, y]));
     const covers = ([x, y], d) => d.x > x - 10 && d.x < x + wide + 2 && Math.abs(d.y - y) < 14;
     const count = (place) => this.dots.filter((d) => covers(place, d)).length;
     const [x, y] = places.reduce((best, other) => (count(other) < count(best) ? other : best));

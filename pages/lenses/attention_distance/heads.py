@@ -129,7 +129,8 @@ def draw_heads(measured: MeasuredModel, training: TrainingDistances | None) -> N
         return
     random_px = None if measured.random is None else measured.random.values[0]
     count = measured.controls.images.count
-    page.caption(captions.describe_distances(means, measured.uniform_px, count, random_px))
+    corner_px = analysis.corner_distance_px(measured.layout.grid, measured.layout.patch_px)
+    page.caption(captions.describe_distances(means, measured.uniform_px, corner_px, count, random_px))
 
 
 def make_series(measured: MeasuredModel, statistics: list[HeadStatistics]) -> list[HeadSeries]:
@@ -150,7 +151,7 @@ def make_series(measured: MeasuredModel, statistics: list[HeadStatistics]) -> li
 
 
 def make_lines(measured: MeasuredModel) -> list[Line]:
-    """Return the reference line: uniform attention, with the largest possible distance in its label."""
+    """Return the reference line: uniform attention."""
     layout, measure = measured.layout, measured.controls.measure
     prefix, tokens = layout.num_prefix_tokens, layout.num_tokens
     if measure == "entropy":
@@ -158,10 +159,7 @@ def make_lines(measured: MeasuredModel) -> list[Line]:
     if measure == "prefix":
         share = 100 * prefix / tokens
         return [Line(share, f"uniform: {share:.1f} %")] if prefix else []
-    corner_px, uniform_px = analysis.corner_distance_px(layout.grid, layout.patch_px), measured.uniform_px
-    return [
-        Line(uniform_px, f"uniform attention: {uniform_px:.1f} px (corner to corner: {corner_px:.1f} px)")
-    ]
+    return [Line(measured.uniform_px, f"uniform attention: {measured.uniform_px:.1f} px")]
 
 
 def suggest_model(measured: MeasuredModel, choice: ModelChoice) -> None:
