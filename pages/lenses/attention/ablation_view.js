@@ -1,11 +1,11 @@
 // Ablate patches by painting and heads by clicking; the ablation is the component's state, with undo.
 
 import { mark } from '../../../vitviz/browser/kit/pin.js';
-import { button, disable, el, live } from '../../../vitviz/browser/kit/dom.js';
+import { button, disable, el, live, tooltip } from '../../../vitviz/browser/kit/dom.js';
 import { gridNavigation } from '../../../vitviz/browser/kit/grid.js';
 import { coverOnce, photo } from '../../../vitviz/browser/kit/photo.js';
 import { headColor } from '../../../vitviz/browser/kit/colour_ramp.js';
-import { patchName } from '../../../vitviz/browser/kit/text.js';
+import { nameCell, patchName } from '../../../vitviz/browser/kit/text.js';
 
 export default class AblationView {
   constructor({ root, send }) {
@@ -24,6 +24,7 @@ export default class AblationView {
     this.base = el(this.stage, 'canvas', { 'aria-hidden': 'true' });
     this.veil = el(this.stage, 'canvas', { class: 'aa-veil', 'aria-hidden': 'true' });
     this.marker = el(this.stage, 'div', { class: 'aa-mark', hidden: '' });
+    this.tip = tooltip(this.stage);
     this.bar = el(this.left, 'div', { class: 'vv-row aa-bar' });
     this.undo = button(this.bar, 'Undo', () => this.restore(this.history.pop()));
     this.reset = button(this.bar, 'Restore all', () =>
@@ -51,7 +52,8 @@ export default class AblationView {
       start: () => this.message.header.start,
       hover: (index, event) => {
         mark(this.marker, this.message.header.grid, index);
-        if (index < 0) return;
+        if (index < 0) return this.tip.hide();
+        this.tip.show(this.marker.offsetLeft, this.marker.offsetTop, nameCell(index, this.message.header.grid[1]));
         if (this.painting !== null) {
           this.toggle(this.patches, index, this.painting);
           this.draw();
