@@ -1,6 +1,7 @@
 // The map of the whole model: the activations of one forward pass. Hover, play and scrub are drawn in the browser;
 // drawings, pins, opened parts and links are sent to the server.
 
+import { isPresenting } from '../frame/presentation.js';
 import { listen, recall } from '../../vitviz/browser/kit/bus.js';
 import { button, canvas, el, live } from '../../vitviz/browser/kit/dom.js';
 import { photo } from '../../vitviz/browser/kit/photo.js';
@@ -59,6 +60,9 @@ export default class MapView {
   listenTo(onUnmount) {
     onUnmount(listenToPointer(this));
     this.root.onkeydown = (event) => this.key(event);
+    const outside = (event) => !isPresenting() && !event.target.closest?.('[role="dialog"]') && this.key(event);
+    document.addEventListener('keydown', outside);
+    onUnmount(() => document.removeEventListener('keydown', outside));
     onUnmount(listen('part', this.root, (message) => this.panel.take(message)));
     onUnmount(() => {
       this.journey.end();
@@ -122,7 +126,7 @@ export default class MapView {
     }
     buildShapes(this.bands, this);
     this.parts = buildParts(this.bands, this, {
-      open: (id, byKey) => this.open(id, byKey),
+      open: (id) => this.open(id),
       pin: (pin) => this.trigger('pin', pin),
       under: (id, event) => (id === 'picture' && this.pad.on ? null : tokenUnder(this, id, event)),
       look: (id, pin) => this.lookByKey(id, pin),
@@ -307,14 +311,14 @@ export default class MapView {
   // ------------------------------------------------------------ opening
   visit(refs) {
     const part = this.model.parts.find(({ id, opens }) => opens && refs.some((ref) => means(ref, id)));
-    if (part) this.open(part.id, true);
+    if (part) this.open(part.id);
   }
 
-  open(id, byKey, ask = true) {
+  open(id, ask = true) {
     if (this.panel.id === id) return this.panel.deeper();
     this.journey.stop();
     this.point(NONE);
-    this.panel.open(id, byKey, ask);
+    this.panel.open(id, ask);
     this.expanded();
   }
 

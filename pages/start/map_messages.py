@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 STORED = "start_map.bin"  # beside the checkpoints; `python -m pages.start.stored_map` writes both files
 STORED_PARTS = "start_parts.bin"
+READOUT = Pin(
+    None, "cls"
+)  # a part opens on this token until the user pins one; models without it take the centre
 
 
 def load_map(choice: ModelChoice, current: Selection) -> bytes:
@@ -50,7 +53,7 @@ def load_map(choice: ModelChoice, current: Selection) -> bytes:
 
 def load_part(choice: ModelChoice, current: Selection, request: PartRequest) -> bytes | None:
     """Return the message of an opened part, without the fields of a session; None if the model lacks the part."""
-    if request == PartRequest(request.part, Pin()):
+    if request == PartRequest(request.part, READOUT):
         shown = shared_cache.prepare_image(current.image, choice.preparation, current.offset).shown
         message = _load_stored(STORED_PARTS, choice, current.step, shown)
         stored = None if message is None else unpack_arrays(message).get(request.part)

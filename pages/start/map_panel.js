@@ -30,19 +30,26 @@ export class Panel {
     this.node.tabIndex = -1;
   }
 
+  /** The pin of the opened part's token: the one that the map showed. */
+  get pin() {
+    const { header, readout } = this.view.model;
+    return this.query.token ?? (header.pinned ? header.pin : readout);
+  }
+
   get part() {
     return this.view.model.byId.get(this.id);
   }
 
   /** Open a part; `ask`: request it from the server. */
-  open(id, byKey, ask) {
+  open(id, ask) {
     Object.assign(this, { id, deep: false, query: {}, dismissed: '' });
     if (this.message?.header.part !== id) this.message = null;
-    if (this.part.opens && ask) this.ask({});
+    const { journey, pin } = this.view;
+    if (this.part.opens && ask) this.ask(journey.active ? { token: pin } : {});
     this.draw();
     this.place();
     this.zoom();
-    if (byKey) this.node.focus({ preventScroll: true });
+    if (ask) this.node.focus({ preventScroll: true });
     if (this.node.getBoundingClientRect().top < 0) this.node.scrollIntoView({ block: 'start', behavior: 'auto' });
   }
 
@@ -87,7 +94,7 @@ export class Panel {
     if (!part || !this.view.model?.byId.has(part)) return;
     this.message = message;
     if (part === this.id) this.draw();
-    else if (!this.id && part !== this.dismissed) this.view.open(part, false, false);
+    else if (!this.id && part !== this.dismissed) this.view.open(part, false);
   }
 
   /** Show a new map: the panel stays open if the model has its part. */
@@ -124,7 +131,7 @@ export class Panel {
     this.node.setAttribute('aria-label', `${part.title}, details`);
     this.head(part);
     const { model } = this.view;
-    const words = part.kind === 'block' ? stationWords(model, part, model.header.pin) : part.words;
+    const words = part.kind === 'block' ? stationWords(model, part, this.pin) : part.words;
     el(this.node, 'p', { class: 'mp-lead' }, words);
     const ready = this.message?.header.part === this.id;
     const main = el(this.node, 'div', { class: 'mp-main' });
@@ -145,7 +152,7 @@ export class Panel {
     const large = { x: 0, y: 0, w: Math.round(tile.w * scale), h: Math.round(tile.h * scale) };
     const figure = el(parent, 'figure', { class: 'mp-large' });
     const view = canvas(figure, { 'aria-hidden': 'true' });
-    const seen = { ...this.view.view(), pad: null };
+    const seen = { ...this.view.view(), pad: null, journeyPin: this.pin };
     paintPart(view, part, { ...box, lift, tile: large }, seen);
     const boxes = { [part.id]: { ...box, lift, tile: { ...large, y: lift } } };
     this.frame(view.ctx, { ...seen, plan: { boxes }, offsets: { [box.band]: 0 } }, part);
@@ -180,7 +187,7 @@ export class Panel {
     el(head, 'h2', {}, part.title);
     const named = this.message?.header.part === this.id ? this.message.header.token_name : '';
     const { model } = this.view;
-    const patch = named.startsWith('the ') ? model.nameOf(model.header.pin) : named;
+    const patch = named.startsWith('the ') ? model.nameOf(this.pin) : named;
     if (named) el(head, 'span', { class: 'vv-muted' }, patch);
     const acts = el(head, 'div', { class: 'mp-acts' });
     const { parts } = model;
@@ -189,7 +196,7 @@ export class Panel {
       ['›', 1],
     ]) {
       const next = parts[parts.indexOf(part) + step];
-      const open = button(acts, face, () => this.view.open(next.id, true), { class: 'mp-close' });
+      const open = button(acts, face, () => this.view.open(next.id), { class: 'mp-close' });
       open.setAttribute('aria-label', next ? `Open ${next.title}` : 'No further part');
       disable(open, next ? '' : 'No further part');
     }

@@ -27,7 +27,7 @@ export function put(node, { x, y, w, h }) {
 
 /**
  * Build the parts' elements in their bands.
- *   acts: {open(id, byKey), pin(pin), under(id, event), look(id, pin)}
+ *   acts: {open(id), pin(pin), under(id, event), look(id, pin)}
  * Returns Map id -> {node, open, view (canvas), note, beside, part, box}.
  */
 export function buildParts(bands, { model, plan }, acts) {
@@ -37,7 +37,7 @@ export function buildParts(bands, { model, plan }, acts) {
     const box = plan.boxes[part.id];
     const node = el(bands[box.band], 'div', { class: `mp-part mp-${part.kind}`, 'data-part': part.id });
     put(node, box);
-    const open = button(node, '', (event) => acts.open(part.id, event.detail === 0), { class: 'mp-open' });
+    const open = button(node, '', () => acts.open(part.id), { class: 'mp-open' });
     if (part.opens !== false) open.setAttribute('aria-expanded', 'false');
     el(open, 'span', { class: 'mp-title', 'aria-hidden': 'true' }, titleOf(part, box));
     const view = canvas(node, { class: 'mp-tile', 'aria-hidden': 'true' });

@@ -46,6 +46,11 @@ class MapFrame:
     current: Selection
     overrides: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def opened_pin(self) -> Pin:
+        """The token of an opened part: the user's, else the readout token whose path the map shows."""
+        return self.current.pin if selection.is_pinned() else map_messages.READOUT
+
     def draw(self) -> bytes:
         """Draw the map and its open part, follow a clicked link, and return the map's message."""
         target = self._apply_events()
@@ -69,7 +74,7 @@ class MapFrame:
         """
         events = read_events(self.key)
         if events.get("open") is not None:
-            request = PartRequest.parse(str(events["open"]), self.current.pin)
+            request = PartRequest.parse(str(events["open"]), self.opened_pin)
             widgets.set_control(self.part, "" if request is None else request.part)
             widgets.set_control(self.asked, "" if request is None else str(events["open"]))
         pin = Pin.parse(str(events.get("pin") or ""))
@@ -86,10 +91,8 @@ class MapFrame:
             query_params.remove_value(self.part)
             return None
         widgets.store_value(self.part, part)
-        request = PartRequest.parse(st.session_state.get(self.asked, ""), self.current.pin)
-        return (
-            request if request is not None and request.part == part else PartRequest(part, self.current.pin)
-        )
+        request = PartRequest.parse(st.session_state.get(self.asked, ""), self.opened_pin)
+        return request if request is not None and request.part == part else PartRequest(part, self.opened_pin)
 
     def _build_part_message(
         self, request: PartRequest | None, parts: Sequence[dict[str, Any]], links: Links
@@ -114,7 +117,7 @@ class MapFrame:
         # A class follows its teacher: its map does not move by itself.
         moves = self.key == "home.map" and st.session_state.get(session_keys.CLASS) is None
         return MapSession(
-            pin.token(layout), str(pin), label, truth, links, self.key, drawing=drawing, moves=moves
+            pin.token(layout), str(pin), label, truth, links, self.key, drawing, moves, selection.is_pinned()
         )
 
 

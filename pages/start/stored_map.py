@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pages.start.map_messages import STORED, STORED_PARTS, build_map, build_mark
+from pages.start.map_messages import READOUT, STORED, STORED_PARTS, build_map, build_mark
 from pages.stores import catalogue, shared_cache
 from pages.stores.model_choice import ModelChoice
 from vitviz.analysis.opened_part import PartRequest
 from vitviz.data.datasets import default_picture
 from vitviz.data.image_preprocessing import Prepared, prepare
-from vitviz.pin import Pin
 from vitviz.plots.blob import open_blob, pack, seal
 from vitviz.plots.map_part import pack_part
 
@@ -40,12 +39,12 @@ def build_first_map(choice: ModelChoice) -> bytes:
 
 
 def build_first_parts(choice: ModelChoice) -> bytes:
-    """Build the messages of all openable parts of that map by id, for the default pin, with the same mark."""
+    """Build the messages of all openable parts of that map by id, for the readout token, with the same mark."""
     from vitviz.probe.map_part import open_part
 
     model, prepared, journey = _record_first(choice)
     opened_parts = (
-        open_part(model, prepared.input, journey, PartRequest(part.id, Pin())) for part in journey.parts
+        open_part(model, prepared.input, journey, PartRequest(part.id, READOUT)) for part in journey.parts
     )
     messages = {
         part.part: np.frombuffer(pack_part(part), np.uint8) for part in opened_parts if part is not None
