@@ -66,6 +66,6 @@ def _draw_image_size(sizes: PatchSizes, original_px: int) -> int:
         "Image size",
         tuple(sizes),
         min(sizes, key=lambda px: abs(px - original_px)),
-        format_func=lambda px: f"{px} px" + (" (original size)" if px == original_px else ""),
+        format_func=lambda px: f"{px} px" + (" (original)" if px == original_px else ""),
         help="Side of the square input. E depends only on the patch size.",
     )
