@@ -213,8 +213,11 @@ def answer_guesses(page: Page) -> int:
     guesses = page.locator(f'{MAIN} [class*="guess-row"] [data-testid="stButtonGroup"]')
     count = 0
     while guesses.count() and count < MOST_GUESSES:
-        press(guesses.first.locator("button").last)
-        count += 1
+        with suppress(TimeoutError):  # a busy browser removes an answered guess late
+            guesses.first.locator("button").last.evaluate("(node) => node.click()", timeout=10_000)
+            count += 1
+        page.wait_for_timeout(50)
+        settle(page)
     return count
 
 
