@@ -41,7 +41,7 @@ def test_a_tile_is_enlarged_by_pointer_and_keyboard(visit: Visit) -> None:
     expect(stage.locator(".vv-live")).to_contain_text("Component 11")
     expect(sheet).to_have_attribute("aria-label", re.compile(r": 28 tiles\. .*Arrow keys move"))
     channels = stage.get_by_role(
-        "img", name=re.compile(r"Weights of the (red|green|blue) channel, from −0\.\d+ to 0\.\d+")
+        "img", name=re.compile(r"Values of the (red|green|blue) channel, from −0\.\d+ to 0\.\d+")
     )
     expect(channels).to_have_count(3)
 
