@@ -117,7 +117,15 @@ class MapFrame:
         # A class follows its teacher: its map does not move by itself.
         moves = self.key == "home.map" and st.session_state.get(session_keys.CLASS) is None
         return MapSession(
-            pin.token(layout), str(pin), label, truth, links, self.key, drawing, moves, selection.is_pinned()
+            pin.token(layout),
+            str(pin),
+            label,
+            truth,
+            links,
+            self.key,
+            drawing=drawing,
+            moves=moves,
+            pinned=selection.is_pinned(),
         )
 
 
