@@ -267,4 +267,4 @@ def test_the_guide_s_word_on_teachers(open_app: OpenApp) -> None:
             chosen.append([test - twin for (_, _, test), twin in zip(best, alone, strict=True)])
     won = [sum(len(g) > 1 and mean(g) > max(g) - min(g) for g in gains) or "none" for gains in (hard, chosen)]
     assert f"hard labels help by more than the seed spread at {won[0]} of {len(hard)} sizes" in text
-    assert f"better by more than the spread at {won[1]} of {len(chosen)} sizes." in text
+    assert f"by more than the seed spread at {won[1]} of {len(chosen)} sizes." in text
