@@ -23,7 +23,6 @@ from vitviz.models.presets import PRESETS
 from vitviz.models.zoo import create_model
 from vitviz.probe.activation_patching import patch_tokens
 from vitviz.probe.capture import capture
-from vitviz.text import percent_difference
 
 PAGE = "pages/lenses/two_images/page.py"
 DIGITS = {"model": "preset:vit_digits", "image": "digits:3", "two_images__number": "7"}
@@ -147,7 +146,9 @@ def test_the_map_of_heads_is_the_change_of_the_class_probability(open_app: OpenA
     assert f"with head {best % 4 + 1} of layer {best // 4 + 1} from the first image" in caption
     found = re.search(r"by ([+−][\d.]+|0\.0) points", caption)
     assert found is not None
-    assert float(found[1].replace("−", "-")) == pytest.approx(change[best], abs=1e-3)
+    assert float(found[1].replace("−", "-")) == pytest.approx(
+        change[best], abs=0.0501
+    )  # as its cell shows it
 
 
 def test_a_long_computation_shows_its_progress_and_then_nothing(
@@ -179,8 +180,7 @@ def test_the_map_of_tokens_covers_the_second_image_and_the_prefix(open_app: Open
         untrained, PRESET.config, PRESET.preparation, classes, "untrained", None, 0, "untrained"
     )
     alone = model.probabilities(capture(model.model, images[1:], record=False).logits)[0]
-    shares = patch_tokens(model, *images, 2)[:, alone.argmax()].tolist()
-    moved = [percent_difference(share, float(alone.max())) for share in shares]
+    moved = 100 * (patch_tokens(model, *images, 2)[:, alone.argmax()] - alone.max())
     np.testing.assert_allclose(arrays["values1"][0], moved[:1], atol=1e-3)
     np.testing.assert_allclose(arrays["values2"][0], moved[1:], atol=1e-3)
 

@@ -8,7 +8,7 @@ from vitviz.analysis.token_colours import explained_share
 from vitviz.analysis.token_similarity import share_at_true_place
 from vitviz.data.image_copies import locate_cells
 from vitviz.plots.theme import HEAD_NAMES
-from vitviz.text import gained, percent, percent_difference, plain, signed
+from vitviz.text import gained, percent, plain, signed
 
 
 def describe_cell(cell: int, grid: tuple[int, int]) -> str:
@@ -72,16 +72,17 @@ def name_token(runs: PatchedRuns, token: int) -> str:
 
 def describe_patching(runs: PatchedRuns) -> str:
     """Describe the replacement that changes the class probability most, and the probabilities without it."""
-    best = int(np.nanargmax(np.abs(runs.after - runs.second)))
+    points = runs.points
+    best = int(np.nanargmax(np.abs(points)))
     if runs.part == "head":
-        layer, head = np.unravel_index(best, runs.after.shape)
+        layer, head = np.unravel_index(best, points.shape)
         name = f"head {head + 1} of layer {layer + 1}"
     else:
         name = f"token {name_token(runs, best)} of {runs.layer}"
     after, target = float(runs.after.ravel()[best]), plain(runs.target)
     return (
         f"P({target}) of the second image changes most with {name} from the first image: by"
-        f" {gained(percent_difference(after, runs.second))} points, from {percent(runs.second)} to {percent(after)}"
+        f" {gained(float(points.ravel()[best]))} points, from {percent(runs.second, 2)} to {percent(after, 2)}"
         f" (first image: {percent(runs.first)})."
     )
 

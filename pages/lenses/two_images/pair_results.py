@@ -46,9 +46,8 @@ class PatchedRuns:
 
     @property
     def points(self) -> NDArray[np.float32]:
-        """Return the change of the probability in points, between percentages as rounded in the caption."""
-        after = np.round(100 * self.after.astype(np.float64), 1)
-        return np.asarray(after - round(100 * self.second, 1), np.float32)
+        """Return the change of the probability, in points."""
+        return np.asarray(100 * (self.after - self.second), np.float32)
 
 
 @dataclass(frozen=True, eq=False)
