@@ -68,13 +68,13 @@ def _warm_up() -> None:
         image_worker.WORKERS_OF_SERVER.warm()
     except OSError:  # an upload then shows the error
         logging.getLogger(__name__).warning("no process could be started to decode images", exc_info=True)
-    if installation.is_enabled():
-        module_files.compress_all()
     _import_all(_MODELS)
     try:
         warm_first_map()
     except Exception:  # opening a part then shows the error
         logging.getLogger(__name__).warning("the first map could not be prepared", exc_info=True)
+    if installation.is_enabled():
+        module_files.compress_all()
     _import_all(_TABLES)
     from threadpoolctl import threadpool_limits
 
