@@ -31,7 +31,7 @@ def middleware() -> list[Middleware]:
 
 
 def compress_all() -> None:
-    """Compress every file for later requests: 0.7 s of processor time, 8 MB."""
+    """Compress every file for later requests: 0.8 s of processor time, 7 MB."""
     for file in sorted(set(_list_files().values())):
         _compressed[file] = gzip.compress(file.read_bytes(), 6)
         time.sleep(0.01)  # users first
