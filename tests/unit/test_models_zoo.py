@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import cos, sin
 
@@ -141,3 +142,21 @@ def test_an_empty_model_has_the_shapes_and_no_numbers(name: str) -> None:
         key: (tensor.shape, tensor.dtype) for key, tensor in empty.items()
     }
     assert {tensor.device.type for key, tensor in empty.items()} == {"meta"}
+
+
+def test_a_seed_gives_the_same_weights_while_other_threads_create_models() -> None:
+    configs = [PRESETS[name].config for name in ("vit_shapes", "swin_digits")]
+    alone = [create_model(config, seed=0).state_dict() for config in configs]
+
+    def create(index: int) -> bool:
+        state = create_model(configs[index % 2], seed=0).state_dict()
+        return all(torch.equal(state[name], tensor) for name, tensor in alone[index % 2].items())
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(create, range(24)))
+
+
+def test_a_seed_leaves_torchs_shared_generator_alone() -> None:
+    before = torch.get_rng_state()
+    create_model(PRESETS["vit_shapes"].config, seed=1)
+    assert torch.equal(torch.get_rng_state(), before)

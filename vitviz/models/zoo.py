@@ -41,20 +41,30 @@ def create_model(config: ModelConfig, seed: int | None = None) -> nn.Module:
         )
     if seed is None:
         return _MODELS[type(config)](config)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with _RandomNumbers(torch.Generator().manual_seed(seed)):
         return _MODELS[type(config)](config)
 
 
-class _NoRandomNumbers(TorchFunctionMode):
-    """Leaves tensors without storage as they are: to draw for them, torch imports its compiler (1.6 s of CPU)."""
+class _RandomNumbers(TorchFunctionMode):
+    """Draws initial values from a generator of its own (torch's shared one serves other threads in between).
+
+    Without a generator tensors stay as they are: to draw for tensors without storage, torch imports its compiler
+    (1.6 s of CPU).
+    """
+
+    def __init__(self, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.generator = generator
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if getattr(func, "__name__", "") in ("normal_", "uniform_") and args:
-            return args[0]
-        return func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "") in ("normal_", "uniform_", "kaiming_uniform_"):
+            if self.generator is None:
+                return args[0] if args else kwargs["tensor"]
+            kwargs = {**kwargs, "generator": self.generator}
+        return func(*args, **kwargs)
 
 
 def empty_model(config: ModelConfig) -> nn.Module:
@@ -63,5 +73,5 @@ def empty_model(config: ModelConfig) -> nn.Module:
     Raises:
         ValueError: as `create_model`.
     """
-    with torch.device("meta"), _NoRandomNumbers():
+    with torch.device("meta"), _RandomNumbers():
         return create_model(config)
