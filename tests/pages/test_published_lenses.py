@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from tests.messages import first_view, message, unpack
+from vitviz.analysis.attention import restore_rows
 from vitviz.checkpoints import Checkpoint, save_checkpoint
 from vitviz.config import TrainConfig
 from vitviz.models.file_download import weights_file
@@ -35,7 +37,10 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_shipped_checkpoi
     monkeypatch.setenv("VITVIZ_WEIGHTS", str(tmp_path / "weights"))
     target = weights_file(DEIT)
     target.parent.mkdir(parents=True)
-    save_file(timm.create_model("deit_tiny_patch16_224").state_dict(), target)
+    torch.manual_seed(0)
+    state = timm.create_model("deit_tiny_patch16_224").state_dict()
+    state["blocks.11.attn.qkv.weight"] *= 8  # without it every map is nearly uniform, and heads hardly differ
+    save_file(state, target)
     states = {step: create_model(PRESETS["vit_shapes"].config, seed=step + 1).state_dict() for step in (0, 9)}
     checkpoint = Checkpoint(
         PRESETS["vit_shapes"].config,
@@ -92,7 +97,8 @@ def test_a_sample_opens_on_the_head_of_a_photo_model_with_the_most_concentrated_
 ) -> None:
     app = open_app("pages/lenses/attention/page.py", model=weights, image="sample:cat")
     _, arrays = message(app, "attention.explorer")
-    rows = arrays["layer_codes"] * (arrays["layer_max"].reshape(3, 197, 1) / 255)
+    rows = restore_rows(arrays["layer_codes"], arrays["layer_max"])
     lines = rows[:, 0, 1:]  # of [CLS] in the last layer, by head
     strongest = np.sort(lines, axis=1)[:, -19:].sum(axis=1)  # a tenth of 196 patches
+    assert np.diff(np.sort(strongest))[-1] > 0.01
     assert app.main.selectbox(key="attention.head").value == 1 + int(strongest.argmax())
